@@ -1,0 +1,33 @@
+//! GPU kernels of `patchmg`, and what the host must know of them: layouts, index maths, the matrices that kernels take
+//! and the kernel table.
+//!
+//! The `cdylib` is the PTX, compiled for `nvptx64-nvidia-cuda` one [module](kernels::Module) at a time; the `rlib` is
+//! the same source for the host, so that a name, a size or an offset is written once.
+
+#![no_std]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, core_intrinsics))]
+#![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
+#![allow(clippy::needless_range_loop)] // index loops over fixed sizes unroll; iterators over arrays do not always
+
+#[cfg(not(target_arch = "nvptx64"))]
+extern crate std;
+
+pub mod contract;
+pub mod kernels;
+pub mod matrices;
+pub mod patch;
+pub mod scalar;
+
+/// Calls `$body` with the constant `$K` equal to the run-time `$degree`, 1 to 10; other degrees give `$none`.
+#[macro_export]
+macro_rules! with_degree {
+    ($degree:expr, $K:ident => $body:expr, else $none:expr) => {
+        $crate::with_degree!(@ $degree, $K, $body, $none, 1 2 3 4 5 6 7 8 9 10)
+    };
+    (@ $degree:expr, $K:ident, $body:expr, $none:expr, $($value:literal)+) => {
+        match $degree {
+            $($value => { const $K: usize = $value; $body })+
+            _ => $none,
+        }
+    };
+}

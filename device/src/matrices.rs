@@ -1,0 +1,123 @@
+//! The 1D matrices of a patch and of a cell, as kernels take them: one `repr(C)` struct by value, so that on the GPU
+//! every coefficient is an operand in constant bank 0.
+//!
+//! `K` is the degree, `M = 2K - 1` the interior and `N = 2K + 1` all nodes of a patch in one direction, `C = K + 1`
+//! the nodes of a cell and `H = ceil(C / 2)`.
+
+use crate::contract::{Centrosymmetric, Parity};
+use crate::scalar::Real;
+use bytemuck::{Pod, Zeroable};
+
+macro_rules! pod {
+    ($name:ident<T, $(const $p:ident),+>) => {
+        // SAFETY: all fields are arrays of `T`; `repr(C)` adds no padding between arrays of one alignment.
+        unsafe impl<T: Zeroable, $(const $p: usize),+> Zeroable for $name<T, $($p),+> {}
+        // SAFETY: as above.
+        unsafe impl<T: Pod, $(const $p: usize),+> Pod for $name<T, $($p),+> {}
+    };
+}
+
+/// What the patch smoother needs in one direction.
+///
+/// With `A_II S = M_II S Λ`, `Sᵀ M_II S = I` on the `M` interior nodes (paper 1, equation 2.15) and boundary columns
+/// `A_IB`, `M_IB`. A patch is symmetric, so each function of `S` is even or odd; boundary columns are those of the
+/// first node, and the last node's differ by the sign of the function.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SmootherMatrices<T, const K: usize, const M: usize> {
+    /// `S`.
+    pub vectors: Parity<T, K>,
+    /// `Sᵀ M_II`, the inverse of `S`.
+    pub mass: Parity<T, K>,
+    /// `Sᵀ M_IB`, first boundary node.
+    pub mass_boundary: [T; M],
+    /// `Sᵀ A_IB - Λ Sᵀ M_IB`, first boundary node: what couples an interior function to a boundary function that was
+    /// made M-orthogonal to the interior.
+    pub coupling: [T; M],
+}
+pod!(SmootherMatrices<T, const K, const M>);
+
+/// Dense 1D data of a patch, in `f64`, from which the host makes [`SmootherMatrices`].
+pub trait PatchColumn {
+    /// `S[a][f]`, interior node `a`, function `f`, even functions first.
+    fn vector(&self, node: usize, function: usize) -> f64;
+    /// `(Sᵀ M_II)[f][a]`.
+    fn mass(&self, function: usize, node: usize) -> f64;
+    /// `(Sᵀ M_IB)[f]`, first boundary node.
+    fn mass_boundary(&self, function: usize) -> f64;
+    /// `(Sᵀ A_IB - Λ Sᵀ M_IB)[f]`, first boundary node.
+    fn coupling(&self, function: usize) -> f64;
+}
+
+impl<T: Real, const K: usize, const M: usize> SmootherMatrices<T, K, M> {
+    pub fn new(column: &impl PatchColumn) -> Self {
+        const { assert!(M + 1 == 2 * K) }
+        Self {
+            vectors: Parity::new(|f, a| column.vector(a, f)),
+            mass: Parity::new(|f, a| column.mass(f, a)),
+            mass_boundary: core::array::from_fn(|f| T::from_f64(column.mass_boundary(f))),
+            coupling: core::array::from_fn(|f| T::from_f64(column.coupling(f))),
+        }
+    }
+
+    /// Whether function `f` is even.
+    #[inline(always)]
+    pub const fn is_even(f: usize) -> bool {
+        f < K
+    }
+}
+
+/// 1D mass and stiffness matrix of a patch, all `N` nodes, neighbours' contributions absent; `C = ceil(N / 2)`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct OperatorMatrices<T, const N: usize, const C: usize> {
+    pub mass: Centrosymmetric<T, N, C>,
+    pub stiffness: Centrosymmetric<T, N, C>,
+}
+pod!(OperatorMatrices<T, const N, const C>);
+
+impl<T: Real, const N: usize, const C: usize> OperatorMatrices<T, N, C> {
+    pub fn new(mass: impl Fn(usize, usize) -> f64, stiffness: impl Fn(usize, usize) -> f64) -> Self {
+        Self { mass: Centrosymmetric::new(mass), stiffness: Centrosymmetric::new(stiffness) }
+    }
+}
+
+/// Restriction of a patch's residual to the coarse cell that the patch is: with the interpolation `P` from the coarse
+/// cell's `C` nodes to the patch's `N`, `PᵀM`, `PᵀA` and `Pᵀ W`, where `W` halves the first and the last node because
+/// two patches share them. `H = ceil(C / 2)`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RestrictionMatrices<T, const N: usize, const H: usize> {
+    pub mass: Centrosymmetric<T, N, H>,
+    pub stiffness: Centrosymmetric<T, N, H>,
+    pub transfer: Centrosymmetric<T, N, H>,
+}
+pod!(RestrictionMatrices<T, const N, const H>);
+
+impl<T: Real, const N: usize, const H: usize> RestrictionMatrices<T, N, H> {
+    pub fn new(
+        mass: impl Fn(usize, usize) -> f64,
+        stiffness: impl Fn(usize, usize) -> f64,
+        transfer: impl Fn(usize, usize) -> f64,
+    ) -> Self {
+        Self {
+            mass: Centrosymmetric::new(mass),
+            stiffness: Centrosymmetric::new(stiffness),
+            transfer: Centrosymmetric::new(transfer),
+        }
+    }
+}
+
+/// Interpolation `P` from a coarse cell's `C` nodes to the `N = 2C - 1` nodes of the patch that it becomes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ProlongationMatrices<T, const C: usize> {
+    pub transfer: Centrosymmetric<T, C, C>,
+}
+pod!(ProlongationMatrices<T, const C>);
+
+impl<T: Real, const C: usize> ProlongationMatrices<T, C> {
+    pub fn new(transfer: impl Fn(usize, usize) -> f64) -> Self {
+        Self { transfer: Centrosymmetric::new(transfer) }
+    }
+}

@@ -1,0 +1,104 @@
+//! Where patches, cells and colors lie, and where their dofs are stored. One place computes an offset: this one.
+//!
+//! A level has `cells` (a power of two, at least 2) cells of degree `k` a direction. In a direction its nodes are
+//! `0..=cells * k`; the first and the last lie on the boundary, where the solution is zero.
+//!
+//! Storage keeps nodes `0..cells * k` of each direction, `x` fastest: node 0 is stored and always zero, and the last
+//! node needs no storage because its offset is that of node 0 in the next row, plane, or, behind the last plane, in a
+//! guard of zeros. So rows are aligned, and a patch at the boundary is read like any other.
+
+use bytemuck::{Pod, Zeroable};
+
+/// The nodes of one level, in storage order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Cells a direction, a power of two, at least 2.
+    pub cells: u32,
+    /// Degree `k`.
+    pub degree: u32,
+}
+
+// SAFETY: two `u32` without padding.
+unsafe impl Zeroable for Grid {}
+// SAFETY: as above.
+unsafe impl Pod for Grid {}
+
+impl Grid {
+    /// Stored nodes a direction.
+    #[inline(always)]
+    pub const fn row(self) -> usize {
+        self.cells as usize * self.degree as usize
+    }
+
+    /// Offset of node `(x, y)` in 2D.
+    #[inline(always)]
+    pub const fn offset_2d(self, x: usize, y: usize) -> usize {
+        x + self.row() * y
+    }
+
+    /// Offset of node `(x, y, z)` in 3D.
+    #[inline(always)]
+    pub const fn offset_3d(self, x: usize, y: usize, z: usize) -> usize {
+        x + self.row() * (y + self.row() * z)
+    }
+
+    /// Entries of a vector: all stored nodes and the guard.
+    pub const fn storage(self, dim: usize) -> usize {
+        let last = self.row();
+        match dim {
+            2 => self.offset_2d(last, last) + 1,
+            _ => self.offset_3d(last, last, last) + 1,
+        }
+    }
+
+    /// Unknowns: interior nodes.
+    pub const fn dofs(self, dim: usize) -> usize {
+        (self.row() - 1).pow(dim as u32)
+    }
+
+    /// Whether node `x` of a direction is an unknown.
+    #[inline(always)]
+    pub const fn is_interior(self, x: usize) -> bool {
+        x > 0 && x < self.row()
+    }
+}
+
+/// Direction `d`'s bit of a color or class: colors count in binary, `x` fastest.
+#[inline(always)]
+pub const fn bit(color: u32, direction: usize) -> u32 {
+    (color >> direction) & 1
+}
+
+/// Patches of a color in one direction: vertices `1 + bit, 3 + bit, ...` below `cells`.
+#[inline(always)]
+pub const fn color_count(cells: u32, bit: u32) -> u32 {
+    cells / 2 - bit
+}
+
+/// First node of the `index`-th patch of a color in one direction.
+#[inline(always)]
+pub const fn color_origin(degree: usize, bit: u32, index: usize) -> usize {
+    (2 * index + bit as usize) * degree
+}
+
+/// The patches of color 0 tile the domain; a *class* holds those of equal parity in every direction, so that no two of
+/// a class share a node. Number of a class's patches in one direction.
+#[inline(always)]
+pub const fn class_count(cells: u32, bit: u32) -> u32 {
+    (cells / 2 + 1 - bit) / 2
+}
+
+/// Index, among the tiling's patches of one direction, of the `index`-th patch of a class.
+#[inline(always)]
+pub const fn class_patch(bit: u32, index: usize) -> usize {
+    2 * index + bit as usize
+}
+
+/// Whether a patch of a class is the first, in the order of classes, to touch a node, seen in one direction: at a node
+/// on the patch's first or last plane the neighbour of the other parity shares it, and even classes come first. A node
+/// is touched first by this patch if that holds in every direction.
+#[inline(always)]
+pub const fn touches_first(bit: u32, is_end: bool) -> bool {
+    bit == 0 || !is_end
+}

@@ -1,0 +1,58 @@
+//! The numbers that kernels compute with.
+//!
+//! A contraction multiplies *coefficients* (entries of 1D matrices) with *values* (dofs). On the GPU both are `f32` or
+//! `f64`; on a CPU a value may be a SIMD register that holds the same dof of several patches.
+
+use core::ops::{Add, Mul, Sub};
+
+/// A floating point type of vectors and matrices.
+pub trait Real:
+    Value<Self> + Mul<Output = Self> + PartialOrd + bytemuck::Pod + Send + Sync + core::fmt::Debug + 'static
+{
+    /// Name used in kernel names: `f32` or `f64`.
+    const NAME: &'static str;
+    fn from_f64(value: f64) -> Self;
+    fn to_f64(self) -> f64;
+}
+
+/// What a contraction sums up: `T` itself, or several `T` side by side.
+pub trait Value<T>: Copy + Add<Output = Self> + Sub<Output = Self> {
+    const ZERO: Self;
+    /// `coefficient * x`.
+    fn scale(coefficient: T, x: Self) -> Self;
+    /// `coefficient * x + sum`, in one rounding where the machine has the instruction.
+    fn fma(coefficient: T, x: Self, sum: Self) -> Self;
+}
+
+macro_rules! real {
+    ($t:ident, $fma:ident) => {
+        impl Real for $t {
+            const NAME: &'static str = stringify!($t);
+            #[inline(always)]
+            fn from_f64(value: f64) -> Self {
+                value as $t
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+        }
+
+        impl Value<$t> for $t {
+            const ZERO: Self = 0.0;
+            #[inline(always)]
+            fn scale(coefficient: $t, x: Self) -> Self {
+                coefficient * x
+            }
+            #[inline(always)]
+            fn fma(coefficient: $t, x: Self, sum: Self) -> Self {
+                #[cfg(target_arch = "nvptx64")]
+                return core::intrinsics::$fma(coefficient, x, sum);
+                #[cfg(not(target_arch = "nvptx64"))]
+                return coefficient.mul_add(x, sum);
+            }
+        }
+    };
+}
+real!(f32, fmaf32);
+real!(f64, fmaf64);

@@ -1,0 +1,117 @@
+//! What a machine can do. The method above is written once over [`Backend`] and names neither machine.
+
+pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
+
+use crate::error::Result;
+use crate::space::Space;
+pub use patchmg_device::scalar::Real;
+
+/// A scalar that vectors on every backend can have: `f32` or `f64`.
+pub trait Scalar: Real {}
+impl Scalar for f32 {}
+impl Scalar for f64 {}
+
+/// What `patchmg info` and results say of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct DeviceInfo {
+    /// `cpu` or `cuda`.
+    pub backend: &'static str,
+    /// Model name.
+    pub name: String,
+    /// Threads of a CPU, multiprocessors of a GPU.
+    pub units: usize,
+    /// Bytes of memory, in all and free.
+    pub memory: u64,
+    /// Bytes free now.
+    pub memory_free: u64,
+    /// SIMD level of a CPU, compute capability of a GPU.
+    pub architecture: String,
+    /// Driver version of a GPU.
+    pub driver: Option<String>,
+}
+
+/// A machine: vectors, their algebra, and the tensor kernels of a level.
+///
+/// Calls on one backend act in the order in which they are made. Vectors are in the storage order of
+/// [`patchmg_device::patch`]: entries that are no unknowns are zero, and every operation keeps them so.
+pub trait Backend: Send + Sync + Sized + 'static {
+    /// A vector of a space, in the machine's memory.
+    type Vector<T: Scalar>: Send;
+    /// A space made ready for this machine: 1D matrices and tables.
+    type Level<T: Scalar>: Send;
+
+    /// What machine this is.
+    fn info(&self) -> DeviceInfo;
+
+    /// A vector of `len` zeros.
+    fn zeros<T: Scalar>(&self, len: usize) -> Result<Self::Vector<T>>;
+    /// Host to machine; lengths must agree.
+    fn upload<T: Scalar>(&self, host: &[T], vector: &mut Self::Vector<T>) -> Result<()>;
+    /// Machine to host; lengths must agree. Waits for what was asked before.
+    fn download<T: Scalar>(&self, vector: &Self::Vector<T>, host: &mut [T]) -> Result<()>;
+    /// Waits until all that was asked is done.
+    fn synchronize(&self) -> Result<()>;
+
+    /// `x = 0`.
+    fn set_zero<T: Scalar>(&self, x: &mut Self::Vector<T>) -> Result<()>;
+    /// `y = x`, rounded to the scalar of `y`.
+    fn convert<S: Scalar, T: Scalar>(&self, x: &Self::Vector<S>, y: &mut Self::Vector<T>) -> Result<()>;
+    /// `y = alpha x + beta y`; `beta = 0` overwrites whatever was in `y`.
+    fn axpby<T: Scalar>(&self, alpha: f64, x: &Self::Vector<T>, beta: f64, y: &mut Self::Vector<T>) -> Result<()>;
+    /// `x_j · y` for every `j`, in one pass over `y`; the order of summation does not change between runs.
+    fn dots<T: Scalar>(&self, xs: &[&Self::Vector<T>], y: &Self::Vector<T>) -> Result<Vec<f64>>;
+    /// `y += sum_j c_j x_j`, in one pass over `y`.
+    fn add_combination<T: Scalar>(
+        &self,
+        coefficients: &[f64],
+        xs: &[&Self::Vector<T>],
+        y: &mut Self::Vector<T>,
+    ) -> Result<()>;
+    /// `x · y`.
+    fn dot<T: Scalar>(&self, x: &Self::Vector<T>, y: &Self::Vector<T>) -> Result<f64> {
+        Ok(self.dots(&[x], y)?[0])
+    }
+    /// Euclidean norm.
+    fn norm<T: Scalar>(&self, x: &Self::Vector<T>) -> Result<f64> {
+        Ok(self.dot(x, x)?.sqrt())
+    }
+
+    /// Makes a space ready.
+    fn level<T: Scalar>(&self, space: &Space) -> Result<Self::Level<T>>;
+    /// `y = A x`.
+    fn apply<T: Scalar>(&self, level: &Self::Level<T>, x: &Self::Vector<T>, y: &mut Self::Vector<T>) -> Result<()>;
+    /// `r = b - A x`.
+    fn residual<T: Scalar>(
+        &self,
+        level: &Self::Level<T>,
+        b: &Self::Vector<T>,
+        x: &Self::Vector<T>,
+        r: &mut Self::Vector<T>,
+    ) -> Result<()>;
+    /// One color of the multiplicative vertex-patch smoother: `x += sum_j R_jᵀ A_j⁻¹ R_j (b - A x)` over its patches,
+    /// which do not overlap (paper 1, algorithm 2.3).
+    fn smooth_color<T: Scalar>(
+        &self,
+        level: &Self::Level<T>,
+        color: usize,
+        b: &Self::Vector<T>,
+        x: &mut Self::Vector<T>,
+    ) -> Result<()>;
+    /// `coarse = Pᵀ (b - A x)`, `fine` being the level of `b` and `x`; no residual vector is formed.
+    fn restrict_residual<T: Scalar>(
+        &self,
+        fine: &Self::Level<T>,
+        b: &Self::Vector<T>,
+        x: &Self::Vector<T>,
+        coarse: &mut Self::Vector<T>,
+    ) -> Result<()>;
+    /// `x += P coarse`, `fine` being the level of `x`.
+    fn prolongate_add<T: Scalar>(
+        &self,
+        fine: &Self::Level<T>,
+        coarse: &Self::Vector<T>,
+        x: &mut Self::Vector<T>,
+    ) -> Result<()>;
+}

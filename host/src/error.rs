@@ -1,0 +1,102 @@
+//! The one error type of the library.
+
+use std::path::PathBuf;
+
+/// What can go wrong, with the values that explain it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An argument is outside what is supported.
+    #[error("{name} is {value}, but must be {allowed}")]
+    InvalidArgument {
+        /// Name of the argument, as a user would write it.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// A vector, or a list, has the wrong length.
+    #[error("{what} has length {found}, expected {expected}")]
+    SizeMismatch {
+        /// What has the wrong length.
+        what: &'static str,
+        /// Length needed.
+        expected: usize,
+        /// Length given.
+        found: usize,
+    },
+    /// A right-hand side, or an iterate, is not a finite number.
+    #[error("{what} is not finite: {value} at {place}")]
+    NotFinite {
+        /// Which quantity.
+        what: &'static str,
+        /// The value found.
+        value: f64,
+        /// Where: a point, a dof or an iteration.
+        place: String,
+    },
+    /// The backend has no kernel for what was asked.
+    #[error("{backend} has no {what} '{asked}'; it has: {available}")]
+    Unsupported {
+        /// Name of the backend.
+        backend: &'static str,
+        /// Kind of thing, for example `variant`.
+        what: &'static str,
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        available: String,
+    },
+    /// The problem needs more memory than there is.
+    #[error("{device} has {available} bytes of free memory, the problem needs {needed} bytes")]
+    OutOfMemory {
+        /// Device, or the host.
+        device: String,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes free.
+        available: u64,
+    },
+    /// No driver, or no device of that number.
+    #[error("no CUDA device: {reason}")]
+    NoDevice {
+        /// Why.
+        reason: String,
+    },
+    /// The CUDA driver refused a call.
+    #[error("CUDA driver: {call} failed with {code} ({name})")]
+    Driver {
+        /// Driver function.
+        call: &'static str,
+        /// `CUresult` as a number.
+        code: i32,
+        /// Its name.
+        name: String,
+    },
+    /// A matrix that must be symmetric positive definite is not.
+    #[error("{what} is not positive definite")]
+    NotPositiveDefinite {
+        /// Which matrix.
+        what: &'static str,
+    },
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A plot could not be drawn, or a file format not be written.
+    #[error("{path}: {reason}")]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// The reason given by the library that writes it.
+        reason: String,
+    },
+}
+
+/// Result with the library's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,15 @@
+//! Matrix-free geometric multigrid with vertex-patch smoothers for high-order tensor-product finite elements, on CPUs
+//! and on NVIDIA GPUs.
+
+pub mod backend;
+pub mod error;
+pub mod fe;
+pub mod krylov;
+pub mod mesh;
+pub mod multigrid;
+pub mod operator;
+pub mod output;
+pub mod problem;
+pub mod space;
+
+pub use error::{Error, Result};
