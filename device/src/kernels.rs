@@ -1,6 +1,209 @@
-//! The kernel list: every entry point, with what the host must know to launch it.
+//! The kernel list: every entry point, with what the host must know to launch it and the builder to check it.
+//!
+//! Kernels of one system, dimension and degree are compiled as one PTX [`Module`], so that a change rebuilds, and a
+//! solve loads, only what it needs.
 
-/// Degrees that there are kernels for, in 2D and in 3D.
+/// Degrees that there are kernels for in 2D.
 pub const DEGREES_2D: core::ops::RangeInclusive<usize> = 1..=10;
-/// As [`DEGREES_2D`].
+/// Degrees that there are kernels for in 3D.
 pub const DEGREES_3D: core::ops::RangeInclusive<usize> = 1..=8;
+
+/// Patch nodes in one direction: `(interior, all)` = `(2k - 1, 2k + 1)`.
+pub const fn patch_nodes(degree: usize) -> (usize, usize) {
+    (2 * degree - 1, 2 * degree + 1)
+}
+
+/// The fewest threads that a block of a patch kernel should have, where several patches fit.
+const THREADS_WANTED: usize = 128;
+
+/// Patches that one block of `columns` threads a patch handles side by side, in x.
+pub const fn patches_per_block(columns: usize) -> usize {
+    let patches = THREADS_WANTED / columns;
+    if patches == 0 { 1 } else { patches }
+}
+
+/// Threads that own the columns of a patch with `nodes` nodes a direction.
+pub const fn columns(dim: usize, nodes: usize) -> usize {
+    if dim == 3 { nodes * nodes } else { nodes }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use table::*;
+
+/// The table is for the host: the device knows its own kernels.
+#[cfg(not(target_arch = "nvptx64"))]
+mod table {
+    use super::*;
+    use crate::scalar::Real;
+    use std::format;
+    use std::string::String;
+    use std::vec::Vec;
+
+    /// A unit of device compilation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Module {
+        /// Poisson's equation, continuous elements, of one dimension and degree.
+        PoissonCg {
+            /// 2 or 3.
+            dim: usize,
+            /// Polynomial degree.
+            degree: usize,
+        },
+        /// Vector operations.
+        Blas1,
+    }
+
+    /// What a kernel computes; see the functions of the same names.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Operation {
+        /// One color of the patch smoother.
+        Smooth,
+        /// `y = A x`, one class.
+        Apply,
+        /// `r = b - A x`, one class.
+        Residual,
+        /// `coarse = Pᵀ (b - A x)`, one class.
+        RestrictResidual,
+        /// `x += P coarse`.
+        ProlongateAdd,
+        /// `y = alpha x + beta y`.
+        Axpby,
+        /// `y = x` in the other scalar; the kernel's scalar is that of `y`.
+        Convert,
+        /// Partial sums of dot products.
+        Dots,
+        /// Their sum.
+        SumPartials,
+        /// `y += sum_j c_j x_j`.
+        AddCombination,
+    }
+
+    /// A kernel: where it is and how it is launched.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct KernelSpec {
+        /// Entry point.
+        pub name: String,
+        /// Threads of a block.
+        pub threads: u32,
+        /// Blocks a multiprocessor should hold: bounds the registers.
+        pub min_blocks: u32,
+        /// Patches of a block, side by side in x; 0 where there are no patches.
+        pub patches: u32,
+        /// Dynamic shared memory, bytes.
+        pub shared_bytes: u32,
+        /// Block-wide barriers in the source.
+        pub barriers: u32,
+    }
+
+    impl Module {
+        /// Every module, in the order of the list.
+        pub fn all() -> Vec<Module> {
+            let poisson = |dim, degrees: core::ops::RangeInclusive<usize>| {
+                degrees.map(move |degree| Module::PoissonCg { dim, degree })
+            };
+            core::iter::once(Module::Blas1).chain(poisson(2, DEGREES_2D)).chain(poisson(3, DEGREES_3D)).collect()
+        }
+
+        /// For example `poisson_cg_3d_q3`; entry points begin with it.
+        pub fn name(&self) -> String {
+            match self {
+                Module::PoissonCg { dim, degree } => format!("poisson_cg_{dim}d_q{degree}"),
+                Module::Blas1 => String::from("blas1"),
+            }
+        }
+
+        /// `--cfg` values that select it: `module = "..."` and, for a space, `dim = "..."`.
+        pub fn cfg(&self) -> Vec<String> {
+            match self {
+                Module::PoissonCg { dim, .. } => {
+                    std::vec![String::from("module=\"poisson_cg\""), format!("dim=\"{dim}\"")]
+                }
+                Module::Blas1 => std::vec![String::from("module=\"blas1\"")],
+            }
+        }
+
+        /// Environment of its compilation: `PATCHMG_MODULE`, the prefix of entry points, and `PATCHMG_DEGREE`.
+        pub fn environment(&self) -> Vec<(&'static str, String)> {
+            let degree = if let Module::PoissonCg { degree, .. } = self { *degree } else { 0 };
+            std::vec![("PATCHMG_MODULE", self.name()), ("PATCHMG_DEGREE", format!("{degree}"))]
+        }
+
+        /// Its kernels.
+        pub fn kernels(&self) -> Vec<KernelSpec> {
+            let operations: &[Operation] = match self {
+                Module::PoissonCg { .. } => &[
+                    Operation::Smooth,
+                    Operation::Apply,
+                    Operation::Residual,
+                    Operation::RestrictResidual,
+                    Operation::ProlongateAdd,
+                ],
+                Module::Blas1 => &[
+                    Operation::Axpby,
+                    Operation::Convert,
+                    Operation::Dots,
+                    Operation::SumPartials,
+                    Operation::AddCombination,
+                ],
+            };
+            operations.iter().flat_map(|&o| [self.kernel::<f32>(o), self.kernel::<f64>(o)]).collect()
+        }
+
+        /// One of its kernels, in one scalar.
+        pub fn kernel<T: Real>(&self, operation: Operation) -> KernelSpec {
+            let scalar = T::NAME;
+            let entry = |operation: &str| format!("{}_{operation}_{scalar}", self.name());
+            match *self {
+                Module::PoissonCg { dim, degree } => {
+                    let (name, shape) = match operation {
+                        Operation::Smooth => ("smooth", crate::smoother::shape(dim, degree)),
+                        Operation::Apply => ("apply", crate::operator::shape(dim, degree)),
+                        Operation::Residual => ("residual", crate::operator::shape(dim, degree)),
+                        Operation::RestrictResidual => {
+                            ("restrict_residual", crate::transfer::restrict_shape(dim, degree))
+                        }
+                        _ => ("prolongate_add", crate::transfer::prolongate_shape(dim, degree)),
+                    };
+                    KernelSpec {
+                        name: entry(name),
+                        threads: (shape.columns * shape.patches) as u32,
+                        min_blocks: 1,
+                        patches: shape.patches as u32,
+                        shared_bytes: (shape.words * shape.patches * size_of::<T>()) as u32,
+                        barriers: shape.barriers as u32,
+                    }
+                }
+                Module::Blas1 => {
+                    let (name, barriers) = match operation {
+                        Operation::Convert => ("convert", 0),
+                        Operation::Dots => ("dots", crate::blas1::DOT_BARRIERS),
+                        Operation::SumPartials => ("sum_partials", crate::blas1::DOT_BARRIERS),
+                        Operation::AddCombination => ("add_combination", 0),
+                        _ => ("axpby", 0),
+                    };
+                    KernelSpec {
+                        name: entry(name),
+                        threads: crate::blas1::THREADS as u32,
+                        min_blocks: 1,
+                        patches: 0,
+                        shared_bytes: if barriers > 0 { (crate::blas1::THREADS * 8) as u32 } else { 0 },
+                        barriers: barriers as u32,
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How a patch kernel is laid out on a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Threads of a patch.
+    pub columns: usize,
+    /// Patches of a block.
+    pub patches: usize,
+    /// Words of shared memory of a patch.
+    pub words: usize,
+    /// Barriers.
+    pub barriers: usize,
+}

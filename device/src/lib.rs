@@ -12,11 +12,15 @@
 #[cfg(not(target_arch = "nvptx64"))]
 extern crate std;
 
+pub mod blas1;
 pub mod contract;
 pub mod kernels;
 pub mod matrices;
+pub mod operator;
 pub mod patch;
 pub mod scalar;
+pub mod smoother;
+pub mod transfer;
 
 /// Calls `$body` with the constant `$K` equal to the run-time `$degree`, 1 to 10; other degrees give `$none`.
 #[macro_export]
