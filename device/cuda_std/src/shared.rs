@@ -1,0 +1,93 @@
+//! Dynamic shared memory.
+//!
+//! A pointer would be generic, and so would its loads and stores (`LD`, `ST`, a quarter slower). A [`Dynamic`] keeps the
+//! 32-bit address of the shared window instead: `LDS` and `STS`, with constant indices as immediate offsets.
+
+use core::arch::{asm, global_asm};
+use core::marker::PhantomData;
+
+global_asm!(".extern .shared .align 16 .b8 smem[];");
+
+/// A type that shared memory is accessed with.
+pub trait Word: Copy {
+    /// Loads from an address of the shared window.
+    ///
+    /// # Safety
+    /// `address` is aligned, inside the block's shared memory and holds a value of this type.
+    unsafe fn load(address: u32) -> Self;
+    /// Stores to an address of the shared window.
+    ///
+    /// # Safety
+    /// `address` is aligned and inside the block's shared memory.
+    unsafe fn store(address: u32, value: Self);
+}
+
+macro_rules! word {
+    ($type:ty, $register:ident, $load:literal, $store:literal) => {
+        impl Word for $type {
+            #[inline(always)]
+            unsafe fn load(address: u32) -> Self {
+                let value;
+                // SAFETY: the caller's promise. `readonly` keeps the load behind stores and barriers before it.
+                unsafe {
+                    asm!($load, out($register) value, in(reg32) address, options(pure, readonly, nostack, preserves_flags))
+                };
+                value
+            }
+
+            #[inline(always)]
+            unsafe fn store(address: u32, value: Self) {
+                // SAFETY: the caller's promise.
+                unsafe { asm!($store, in(reg32) address, in($register) value, options(nostack, preserves_flags)) };
+            }
+        }
+    };
+}
+word!(f32, reg32, "ld.shared.f32 {}, [{}];", "st.shared.f32 [{}], {};");
+word!(f64, reg64, "ld.shared.f64 {}, [{}];", "st.shared.f64 [{}], {};");
+
+/// An array of `T` in the block's dynamic shared memory, whose size the launch gives.
+#[derive(Clone, Copy)]
+pub struct Dynamic<T> {
+    address: u32,
+    word: PhantomData<*mut T>,
+}
+
+impl<T: Word> Dynamic<T> {
+    /// The array that begins `words` words of `T` behind the start of dynamic shared memory.
+    #[inline(always)]
+    pub fn at(words: u32) -> Self {
+        let start: u32;
+        // SAFETY: names a symbol that this file declares.
+        unsafe { asm!("mov.u32 {}, smem;", out(reg32) start, options(pure, nomem, nostack, preserves_flags)) };
+        Self { address: start, word: PhantomData }.offset(words)
+    }
+
+    /// The array that begins at entry `words` of this one.
+    #[inline(always)]
+    pub fn offset(self, words: u32) -> Self {
+        Self { address: self.address + words * size_of::<T>() as u32, word: PhantomData }
+    }
+
+    /// Entry `index`.
+    ///
+    /// # Safety
+    /// The entry lies in the memory that the launch gave, was written as `T`, and no thread writes it until the next
+    /// barrier.
+    #[inline(always)]
+    pub unsafe fn get(self, index: u32) -> T {
+        // SAFETY: the caller's promise; an offset of whole words is aligned.
+        unsafe { T::load(self.offset(index).address) }
+    }
+
+    /// Sets entry `index`.
+    ///
+    /// # Safety
+    /// The entry lies in the memory that the launch gave, and no other thread reads or writes it until the next
+    /// barrier.
+    #[inline(always)]
+    pub unsafe fn set(self, index: u32, value: T) {
+        // SAFETY: the caller's promise; an offset of whole words is aligned.
+        unsafe { T::store(self.offset(index).address, value) }
+    }
+}
