@@ -1,10 +1,166 @@
-//! Vector operations.
+//! Vector operations. Reductions use a fixed number of blocks, so that their order of summation never changes.
 
 /// Threads of a block.
 pub const THREADS: usize = 256;
 /// Vectors that one launch of `dots` or `add_combination` takes.
 pub const VECTORS: usize = 8;
-/// Barriers of a block-wide sum.
-pub const DOT_BARRIERS: usize = 1;
-/// Blocks of `dots`: fixed, so that the order of summation is, too.
+/// Blocks of `dots`, and so partial sums of a dot product: eight a multiprocessor of an H200.
 pub const DOT_BLOCKS: usize = 1056;
+/// Barriers of a sum over a block: one a halving, and one before shared memory is used again.
+pub const SUM_BARRIERS: usize = THREADS.ilog2() as usize + 1;
+
+#[cfg(target_arch = "nvptx64")]
+pub use device::*;
+
+#[cfg(target_arch = "nvptx64")]
+mod device {
+    use super::*;
+    use crate::layout::Shared;
+    use crate::scalar::{Real, Value};
+    use cuda_std::thread;
+
+    /// Pointers to several vectors, by value.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct Vectors<T>(pub [*const T; VECTORS]);
+
+    /// Factors of several vectors, by value.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct Coefficients(pub [f64; VECTORS]);
+
+    /// Indices `0..n` of the calling thread: a grid-stride loop.
+    #[inline(always)]
+    fn indices(n: u64) -> impl Iterator<Item = usize> {
+        let first = thread::block_idx_x() as u64 * THREADS as u64 + thread::thread_idx_x() as u64;
+        let stride = thread::grid_dim_x() as u64 * THREADS as u64;
+        let mut next = first;
+        core::iter::from_fn(move || {
+            let index = next;
+            next += stride;
+            (index < n).then_some(index as usize)
+        })
+    }
+
+    /// `y = alpha x + beta y`; `beta = 0` overwrites.
+    ///
+    /// # Safety
+    /// The vectors have `n` entries.
+    #[inline(always)]
+    pub unsafe fn axpby<T: Real>(alpha: T, x: *const T, beta: T, y: *mut T, n: u64) {
+        for i in indices(n) {
+            // SAFETY: the caller's promise; a thread owns its indices.
+            unsafe {
+                let old = if beta == T::ZERO { T::ZERO } else { beta * *y.add(i) };
+                *y.add(i) = T::fma(alpha, *x.add(i), old);
+            }
+        }
+    }
+
+    /// `y = x`, rounded to the scalar of `y`.
+    ///
+    /// # Safety
+    /// The vectors have `n` entries.
+    #[inline(always)]
+    pub unsafe fn convert<S: Real, T: Real>(x: *const S, y: *mut T, n: u64) {
+        for i in indices(n) {
+            // SAFETY: the caller's promise; a thread owns its indices.
+            unsafe { *y.add(i) = T::from_f64((*x.add(i)).to_f64()) };
+        }
+    }
+
+    /// Sum of one number a thread over the block, valid in thread 0.
+    #[inline(always)]
+    fn block_sum(value: f64) -> f64 {
+        let memory = Shared::<f64>::at(0);
+        let thread = thread::thread_idx_x() as usize;
+        memory.set(thread, value);
+        let mut half = THREADS / 2;
+        while half > 0 {
+            thread::sync_threads();
+            if thread < half {
+                memory.set(thread, memory.get(thread) + memory.get(thread + half));
+            }
+            half /= 2;
+        }
+        let sum = memory.get(0);
+        thread::sync_threads();
+        sum
+    }
+
+    /// `partials[j * DOT_BLOCKS + block]`: the block's part of `x_j · y`, `j < count`.
+    ///
+    /// # Safety
+    /// The vectors have `n` entries; launched with [`DOT_BLOCKS`] blocks.
+    #[inline(always)]
+    pub unsafe fn dots<T: Real>(xs: Vectors<T>, count: u32, y: *const T, n: u64, partials: *mut f64) {
+        let mut sums = [0.0; VECTORS];
+        for i in indices(n) {
+            // SAFETY: the caller's promise.
+            let y = unsafe { *y.add(i) }.to_f64();
+            for j in 0..VECTORS {
+                if (j as u32) < count {
+                    // SAFETY: as above.
+                    sums[j] = f64::fma(unsafe { *xs.0[j].add(i) }.to_f64(), y, sums[j]);
+                }
+            }
+        }
+        // One loop body, so one set of barriers, whatever `count` is.
+        let mut j = 0;
+        while j < count {
+            let mut mine = sums[0];
+            for other in 1..VECTORS {
+                if other as u32 == j {
+                    mine = sums[other];
+                }
+            }
+            let sum = block_sum(mine);
+            if thread::thread_idx_x() == 0 {
+                // SAFETY: `partials` has room for `count` rows of `DOT_BLOCKS`.
+                unsafe { *partials.add(j as usize * DOT_BLOCKS + thread::block_idx_x() as usize) = sum };
+            }
+            j += 1;
+        }
+    }
+
+    /// `out[j] = sum over blocks of partials[j * DOT_BLOCKS + block]`, block `j`.
+    ///
+    /// # Safety
+    /// `partials` and `out` are as long as the grid says.
+    #[inline(always)]
+    pub unsafe fn sum_partials(partials: *const f64, out: *mut f64) {
+        let row = thread::block_idx_x() as usize;
+        let mut sum = 0.0;
+        let mut block = thread::thread_idx_x() as usize;
+        while block < DOT_BLOCKS {
+            // SAFETY: the caller's promise.
+            sum += unsafe { *partials.add(row * DOT_BLOCKS + block) };
+            block += THREADS;
+        }
+        let sum = block_sum(sum);
+        if thread::thread_idx_x() == 0 {
+            // SAFETY: as above.
+            unsafe { *out.add(row) = sum };
+        }
+    }
+
+    /// `y += sum_j c_j x_j`, `j < count`.
+    ///
+    /// # Safety
+    /// The vectors have `n` entries.
+    #[inline(always)]
+    pub unsafe fn add_combination<T: Real>(coefficients: Coefficients, xs: Vectors<T>, count: u32, y: *mut T, n: u64) {
+        for i in indices(n) {
+            // SAFETY: the caller's promise; a thread owns its indices.
+            unsafe {
+                let mut sum = (*y.add(i)).to_f64();
+                for j in 0..VECTORS {
+                    if (j as u32) < count {
+                        sum = f64::fma(coefficients.0[j], (*xs.0[j].add(i)).to_f64(), sum);
+                    }
+                }
+                *y.add(i) = T::from_f64(sum);
+            }
+        }
+    }
+}

@@ -176,8 +176,8 @@ mod table {
                 Module::Blas1 => {
                     let (name, barriers) = match operation {
                         Operation::Convert => ("convert", 0),
-                        Operation::Dots => ("dots", crate::blas1::DOT_BARRIERS),
-                        Operation::SumPartials => ("sum_partials", crate::blas1::DOT_BARRIERS),
+                        Operation::Dots => ("dots", crate::blas1::SUM_BARRIERS),
+                        Operation::SumPartials => ("sum_partials", crate::blas1::SUM_BARRIERS),
                         Operation::AddCombination => ("add_combination", 0),
                         _ => ("axpby", 0),
                     };

@@ -13,8 +13,13 @@
 extern crate std;
 
 pub mod blas1;
+#[cfg(target_arch = "nvptx64")]
+mod block;
 pub mod contract;
+#[cfg(target_arch = "nvptx64")]
+mod entries;
 pub mod kernels;
+pub mod layout;
 pub mod matrices;
 pub mod operator;
 pub mod patch;

@@ -3,11 +3,19 @@
 //! A contraction multiplies *coefficients* (entries of 1D matrices) with *values* (dofs). On the GPU both are `f32` or
 //! `f64`; on a CPU a value may be a SIMD register that holds the same dof of several patches.
 
-use core::ops::{Add, Mul, Sub};
+use core::ops::{Add, Mul, Neg, Sub};
 
 /// A floating point type of vectors and matrices.
 pub trait Real:
-    Value<Self> + Mul<Output = Self> + PartialOrd + bytemuck::Pod + Send + Sync + core::fmt::Debug + 'static
+    Value<Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+    + PartialOrd
+    + bytemuck::Pod
+    + Send
+    + Sync
+    + core::fmt::Debug
+    + 'static
 {
     /// Name used in kernel names: `f32` or `f64`.
     const NAME: &'static str;

@@ -1,0 +1,164 @@
+//! Entry points of a module, stamped for both scalars. The names are those of [`crate::kernels::KernelSpec::name`].
+
+#[cfg(module = "blas1")]
+use crate::blas1::{Coefficients, Vectors};
+#[cfg(module = "poisson_cg")]
+use crate::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
+use cuda_std::kernel;
+
+/// The degree of the module, from the builder.
+const K: usize = {
+    let text = env!("PATCHMG_DEGREE").as_bytes();
+    let (mut value, mut i) = (0, 0);
+    while i < text.len() {
+        value = 10 * value + (text[i] - b'0') as usize;
+        i += 1;
+    }
+    value
+};
+const M: usize = if K > 0 { 2 * K - 1 } else { 0 };
+const N: usize = 2 * K + 1;
+const C: usize = K + 1;
+const H: usize = C.div_ceil(2);
+
+/// The kernels of a space, from the functions of its dimension.
+#[cfg(module = "poisson_cg")]
+macro_rules! poisson {
+    ($t:ident, $smooth:ident, $apply:ident, $restrict:ident, $prolongate:ident) => {
+        mod $t {
+            use super::*;
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_smooth_", stringify!($t)))]
+            pub unsafe fn smooth(
+                matrices: SmootherMatrices<$t, K, M>,
+                table: *const $t,
+                b: *const $t,
+                x: *mut $t,
+                cells: u32,
+                color: u32,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe {
+                    let table = crate::smoother::Table::new(table);
+                    crate::smoother::$smooth::<$t, K, M, N>(&matrices, table, b, x, cells, color)
+                }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($t)))]
+            pub unsafe fn apply(
+                matrices: OperatorMatrices<$t, N, C>,
+                x: *const $t,
+                y: *mut $t,
+                cells: u32,
+                class: u32,
+            ) {
+                let output = crate::operator::Output { b: core::ptr::null(), y };
+                // SAFETY: the launch's promise.
+                unsafe { crate::operator::$apply::<$t, false, K, N, C>(&matrices, x, output, cells, class) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_residual_", stringify!($t)))]
+            pub unsafe fn residual(
+                matrices: OperatorMatrices<$t, N, C>,
+                b: *const $t,
+                x: *const $t,
+                r: *mut $t,
+                cells: u32,
+                class: u32,
+            ) {
+                let output = crate::operator::Output { b, y: r };
+                // SAFETY: the launch's promise.
+                unsafe { crate::operator::$apply::<$t, true, K, N, C>(&matrices, x, output, cells, class) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_restrict_residual_", stringify!($t)))]
+            pub unsafe fn restrict_residual(
+                matrices: RestrictionMatrices<$t, N, H>,
+                b: *const $t,
+                x: *const $t,
+                coarse: *mut $t,
+                cells: u32,
+                class: u32,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { crate::transfer::$restrict::<$t, K, N, C, H>(&matrices, b, x, coarse, cells, class) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_prolongate_add_", stringify!($t)))]
+            pub unsafe fn prolongate_add(
+                matrices: ProlongationMatrices<$t, C>,
+                coarse: *const $t,
+                x: *mut $t,
+                cells: u32,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { crate::transfer::$prolongate::<$t, K, N, C>(&matrices, coarse, x, cells) }
+            }
+        }
+    };
+}
+
+#[cfg(all(module = "poisson_cg", dim = "2"))]
+poisson!(f32, smooth_2d, apply_2d, restrict_residual_2d, prolongate_add_2d);
+#[cfg(all(module = "poisson_cg", dim = "2"))]
+poisson!(f64, smooth_2d, apply_2d, restrict_residual_2d, prolongate_add_2d);
+#[cfg(all(module = "poisson_cg", dim = "3"))]
+poisson!(f32, smooth_3d, apply_3d, restrict_residual_3d, prolongate_add_3d);
+#[cfg(all(module = "poisson_cg", dim = "3"))]
+poisson!(f64, smooth_3d, apply_3d, restrict_residual_3d, prolongate_add_3d);
+
+/// Vector operations; `$other` is the other scalar.
+#[cfg(module = "blas1")]
+macro_rules! blas1 {
+    ($t:ident, $other:ident) => {
+        mod $t {
+            use super::*;
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_axpby_", stringify!($t)))]
+            pub unsafe fn axpby(alpha: $t, x: *const $t, beta: $t, y: *mut $t, n: u64) {
+                // SAFETY: the launch's promise.
+                unsafe { crate::blas1::axpby(alpha, x, beta, y, n) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_convert_", stringify!($t)))]
+            pub unsafe fn convert(x: *const $other, y: *mut $t, n: u64) {
+                // SAFETY: the launch's promise.
+                unsafe { crate::blas1::convert(x, y, n) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_dots_", stringify!($t)))]
+            pub unsafe fn dots(xs: Vectors<$t>, count: u32, y: *const $t, n: u64, partials: *mut f64) {
+                // SAFETY: the launch's promise.
+                unsafe { crate::blas1::dots(xs, count, y, n, partials) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_add_combination_", stringify!($t)))]
+            pub unsafe fn add_combination(coefficients: Coefficients, xs: Vectors<$t>, count: u32, y: *mut $t, n: u64) {
+                // SAFETY: the launch's promise.
+                unsafe { crate::blas1::add_combination(coefficients, xs, count, y, n) }
+            }
+        }
+    };
+}
+
+#[cfg(module = "blas1")]
+blas1!(f32, f64);
+#[cfg(module = "blas1")]
+blas1!(f64, f32);
+
+#[cfg(module = "blas1")]
+#[kernel]
+#[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_sum_partials_f64"))]
+pub unsafe fn sum_partials(partials: *const f64, out: *mut f64) {
+    // SAFETY: the launch's promise.
+    unsafe { crate::blas1::sum_partials(partials, out) }
+}
