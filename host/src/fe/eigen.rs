@@ -1,0 +1,185 @@
+//! Generalized symmetric eigenproblems: the 1D eigenpairs that fast diagonalization is made of.
+
+use crate::error::{Error, Result};
+use nalgebra::{DMatrix, DVector};
+
+/// `A S = M S Λ` with `Sᵀ M S = I`.
+#[derive(Clone, Debug)]
+pub struct Eigenpairs {
+    /// The diagonal of `Λ`.
+    pub values: DVector<f64>,
+    /// `S`, a function in each column; its first large entry is positive.
+    pub vectors: DMatrix<f64>,
+}
+
+/// Eigenpairs of a symmetric `A` and a symmetric positive definite `M`, ascending.
+///
+/// With Cholesky's `M = L Lᵀ` this is the symmetric problem of `L⁻¹ A L⁻ᵀ` (Golub and Van Loan, *Matrix Computations*,
+/// section 8.7.2).
+///
+/// # Errors
+/// [`Error::SizeMismatch`] if the two are not square and of one size, [`Error::NotFinite`] for an entry that is no
+/// finite number, [`Error::NotPositiveDefinite`] if `M` is not.
+pub fn generalized_eigenpairs(a: &DMatrix<f64>, m: &DMatrix<f64>) -> Result<Eigenpairs> {
+    check(a, a.nrows(), "stiffness matrix")?;
+    check(m, a.nrows(), "mass matrix")?;
+    if a.is_empty() {
+        return Ok(Eigenpairs { values: DVector::zeros(0), vectors: DMatrix::zeros(0, 0) });
+    }
+    let singular = || Error::NotPositiveDefinite { what: "mass matrix" };
+    let lower = m.clone().cholesky().ok_or_else(singular)?.unpack();
+    let half = lower.solve_lower_triangular(a).ok_or_else(singular)?;
+    let reduced = lower.solve_lower_triangular(&half.transpose()).ok_or_else(singular)?;
+    let eigen = (0.5 * (&reduced + reduced.transpose())).symmetric_eigen();
+    let unsorted = lower.tr_solve_lower_triangular(&eigen.eigenvectors).ok_or_else(singular)?;
+
+    let mut order: Vec<usize> = (0..a.nrows()).collect();
+    order.sort_by(|&i, &j| eigen.eigenvalues[i].total_cmp(&eigen.eigenvalues[j]));
+    let columns: Vec<DVector<f64>> = order.iter().map(|&i| with_sign(unsorted.column(i).into_owned())).collect();
+    Ok(Eigenpairs {
+        values: DVector::from_iterator(order.len(), order.iter().map(|&i| eigen.eigenvalues[i])),
+        vectors: DMatrix::from_columns(&columns),
+    })
+}
+
+/// As [`generalized_eigenpairs`], for `A` and `M` that are centrosymmetric and of odd size `2e - 1`: the `e` functions
+/// that are even about the middle node first, then the `e - 1` odd ones, each group ascending. Even and odd functions
+/// are two separate problems, so parity holds to the last bit.
+///
+/// # Errors
+/// As [`generalized_eigenpairs`]; [`Error::InvalidArgument`] if the size is even.
+pub fn symmetric_eigenpairs(a: &DMatrix<f64>, m: &DMatrix<f64>) -> Result<Eigenpairs> {
+    let n = a.nrows();
+    check(a, n, "stiffness matrix")?;
+    check(m, n, "mass matrix")?;
+    if n.is_multiple_of(2) {
+        return Err(Error::InvalidArgument {
+            name: "size of the eigenproblem",
+            value: n.to_string(),
+            allowed: "odd".into(),
+        });
+    }
+    let odd = n / 2;
+    let even = odd + 1;
+    let even_pairs = generalized_eigenpairs(&even_part(a), &even_part(m))?;
+    let odd_pairs = generalized_eigenpairs(&odd_part(a), &odd_part(m))?;
+    let half = std::f64::consts::FRAC_1_SQRT_2;
+    let vectors = DMatrix::from_fn(n, n, |node, f| {
+        let mirrored = node.min(n - 1 - node);
+        match (f < even, mirrored == odd) {
+            (true, true) => even_pairs.vectors[(mirrored, f)],
+            (true, false) => half * even_pairs.vectors[(mirrored, f)],
+            (false, true) => 0.0,
+            (false, false) if node < odd => half * odd_pairs.vectors[(mirrored, f - even)],
+            (false, false) => -half * odd_pairs.vectors[(mirrored, f - even)],
+        }
+    });
+    let values = DVector::from_iterator(n, even_pairs.values.iter().chain(&odd_pairs.values).copied());
+    Ok(Eigenpairs { values, vectors })
+}
+
+/// In the orthonormal basis `(e_i + e_{n-1-i}) / √2` and the middle `e_i`.
+fn even_part(matrix: &DMatrix<f64>) -> DMatrix<f64> {
+    let (n, middle) = (matrix.nrows(), matrix.nrows() / 2);
+    DMatrix::from_fn(middle + 1, middle + 1, |i, j| match (i == middle, j == middle) {
+        (true, true) => matrix[(i, j)],
+        (false, false) => matrix[(i, j)] + matrix[(i, n - 1 - j)],
+        _ => std::f64::consts::SQRT_2 * matrix[(i, j)],
+    })
+}
+
+/// In the orthonormal basis `(e_i - e_{n-1-i}) / √2`.
+fn odd_part(matrix: &DMatrix<f64>) -> DMatrix<f64> {
+    let (n, middle) = (matrix.nrows(), matrix.nrows() / 2);
+    DMatrix::from_fn(middle, middle, |i, j| matrix[(i, j)] - matrix[(i, n - 1 - j)])
+}
+
+/// The sign that makes the first entry of at least half the largest magnitude positive.
+fn with_sign(vector: DVector<f64>) -> DVector<f64> {
+    let large = 0.5 * vector.amax();
+    if vector.iter().find(|v| v.abs() >= large).is_some_and(|&v| v < 0.0) { -vector } else { vector }
+}
+
+fn check(matrix: &DMatrix<f64>, size: usize, what: &'static str) -> Result<()> {
+    for found in [matrix.nrows(), matrix.ncols()] {
+        if found != size {
+            return Err(Error::SizeMismatch { what, expected: size, found });
+        }
+    }
+    match matrix.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(at) => {
+            Err(Error::NotFinite { what, value: matrix[at], place: format!("row {}, column {}", at % size, at / size) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::element::{Element, MAX_DEGREE, assemble};
+    use super::*;
+    use approx::assert_abs_diff_eq;
+
+    fn patch(degree: usize) -> (DMatrix<f64>, DMatrix<f64>) {
+        let element = Element::new(degree).unwrap();
+        let interior =
+            |cell: DMatrix<f64>| assemble(&cell, 2).view((1, 1), (2 * degree - 1, 2 * degree - 1)).into_owned();
+        (interior(element.stiffness()), interior(element.mass()))
+    }
+
+    #[test]
+    fn patch_eigenpairs_satisfy_their_equations() {
+        for degree in 1..=MAX_DEGREE {
+            let (a, m) = patch(degree);
+            for pairs in [symmetric_eigenpairs(&a, &m).unwrap(), generalized_eigenpairs(&a, &m).unwrap()] {
+                let (s, lambda) = (&pairs.vectors, DMatrix::from_diagonal(&pairs.values));
+                let scale = pairs.values.amax();
+                assert_abs_diff_eq!(s.transpose() * &m * s, DMatrix::identity(a.nrows(), a.nrows()), epsilon = 1e-12);
+                assert_abs_diff_eq!(&a * s / scale, &m * s * lambda / scale, epsilon = 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn patch_eigenpairs_are_ordered_by_parity_and_value() {
+        for degree in 1..=MAX_DEGREE {
+            let (a, m) = patch(degree);
+            let n = 2 * degree - 1;
+            let pairs = symmetric_eigenpairs(&a, &m).unwrap();
+            for f in 0..n {
+                let sign = if f < degree { 1.0 } else { -1.0 };
+                for node in 0..n {
+                    assert_eq!(pairs.vectors[(node, f)], sign * pairs.vectors[(n - 1 - node, f)]);
+                }
+            }
+            let values = pairs.values.as_slice();
+            assert!(values[..degree].is_sorted() && values[degree..].is_sorted() && values[0] > 0.0);
+            let mut all = values.to_vec();
+            all.sort_by(f64::total_cmp);
+            let reference = generalized_eigenpairs(&a, &m).unwrap().values;
+            for (value, expected) in all.iter().zip(&reference) {
+                assert!((value - expected).abs() <= 1e-12 * reference.amax(), "{value} != {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn lowest_eigenvalue_of_a_patch_tends_to_that_of_the_laplacian() {
+        // Two unit cells: (π / 2)²; degree 10 resolves it to rounding.
+        let (a, m) = patch(10);
+        let lowest = symmetric_eigenpairs(&a, &m).unwrap().values[0];
+        assert_abs_diff_eq!(lowest, std::f64::consts::FRAC_PI_2.powi(2), epsilon = 1e-11);
+    }
+
+    #[test]
+    fn bad_input_is_a_typed_error() {
+        let (identity, indefinite) = (DMatrix::identity(3, 3), DMatrix::from_diagonal_element(3, 3, -1.0));
+        assert!(matches!(generalized_eigenpairs(&identity, &indefinite), Err(Error::NotPositiveDefinite { .. })));
+        assert!(matches!(symmetric_eigenpairs(&identity, &DMatrix::identity(4, 4)), Err(Error::SizeMismatch { .. })));
+        let even = DMatrix::identity(4, 4);
+        assert!(matches!(symmetric_eigenpairs(&even, &even), Err(Error::InvalidArgument { .. })));
+        let mut broken = identity.clone();
+        broken[(1, 2)] = f64::NAN;
+        assert!(matches!(generalized_eigenpairs(&broken, &identity), Err(Error::NotFinite { .. })));
+    }
+}
