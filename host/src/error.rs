@@ -74,6 +74,14 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// A device did not finish its work in time: a kernel hangs.
+    #[error("{what} did not finish within {seconds} s")]
+    Timeout {
+        /// Which device.
+        what: &'static str,
+        /// How long it had.
+        seconds: u64,
+    },
     /// A matrix that must be symmetric positive definite is not.
     #[error("{what} is not positive definite")]
     NotPositiveDefinite {

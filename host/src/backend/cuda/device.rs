@@ -1,0 +1,121 @@
+//! The devices that there are.
+
+use super::{calls, driver, gpu};
+use crate::backend::DeviceInfo;
+use crate::error::{Error, Result};
+use cust::CudaApiVersion;
+use cust::device::{Device, DeviceAttribute};
+use cust::error::CudaError;
+
+/// Lowest compute capability with the instructions that the kernels are compiled to.
+const LOWEST_CAPABILITY: (i32, i32) = (8, 0);
+
+/// Every CUDA device, in the driver's order: its position is the number that [`Cuda::new`](super::Cuda::new) takes.
+///
+/// `memory_free` is 0 for a device that cannot be opened, because another process has it for itself.
+///
+/// # Errors
+/// [`Error::NoDevice`], with the reason, where there is no driver or it finds no device.
+pub fn devices() -> Result<Vec<DeviceInfo>> {
+    (0..count()?)
+        .map(|number| {
+            let properties = Properties::of(number)?;
+            let free = gpu::open_context(&properties).and_then(|_context| gpu::free_memory()).unwrap_or(0);
+            Ok(properties.info(free))
+        })
+        .collect()
+}
+
+/// Starts the driver; at least 1.
+fn count() -> Result<usize> {
+    driver::load()?;
+    // SAFETY: any thread may initialise the driver, any number of times.
+    let code = unsafe { calls::cuInit(0) };
+    if code != 0 {
+        let reason = format!("the driver does not start: {code} ({})", calls::error_name(code));
+        return Err(Error::NoDevice { reason });
+    }
+    match Device::num_devices().map_err(refused("cuDeviceGetCount"))? {
+        0 => Err(Error::NoDevice { reason: String::from("the driver finds none") }),
+        count => Ok(count as usize),
+    }
+}
+
+/// What does not change about a device.
+#[derive(Clone, Debug)]
+pub(super) struct Properties {
+    pub device: Device,
+    pub name: String,
+    pub multiprocessors: u32,
+    memory: u64,
+    capability: (i32, i32),
+    driver: CudaApiVersion,
+}
+
+impl Properties {
+    /// Of a device that the kernels run on.
+    pub fn usable(number: usize) -> Result<Self> {
+        let count = count()?;
+        if number >= count {
+            let there_are = if count == 1 { "there is 1".into() } else { format!("there are {count}") };
+            let reason = format!("number {number} was asked for, {there_are}, counted from 0");
+            return Err(Error::NoDevice { reason });
+        }
+        let properties = Self::of(number)?;
+        if properties.capability < LOWEST_CAPABILITY {
+            let ((major, minor), (needed, _)) = (properties.capability, LOWEST_CAPABILITY);
+            let name = properties.name;
+            let reason = format!("{name} has compute capability {major}.{minor}, the kernels need {needed}.0 or newer");
+            return Err(Error::NoDevice { reason });
+        }
+        Ok(properties)
+    }
+
+    fn of(number: usize) -> Result<Self> {
+        let device = Device::get_device(number as u32).map_err(refused("cuDeviceGet"))?;
+        let attribute = |which| device.get_attribute(which).map_err(refused("cuDeviceGetAttribute"));
+        Ok(Self {
+            device,
+            name: device.name().map_err(refused("cuDeviceGetName"))?,
+            multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)? as u32,
+            memory: device.total_memory().map_err(refused("cuDeviceTotalMem"))? as u64,
+            capability: (
+                attribute(DeviceAttribute::ComputeCapabilityMajor)?,
+                attribute(DeviceAttribute::ComputeCapabilityMinor)?,
+            ),
+            driver: CudaApiVersion::get().map_err(refused("cuDriverGetVersion"))?,
+        })
+    }
+
+    pub fn info(&self, memory_free: u64) -> DeviceInfo {
+        DeviceInfo {
+            backend: "cuda",
+            name: self.name.clone(),
+            units: self.multiprocessors as usize,
+            memory: self.memory,
+            memory_free,
+            architecture: format!("sm_{}{}", self.capability.0, self.capability.1),
+            driver: Some(format!("CUDA {}.{}", self.driver.major(), self.driver.minor())),
+        }
+    }
+}
+
+fn refused(call: &'static str) -> impl Fn(CudaError) -> Error {
+    move |error| Error::Driver { call, code: error as i32, name: calls::error_name(error as i32) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_found_or_the_reason_is_given() {
+        match devices() {
+            Ok(devices) => assert!(!devices.is_empty()),
+            Err(Error::NoDevice { reason }) => {
+                assert!(reason.contains("libcuda.so.1") || reason.starts_with("the driver"), "{reason}")
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A device in use: its context, the one stream that everything runs on, and what waits for it.
+//!
+//! One stream, so calls act in the order in which they are made, and a result is the same in every run.
+
+use super::calls::{self, check};
+use super::device::Properties;
+use crate::backend::DeviceInfo;
+use crate::error::{Error, Result};
+use cust::context::Context;
+use cust::stream::{Stream, StreamFlags};
+use cust::sys::{CUmodule, CUstream};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long the device may work before the host looks at a result. A kernel that hangs never finishes, and the driver
+/// would wait for it for ever; a solver looks at a scalar every iteration, which takes seconds at the very most.
+const LIMIT: Duration = Duration::from_secs(600);
+/// After this the waiting thread lets others run between two looks: shorter waits are worth a busy core.
+const BUSY: Duration = Duration::from_millis(1);
+
+/// A device, ready for work. Vectors and levels hold it, so it outlives what lies in its memory.
+pub(super) struct Gpu {
+    // Fields drop in this order: the stream before its context.
+    stream: Stream,
+    context: Context,
+    properties: Properties,
+    pub(super) modules: Mutex<HashMap<String, Module>>,
+    hangs: AtomicBool,
+}
+
+/// A loaded module; the driver takes its handle from any thread.
+#[derive(Clone, Copy)]
+pub(super) struct Module(pub CUmodule);
+// SAFETY: a handle, not memory of this process.
+unsafe impl Send for Module {}
+
+impl Gpu {
+    pub fn open(number: usize) -> Result<Self> {
+        let properties = Properties::usable(number)?;
+        let context = open_context(&properties)?;
+        let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(|error| Error::Driver {
+            call: "cuStreamCreateWithPriority",
+            code: error as i32,
+            name: calls::error_name(error as i32),
+        })?;
+        Ok(Self { stream, context, properties, modules: Mutex::default(), hangs: AtomicBool::new(false) })
+    }
+
+    /// Makes this thread's calls go to this device.
+    pub fn enter(&self) -> Result<()> {
+        if self.hangs.load(Ordering::Relaxed) {
+            return Err(hang());
+        }
+        make_current(&self.context)
+    }
+
+    /// As [`enter`](Self::enter), for destructors: false where nothing can be freed, because the driver would wait.
+    pub fn enter_to_free(&self) -> bool {
+        self.enter().is_ok()
+    }
+
+    pub fn stream(&self) -> CUstream {
+        self.stream.as_inner()
+    }
+
+    pub fn multiprocessors(&self) -> u32 {
+        self.properties.multiprocessors
+    }
+
+    pub fn name(&self) -> &str {
+        &self.properties.name
+    }
+
+    pub fn info(&self) -> DeviceInfo {
+        self.properties.info(self.enter().and_then(|()| free_memory()).unwrap_or(0))
+    }
+
+    /// Until the stream is idle. Errors of kernels that ran show here.
+    pub fn wait(&self) -> Result<()> {
+        self.enter()?;
+        let start = Instant::now();
+        loop {
+            // SAFETY: the stream lives as long as `self`.
+            match unsafe { calls::cuStreamQuery(self.stream()) } {
+                calls::NOT_READY => {}
+                code => return check("cuStreamQuery", code),
+            }
+            let waited = start.elapsed();
+            if waited > LIMIT {
+                self.give_up();
+                return Err(hang());
+            }
+            if waited > BUSY {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    /// The device hangs: nothing is asked of it any more, and nothing of it is freed before the process ends.
+    fn give_up(&self) {
+        self.hangs.store(true, Ordering::Relaxed);
+        let mut context = std::ptr::null_mut();
+        // SAFETY: one reference more than is ever released, so that no destructor waits for the device.
+        unsafe { calls::cuDevicePrimaryCtxRetain(&mut context, self.properties.device.as_raw()) };
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        if !self.enter_to_free() {
+            return;
+        }
+        let modules = self.modules.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+        for (_, module) in modules.drain() {
+            // SAFETY: what launched kernels of the module held this device, and is gone.
+            unsafe { calls::cuModuleUnload(module.0) };
+        }
+    }
+}
+
+fn hang() -> Error {
+    Error::Timeout { what: "the GPU", seconds: LIMIT.as_secs() }
+}
+
+/// The device's primary context, made current.
+pub(super) fn open_context(properties: &Properties) -> Result<Context> {
+    let device = properties.device.as_raw();
+    let mut raw = std::ptr::null_mut();
+    // SAFETY: a device of the driver; where it refuses, as `cust` has no name for all reasons, `cust` is not called.
+    check("cuDevicePrimaryCtxRetain", unsafe { calls::cuDevicePrimaryCtxRetain(&mut raw, device) })?;
+    let context = Context::new(properties.device);
+    // SAFETY: gives back the reference from above; `context` has its own.
+    unsafe { calls::cuDevicePrimaryCtxRelease_v2(device) };
+    let context = context.map_err(|error| Error::Driver {
+        call: "cuDevicePrimaryCtxRetain",
+        code: error as i32,
+        name: calls::error_name(error as i32),
+    })?;
+    make_current(&context)?;
+    Ok(context)
+}
+
+fn make_current(context: &Context) -> Result<()> {
+    // SAFETY: the context lives as long as `context`.
+    check("cuCtxSetCurrent", unsafe { calls::cuCtxSetCurrent(context.as_raw()) })
+}
+
+/// Bytes free on the device of the current context.
+pub(super) fn free_memory() -> Result<u64> {
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: the driver writes two sizes.
+    check("cuMemGetInfo", unsafe { calls::cuMemGetInfo_v2(&mut free, &mut total) })?;
+    Ok(free as u64)
+}
