@@ -1,1 +1,112 @@
-//! Placeholder.
+//! What maps a vector to a vector: linear operators, and preconditioners that approximate their inverses.
+
+use crate::backend::{Backend, Scalar};
+use crate::error::Result;
+use crate::space::Space;
+use std::sync::Arc;
+
+/// A linear map `A` on the vectors of one space, on one machine.
+pub trait LinearOperator<B: Backend, T: Scalar> {
+    /// The machine that its vectors are on.
+    fn backend(&self) -> &B;
+
+    /// Entries of its vectors.
+    fn storage(&self) -> usize;
+
+    /// `y = A x`.
+    fn apply(&self, x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()>;
+
+    /// `r = b - A x`.
+    fn residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()> {
+        self.apply(x, r)?;
+        self.backend().axpby(1.0, b, -1.0, r)
+    }
+
+    /// A vector of zeros that it applies to.
+    fn vector(&self) -> Result<B::Vector<T>> {
+        self.backend().zeros(self.storage())
+    }
+}
+
+/// An approximate inverse `M` of a linear operator.
+pub trait Preconditioner<B: Backend, T: Scalar> {
+    /// `z = M r`, whatever was in `z`.
+    fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()>;
+
+    /// Whether `x · M y = y · M x` up to rounding: conjugate gradients need that.
+    fn is_symmetric(&self) -> bool;
+}
+
+/// `M = I`: a Krylov method without preconditioner.
+pub struct Identity<B> {
+    backend: Arc<B>,
+}
+
+impl<B> Identity<B> {
+    /// On a machine.
+    pub fn new(backend: &Arc<B>) -> Self {
+        Self { backend: backend.clone() }
+    }
+}
+
+impl<B: Backend, T: Scalar> Preconditioner<B, T> for Identity<B> {
+    fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()> {
+        self.backend.axpby(1.0, r, 0.0, z)
+    }
+
+    fn is_symmetric(&self) -> bool {
+        true
+    }
+}
+
+/// A space made ready on a machine; the operator, smoother and transfer of a level share it.
+pub struct SpaceOn<B: Backend, T: Scalar> {
+    /// The machine.
+    pub backend: Arc<B>,
+    /// Storage order of the vectors.
+    pub space: Space,
+    /// What the machine's kernels take.
+    pub tables: B::Level<T>,
+}
+
+impl<B: Backend, T: Scalar> SpaceOn<B, T> {
+    /// Makes `space` ready on `backend`. Errors: those of [`Backend::level`].
+    pub fn new(backend: &Arc<B>, space: &Space) -> Result<Self> {
+        Ok(Self { backend: backend.clone(), space: space.clone(), tables: backend.level(space)? })
+    }
+}
+
+/// `A_ij = ∫ ∇φ_i · ∇φ_j` (paper 1, equation 2.3), matrix-free.
+pub struct Poisson<B: Backend, T: Scalar> {
+    on: Arc<SpaceOn<B, T>>,
+}
+
+impl<B: Backend, T: Scalar> Poisson<B, T> {
+    /// On a space, in the memory of a machine. Errors: those of [`Backend::level`].
+    pub fn new(backend: &Arc<B>, space: &Space) -> Result<Self> {
+        Ok(Self::from_space(&Arc::new(SpaceOn::new(backend, space)?)))
+    }
+
+    /// On a space that is ready.
+    pub fn from_space(on: &Arc<SpaceOn<B, T>>) -> Self {
+        Self { on: on.clone() }
+    }
+}
+
+impl<B: Backend, T: Scalar> LinearOperator<B, T> for Poisson<B, T> {
+    fn backend(&self) -> &B {
+        &self.on.backend
+    }
+
+    fn storage(&self) -> usize {
+        self.on.space.storage()
+    }
+
+    fn apply(&self, x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
+        self.on.backend.apply(&self.on.tables, x, y)
+    }
+
+    fn residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()> {
+        self.on.backend.residual(&self.on.tables, b, x, r)
+    }
+}

@@ -1,1 +1,20 @@
-//! Placeholder.
+//! Geometric multigrid, written once over a [`Backend`](crate::backend::Backend).
+//!
+//! Level 1 has two cells a direction, which is one vertex patch; level `l` has `2^l`. A [`Level`] owns its operator, its
+//! smoother and the transfer to the next coarser level; [`Scheme`] says which types these are. [`Multigrid`] is one
+//! V-cycle (paper 1, algorithm 2.1) as a preconditioner, and the first pass through the levels of full multigrid
+//! (algorithm 2.2); [`Fmg`] is the solver. [`LowPrecision`] runs either in a smaller scalar.
+
+mod fmg;
+mod level;
+mod precision;
+mod smoother;
+mod transfer;
+mod vcycle;
+
+pub use fmg::{Fmg, FullCycle};
+pub use level::{Level, Scheme, VertexPatches, hierarchy};
+pub use precision::LowPrecision;
+pub use smoother::{PatchSmoother, PatchSolver, Smoother};
+pub use transfer::{Embedding, Transfer};
+pub use vcycle::{Multigrid, PostSmoothing, VCycle};

@@ -1,0 +1,95 @@
+//! Preconditioned conjugate gradients (Saad, Iterative Methods for Sparse Linear Systems, algorithm 9.1).
+
+use super::stopping::{Info, Monitor, Stopping};
+use crate::backend::{Backend, Scalar};
+use crate::error::{Error, Result};
+use crate::operator::{LinearOperator, Preconditioner};
+
+/// Conjugate gradients for a symmetric positive definite `A` and `M`.
+///
+/// The V-cycle that smooths in the same order before and after the coarse correction is not symmetric, and is refused;
+/// [`VCycle::symmetric`](crate::multigrid::VCycle::symmetric) is one that is.
+pub struct Cg<B: Backend, T: Scalar> {
+    residual: B::Vector<T>,
+    /// `M r`, then `A p`: the two are never needed at once.
+    work: B::Vector<T>,
+    direction: B::Vector<T>,
+}
+
+impl<B: Backend, T: Scalar> Cg<B, T> {
+    /// Bytes of the vectors that [`Self::new`] allocates, for vectors of `storage` entries.
+    pub fn bytes(storage: usize) -> u64 {
+        3 * (storage * size_of::<T>()) as u64
+    }
+
+    /// With its vectors. Errors: those of [`Backend::zeros`].
+    pub fn new(operator: &impl LinearOperator<B, T>) -> Result<Self> {
+        Ok(Self { residual: operator.vector()?, work: operator.vector()?, direction: operator.vector()? })
+    }
+
+    /// Solves `A x = b` from what is in `x`.
+    ///
+    /// The history has the residual of the recurrence; when that is small enough, `b - A x` is computed anew, and the
+    /// iteration starts again from it unless it is small enough too. Errors: [`InvalidArgument`](Error::InvalidArgument)
+    /// if the preconditioner is not symmetric, [`NotPositiveDefinite`](Error::NotPositiveDefinite) if `p · A p` or
+    /// `r · M r` is not above 0, and those of [`Richardson::solve`](super::Richardson::solve).
+    pub fn solve(
+        &mut self,
+        operator: &impl LinearOperator<B, T>,
+        preconditioner: &mut impl Preconditioner<B, T>,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &mut dyn FnMut(usize, f64),
+    ) -> Result<Info> {
+        if !preconditioner.is_symmetric() {
+            return Err(Error::InvalidArgument {
+                name: "preconditioner of cg",
+                value: "not symmetric".into(),
+                allowed: "symmetric, like a V-cycle whose post-smoothing is the adjoint of its pre-smoothing".into(),
+            });
+        }
+        let backend = operator.backend();
+        let norm_b = backend.norm(b)?;
+        let mut monitor = Monitor::new(stopping, norm_b, observer)?;
+        if norm_b == 0.0 {
+            backend.set_zero(x)?;
+            return Ok(monitor.finish_zero());
+        }
+        operator.residual(b, x, &mut self.residual)?;
+        monitor.record(backend.norm(&self.residual)?)?;
+        let mut last_product = None;
+        while !monitor.is_done() {
+            preconditioner.apply(&self.residual, &mut self.work)?;
+            let product = positive(backend.dot(&self.residual, &self.work)?, "preconditioner", &monitor)?;
+            let beta = last_product.map_or(0.0, |last| product / last);
+            backend.axpby(1.0, &self.work, beta, &mut self.direction)?;
+            last_product = Some(product);
+
+            operator.apply(&self.direction, &mut self.work)?;
+            let alpha = product / positive(backend.dot(&self.direction, &self.work)?, "operator", &monitor)?;
+            backend.axpby(alpha, &self.direction, 1.0, x)?;
+            backend.axpby(-alpha, &self.work, 1.0, &mut self.residual)?;
+
+            let mut norm = backend.norm(&self.residual)?;
+            if monitor.accepts(norm) || monitor.is_last() {
+                operator.residual(b, x, &mut self.residual)?;
+                norm = backend.norm(&self.residual)?;
+                last_product = None;
+            }
+            monitor.record(norm)?;
+        }
+        Ok(monitor.finish())
+    }
+}
+
+/// `value` if it is above 0: `x · A x` of a positive definite `A`.
+fn positive(value: f64, what: &'static str, monitor: &Monitor) -> Result<f64> {
+    if !value.is_finite() {
+        return Err(Error::NotFinite { what, value, place: format!("iteration {}", monitor.iterations() + 1) });
+    }
+    if value <= 0.0 {
+        return Err(Error::NotPositiveDefinite { what });
+    }
+    Ok(value)
+}

@@ -1,0 +1,132 @@
+//! Restarted GMRES, right-preconditioned, and its flexible variant (Saad, Iterative Methods for Sparse Linear Systems,
+//! algorithms 9.5 and 9.6).
+
+use super::directions::{Directions, Kept, Recomputed};
+use super::least_squares::LeastSquares;
+use super::stopping::{Info, Monitor, Stopping};
+use crate::backend::{Backend, Scalar};
+use crate::error::{Error, Result};
+use crate::operator::{LinearOperator, Preconditioner};
+
+/// Basis vectors of GMRES unless told otherwise: a V-cycle with patch smoothers needs fewer iterations than that.
+pub const DEFAULT_RESTART: usize = 10;
+
+/// GMRES: the preconditioner must be the same linear map every time.
+pub type Gmres<B, T> = Arnoldi<B, T, Recomputed<B, T>>;
+/// Flexible GMRES: the preconditioner may vary; needs `restart - 1` vectors more.
+pub type Fgmres<B, T> = Arnoldi<B, T, Kept<B, T>>;
+
+/// Minimal residuals over Krylov spaces of `A M`, by Arnoldi's method.
+///
+/// The basis is made orthogonal by classical Gram-Schmidt done twice, each in one pass over the basis for all products.
+pub struct Arnoldi<B: Backend, T: Scalar, D> {
+    basis: Vec<B::Vector<T>>,
+    directions: D,
+    /// A residual at the start of a cycle, then `A z_j`.
+    work: B::Vector<T>,
+}
+
+impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
+    /// Bytes of the vectors that [`Self::new`] allocates, for vectors of `storage` entries.
+    pub fn bytes(storage: usize, restart: usize) -> u64 {
+        ((restart + D::vectors(restart) + 1) * storage * size_of::<T>()) as u64
+    }
+
+    /// With its vectors, for `restart` iterations between restarts. Errors:
+    /// [`InvalidArgument`](Error::InvalidArgument) for a `restart` of 0; those of [`Backend::zeros`].
+    pub fn new(operator: &impl LinearOperator<B, T>, restart: usize) -> Result<Self> {
+        check_restart(restart)?;
+        Ok(Self {
+            basis: (0..restart).map(|_| operator.vector()).collect::<Result<_>>()?,
+            directions: D::new(operator, restart)?,
+            work: operator.vector()?,
+        })
+    }
+
+    /// Solves `A x = b` from what is in `x`.
+    ///
+    /// Within a cycle the history has the residual of the least-squares problem, which for right preconditioning is
+    /// that of `x`; at a restart and at the end it has the recomputed `|b - A x|`, and only that one ends the iteration as
+    /// converged. Errors: as [`Richardson::solve`](super::Richardson::solve).
+    pub fn solve(
+        &mut self,
+        operator: &impl LinearOperator<B, T>,
+        preconditioner: &mut impl Preconditioner<B, T>,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &mut dyn FnMut(usize, f64),
+    ) -> Result<Info> {
+        let backend = operator.backend();
+        let norm_b = backend.norm(b)?;
+        let mut monitor = Monitor::new(stopping, norm_b, observer)?;
+        if norm_b == 0.0 {
+            backend.set_zero(x)?;
+            return Ok(monitor.finish_zero());
+        }
+        let mut residual = self.residual(operator, b, x)?;
+        monitor.record(residual)?;
+        while !monitor.is_done() {
+            let y = self.cycle(operator, preconditioner, residual, &mut monitor)?;
+            self.directions.correct(backend, preconditioner, &self.basis[..y.len()], &y, &mut self.work, x)?;
+            residual = self.residual(operator, b, x)?;
+            monitor.record(residual)?;
+        }
+        Ok(monitor.finish())
+    }
+
+    /// Norm of `b - A x`, which it leaves in `work`.
+    fn residual(&mut self, operator: &impl LinearOperator<B, T>, b: &B::Vector<T>, x: &B::Vector<T>) -> Result<f64> {
+        operator.residual(b, x, &mut self.work)?;
+        operator.backend().norm(&self.work)
+    }
+
+    /// From the residual in `work`, iterates until a restart or the end is due; coefficients of the directions. All
+    /// iterations but the last are recorded.
+    fn cycle(
+        &mut self,
+        operator: &impl LinearOperator<B, T>,
+        preconditioner: &mut impl Preconditioner<B, T>,
+        residual: f64,
+        monitor: &mut Monitor,
+    ) -> Result<Vec<f64>> {
+        let backend = operator.backend();
+        let mut problem = LeastSquares::new(residual);
+        let mut norm = residual;
+        for j in 0..self.basis.len() {
+            backend.axpby(1.0 / norm, &self.work, 0.0, &mut self.basis[j])?;
+            let z = self.directions.direction(j, preconditioner, &self.basis[j])?;
+            operator.apply(z, &mut self.work)?;
+            let products = orthogonalize(backend, &self.basis[..=j], &mut self.work)?;
+            norm = backend.norm(&self.work)?;
+            problem.push(products, norm);
+            let restarts = j + 1 == self.basis.len() || norm == 0.0;
+            if restarts || monitor.is_last() || monitor.accepts(problem.residual()) {
+                break;
+            }
+            monitor.record(problem.residual())?;
+        }
+        Ok(problem.solve())
+    }
+}
+
+/// Whether GMRES can have so many basis vectors.
+pub(crate) fn check_restart(restart: usize) -> Result<()> {
+    if restart == 0 {
+        return Err(Error::InvalidArgument { name: "restart", value: "0".into(), allowed: "at least 1".into() });
+    }
+    Ok(())
+}
+
+/// Subtracts from `w` its part in the span of an orthonormal basis; the products `v_j · w`.
+fn orthogonalize<B: Backend, T: Scalar>(backend: &B, basis: &[B::Vector<T>], w: &mut B::Vector<T>) -> Result<Vec<f64>> {
+    let basis: Vec<_> = basis.iter().collect();
+    let mut products = vec![0.0; basis.len()];
+    for _ in 0..2 {
+        let found = backend.dots(&basis, w)?;
+        let negative: Vec<f64> = found.iter().map(|product| -product).collect();
+        backend.add_combination(&negative, &basis, w)?;
+        products.iter_mut().zip(found).for_each(|(sum, product)| *sum += product);
+    }
+    Ok(products)
+}

@@ -1,0 +1,72 @@
+//! Preconditioned Richardson iteration: with a V-cycle, the multigrid iteration; with one in lower precision, iterative
+//! refinement.
+
+use super::stopping::{Info, Monitor, Stopping};
+use crate::backend::{Backend, Scalar};
+use crate::error::Result;
+use crate::operator::{LinearOperator, Preconditioner};
+
+/// `x ← x + M (b - A x)`.
+pub struct Richardson<B: Backend, T: Scalar> {
+    residual: B::Vector<T>,
+    correction: B::Vector<T>,
+}
+
+impl<B: Backend, T: Scalar> Richardson<B, T> {
+    /// Bytes of the vectors that [`Self::new`] allocates, for vectors of `storage` entries.
+    pub fn bytes(storage: usize) -> u64 {
+        2 * (storage * size_of::<T>()) as u64
+    }
+
+    /// With its vectors. Errors: those of [`Backend::zeros`].
+    pub fn new(operator: &impl LinearOperator<B, T>) -> Result<Self> {
+        Ok(Self { residual: operator.vector()?, correction: operator.vector()? })
+    }
+
+    /// Solves `A x = b` from what is in `x`.
+    ///
+    /// Errors: [`InvalidArgument`](crate::Error::InvalidArgument) for a bad `stopping`,
+    /// [`NotFinite`](crate::Error::NotFinite) with the iteration if a residual is, and those of the backend. That the
+    /// iterations did not suffice is no error.
+    pub fn solve(
+        &mut self,
+        operator: &impl LinearOperator<B, T>,
+        preconditioner: &mut impl Preconditioner<B, T>,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &mut dyn FnMut(usize, f64),
+    ) -> Result<Info> {
+        self.solve_at_least(0, operator, preconditioner, b, x, stopping, observer)
+    }
+
+    /// [`Self::solve`] with `least` iterations even if fewer would do.
+    #[allow(clippy::too_many_arguments)] // those of `solve` and one
+    pub(crate) fn solve_at_least(
+        &mut self,
+        least: usize,
+        operator: &impl LinearOperator<B, T>,
+        preconditioner: &mut impl Preconditioner<B, T>,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &mut dyn FnMut(usize, f64),
+    ) -> Result<Info> {
+        let backend = operator.backend();
+        let norm_b = backend.norm(b)?;
+        let mut monitor = Monitor::new(stopping, norm_b, observer)?;
+        if norm_b == 0.0 {
+            backend.set_zero(x)?;
+            return Ok(monitor.finish_zero());
+        }
+        operator.residual(b, x, &mut self.residual)?;
+        monitor.record(backend.norm(&self.residual)?)?;
+        while monitor.iterations() < least || !monitor.is_done() {
+            preconditioner.apply(&self.residual, &mut self.correction)?;
+            backend.axpby(1.0, &self.correction, 1.0, x)?;
+            operator.residual(b, x, &mut self.residual)?;
+            monitor.record(backend.norm(&self.residual)?)?;
+        }
+        Ok(monitor.finish())
+    }
+}

@@ -1,0 +1,73 @@
+//! A preconditioner in a smaller scalar than the vectors that it is applied to.
+
+use super::fmg::FullCycle;
+use crate::backend::{Backend, Scalar};
+use crate::error::Result;
+use crate::operator::Preconditioner;
+use crate::space::Space;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Runs `P`, which works in `S`, on vectors in `T`. A residual is scaled to norm 1 before it is rounded, and the result
+/// scaled back: late residuals would otherwise underflow.
+pub struct LowPrecision<B: Backend, T: Scalar, S: Scalar, P> {
+    backend: Arc<B>,
+    inner: P,
+    r: B::Vector<S>,
+    z: B::Vector<S>,
+    outer: PhantomData<T>,
+}
+
+impl<B: Backend, T: Scalar, S: Scalar, P> LowPrecision<B, T, S, P> {
+    /// Around `inner`, on the vectors of `space`. Errors: those of [`Backend::zeros`].
+    pub fn new(backend: &Arc<B>, space: &Space, inner: P) -> Result<Self> {
+        let storage = space.storage();
+        Ok(Self {
+            backend: backend.clone(),
+            inner,
+            r: backend.zeros(storage)?,
+            z: backend.zeros(storage)?,
+            outer: PhantomData,
+        })
+    }
+
+    /// Bytes of the vectors that [`Self::new`] allocates on the machine.
+    pub fn bytes(space: &Space) -> u64 {
+        2 * (space.storage() * size_of::<S>()) as u64
+    }
+
+    /// `z = |r| run(r / |r|)`, `run` being in `S`.
+    fn scaled(
+        &mut self,
+        r: &B::Vector<T>,
+        z: &mut B::Vector<T>,
+        run: impl FnOnce(&mut P, &B::Vector<S>, &mut B::Vector<S>) -> Result<()>,
+    ) -> Result<()> {
+        let backend = &*self.backend;
+        let norm = backend.norm(r)?;
+        if norm == 0.0 {
+            return backend.set_zero(z);
+        }
+        backend.axpby(1.0 / norm, r, 0.0, z)?;
+        backend.convert(z, &mut self.r)?;
+        run(&mut self.inner, &self.r, &mut self.z)?;
+        backend.convert(&self.z, z)?;
+        backend.axpby(0.0, r, norm, z)
+    }
+}
+
+impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B, T> for LowPrecision<B, T, S, P> {
+    fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()> {
+        self.scaled(r, z, P::apply)
+    }
+
+    fn is_symmetric(&self) -> bool {
+        self.inner.is_symmetric()
+    }
+}
+
+impl<B: Backend, T: Scalar, S: Scalar, P: FullCycle<B, S>> FullCycle<B, T> for LowPrecision<B, T, S, P> {
+    fn full_cycle(&mut self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.scaled(b, x, P::full_cycle)
+    }
+}

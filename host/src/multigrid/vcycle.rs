@@ -1,0 +1,135 @@
+//! The V-cycle (paper 1, algorithm 2.1).
+
+use super::level::{Level, Scheme, VertexPatches, hierarchy};
+use super::smoother::Smoother;
+use super::transfer::Transfer;
+use crate::backend::{Backend, Scalar};
+use crate::error::{Error, Result};
+use crate::operator::{LinearOperator, Preconditioner, SpaceOn};
+use crate::space::Space;
+use std::sync::Arc;
+
+/// Which step smooths after the coarse correction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PostSmoothing {
+    /// The same as before it: colors ascend both times (paper 1). The cycle is not symmetric.
+    #[default]
+    Same,
+    /// The adjoint one: colors descend. With as many steps after as before, the cycle is symmetric.
+    Adjoint,
+}
+
+/// How a V-cycle smooths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VCycle {
+    /// Steps before the coarse correction.
+    pub pre: usize,
+    /// Steps after it.
+    pub post: usize,
+    /// Which steps these are.
+    pub post_smoothing: PostSmoothing,
+}
+
+impl Default for VCycle {
+    fn default() -> Self {
+        Self { pre: 1, post: 1, post_smoothing: PostSmoothing::Same }
+    }
+}
+
+impl VCycle {
+    /// One step before and its adjoint after: what conjugate gradients need.
+    pub fn symmetric() -> Self {
+        Self { post_smoothing: PostSmoothing::Adjoint, ..Self::default() }
+    }
+}
+
+/// A hierarchy of levels with all their vectors. As a preconditioner it is one V-cycle from `x = 0`.
+pub struct Multigrid<B: Backend, S: Scalar, C: Scheme<B, S> = VertexPatches> {
+    pub(super) backend: Arc<B>,
+    pub(super) cycle: VCycle,
+    pub(super) coarse_solver: C::CoarseSolver,
+    pub(super) levels: Vec<Level<B, S, C>>,
+}
+
+impl<B: Backend, S: Scalar, C: Scheme<B, S>> Multigrid<B, S, C> {
+    /// All levels below and of `finest`. Errors: no smoothing step at all; those of [`Backend::level`] and
+    /// [`Backend::zeros`].
+    pub fn new(backend: &Arc<B>, finest: &Space, cycle: VCycle) -> Result<Self> {
+        if cycle.pre + cycle.post == 0 {
+            return Err(Error::InvalidArgument {
+                name: "smoothing steps",
+                value: "0 before and 0 after the coarse correction".into(),
+                allowed: "at least one".into(),
+            });
+        }
+        let spaces = hierarchy(finest)?;
+        let coarsest = Arc::new(SpaceOn::new(backend, &spaces[0])?);
+        Ok(Self {
+            backend: backend.clone(),
+            cycle,
+            coarse_solver: C::coarse_solver(&coarsest)?,
+            levels: spaces.windows(2).map(|pair| Level::new(backend, &pair[1], &pair[0])).collect::<Result<_>>()?,
+        })
+    }
+
+    /// Bytes of the vectors that [`Self::new`] allocates on the machine.
+    pub fn bytes(finest: &Space) -> Result<u64> {
+        let spaces = hierarchy(finest)?;
+        let coarser = &spaces[..spaces.len() - 1];
+        Ok(coarser.iter().map(|space| 2 * (space.storage() * size_of::<S>()) as u64).sum())
+    }
+
+    /// The levels above the coarsest, coarse to fine.
+    pub fn levels(&self) -> &[Level<B, S, C>] {
+        &self.levels
+    }
+
+    /// `x ← V(x, b)` on the finest level.
+    pub fn cycle(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        v_cycle(self.cycle, &mut self.coarse_solver, &mut self.levels, b, x)
+    }
+}
+
+/// `x ← V_l(x, b)`, `l` being the last of `levels`, or the coarsest level if there are none.
+pub(super) fn v_cycle<B: Backend, S: Scalar, C: Scheme<B, S>>(
+    cycle: VCycle,
+    coarse_solver: &mut C::CoarseSolver,
+    levels: &mut [Level<B, S, C>],
+    b: &B::Vector<S>,
+    x: &mut B::Vector<S>,
+) -> Result<()> {
+    let Some((level, coarser)) = levels.split_last_mut() else {
+        return coarse_solver.apply(b, x);
+    };
+    level.pre_smooth(cycle, b, x)?;
+    level.transfer.restrict_residual(b, x, &mut level.coarse_b)?;
+    level.operator.backend().set_zero(&mut level.coarse_x)?;
+    v_cycle(cycle, coarse_solver, coarser, &level.coarse_b, &mut level.coarse_x)?;
+    level.transfer.prolongate_add(&level.coarse_x, x)?;
+    level.post_smooth(cycle, b, x)
+}
+
+impl<B: Backend, S: Scalar, C: Scheme<B, S>> Level<B, S, C> {
+    fn pre_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        (0..cycle.pre).try_for_each(|_| self.smoother.step(b, x))
+    }
+
+    fn post_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        (0..cycle.post).try_for_each(|_| match cycle.post_smoothing {
+            PostSmoothing::Same => self.smoother.step(b, x),
+            PostSmoothing::Adjoint => self.smoother.step_adjoint(b, x),
+        })
+    }
+}
+
+impl<B: Backend, S: Scalar, C: Scheme<B, S>> Preconditioner<B, S> for Multigrid<B, S, C> {
+    fn apply(&mut self, r: &B::Vector<S>, z: &mut B::Vector<S>) -> Result<()> {
+        self.backend.set_zero(z)?;
+        self.cycle(r, z)
+    }
+
+    fn is_symmetric(&self) -> bool {
+        let VCycle { pre, post, post_smoothing } = self.cycle;
+        pre == post && post_smoothing == PostSmoothing::Adjoint && self.coarse_solver.is_symmetric()
+    }
+}
