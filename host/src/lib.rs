@@ -10,6 +10,7 @@ pub mod multigrid;
 pub mod operator;
 pub mod output;
 pub mod problem;
+pub mod solve;
 pub mod space;
 
 pub use error::{Error, Result};

@@ -1,5 +1,6 @@
 //! Preconditioned conjugate gradients (Saad, Iterative Methods for Sparse Linear Systems, algorithm 9.1).
 
+use super::Solver;
 use super::stopping::{Info, Monitor, Stopping};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
@@ -26,17 +27,22 @@ impl<B: Backend, T: Scalar> Cg<B, T> {
     pub fn new(operator: &impl LinearOperator<B, T>) -> Result<Self> {
         Ok(Self { residual: operator.vector()?, work: operator.vector()?, direction: operator.vector()? })
     }
+}
 
-    /// Solves `A x = b` from what is in `x`.
-    ///
-    /// The history has the residual of the recurrence; when that is small enough, `b - A x` is computed anew, and the
-    /// iteration starts again from it unless it is small enough too. Errors: [`InvalidArgument`](Error::InvalidArgument)
-    /// if the preconditioner is not symmetric, [`NotPositiveDefinite`](Error::NotPositiveDefinite) if `p · A p` or
-    /// `r · M r` is not above 0, and those of [`Richardson::solve`](super::Richardson::solve).
-    pub fn solve(
+/// The history has the residual of the recurrence; when that is small enough, `b - A x` is computed anew, and the iteration
+/// starts again from it unless it is small enough too. Errors also:
+/// [`NotPositiveDefinite`](Error::NotPositiveDefinite) if `p · A p` or `r · M r` is not above 0.
+impl<B, T, A, M> Solver<B, T, A, M> for Cg<B, T>
+where
+    B: Backend,
+    T: Scalar,
+    A: LinearOperator<B, T>,
+    M: Preconditioner<B, T>,
+{
+    fn solve(
         &mut self,
-        operator: &impl LinearOperator<B, T>,
-        preconditioner: &mut impl Preconditioner<B, T>,
+        operator: &A,
+        preconditioner: &mut M,
         b: &B::Vector<T>,
         x: &mut B::Vector<T>,
         stopping: &Stopping,

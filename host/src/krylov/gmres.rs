@@ -1,6 +1,7 @@
 //! Restarted GMRES, right-preconditioned, and its flexible variant (Saad, Iterative Methods for Sparse Linear Systems,
 //! algorithms 9.5 and 9.6).
 
+use super::Solver;
 use super::directions::{Directions, Kept, Recomputed};
 use super::least_squares::LeastSquares;
 use super::stopping::{Info, Monitor, Stopping};
@@ -43,38 +44,6 @@ impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
         })
     }
 
-    /// Solves `A x = b` from what is in `x`.
-    ///
-    /// Within a cycle the history has the residual of the least-squares problem, which for right preconditioning is
-    /// that of `x`; at a restart and at the end it has the recomputed `|b - A x|`, and only that one ends the iteration as
-    /// converged. Errors: as [`Richardson::solve`](super::Richardson::solve).
-    pub fn solve(
-        &mut self,
-        operator: &impl LinearOperator<B, T>,
-        preconditioner: &mut impl Preconditioner<B, T>,
-        b: &B::Vector<T>,
-        x: &mut B::Vector<T>,
-        stopping: &Stopping,
-        observer: &mut dyn FnMut(usize, f64),
-    ) -> Result<Info> {
-        let backend = operator.backend();
-        let norm_b = backend.norm(b)?;
-        let mut monitor = Monitor::new(stopping, norm_b, observer)?;
-        if norm_b == 0.0 {
-            backend.set_zero(x)?;
-            return Ok(monitor.finish_zero());
-        }
-        let mut residual = self.residual(operator, b, x)?;
-        monitor.record(residual)?;
-        while !monitor.is_done() {
-            let y = self.cycle(operator, preconditioner, residual, &mut monitor)?;
-            self.directions.correct(backend, preconditioner, &self.basis[..y.len()], &y, &mut self.work, x)?;
-            residual = self.residual(operator, b, x)?;
-            monitor.record(residual)?;
-        }
-        Ok(monitor.finish())
-    }
-
     /// Norm of `b - A x`, which it leaves in `work`.
     fn residual(&mut self, operator: &impl LinearOperator<B, T>, b: &B::Vector<T>, x: &B::Vector<T>) -> Result<f64> {
         operator.residual(b, x, &mut self.work)?;
@@ -107,6 +76,44 @@ impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
             monitor.record(problem.residual())?;
         }
         Ok(problem.solve())
+    }
+}
+
+/// Within a cycle the history has the residual of the least-squares problem, which for right preconditioning is that of
+/// `x`; at a restart and at the end it has the recomputed `|b - A x|`, and only that one ends the iteration as converged.
+impl<B, T, A, M, D> Solver<B, T, A, M> for Arnoldi<B, T, D>
+where
+    B: Backend,
+    T: Scalar,
+    A: LinearOperator<B, T>,
+    M: Preconditioner<B, T>,
+    D: Directions<B, T>,
+{
+    fn solve(
+        &mut self,
+        operator: &A,
+        preconditioner: &mut M,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &mut dyn FnMut(usize, f64),
+    ) -> Result<Info> {
+        let backend = operator.backend();
+        let norm_b = backend.norm(b)?;
+        let mut monitor = Monitor::new(stopping, norm_b, observer)?;
+        if norm_b == 0.0 {
+            backend.set_zero(x)?;
+            return Ok(monitor.finish_zero());
+        }
+        let mut residual = self.residual(operator, b, x)?;
+        monitor.record(residual)?;
+        while !monitor.is_done() {
+            let y = self.cycle(operator, preconditioner, residual, &mut monitor)?;
+            self.directions.correct(backend, preconditioner, &self.basis[..y.len()], &y, &mut self.work, x)?;
+            residual = self.residual(operator, b, x)?;
+            monitor.record(residual)?;
+        }
+        Ok(monitor.finish())
     }
 }
 

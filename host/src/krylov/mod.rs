@@ -1,9 +1,7 @@
 //! Iterative solvers of `A x = b` over a [`LinearOperator`](crate::operator::LinearOperator) and a
 //! [`Preconditioner`](crate::operator::Preconditioner), written once over a [`Backend`](crate::backend::Backend).
 //!
-//! A solver owns its vectors, all allocated when it is made, and can be used many times. Every `solve` starts from what
-//! is in `x`, stops as [`Stopping`] says, tells an observer `(iteration, relative residual)` as it goes, and returns an
-//! [`Info`]. Residuals are Euclidean, relative to `|b|`.
+//! A [`Solver`] owns its vectors, all allocated when it is made, and can be used many times.
 
 mod cg;
 mod directions;
@@ -12,8 +10,33 @@ mod least_squares;
 mod richardson;
 mod stopping;
 
+use crate::backend::{Backend, Scalar};
+use crate::error::Result;
+
 pub use cg::Cg;
 pub use directions::{Directions, Kept, Recomputed};
 pub use gmres::{Arnoldi, DEFAULT_RESTART, Fgmres, Gmres};
 pub use richardson::Richardson;
 pub use stopping::{Info, Stopping};
+
+/// An iteration for `A x = b`, with operators of type `A` and preconditioners of type `M`.
+pub trait Solver<B: Backend, T: Scalar, A, M> {
+    /// Solves `A x = b` from what is in `x`, until `stopping` says so.
+    ///
+    /// `observer` is told the iteration, 0 at the start, and the residual `|b - A x| / |b|` in the Euclidean norm. For
+    /// `b = 0` the solution is 0 at once.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::Error::InvalidArgument) for a bad `stopping` or a preconditioner that the solver cannot
+    /// use, [`NotFinite`](crate::Error::NotFinite) with the iteration if a residual is not, and those of the backend.
+    /// That the iterations did not suffice is no error.
+    fn solve(
+        &mut self,
+        operator: &A,
+        preconditioner: &mut M,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &mut dyn FnMut(usize, f64),
+    ) -> Result<Info>;
+}

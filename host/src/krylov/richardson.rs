@@ -1,6 +1,7 @@
 //! Preconditioned Richardson iteration: with a V-cycle, the multigrid iteration; with one in lower precision, iterative
 //! refinement.
 
+use super::Solver;
 use super::stopping::{Info, Monitor, Stopping};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
@@ -23,24 +24,7 @@ impl<B: Backend, T: Scalar> Richardson<B, T> {
         Ok(Self { residual: operator.vector()?, correction: operator.vector()? })
     }
 
-    /// Solves `A x = b` from what is in `x`.
-    ///
-    /// Errors: [`InvalidArgument`](crate::Error::InvalidArgument) for a bad `stopping`,
-    /// [`NotFinite`](crate::Error::NotFinite) with the iteration if a residual is, and those of the backend. That the
-    /// iterations did not suffice is no error.
-    pub fn solve(
-        &mut self,
-        operator: &impl LinearOperator<B, T>,
-        preconditioner: &mut impl Preconditioner<B, T>,
-        b: &B::Vector<T>,
-        x: &mut B::Vector<T>,
-        stopping: &Stopping,
-        observer: &mut dyn FnMut(usize, f64),
-    ) -> Result<Info> {
-        self.solve_at_least(0, operator, preconditioner, b, x, stopping, observer)
-    }
-
-    /// [`Self::solve`] with `least` iterations even if fewer would do.
+    /// [`Solver::solve`] with `least` iterations even if fewer would do.
     #[allow(clippy::too_many_arguments)] // those of `solve` and one
     pub(crate) fn solve_at_least(
         &mut self,
@@ -68,5 +52,25 @@ impl<B: Backend, T: Scalar> Richardson<B, T> {
             monitor.record(backend.norm(&self.residual)?)?;
         }
         Ok(monitor.finish())
+    }
+}
+
+impl<B, T, A, M> Solver<B, T, A, M> for Richardson<B, T>
+where
+    B: Backend,
+    T: Scalar,
+    A: LinearOperator<B, T>,
+    M: Preconditioner<B, T>,
+{
+    fn solve(
+        &mut self,
+        operator: &A,
+        preconditioner: &mut M,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &mut dyn FnMut(usize, f64),
+    ) -> Result<Info> {
+        self.solve_at_least(0, operator, preconditioner, b, x, stopping, observer)
     }
 }

@@ -5,7 +5,7 @@ use super::transfer::Transfer;
 use super::vcycle::{Multigrid, VCycle, v_cycle};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
-use crate::krylov::{Info, Richardson, Stopping};
+use crate::krylov::{Info, Richardson, Solver, Stopping};
 use crate::operator::{LinearOperator, Preconditioner};
 
 /// A preconditioner that can also start from the coarsest level.
@@ -55,13 +55,21 @@ impl<B: Backend, T: Scalar> Fmg<B, T> {
     pub fn new(operator: &impl LinearOperator<B, T>) -> Result<Self> {
         Ok(Self { iteration: Richardson::new(operator)? })
     }
+}
 
-    /// Solves `A x = b` from nothing: what was in `x` is not used. Entry 0 of the history is the residual after the first
-    /// pass; `iterations` counts the V-cycles after it. Errors and `observer` are those of [`Richardson::solve`].
-    pub fn solve(
+/// Starts from nothing: what was in `x` is not used. Entry 0 of the history is the residual after the first pass;
+/// `iterations` counts the V-cycles after it.
+impl<B, T, A, M> Solver<B, T, A, M> for Fmg<B, T>
+where
+    B: Backend,
+    T: Scalar,
+    A: LinearOperator<B, T>,
+    M: FullCycle<B, T>,
+{
+    fn solve(
         &mut self,
-        operator: &impl LinearOperator<B, T>,
-        multigrid: &mut impl FullCycle<B, T>,
+        operator: &A,
+        multigrid: &mut M,
         b: &B::Vector<T>,
         x: &mut B::Vector<T>,
         stopping: &Stopping,

@@ -4,7 +4,6 @@ use super::smoother::{PatchSmoother, PatchSolver, Smoother};
 use super::transfer::{Embedding, Transfer};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
-use crate::mesh::Mesh;
 use crate::operator::{LinearOperator, Poisson, Preconditioner, SpaceOn};
 use crate::space::Space;
 use std::sync::Arc;
@@ -84,7 +83,14 @@ impl<B: Backend, S: Scalar, C: Scheme<B, S>> Level<B, S, C> {
 }
 
 /// The spaces of all levels, from two cells a direction to those of `finest`.
+///
+/// # Errors
+/// Those of [`Space::new`].
 pub fn hierarchy(finest: &Space) -> Result<Vec<Space>> {
-    let levels = finest.grid().cells.ilog2() as usize;
-    (1..=levels).map(|refine| Space::new(Mesh::unit_cube(finest.dim(), refine)?, finest.degree())).collect()
+    let mut spaces = vec![finest.clone()];
+    while let Some(coarser) = spaces[spaces.len() - 1].coarser() {
+        spaces.push(coarser?);
+    }
+    spaces.reverse();
+    Ok(spaces)
 }
