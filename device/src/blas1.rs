@@ -9,10 +9,8 @@ pub const DOT_BLOCKS: usize = 1056;
 /// Barriers of a sum over a block: one a halving, and one before shared memory is used again.
 pub const SUM_BARRIERS: usize = THREADS.ilog2() as usize + 1;
 
-#[cfg(target_arch = "nvptx64")]
 pub use device::*;
 
-#[cfg(target_arch = "nvptx64")]
 mod device {
     use super::*;
     use crate::layout::Shared;

@@ -34,10 +34,8 @@ impl<const X: usize, const Y: usize> RowMajor<X, Y> {
     }
 }
 
-#[cfg(target_arch = "nvptx64")]
 pub use device::*;
 
-#[cfg(target_arch = "nvptx64")]
 mod device {
     use super::Column;
     use crate::scalar::Value;

@@ -13,7 +13,6 @@
 extern crate std;
 
 pub mod blas1;
-#[cfg(target_arch = "nvptx64")]
 mod block;
 pub mod contract;
 #[cfg(target_arch = "nvptx64")]

@@ -14,10 +14,8 @@ pub const fn shape(dim: usize, degree: usize) -> Shape {
     Shape { columns, patches: patches_per_block(columns), words, barriers: dim }
 }
 
-#[cfg(target_arch = "nvptx64")]
 pub use device::*;
 
-#[cfg(target_arch = "nvptx64")]
 mod device {
     use super::*;
     use crate::block::Place;

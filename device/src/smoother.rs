@@ -48,10 +48,8 @@ pub const fn shape(dim: usize, degree: usize) -> Shape {
     Shape { columns, patches, words, barriers: if dim == 3 { 6 } else { 3 } }
 }
 
-#[cfg(target_arch = "nvptx64")]
 pub use device::*;
 
-#[cfg(target_arch = "nvptx64")]
 mod device {
     use super::*;
     use crate::block::Place;

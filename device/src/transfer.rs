@@ -24,10 +24,8 @@ pub const fn prolongate_shape(dim: usize, degree: usize) -> Shape {
     Shape { columns, patches: patches_per_block(columns), words, barriers: dim - 1 }
 }
 
-#[cfg(target_arch = "nvptx64")]
 pub use device::*;
 
-#[cfg(target_arch = "nvptx64")]
 mod device {
     use super::*;
     use crate::block::Place;

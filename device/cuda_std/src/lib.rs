@@ -1,21 +1,25 @@
 //! What a kernel needs beyond `core`: the part of rust-cuda's `cuda_std` that patchmg uses, under the same names, on
 //! rustc's own NVPTX backend.
 //!
-//! The modules exist on `nvptx64` alone; elsewhere only the attribute [`kernel`] is left.
+//! On other machines than `nvptx64` threads, barriers and shared memory are those of [`emulate`], so that kernels can be
+//! tested without a GPU; what a kernel cannot be emulated with is absent there.
 
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx))]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
+#[cfg(not(target_arch = "nvptx64"))]
+extern crate std;
+
 pub use cuda_std_macros::kernel;
 
 #[cfg(target_arch = "nvptx64")]
 pub mod atomic;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod emulate;
 #[cfg(target_arch = "nvptx64")]
 pub mod ptr;
-#[cfg(target_arch = "nvptx64")]
 pub mod shared;
-#[cfg(target_arch = "nvptx64")]
 pub mod thread;
 #[cfg(target_arch = "nvptx64")]
 pub mod warp;

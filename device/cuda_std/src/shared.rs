@@ -3,9 +3,13 @@
 //! A pointer would be generic, and so would its loads and stores (`LD`, `ST`, a quarter slower). A [`Dynamic`] keeps the
 //! 32-bit address of the shared window instead: `LDS` and `STS`, with constant indices as immediate offsets.
 
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::emulate;
+#[cfg(target_arch = "nvptx64")]
 use core::arch::{asm, global_asm};
 use core::marker::PhantomData;
 
+#[cfg(target_arch = "nvptx64")]
 global_asm!(".extern .shared .align 16 .b8 smem[];");
 
 /// A type that shared memory is accessed with.
@@ -22,6 +26,7 @@ pub trait Word: Copy {
     unsafe fn store(address: u32, value: Self);
 }
 
+#[cfg(target_arch = "nvptx64")]
 macro_rules! word {
     ($type:ty, $register:ident, $load:literal, $store:literal) => {
         impl Word for $type {
@@ -43,8 +48,34 @@ macro_rules! word {
         }
     };
 }
+#[cfg(target_arch = "nvptx64")]
 word!(f32, reg32, "ld.shared.f32 {}, [{}];", "st.shared.f32 [{}], {};");
+#[cfg(target_arch = "nvptx64")]
 word!(f64, reg64, "ld.shared.f64 {}, [{}];", "st.shared.f64 [{}], {};");
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl Word for f32 {
+    unsafe fn load(address: u32) -> Self {
+        Self::from_bits(emulate::load(address / 4))
+    }
+
+    unsafe fn store(address: u32, value: Self) {
+        emulate::store(address / 4, value.to_bits());
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl Word for f64 {
+    unsafe fn load(address: u32) -> Self {
+        let (low, high) = (emulate::load(address / 4), emulate::load(address / 4 + 1));
+        Self::from_bits(u64::from(low) | u64::from(high) << 32)
+    }
+
+    unsafe fn store(address: u32, value: Self) {
+        emulate::store(address / 4, value.to_bits() as u32);
+        emulate::store(address / 4 + 1, (value.to_bits() >> 32) as u32);
+    }
+}
 
 /// An array of `T` in the block's dynamic shared memory, whose size the launch gives.
 #[derive(Clone, Copy)]
@@ -57,7 +88,11 @@ impl<T: Word> Dynamic<T> {
     /// The array that begins `words` words of `T` behind the start of dynamic shared memory.
     #[inline(always)]
     pub fn at(words: u32) -> Self {
+        #[cfg(not(target_arch = "nvptx64"))]
+        let start = 0;
+        #[cfg(target_arch = "nvptx64")]
         let start: u32;
+        #[cfg(target_arch = "nvptx64")]
         // SAFETY: names a symbol that this file declares.
         unsafe { asm!("mov.u32 {}, smem;", out(reg32) start, options(pure, nomem, nostack, preserves_flags)) };
         Self { address: start, word: PhantomData }.offset(words)
