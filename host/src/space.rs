@@ -146,6 +146,14 @@ impl Space {
         sums.map(|sum| 1.0 / sum).collect()
     }
 
+    /// What a GPU thread of the smoother looks up by its own column, [`patchmg_device::smoother::table_words`] numbers:
+    /// [`Self::inverse_eigenvalues`], then `mass_boundary`, then `coupling` of [`SmootherMatrices`].
+    pub fn smoother_table<T: Real>(&self) -> Vec<T> {
+        let column = Column::new(self);
+        let boundary = column.mass_boundary.iter().chain(column.coupling.iter()).copied();
+        self.inverse_eigenvalues().into_iter().chain(boundary).map(T::from_f64).collect()
+    }
+
     /// What the patch smoother takes (paper 1, equation 2.15).
     ///
     /// # Panics
