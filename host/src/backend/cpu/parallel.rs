@@ -1,0 +1,54 @@
+//! Parallel loops for what runs on the host whatever the backend: load vectors and error norms.
+//!
+//! Results do not depend on the number of threads: a chunk is written by one task, and values come back in order.
+
+use rayon::prelude::*;
+
+/// Calls `body(index, chunk)` for every chunk of `len` entries; the last one may be shorter.
+///
+/// # Errors
+/// That of the first chunk that failed; chunks behind it may be left out.
+pub fn try_for_each_chunk<T: Send, E: Send>(
+    data: &mut [T],
+    len: usize,
+    body: impl Fn(usize, &mut [T]) -> Result<(), E> + Sync + Send,
+) -> Result<(), E> {
+    let results = data.par_chunks_mut(len.max(1)).enumerate().map(|(index, chunk)| body(index, chunk));
+    results.find_first(Result::is_err).unwrap_or(Ok(()))
+}
+
+/// `body(0) .. body(count - 1)`, in this order.
+///
+/// # Errors
+/// That of the first index that failed.
+pub fn try_map<T: Send, E: Send>(
+    count: usize,
+    body: impl Fn(usize) -> Result<T, E> + Sync + Send,
+) -> Result<Vec<T>, E> {
+    let results: Vec<Result<T, E>> = (0..count).into_par_iter().map(body).collect();
+    results.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_all_visited_and_the_first_error_wins() {
+        let mut data = vec![0; 1003];
+        let fill = |index: usize, chunk: &mut [usize]| {
+            chunk.fill(index + 1);
+            if index >= 70 { Err(index) } else { Ok(()) }
+        };
+        assert_eq!(try_for_each_chunk(&mut data, 10, fill), Err(70));
+        assert!(data[..700].iter().enumerate().all(|(i, &v)| v == i / 10 + 1));
+        assert_eq!(try_for_each_chunk(&mut data, 20, fill), Ok(()));
+        assert!(data.iter().enumerate().all(|(i, &v)| v == i / 20 + 1));
+    }
+
+    #[test]
+    fn values_come_in_order() {
+        assert_eq!(try_map(500, |i| if i < 500 { Ok(i * i) } else { Err(()) }), Ok((0..500).map(|i| i * i).collect()));
+        assert_eq!(try_map(500, |i| if i % 100 == 99 { Err(i) } else { Ok(i) }), Err(99));
+    }
+}

@@ -1,0 +1,194 @@
+use super::*;
+use crate::error::Error;
+use crate::mesh::Mesh;
+use crate::space::Space;
+use glam::DVec3;
+use std::f64::consts::PI;
+
+fn space(dim: usize, refine: usize, degree: usize) -> Space {
+    Space::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap()
+}
+
+fn interpolate(space: &Space, u: impl Fn(DVec3) -> f64) -> Vec<f64> {
+    let dofs: Vec<f64> = space.unknowns().map(|node| u(space.point(node))).collect();
+    space.from_dofs(&dofs).unwrap()
+}
+
+/// Without its factors: takes the general path.
+struct General<'a>(&'a dyn Solution);
+impl Field for General<'_> {
+    fn value(&self, point: DVec3) -> f64 {
+        self.0.value(point)
+    }
+}
+impl Solution for General<'_> {
+    fn gradient(&self, point: DVec3) -> DVec3 {
+        self.0.gradient(point)
+    }
+}
+
+#[test]
+fn load_vector_of_one_holds_integrals_of_basis_functions() {
+    // ∫ φ_i is a product of 1D integrals, which Gauss-Lobatto weights give: for Q1 h^d, for Q2 (4/6 or 2/6) h a direction.
+    for dim in [2, 3] {
+        let linear = space(dim, 2, 1);
+        let b = linear.to_dofs(&load_vector(&linear, &Constant(1.0)).unwrap()).unwrap();
+        assert!(b.iter().all(|v| (v - 0.25_f64.powi(dim as i32)).abs() < 1e-16));
+        let quadratic = space(dim, 2, 2);
+        let b = load_vector(&quadratic, &|_: DVec3| 1.0).unwrap();
+        for node in quadratic.unknowns() {
+            let weight = |d: usize| if node[d] % 2 == 1 { 4.0 / 24.0 } else { 2.0 / 24.0 };
+            let expected: f64 = (0..dim).map(weight).product();
+            assert!((b[quadratic.offset(node)] - expected).abs() < 1e-16, "{node:?}");
+        }
+    }
+}
+
+#[test]
+fn product_and_closure_give_one_load_vector() {
+    for (dim, degree) in [(2, 1), (2, 4), (2, 10), (3, 1), (3, 2), (3, 5)] {
+        for refine in [1, 2, 4 - dim / 3] {
+            let space = space(dim, refine, degree);
+            let sine = SineProduct { dim, scale: 3.0 };
+            let product = load_vector(&space, &sine).unwrap();
+            let closure = load_vector(&space, &|p: DVec3| sine.value(p)).unwrap();
+            let largest = product.iter().fold(0.0, |max: f64, v| max.max(v.abs()));
+            for (a, b) in product.iter().zip(&closure) {
+                assert!((a - b).abs() <= 1e-14 * largest, "{dim}D Q{degree}: {a} != {b}");
+            }
+            let unknowns: f64 = space.to_dofs(&closure).unwrap().iter().map(|v| v.abs()).sum();
+            let stored: f64 = closure.iter().map(|v| v.abs()).sum();
+            assert!((stored - unknowns).abs() <= 1e-14 * stored, "entries that are no unknowns must be zero");
+        }
+    }
+}
+
+#[test]
+fn load_vector_tests_against_every_function_of_the_space() {
+    // For v in the space, v · b = ∫ f v; f and v polynomials that the rule integrates exactly, neither one a product
+    // that is the same in all directions.
+    let space = space(3, 2, 3);
+    let v = |p: DVec3| p.x * (1.0 - p.x) * p.y * p.y * (1.0 - p.y) * p.z * (1.0 - p.z);
+    let b = load_vector(&space, &|p: DVec3| 1.0 + p.x * p.x * p.z + 2.0 * p.y).unwrap();
+    let sum: f64 = interpolate(&space, v).iter().zip(&b).map(|(v, b)| v * b).sum();
+    let exact = (1.0 / 6.0) * (1.0 / 12.0) * (1.0 / 6.0)
+        + (1.0 / 20.0) * (1.0 / 12.0) * (1.0 / 12.0)
+        + 2.0 * (1.0 / 6.0) * (1.0 / 20.0) * (1.0 / 6.0);
+    assert!((sum - exact).abs() < 1e-15, "{sum} != {exact}");
+}
+
+#[test]
+fn right_hand_sides_that_are_not_finite_are_refused_with_the_point() {
+    let space = space(2, 2, 1);
+    let error = load_vector(&space, &|p: DVec3| if p.x > 0.5 && p.y > 0.75 { f64::NAN } else { 1.0 }).unwrap_err();
+    let Error::NotFinite { what, value, place } = error else { panic!("{error}") };
+    assert!(what == "right-hand side" && value.is_nan(), "{what} {value}");
+    assert!(place.starts_with("[0.55283"), "the first such point in x: {place}");
+    let error = load_vector(&space, &Constant(f64::INFINITY)).unwrap_err();
+    assert!(matches!(error, Error::NotFinite { .. }), "{error}");
+}
+
+#[test]
+fn a_vector_beyond_memory_is_refused() {
+    let error = load_vector(&space(3, 16, 8), &Constant(1.0)).unwrap_err();
+    assert!(matches!(error, Error::OutOfMemory { needed, available, .. } if needed > available), "{error}");
+}
+
+#[test]
+fn error_norms_of_zero_are_the_norms_of_the_solution() {
+    for dim in [2, 3] {
+        // |u|² and |∇u|² of the product of sines: 2^-d and d π² 2^-d.
+        let space = space(dim, 2, 5);
+        let u = SineProduct { dim, scale: 1.0 };
+        let norms = error_norms(&space, &vec![0.0; space.storage()], &u).unwrap();
+        let l2 = 0.5_f64.powi(dim as i32).sqrt();
+        assert!((norms.l2 - l2).abs() < 1e-12, "{} != {l2}", norms.l2);
+        let h1 = (dim as f64).sqrt() * PI * l2;
+        assert!((norms.h1 - h1).abs() < 1e-11, "{} != {h1}", norms.h1);
+    }
+}
+
+#[test]
+fn error_norms_vanish_for_functions_of_the_space() {
+    struct Bubble;
+    impl Field for Bubble {
+        fn value(&self, p: DVec3) -> f64 {
+            let f = p * (DVec3::ONE - p);
+            f.x * f.y * f.z * (1.0 + p.x + 2.0 * p.y * p.z)
+        }
+    }
+    impl Solution for Bubble {
+        fn gradient(&self, p: DVec3) -> DVec3 {
+            let (f, g) = (p * (DVec3::ONE - p), DVec3::ONE - 2.0 * p);
+            let h = 1.0 + p.x + 2.0 * p.y * p.z;
+            DVec3::new(g.x * f.y * f.z, f.x * g.y * f.z, f.x * f.y * g.z) * h
+                + f.x * f.y * f.z * DVec3::new(1.0, 2.0 * p.z, 2.0 * p.y)
+        }
+    }
+    for refine in 1..=4 {
+        let space = space(3, refine, 3);
+        let norms = error_norms(&space, &interpolate(&space, |p| Bubble.value(p)), &Bubble).unwrap();
+        assert!(norms.l2 < 1e-16 && norms.h1 < 1e-14, "{norms:?}");
+    }
+}
+
+#[test]
+fn both_paths_of_the_error_norms_agree() {
+    for (dim, degree) in [(2, 1), (2, 7), (3, 1), (3, 3)] {
+        for refine in 1..=4 - dim / 3 {
+            let space = space(dim, refine, degree);
+            let u = SineProduct { dim, scale: 1.0 };
+            let u_h = interpolate(&space, |p| u.value(p) + p.x * (1.0 - p.x) * p.y);
+            let fast = error_norms(&space, &u_h, &u).unwrap();
+            let slow = error_norms(&space, &u_h, &General(&u)).unwrap();
+            assert!((fast.l2 / slow.l2 - 1.0).abs() < 1e-12 && (fast.h1 / slow.h1 - 1.0).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn bad_solutions_are_refused() {
+    let space = space(2, 2, 2);
+    let u = SineProduct { dim: 2, scale: 1.0 };
+    assert!(matches!(error_norms(&space, &[0.0], &u), Err(Error::SizeMismatch { .. })));
+    let mut u_h = vec![0.0; space.storage()];
+    u_h[space.offset([3, 5, 0])] = f64::NAN;
+    assert!(matches!(error_norms(&space, &u_h, &u), Err(Error::NotFinite { .. })));
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let space = space(3, 3, 3);
+    let compute = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let b = load_vector(&space, &|p: DVec3| (p.x + 2.0 * p.y * p.z).exp()).unwrap();
+            let norms = error_norms(&space, &b, &SineProduct { dim: 3, scale: 1.0 }).unwrap();
+            (b, norms)
+        })
+    };
+    assert!(compute(1) == compute(3));
+}
+
+#[test]
+fn gradient_of_the_sine_product_is_its_derivative() {
+    for dim in [2, 3] {
+        let u = SineProduct { dim, scale: 2.0 };
+        let (point, step) = (DVec3::new(0.3, 0.6, 0.8), 1e-5);
+        let gradient = u.gradient(point);
+        for d in 0..3 {
+            let along = DVec3::AXES[d] * step;
+            let slope = (u.value(point + along) - u.value(point - along)) / (2.0 * step);
+            assert!((gradient[d] - slope).abs() < 1e-8, "{dim}D, direction {d}: {} != {slope}", gradient[d]);
+        }
+    }
+}
+
+#[test]
+fn problems_have_names() {
+    for problem in Problem::ALL {
+        assert_eq!(problem.name().parse::<Problem>().unwrap(), problem);
+    }
+    let message = "cosine".parse::<Problem>().unwrap_err().to_string();
+    assert_eq!(message, "problem is cosine, but must be one or sine");
+}
