@@ -5,7 +5,6 @@ use super::sum_factorization::{Basis, LANES, Lanes, Table, contract, unravel};
 use crate::backend::cpu::parallel::try_for_each_chunk;
 use crate::error::{Error, Result};
 use crate::space::Space;
-use glam::DVec3;
 use pulp::Arch;
 
 /// The load vector `b_i = ∫ f φ_i` in storage order, by Gauss's rule of `k + 1` points a direction in each cell.
@@ -134,16 +133,15 @@ impl<'a> CellIntegrals<'a> {
 
     /// `f` in the quadrature points of up to [`LANES`] cells; zero on lanes that have no cell.
     fn sample(&self, f: &(impl Field + ?Sized), first_cell: [usize; 3], values: &mut Vec<Lanes>) -> Result<()> {
-        let (dim, h, points) = (self.space.dim(), self.space.mesh().cell_size(), &self.basis.rule.points);
+        let (dim, points) = (self.space.dim(), self.basis.rule.points.len());
         let lanes = LANES.min(self.space.grid().cells as usize);
         values.clear();
-        for index in 0..points.len().pow(dim as u32) {
-            let q = unravel(index, points.len());
+        for index in 0..points.pow(dim as u32) {
+            let q = unravel(index, points);
             let mut entry = [0.0; LANES];
             for (lane, entry) in entry[..lanes].iter_mut().enumerate() {
                 let cell = [first_cell[0] + lane, first_cell[1], first_cell[2]];
-                let coordinate = |d: usize| if d < dim { (cell[d] as f64 + points[q[d]]) * h } else { 0.0 };
-                let point = DVec3::new(coordinate(0), coordinate(1), coordinate(2));
+                let point = self.basis.point(self.space, cell, q);
                 *entry = f.value(point);
                 if !entry.is_finite() {
                     return Err(not_finite(*entry, point.to_string()));

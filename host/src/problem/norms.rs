@@ -5,7 +5,6 @@ use super::sum_factorization::{Basis, LANES, Lanes, contract, unravel};
 use crate::backend::cpu::parallel::try_map;
 use crate::error::{Error, Result};
 use crate::space::Space;
-use glam::DVec3;
 use pulp::Arch;
 
 /// Norms of `u_h - u`.
@@ -65,13 +64,22 @@ impl FactorTables {
         }
     }
 
-    /// Value and derivatives in quadrature point `q` of cell `cell`.
-    #[inline]
-    fn at(&self, cell: [usize; 3], q: [usize; 3], points: usize, dim: usize) -> [f64; 4] {
-        let index = [0, 1, 2].map(|d| cell[d] * points + q[d]);
-        let factor = |table: &[Vec<f64>; 3], d: usize| if d < dim { table[d][index[d]] } else { 1.0 };
-        let (f, g) = ([0, 1, 2].map(|d| factor(&self.values, d)), [0, 1, 2].map(|d| factor(&self.derivatives, d)));
-        [f[0] * f[1] * f[2], g[0] * f[1] * f[2], f[0] * g[1] * f[2], f[0] * f[1] * g[2]]
+    /// Value and derivatives in quadrature point `q` of `lanes` cells in x from `first_cell` on.
+    fn at(&self, first_cell: [usize; 3], q: [usize; 3], points: usize, lanes: usize) -> [Lanes; 4] {
+        let factor =
+            |table: &[Vec<f64>; 3], d: usize| table[d].get(first_cell[d] * points + q[d]).copied().unwrap_or(1.0);
+        let (y, z) = (factor(&self.values, 1), factor(&self.values, 2));
+        let (dy, dz) = (factor(&self.derivatives, 1), factor(&self.derivatives, 2));
+        let mut exact = [[0.0; LANES]; 4];
+        for lane in 0..lanes {
+            let index = (first_cell[0] + lane) * points + q[0];
+            let (x, dx) = (self.values[0][index], self.derivatives[0][index]);
+            exact[0][lane] = x * y * z;
+            exact[1][lane] = dx * y * z;
+            exact[2][lane] = x * dy * z;
+            exact[3][lane] = x * y * dz;
+        }
+        exact
     }
 }
 
@@ -87,9 +95,8 @@ struct Pencil<'a> {
 impl Pencil<'_> {
     /// `∫ (u_h - u)²` and `∫ |∇(u_h - u)|²` over its cells.
     fn integrate(&self, u: &(impl Solution + ?Sized), tables: Option<&FactorTables>) -> [f64; 2] {
-        let (dim, h) = (self.space.dim(), self.space.mesh().cell_size());
-        let (points, weights) = (&self.basis.rule.points, &self.basis.rule.weights);
-        let cells = self.space.grid().cells as usize;
+        let (dim, weights) = (self.space.dim(), &self.basis.rule.weights);
+        let (cells, points) = (self.space.grid().cells as usize, weights.len());
         // Tensor 0 holds values, tensor `d + 1` derivatives in direction `d`.
         let mut tensors = vec![Vec::new()];
         let mut sums = [0.0; 2];
@@ -98,27 +105,33 @@ impl Pencil<'_> {
             tensors.truncate(1);
             self.gather(first_cell, &mut tensors[0]);
             self.evaluate(&mut tensors);
-            for index in 0..tensors[0].len() {
-                let q = unravel(index, points.len());
+            for index in 0..points.pow(dim as u32) {
+                let q = unravel(index, points);
                 let weight: f64 = (0..dim).map(|d| weights[q[d]]).product();
-                for lane in 0..LANES.min(cells) {
-                    let cell = [x + lane, first_cell[1], first_cell[2]];
-                    let exact = match tables {
-                        Some(tables) => tables.at(cell, q, points.len(), dim),
-                        None => {
-                            let coordinate = |d: usize| if d < dim { (cell[d] as f64 + points[q[d]]) * h } else { 0.0 };
-                            let point = DVec3::new(coordinate(0), coordinate(1), coordinate(2));
-                            let gradient = u.gradient(point);
-                            [u.value(point), gradient.x, gradient.y, gradient.z]
-                        }
-                    };
-                    let squared = |component: usize| (tensors[component][index][lane] - exact[component]).powi(2);
-                    sums[0] += weight * squared(0);
-                    sums[1] += weight * (1..=dim).map(squared).sum::<f64>();
+                let exact = match tables {
+                    Some(tables) => tables.at(first_cell, q, points, LANES.min(cells)),
+                    None => self.sample(u, first_cell, q),
+                };
+                for (component, (tensor, exact)) in tensors.iter().zip(&exact).enumerate() {
+                    let squares: f64 = tensor[index].iter().zip(exact).map(|(u_h, u)| (u_h - u).powi(2)).sum();
+                    sums[component.min(1)] += weight * squares;
                 }
             }
         }
         sums
+    }
+
+    /// Value and gradient of the solution in quadrature point `q` of up to [`LANES`] cells; zero on lanes that have none.
+    fn sample(&self, u: &(impl Solution + ?Sized), first_cell: [usize; 3], q: [usize; 3]) -> [Lanes; 4] {
+        let mut exact = [[0.0; LANES]; 4];
+        for lane in 0..LANES.min(self.space.grid().cells as usize) {
+            let point = self.basis.point(self.space, [first_cell[0] + lane, first_cell[1], first_cell[2]], q);
+            let gradient = u.gradient(point);
+            for (entry, value) in exact.iter_mut().zip([u.value(point), gradient.x, gradient.y, gradient.z]) {
+                entry[lane] = value;
+            }
+        }
+        exact
     }
 
     /// Nodal values of up to [`LANES`] cells; zero on lanes that have no cell.

@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::fe::Quadrature;
 use crate::space::Space;
+use glam::DVec3;
 use pulp::{Arch, Simd, WithSimd};
 
 /// Cells that are treated at once, neighbours in x: one AVX-512 register of `f64`, two of AVX2.
@@ -60,6 +61,12 @@ impl Basis {
         let scaled = |x: &f64| element.derivatives(*x).iter().map(|slope| slope / h).collect();
         let derivatives = Table::from_rows(rule.points.iter().map(scaled));
         Ok(Self { rule, values, derivatives })
+    }
+
+    /// Where quadrature point `q` of a cell lies; in 2D on the plane `z = 0`.
+    pub fn point(&self, space: &Space, cell: [usize; 3], q: [usize; 3]) -> DVec3 {
+        let coordinate = |d: usize| (cell[d] as f64 + self.rule.points[q[d]]) * space.mesh().cell_size();
+        DVec3::new(coordinate(0), coordinate(1), if space.dim() == 2 { 0.0 } else { coordinate(2) })
     }
 
     /// Quadrature points of `cells` cells in a row.
