@@ -1,0 +1,293 @@
+//! The builder: modules are compiled side by side, each worker in a target folder of its own.
+
+use crate::cache;
+use crate::compiler::Compiler;
+use crate::error::{At, CudaBuilderError};
+use crate::module::{CompiledModule, Module};
+use crate::{NvvmArch, ptx, sysroot};
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+pub(crate) const TARGET: &str = "nvptx64-nvidia-cuda";
+
+/// Flags that all device code, `core` included, is compiled with.
+pub(crate) fn code_generation(arch: NvvmArch) -> Vec<String> {
+    vec![
+        format!("-Ctarget-cpu={}", arch.target_cpu()),
+        // It copies barriers into both arms of a branch, and the kernel hangs (rust-lang/rust issue 137086).
+        String::from("-Zmir-enable-passes=-JumpThreading"),
+        // Loops over constant bounds unroll fully, or arrays of registers end in local memory.
+        String::from("-Cllvm-args=-unroll-threshold=200000"),
+    ]
+}
+
+/// The profile: one complete module, without line tables, which hold paths and change with every line.
+const PROFILE: [(&str, &str); 8] = [
+    ("OPT_LEVEL", "3"),
+    ("PANIC", "abort"),
+    ("LTO", "fat"),
+    ("CODEGEN_UNITS", "1"),
+    ("DEBUG", "0"),
+    ("DEBUG_ASSERTIONS", "false"),
+    ("OVERFLOW_CHECKS", "false"),
+    ("INCREMENTAL", "false"),
+];
+
+/// Compiles a device crate to PTX.
+#[derive(Clone, Debug)]
+pub struct CudaBuilder {
+    crate_path: PathBuf,
+    arch: NvvmArch,
+    copy_to: Option<PathBuf>,
+    out_dir: Option<PathBuf>,
+}
+
+impl CudaBuilder {
+    /// For the crate in this folder.
+    pub fn new(path_to_crate_root: impl AsRef<Path>) -> Self {
+        let crate_path = path_to_crate_root.as_ref().to_path_buf();
+        Self { crate_path, arch: NvvmArch::default(), copy_to: None, out_dir: None }
+    }
+
+    /// What to compile for; compute capability 8.0 unless said otherwise.
+    pub fn arch(mut self, arch: NvvmArch) -> Self {
+        self.arch = arch;
+        self
+    }
+
+    /// Where [`build`](Self::build) copies the PTX to.
+    pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
+        self.copy_to = Some(path.as_ref().to_path_buf());
+        self
+    }
+
+    /// Where everything is written; a build script's `OUT_DIR` unless said otherwise.
+    pub fn out_dir(mut self, path: impl AsRef<Path>) -> Self {
+        self.out_dir = Some(path.as_ref().to_path_buf());
+        self
+    }
+
+    /// Compiles the crate as one module and returns the path of its PTX.
+    ///
+    /// # Errors
+    /// As [`build_modules`](Self::build_modules).
+    pub fn build(self) -> Result<PathBuf, CudaBuilderError> {
+        let name = self.crate_path.file_name().map_or("device".into(), |name| name.to_string_lossy().into_owned());
+        let copy_to = self.copy_to.clone();
+        let modules = self.build_modules(&[Module::new(name)])?;
+        let ptx = modules[0].ptx.clone();
+        let Some(copy) = copy_to else { return Ok(ptx) };
+        fs::copy(&ptx, &copy).at(&copy)?;
+        Ok(copy)
+    }
+
+    /// Compiles modules of the crate, in the order given; the last ones are begun first, so list the slow ones last.
+    ///
+    /// # Errors
+    /// No compiler, no such crate, code that does not compile, or PTX that is not as its kernel list says.
+    pub fn build_modules(self, modules: &[Module]) -> Result<Vec<CompiledModule>, CudaBuilderError> {
+        let crate_path = fs::canonicalize(&self.crate_path)
+            .ok()
+            .filter(|path| path.join("Cargo.toml").is_file())
+            .ok_or_else(|| CudaBuilderError::CratePathDoesntExist(self.crate_path.clone()))?;
+        let out_dir = match self.out_dir {
+            Some(path) => path,
+            None => std::env::var_os("OUT_DIR").map(PathBuf::from).ok_or(CudaBuilderError::NoOutDir)?,
+        };
+        for folder in ["asm", "ptx"] {
+            let folder = out_dir.join(folder);
+            fs::create_dir_all(&folder).at(folder)?;
+        }
+        let compiler = Compiler::find()?;
+        let dependencies = dependencies(&compiler, &crate_path)?;
+        let mut build = Build { compiler, crate_path, out_dir, dependencies, sysroots: HashMap::new() };
+        let archs: Vec<_> = modules.iter().map(|module| module.arch.unwrap_or(self.arch)).collect();
+        for &arch in &archs {
+            if !build.sysroots.contains_key(&arch) {
+                let sysroot = sysroot::prepare(&build.compiler, arch, &build.out_dir)?;
+                build.sysroots.insert(arch, sysroot);
+            }
+        }
+        let tasks: Vec<_> = modules.iter().zip(archs).collect();
+        side_by_side(&tasks, |worker, &(module, arch)| build.module(worker, module, arch))
+    }
+}
+
+/// What the modules of one build share.
+struct Build {
+    compiler: Compiler,
+    crate_path: PathBuf,
+    out_dir: PathBuf,
+    dependencies: String,
+    sysroots: HashMap<NvvmArch, PathBuf>,
+}
+
+impl Build {
+    /// Compiles a module where it must be, and finishes and checks its PTX in any case.
+    fn module(&self, worker: usize, module: &Module, arch: NvvmArch) -> Result<CompiledModule, CudaBuilderError> {
+        let name = &module.name;
+        let recipe = self.recipe(module, arch);
+        let key_path = self.out_dir.join("asm").join(format!("{name}.key"));
+        let asm_path = self.out_dir.join("asm").join(format!("{name}.s"));
+        let cached = cache::sources(&key_path, &recipe)
+            .and_then(|sources| fs::read_to_string(&asm_path).ok().map(|asm| (asm, sources)));
+        let rebuilt = cached.is_none();
+        let (asm, sources) = match cached {
+            Some(found) => found,
+            None => {
+                let sources = self.compile(worker, module, arch, &asm_path)?;
+                cache::store(&key_path, &recipe, &sources)?;
+                (fs::read_to_string(&asm_path).at(&asm_path)?, sources)
+            }
+        };
+
+        let mut text = asm;
+        if let Some(kernels) = &module.kernels {
+            text = ptx::add_launch_bounds(&text, kernels);
+            let violations = ptx::check(&text, kernels);
+            if !violations.is_empty() {
+                return Err(CudaBuilderError::Check { module: name.clone(), violations });
+            }
+        }
+        let ptx = self.out_dir.join("ptx").join(format!("{name}.ptx"));
+        fs::write(&ptx, text).at(&ptx)?;
+        Ok(CompiledModule { name: name.clone(), ptx, sources, rebuilt })
+    }
+
+    /// All but the source that decides what the compiler makes of a module.
+    fn recipe(&self, module: &Module, arch: NvvmArch) -> String {
+        let Module { cfg, environment, .. } = module;
+        let flags = code_generation(arch);
+        let (version, dependencies) = (&self.compiler.version, &self.dependencies);
+        format!("{version}{dependencies}{PROFILE:?}\n{flags:?}\n{cfg:?}\n{environment:?}\n")
+    }
+
+    /// Compiles a module to `asm_path` and returns the files of the tree that it depends on.
+    fn compile(
+        &self,
+        worker: usize,
+        module: &Module,
+        arch: NvvmArch,
+        asm_path: &Path,
+    ) -> Result<Vec<PathBuf>, CudaBuilderError> {
+        let target_dir = self.out_dir.join(format!("worker-{worker}"));
+        let mut flags = code_generation(arch);
+        flags.push(format!("--sysroot={}", self.sysroots[&arch].display()));
+        let mut command = self.compiler.command(&self.compiler.cargo);
+        command
+            .current_dir(&self.crate_path)
+            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
+            .envs(PROFILE.map(|(name, value)| (format!("CARGO_PROFILE_RELEASE_{name}"), value)))
+            .envs(module.environment.iter().map(|(name, value)| (name, value)))
+            .args(["rustc", "--lib", "--crate-type", "cdylib", "--release", "--locked", "--offline"])
+            .args(["--color", "never", "--jobs", "1", "--target", TARGET, "--target-dir"])
+            .arg(&target_dir)
+            .args(["--", "-Clinker=true"]) // nothing to link: the assembly is the product
+            .arg(format!("--emit=asm={}", asm_path.display()))
+            .args(module.cfg.iter().flat_map(|value| ["--cfg", value]));
+        run(command, || format!("module {}", module.name))?;
+        dependency_file(&target_dir.join(TARGET).join("release"))
+    }
+}
+
+/// The sources listed in the one dependency file that cargo leaves beside the library.
+fn dependency_file(folder: &Path) -> Result<Vec<PathBuf>, CudaBuilderError> {
+    let mut sources = Vec::new();
+    for entry in fs::read_dir(folder).at(folder)? {
+        let path = entry.at(folder)?.path();
+        if path.extension().is_some_and(|extension| extension == "d") {
+            sources.extend(cache::parse_dependencies(&fs::read_to_string(&path).at(&path)?));
+        }
+    }
+    Ok(sources)
+}
+
+/// The crates that the device crate is linked with, with versions and features.
+fn dependencies(compiler: &Compiler, crate_path: &Path) -> Result<String, CudaBuilderError> {
+    let mut command = compiler.command(&compiler.cargo);
+    command
+        .current_dir(crate_path)
+        .args(["tree", "--locked", "--offline", "--color", "never", "--target", TARGET])
+        .args(["--edges", "normal,build", "--prefix", "none", "--format", "{p} {f}"]);
+    run(command, || String::from("the device crate's dependencies"))
+}
+
+/// Runs a command and returns its standard output.
+pub(crate) fn run(mut command: Command, what: impl Fn() -> String) -> Result<String, CudaBuilderError> {
+    let output =
+        command.output().map_err(|source| CudaBuilderError::Start { program: command.get_program().into(), source })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let output = format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    Err(CudaBuilderError::BuildFailed { what: what(), output })
+}
+
+/// Runs `work` on all tasks, from the last to the first, by as many threads as cargo allows jobs; results come in the
+/// order of the tasks, and the first error ends it.
+fn side_by_side<T: Sync, R: Send, E: Send>(
+    tasks: &[T],
+    work: impl Fn(usize, &T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let jobs = std::env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok());
+    let jobs = jobs.or_else(|| std::thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
+    let left = AtomicUsize::new(tasks.len());
+    let take = || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).ok();
+    let (work, left) = (&work, &left);
+    let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..jobs.min(tasks.len()))
+            .map(|worker| {
+                scope.spawn(move || {
+                    let mut done = Vec::new();
+                    while let Some(left_before) = take() {
+                        let index = left_before - 1;
+                        match work(worker, &tasks[index]) {
+                            Ok(result) => done.push((index, result)),
+                            Err(error) => {
+                                left.store(0, Ordering::Relaxed);
+                                return Err(error);
+                            }
+                        }
+                    }
+                    Ok(done)
+                })
+            })
+            .collect();
+        let mut results = Vec::new();
+        for thread in threads {
+            results.extend(thread.join().expect("a worker returns its errors")?);
+        }
+        Ok(results)
+    })?;
+    results.sort_by_key(|&(index, _)| index);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_keep_the_order_of_the_tasks() {
+        let tasks: Vec<usize> = (0..50).collect();
+        let results = side_by_side(&tasks, |_, &task| Ok::<_, ()>(task * task)).unwrap();
+        assert_eq!(results, tasks.iter().map(|task| task * task).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_error_ends_the_build() {
+        let tasks: Vec<usize> = (0..50).collect();
+        let outcome = side_by_side(&tasks, |_, &task| if task == 48 { Err(task) } else { Ok(task) });
+        assert_eq!(outcome, Err(48));
+        assert_eq!(side_by_side(&[] as &[usize], |_, &task| Ok::<_, ()>(task)), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_path_without_a_crate_is_an_error() {
+        let outcome = CudaBuilder::new("/nonexistent").build();
+        assert!(matches!(outcome, Err(CudaBuilderError::CratePathDoesntExist(_))), "{outcome:?}");
+    }
+}

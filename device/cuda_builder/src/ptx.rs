@@ -1,0 +1,303 @@
+//! PTX as the compiler leaves it: launch bounds are added, and what the kernel list promises is checked.
+
+use std::fmt;
+
+/// What a kernel's PTX must be like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Entry point.
+    pub name: String,
+    /// Threads of a block, at most.
+    pub threads: u32,
+    /// Blocks that a multiprocessor should hold; with `threads` it bounds the registers.
+    pub min_blocks: u32,
+    /// Block-wide barriers in the source.
+    pub barriers: u32,
+}
+
+/// A difference between PTX and kernel list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A listed kernel is not there.
+    MissingKernel {
+        /// Its name.
+        kernel: String,
+    },
+    /// There is a kernel that is not listed.
+    UnknownKernel {
+        /// Its name.
+        kernel: String,
+    },
+    /// Barriers were copied or lost: threads that part at a branch would wait at different ones.
+    Barriers {
+        /// The kernel.
+        kernel: String,
+        /// Barriers in the source.
+        expected: u32,
+        /// Barriers in the PTX.
+        found: u32,
+    },
+    /// `.maxntid` or `.minnctapersm` is not as listed.
+    LaunchBounds {
+        /// The kernel.
+        kernel: String,
+        /// Threads of a block and blocks of a multiprocessor, as listed.
+        expected: (u32, u32),
+        /// As in the PTX.
+        found: (Option<u32>, Option<u32>),
+    },
+    /// An array is in local memory: it was indexed at run time.
+    LocalMemory {
+        /// The kernel.
+        kernel: String,
+    },
+    /// A function is called that nothing defines.
+    UndefinedFunction {
+        /// Its name.
+        function: String,
+    },
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::MissingKernel { kernel } => write!(f, "kernel {kernel} is listed, but not in the PTX"),
+            Violation::UnknownKernel { kernel } => write!(f, "kernel {kernel} is in the PTX, but not listed"),
+            Violation::Barriers { kernel, expected, found } => {
+                write!(f, "kernel {kernel} has {found} barriers in the PTX, {expected} in the list")
+            }
+            Violation::LaunchBounds { kernel, expected, found } => {
+                let text = |bound: Option<u32>| bound.map_or(String::from("none"), |bound| bound.to_string());
+                let ((threads, blocks), found) = (expected, (text(found.0), text(found.1)));
+                write!(
+                    f,
+                    "kernel {kernel} is bound to {} threads a block and {} blocks a multiprocessor in the PTX, \
+                     to {threads} and {blocks} in the list",
+                    found.0, found.1
+                )
+            }
+            Violation::LocalMemory { kernel } => write!(f, "kernel {kernel} keeps an array in local memory"),
+            Violation::UndefinedFunction { function } => write!(f, "function {function} is called, but not defined"),
+        }
+    }
+}
+
+/// An entry point.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// From `.entry` to the body: parameters and directives.
+    header: &'a str,
+    body: &'a str,
+}
+
+impl Entry<'_> {
+    /// Block-wide barriers in its body.
+    pub fn barriers(&self) -> u32 {
+        const BARRIERS: [&str; 4] = ["bar.sync", "bar.cta.sync", "barrier.sync", "barrier.cta.sync"];
+        self.instructions().filter(|line| BARRIERS.iter().any(|barrier| line.starts_with(barrier))).count() as u32
+    }
+
+    /// Whether it has a stack, where arrays are that no register can hold.
+    pub fn has_local_memory(&self) -> bool {
+        self.instructions().any(|line| line.starts_with(".local"))
+    }
+
+    /// Threads of a block, at most.
+    pub fn max_threads(&self) -> Option<u32> {
+        self.directive(".maxntid")
+    }
+
+    /// Blocks that a multiprocessor should hold.
+    pub fn min_blocks(&self) -> Option<u32> {
+        self.directive(".minnctapersm")
+    }
+
+    fn directive(&self, name: &str) -> Option<u32> {
+        let value = self.header.lines().find_map(|line| line.trim().strip_prefix(name))?;
+        value.split(',').next()?.trim().parse().ok()
+    }
+
+    /// Lines of the body without blanks and predicates.
+    fn instructions(&self) -> impl Iterator<Item = &str> {
+        self.body.lines().map(|line| {
+            let line = line.trim();
+            line.strip_prefix('@').and_then(|rest| rest.split_once(char::is_whitespace)).map_or(line, |(_, rest)| rest)
+        })
+    }
+}
+
+/// The entry points of a module.
+pub fn entries(ptx: &str) -> Vec<Entry<'_>> {
+    const ENTRY: &str = ".entry ";
+    let mut found = Vec::new();
+    let mut rest = ptx;
+    while let Some(start) = rest.find(ENTRY) {
+        rest = &rest[start + ENTRY.len()..];
+        // The body is what is between a brace at the start of a line and the next one.
+        let Some(open) = rest.find("\n{") else { break };
+        let close = rest[open..].find("\n}").map_or(rest.len(), |length| open + length);
+        let name = rest.split(|c: char| c == '(' || c.is_whitespace()).next().unwrap_or_default();
+        found.push(Entry { name, header: &rest[..open], body: &rest[open..close] });
+        rest = &rest[close..];
+    }
+    found
+}
+
+/// Functions that are declared, but defined nowhere.
+pub fn undefined_functions(ptx: &str) -> Vec<&str> {
+    ptx.lines()
+        .filter_map(|line| line.trim().strip_prefix(".extern .func"))
+        .filter_map(|declaration| {
+            let declaration = declaration.trim_start();
+            let name = match declaration.strip_prefix('(') {
+                Some(result) => result.split_once(')')?.1.trim_start(),
+                None => declaration,
+            };
+            name.split(|c: char| c == '(' || c == ';' || c.is_whitespace()).next()
+        })
+        .collect()
+}
+
+/// Gives every listed kernel its launch bounds (`.maxntid`, `.minnctapersm`), which Rust has no attribute for. Without
+/// them the assembler takes so many registers that a block of the listed size may not fit.
+pub fn add_launch_bounds(ptx: &str, kernels: &[Kernel]) -> String {
+    let mut bound = String::with_capacity(ptx.len() + 64 * kernels.len());
+    let mut copied = 0;
+    for entry in entries(ptx) {
+        let Some(kernel) = kernels.iter().find(|kernel| kernel.name == entry.name) else { continue };
+        let body = entry.body.as_ptr() as usize - ptx.as_ptr() as usize;
+        bound.push_str(&ptx[copied..body]);
+        bound.push_str(&format!("\n.maxntid {}, 1, 1\n.minnctapersm {}", kernel.threads, kernel.min_blocks));
+        copied = body;
+    }
+    bound.push_str(&ptx[copied..]);
+    bound
+}
+
+/// Everything in which a module differs from its kernel list.
+pub fn check(ptx: &str, kernels: &[Kernel]) -> Vec<Violation> {
+    let entries = entries(ptx);
+    let mut violations = Vec::new();
+    for kernel in kernels {
+        let name = || kernel.name.clone();
+        let Some(entry) = entries.iter().find(|entry| entry.name == kernel.name) else {
+            violations.push(Violation::MissingKernel { kernel: name() });
+            continue;
+        };
+        if entry.barriers() != kernel.barriers {
+            let (expected, found) = (kernel.barriers, entry.barriers());
+            violations.push(Violation::Barriers { kernel: name(), expected, found });
+        }
+        let (expected, found) = ((kernel.threads, kernel.min_blocks), (entry.max_threads(), entry.min_blocks()));
+        if found != (Some(expected.0), Some(expected.1)) {
+            violations.push(Violation::LaunchBounds { kernel: name(), expected, found });
+        }
+        if entry.has_local_memory() {
+            violations.push(Violation::LocalMemory { kernel: name() });
+        }
+    }
+    for entry in entries.iter().filter(|entry| kernels.iter().all(|kernel| kernel.name != entry.name)) {
+        violations.push(Violation::UnknownKernel { kernel: entry.name.to_string() });
+    }
+    violations.extend(
+        undefined_functions(ptx)
+            .into_iter()
+            .map(|function| Violation::UndefinedFunction { function: function.to_string() }),
+    );
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTX: &str = "\
+.version 7.0
+.target sm_80
+.address_size 64
+
+.extern .func  (.param .b64 func_retval0) __udivti3
+(
+\t.param .b64 __udivti3_param_0
+)
+;
+\t// .globl\tfirst
+.visible .entry first(
+\t.param .u64 first_param_0
+)
+{
+\t.reg .b32 \t%r<3>;
+\tbar.sync \t0;
+\t@%p1 bra \t$L__BB0_2;
+\tbar.warp.sync \t-1;
+\t@%p2 bar.sync \t0;
+$L__BB0_2:
+\tret;
+
+}
+.visible .entry second()
+{
+\t.local .align 16 .b8 \t__local_depot1[64];
+\tret;
+}
+";
+
+    fn kernel(name: &str, barriers: u32) -> Kernel {
+        Kernel { name: name.to_string(), threads: 128, min_blocks: 2, barriers }
+    }
+
+    #[test]
+    fn entries_are_found_with_their_barriers_and_stacks() {
+        let entries = entries(PTX);
+        assert_eq!(entries.iter().map(|entry| entry.name).collect::<Vec<_>>(), ["first", "second"]);
+        assert_eq!((entries[0].barriers(), entries[0].has_local_memory()), (2, false));
+        assert_eq!((entries[1].barriers(), entries[1].has_local_memory()), (0, true));
+        assert_eq!(entries[0].max_threads(), None);
+    }
+
+    #[test]
+    fn launch_bounds_are_added_to_the_listed_kernels_alone() {
+        let bound = add_launch_bounds(PTX, &[kernel("second", 0)]);
+        let entries = entries(&bound);
+        assert_eq!((entries[0].max_threads(), entries[0].min_blocks()), (None, None));
+        assert_eq!((entries[1].max_threads(), entries[1].min_blocks()), (Some(128), Some(2)));
+        assert_eq!(bound.replace("\n.maxntid 128, 1, 1\n.minnctapersm 2", ""), PTX);
+    }
+
+    #[test]
+    fn every_difference_is_reported() {
+        let kernels = [kernel("first", 1), kernel("third", 0)];
+        let violations = check(&add_launch_bounds(PTX, &kernels), &kernels);
+        assert_eq!(
+            violations,
+            [
+                Violation::Barriers { kernel: "first".into(), expected: 1, found: 2 },
+                Violation::MissingKernel { kernel: "third".into() },
+                Violation::UnknownKernel { kernel: "second".into() },
+                Violation::UndefinedFunction { function: "__udivti3".into() },
+            ]
+        );
+        let listed = [kernel("first", 2), kernel("second", 0)];
+        let unbound = (None, None);
+        assert_eq!(
+            check(PTX, &listed)[..3],
+            [
+                Violation::LaunchBounds { kernel: "first".into(), expected: (128, 2), found: unbound },
+                Violation::LaunchBounds { kernel: "second".into(), expected: (128, 2), found: unbound },
+                Violation::LocalMemory { kernel: "second".into() },
+            ]
+        );
+    }
+
+    #[test]
+    fn a_module_as_listed_passes() {
+        let ptx = PTX
+            .replace(".extern .func  (.param .b64 func_retval0) __udivti3", "")
+            .replace("\t.local .align 16 .b8 \t__local_depot1[64];\n", "");
+        let kernels = [kernel("first", 2), kernel("second", 0)];
+        assert_eq!(check(&add_launch_bounds(&ptx, &kernels), &kernels), []);
+    }
+}
