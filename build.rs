@@ -1,1 +1,82 @@
-fn main() {}
+//! Compiles `device/` to PTX and writes the table that the library embeds: `ptx.rs` in `OUT_DIR`, with
+//! `MODULES: &[(name, PTX)]`. Without the feature `cuda` nothing of the device is built.
+
+use cuda_builder::{CudaBuilder, CudaBuilderError, Module, NvvmArch, ptx};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-env=PATCHMG_COMMIT={}", commit().unwrap_or(String::from("unknown")));
+    if std::env::var_os("CARGO_FEATURE_CUDA").is_none() {
+        return ExitCode::SUCCESS;
+    }
+    for variable in ["DOCS_RS", "PATCHMG_DEVICE_RUSTC", "PATCHMG_DEVICE_CARGO"] {
+        println!("cargo:rerun-if-env-changed={variable}");
+    }
+    let names = match std::env::var_os("DOCS_RS") {
+        Some(_) => Ok(Vec::new()),
+        None => compile(),
+    };
+    match names.and_then(|names| write_table(&names)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            if let CudaBuilderError::NoCompiler { .. } = error {
+                eprintln!("Without GPU kernels, for the CPU alone: cargo build --no-default-features");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Compiles all modules and returns their names.
+fn compile() -> Result<Vec<String>, CudaBuilderError> {
+    let modules: Vec<_> = patchmg_device::kernels::Module::all()
+        .into_iter()
+        .map(|module| {
+            let kernels = module.kernels().into_iter().map(|kernel| ptx::Kernel {
+                name: kernel.name,
+                threads: kernel.threads,
+                min_blocks: kernel.min_blocks,
+                barriers: kernel.barriers,
+            });
+            Module::new(module.name()).cfg(module.cfg()).environment(module.environment()).kernels(kernels)
+        })
+        .collect();
+    for path in ["Cargo.toml", "src", "cuda_std"] {
+        println!("cargo:rerun-if-changed=device/{path}");
+    }
+    let compiled = CudaBuilder::new("device").arch(NvvmArch::Compute80).build_modules(&modules)?;
+    Ok(compiled.into_iter().map(|module| module.name).collect())
+}
+
+/// Writes the Rust source that embeds the PTX of these modules.
+fn write_table(names: &[String]) -> Result<(), CudaBuilderError> {
+    let rows: String = names
+        .iter()
+        .map(|name| format!("    ({name:?}, include_str!(concat!(env!(\"OUT_DIR\"), \"/ptx/{name}.ptx\"))),\n"))
+        .collect();
+    let table = format!("/// Name and PTX of every module.\npub static MODULES: &[(&str, &str)] = &[\n{rows}];\n");
+    let path = PathBuf::from(std::env::var_os("OUT_DIR").ok_or(CudaBuilderError::NoOutDir)?).join("ptx.rs");
+    std::fs::write(&path, table).map_err(|source| CudaBuilderError::Io { path, source })
+}
+
+/// The commit that the tree is at, if it is a git checkout of this project and not a package unpacked inside another.
+fn commit() -> Option<String> {
+    if !Path::new(".git").exists() {
+        return None;
+    }
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8(output.stdout).ok()?.trim().to_string())
+    };
+    // A checkout moves HEAD, a commit the branch that it names.
+    for name in ["HEAD", "logs/HEAD"] {
+        let path = git(&["rev-parse", "--git-path", name])?;
+        if Path::new(&path).exists() {
+            println!("cargo:rerun-if-changed={path}");
+        }
+    }
+    git(&["rev-parse", "HEAD"])
+}
