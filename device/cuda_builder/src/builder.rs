@@ -112,7 +112,12 @@ impl CudaBuilder {
             }
         }
         let tasks: Vec<_> = modules.iter().zip(archs).collect();
-        side_by_side(&tasks, |worker, &(module, arch)| build.module(worker, module, arch))
+        let compiled = side_by_side(&tasks, |worker, &(module, arch)| build.module(worker, module, arch))?;
+        let violations: Vec<_> = compiled.iter().flat_map(|(_, violations)| violations.clone()).collect();
+        if !violations.is_empty() {
+            return Err(CudaBuilderError::Check { violations });
+        }
+        Ok(compiled.into_iter().map(|(module, _)| module).collect())
     }
 }
 
@@ -127,7 +132,12 @@ struct Build {
 
 impl Build {
     /// Compiles a module where it must be, and finishes and checks its PTX in any case.
-    fn module(&self, worker: usize, module: &Module, arch: NvvmArch) -> Result<CompiledModule, CudaBuilderError> {
+    fn module(
+        &self,
+        worker: usize,
+        module: &Module,
+        arch: NvvmArch,
+    ) -> Result<(CompiledModule, Vec<ptx::Violation>), CudaBuilderError> {
         let name = &module.name;
         let recipe = self.recipe(module, arch);
         let key_path = self.out_dir.join("asm").join(format!("{name}.key"));
@@ -144,17 +154,17 @@ impl Build {
             }
         };
 
-        let mut text = asm;
-        if let Some(kernels) = &module.kernels {
-            text = ptx::add_launch_bounds(&text, kernels);
-            let violations = ptx::check(&text, kernels);
-            if !violations.is_empty() {
-                return Err(CudaBuilderError::Check { module: name.clone(), violations });
+        let (text, violations) = match &module.kernels {
+            Some(kernels) => {
+                let text = ptx::add_launch_bounds(&asm, kernels);
+                let violations = ptx::check(&text, kernels);
+                (text, violations)
             }
-        }
+            None => (asm, Vec::new()),
+        };
         let ptx = self.out_dir.join("ptx").join(format!("{name}.ptx"));
         fs::write(&ptx, text).at(&ptx)?;
-        Ok(CompiledModule { name: name.clone(), ptx, sources, rebuilt })
+        Ok((CompiledModule { name: name.clone(), ptx, sources, rebuilt }, violations))
     }
 
     /// All but the source that decides what the compiler makes of a module.

@@ -54,12 +54,10 @@ pub enum CudaBuilderError {
         /// What the compiler said.
         output: String,
     },
-    /// The PTX of a module is not what its kernel list promises.
-    #[error("the PTX of module {module} is not as listed:\n{}", list(violations))]
+    /// PTX is not what its kernel list promises.
+    #[error("the PTX is not as listed:\n{}", list(violations))]
     Check {
-        /// Name of the module.
-        module: String,
-        /// All that was found.
+        /// All that was found, in all modules.
         violations: Vec<Violation>,
     },
 }
