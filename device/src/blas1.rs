@@ -103,21 +103,15 @@ mod device {
                 }
             }
         }
-        // One loop body, so one set of barriers, whatever `count` is.
-        let mut j = 0;
-        while j < count {
-            let mut mine = sums[0];
-            for other in 1..VECTORS {
-                if other as u32 == j {
-                    mine = sums[other];
+        for j in 0..VECTORS {
+            // The same for all threads, so that all come to the barriers.
+            if (j as u32) < count {
+                let sum = block_sum(sums[j]);
+                if thread::thread_idx_x() == 0 {
+                    // SAFETY: `partials` has room for `count` rows of `DOT_BLOCKS`.
+                    unsafe { *partials.add(j * DOT_BLOCKS + thread::block_idx_x() as usize) = sum };
                 }
             }
-            let sum = block_sum(mine);
-            if thread::thread_idx_x() == 0 {
-                // SAFETY: `partials` has room for `count` rows of `DOT_BLOCKS`.
-                unsafe { *partials.add(j as usize * DOT_BLOCKS + thread::block_idx_x() as usize) = sum };
-            }
-            j += 1;
         }
     }
 

@@ -146,7 +146,13 @@ mod table {
                     Operation::AddCombination,
                 ],
             };
-            operations.iter().flat_map(|&o| [self.kernel::<f32>(o), self.kernel::<f64>(o)]).collect()
+            operations
+                .iter()
+                .flat_map(|&operation| match operation {
+                    Operation::SumPartials => std::vec![self.kernel::<f64>(operation)],
+                    _ => std::vec![self.kernel::<f32>(operation), self.kernel::<f64>(operation)],
+                })
+                .collect()
         }
 
         /// One of its kernels, in one scalar.
@@ -176,7 +182,7 @@ mod table {
                 Module::Blas1 => {
                     let (name, barriers) = match operation {
                         Operation::Convert => ("convert", 0),
-                        Operation::Dots => ("dots", crate::blas1::SUM_BARRIERS),
+                        Operation::Dots => ("dots", crate::blas1::VECTORS * crate::blas1::SUM_BARRIERS),
                         Operation::SumPartials => ("sum_partials", crate::blas1::SUM_BARRIERS),
                         Operation::AddCombination => ("add_combination", 0),
                         _ => ("axpby", 0),
