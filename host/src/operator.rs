@@ -3,6 +3,7 @@
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::space::Space;
+use patchmg_device::kernels::patch_nodes;
 use std::sync::Arc;
 
 /// A linear map `A` on the vectors of one space, on one machine.
@@ -26,6 +27,11 @@ pub trait LinearOperator<B: Backend, T: Scalar> {
     fn vector(&self) -> Result<B::Vector<T>> {
         self.backend().zeros(self.storage())
     }
+}
+
+/// Bytes of `count` vectors of `storage` entries.
+pub fn vector_bytes<T: Scalar>(count: usize, storage: usize) -> u64 {
+    count as u64 * storage as u64 * size_of::<T>() as u64
 }
 
 /// An approximate inverse `M` of a linear operator.
@@ -70,9 +76,18 @@ pub struct SpaceOn<B: Backend, T: Scalar> {
 }
 
 impl<B: Backend, T: Scalar> SpaceOn<B, T> {
-    /// Makes `space` ready on `backend`. Errors: those of [`Backend::level`].
+    /// Makes `space` ready on `backend`.
+    ///
+    /// # Errors
+    /// Those of [`Backend::level`].
     pub fn new(backend: &Arc<B>, space: &Space) -> Result<Self> {
         Ok(Self { backend: backend.clone(), space: space.clone(), tables: backend.level(space)? })
+    }
+
+    /// Bytes of the tables on the machine: the eigenvalues of a patch. 1D matrices are too few to count.
+    pub fn bytes(space: &Space) -> u64 {
+        let (interior, _) = patch_nodes(space.degree());
+        vector_bytes::<T>(1, interior.pow(space.dim() as u32))
     }
 }
 
@@ -82,7 +97,10 @@ pub struct Poisson<B: Backend, T: Scalar> {
 }
 
 impl<B: Backend, T: Scalar> Poisson<B, T> {
-    /// On a space, in the memory of a machine. Errors: those of [`Backend::level`].
+    /// On a space, in the memory of a machine.
+    ///
+    /// # Errors
+    /// Those of [`Backend::level`].
     pub fn new(backend: &Arc<B>, space: &Space) -> Result<Self> {
         Ok(Self::from_space(&Arc::new(SpaceOn::new(backend, space)?)))
     }

@@ -4,7 +4,7 @@ use super::Solver;
 use super::stopping::{Info, Monitor, Stopping};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
-use crate::operator::{LinearOperator, Preconditioner};
+use crate::operator::{LinearOperator, Preconditioner, vector_bytes};
 
 /// Conjugate gradients for a symmetric positive definite `A` and `M`.
 ///
@@ -20,10 +20,13 @@ pub struct Cg<B: Backend, T: Scalar> {
 impl<B: Backend, T: Scalar> Cg<B, T> {
     /// Bytes of the vectors that [`Self::new`] allocates, for vectors of `storage` entries.
     pub fn bytes(storage: usize) -> u64 {
-        3 * (storage * size_of::<T>()) as u64
+        vector_bytes::<T>(3, storage)
     }
 
-    /// With its vectors. Errors: those of [`Backend::zeros`].
+    /// With its vectors.
+    ///
+    /// # Errors
+    /// Those of [`Backend::zeros`].
     pub fn new(operator: &impl LinearOperator<B, T>) -> Result<Self> {
         Ok(Self { residual: operator.vector()?, work: operator.vector()?, direction: operator.vector()? })
     }

@@ -7,7 +7,7 @@ use super::least_squares::LeastSquares;
 use super::stopping::{Info, Monitor, Stopping};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
-use crate::operator::{LinearOperator, Preconditioner};
+use crate::operator::{LinearOperator, Preconditioner, vector_bytes};
 
 /// Basis vectors of GMRES unless told otherwise: a V-cycle with patch smoothers needs fewer iterations than that.
 pub const DEFAULT_RESTART: usize = 10;
@@ -30,7 +30,7 @@ pub struct Arnoldi<B: Backend, T: Scalar, D> {
 impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
     /// Bytes of the vectors that [`Self::new`] allocates, for vectors of `storage` entries.
     pub fn bytes(storage: usize, restart: usize) -> u64 {
-        ((restart + D::vectors(restart) + 1) * storage * size_of::<T>()) as u64
+        vector_bytes::<T>(restart + D::vectors(restart) + 1, storage)
     }
 
     /// With its vectors, for `restart` iterations between restarts. Errors:

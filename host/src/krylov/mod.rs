@@ -15,6 +15,7 @@ use crate::error::Result;
 
 pub use cg::Cg;
 pub use directions::{Directions, Kept, Recomputed};
+pub(crate) use gmres::check_restart;
 pub use gmres::{Arnoldi, DEFAULT_RESTART, Fgmres, Gmres};
 pub use richardson::Richardson;
 pub use stopping::{Info, Stopping};

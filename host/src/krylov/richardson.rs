@@ -5,7 +5,7 @@ use super::Solver;
 use super::stopping::{Info, Monitor, Stopping};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
-use crate::operator::{LinearOperator, Preconditioner};
+use crate::operator::{LinearOperator, Preconditioner, vector_bytes};
 
 /// `x ← x + M (b - A x)`.
 pub struct Richardson<B: Backend, T: Scalar> {
@@ -16,10 +16,13 @@ pub struct Richardson<B: Backend, T: Scalar> {
 impl<B: Backend, T: Scalar> Richardson<B, T> {
     /// Bytes of the vectors that [`Self::new`] allocates, for vectors of `storage` entries.
     pub fn bytes(storage: usize) -> u64 {
-        2 * (storage * size_of::<T>()) as u64
+        vector_bytes::<T>(2, storage)
     }
 
-    /// With its vectors. Errors: those of [`Backend::zeros`].
+    /// With its vectors.
+    ///
+    /// # Errors
+    /// Those of [`Backend::zeros`].
     pub fn new(operator: &impl LinearOperator<B, T>) -> Result<Self> {
         Ok(Self { residual: operator.vector()?, correction: operator.vector()? })
     }

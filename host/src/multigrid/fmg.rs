@@ -51,7 +51,10 @@ impl<B: Backend, T: Scalar> Fmg<B, T> {
         Richardson::<B, T>::bytes(storage)
     }
 
-    /// With its vectors. Errors: those of [`Backend::zeros`].
+    /// With its vectors.
+    ///
+    /// # Errors
+    /// Those of [`Backend::zeros`].
     pub fn new(operator: &impl LinearOperator<B, T>) -> Result<Self> {
         Ok(Self { iteration: Richardson::new(operator)? })
     }

@@ -3,7 +3,7 @@
 use super::fmg::FullCycle;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
-use crate::operator::Preconditioner;
+use crate::operator::{Preconditioner, vector_bytes};
 use crate::space::Space;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -19,7 +19,10 @@ pub struct LowPrecision<B: Backend, T: Scalar, S: Scalar, P> {
 }
 
 impl<B: Backend, T: Scalar, S: Scalar, P> LowPrecision<B, T, S, P> {
-    /// Around `inner`, on the vectors of `space`. Errors: those of [`Backend::zeros`].
+    /// Around `inner`, on the vectors of `space`.
+    ///
+    /// # Errors
+    /// Those of [`Backend::zeros`].
     pub fn new(backend: &Arc<B>, space: &Space, inner: P) -> Result<Self> {
         let storage = space.storage();
         Ok(Self {
@@ -33,7 +36,7 @@ impl<B: Backend, T: Scalar, S: Scalar, P> LowPrecision<B, T, S, P> {
 
     /// Bytes of the vectors that [`Self::new`] allocates on the machine.
     pub fn bytes(space: &Space) -> u64 {
-        2 * (space.storage() * size_of::<S>()) as u64
+        vector_bytes::<S>(2, space.storage())
     }
 
     /// `z = |r| run(r / |r|)`, `run` being in `S`.

@@ -5,7 +5,7 @@ use super::smoother::Smoother;
 use super::transfer::Transfer;
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
-use crate::operator::{LinearOperator, Preconditioner, SpaceOn};
+use crate::operator::{LinearOperator, Preconditioner, SpaceOn, vector_bytes};
 use crate::space::Space;
 use std::sync::Arc;
 
@@ -52,7 +52,10 @@ pub struct Multigrid<B: Backend, S: Scalar, C: Scheme<B, S> = VertexPatches> {
 }
 
 impl<B: Backend, S: Scalar, C: Scheme<B, S>> Multigrid<B, S, C> {
-    /// All levels below and of `finest`. Errors: no smoothing step at all; those of [`Backend::level`] and
+    /// All levels below and of `finest`.
+    ///
+    /// # Errors
+    /// No smoothing step at all; those of [`Backend::level`] and
     /// [`Backend::zeros`].
     pub fn new(backend: &Arc<B>, finest: &Space, cycle: VCycle) -> Result<Self> {
         if cycle.pre + cycle.post == 0 {
@@ -72,11 +75,15 @@ impl<B: Backend, S: Scalar, C: Scheme<B, S>> Multigrid<B, S, C> {
         })
     }
 
-    /// Bytes of the vectors that [`Self::new`] allocates on the machine.
+    /// Bytes of the vectors and tables that [`Self::new`] allocates on the machine.
+    ///
+    /// # Errors
+    /// Those of [`Space::new`] on the coarser levels.
     pub fn bytes(finest: &Space) -> Result<u64> {
         let spaces = hierarchy(finest)?;
+        let tables: u64 = spaces.iter().map(SpaceOn::<B, S>::bytes).sum();
         let coarser = &spaces[..spaces.len() - 1];
-        Ok(coarser.iter().map(|space| 2 * (space.storage() * size_of::<S>()) as u64).sum())
+        Ok(tables + coarser.iter().map(|space| vector_bytes::<S>(2, space.storage())).sum::<u64>())
     }
 
     /// The levels above the coarsest, coarse to fine.

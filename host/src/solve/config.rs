@@ -1,0 +1,117 @@
+//! What a solve is to do, and the memory that it takes.
+
+use crate::backend::{Backend, Scalar};
+use crate::error::{Error, Result};
+use crate::krylov::{Cg, DEFAULT_RESTART, Fgmres, Gmres, Richardson, Stopping, check_restart};
+use crate::multigrid::{Fmg, LowPrecision, Multigrid, VCycle};
+use crate::operator::{SpaceOn, vector_bytes};
+use crate::space::Space;
+
+/// How to solve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// Full multigrid.
+    #[default]
+    Fmg,
+    /// V-cycle iteration.
+    VCycle,
+    /// Restarted GMRES, right-preconditioned by a V-cycle.
+    Gmres,
+    /// Flexible GMRES, preconditioned by a V-cycle.
+    Fgmres,
+    /// Conjugate gradients, preconditioned by a symmetric V-cycle.
+    Cg,
+}
+
+/// Scalars of the solver and of its V-cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// `f64` throughout.
+    #[default]
+    F64,
+    /// `f32` throughout; residuals stop falling at about 1e-6.
+    F32,
+    /// V-cycle in `f32`, the rest in `f64`.
+    Mixed,
+}
+
+/// What [`solve`](super::solve) does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// How to solve.
+    pub method: Method,
+    /// In which precision.
+    pub precision: Precision,
+    /// Until when.
+    pub stopping: Stopping,
+    /// Basis vectors of GMRES; more than `stopping.max_iters` are not allocated.
+    pub restart: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            method: Method::default(),
+            precision: Precision::default(),
+            stopping: Stopping::default(),
+            restart: DEFAULT_RESTART,
+        }
+    }
+}
+
+impl Config {
+    /// Bytes of the machine's memory that [`solve`](super::solve) needs: all vectors and tables.
+    ///
+    /// # Errors
+    /// Those of [`Space::new`] on the coarser levels.
+    pub fn bytes<B: Backend>(&self, space: &Space) -> Result<u64> {
+        let (single, double) = (Multigrid::<B, f32>::bytes(space)?, Multigrid::<B, f64>::bytes(space)?);
+        Ok(match self.precision {
+            Precision::F64 => double + self.outer_bytes::<B, f64>(space),
+            Precision::F32 => single + self.outer_bytes::<B, f32>(space),
+            Precision::Mixed => {
+                let rounded = LowPrecision::<B, f64, f32, Multigrid<B, f32>>::bytes(space);
+                single + rounded + self.outer_bytes::<B, f64>(space)
+            }
+        })
+    }
+
+    /// What is in the scalar of the solver: its vectors, operator, load vector and solution.
+    fn outer_bytes<B: Backend, T: Scalar>(&self, space: &Space) -> u64 {
+        let storage = space.storage();
+        let solver = match self.method {
+            Method::Fmg => Fmg::<B, T>::bytes(storage),
+            Method::VCycle => Richardson::<B, T>::bytes(storage),
+            Method::Gmres => Gmres::<B, T>::bytes(storage, self.basis_vectors()),
+            Method::Fgmres => Fgmres::<B, T>::bytes(storage, self.basis_vectors()),
+            Method::Cg => Cg::<B, T>::bytes(storage),
+        };
+        solver + SpaceOn::<B, T>::bytes(space) + vector_bytes::<T>(2, storage)
+    }
+
+    /// Whether the values are allowed, and the backend has the memory.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] and [`Error::OutOfMemory`].
+    pub fn check<B: Backend>(&self, backend: &B, space: &Space) -> Result<()> {
+        self.stopping.check()?;
+        check_restart(self.restart)?;
+        let (needed, info) = (self.bytes::<B>(space)?, backend.info());
+        if needed > info.memory_free {
+            return Err(Error::OutOfMemory { device: info.name, needed, available: info.memory_free });
+        }
+        Ok(())
+    }
+
+    /// Basis vectors that GMRES gets.
+    pub(super) fn basis_vectors(&self) -> usize {
+        self.restart.min(self.stopping.max_iters)
+    }
+
+    /// The V-cycle that the method can use.
+    pub(super) fn cycle(&self) -> VCycle {
+        if self.method == Method::Cg { VCycle::symmetric() } else { VCycle::default() }
+    }
+}

@@ -1,0 +1,108 @@
+//! From a choice of solver and precision to a solution: sets up operator, multigrid and solver on a backend, and runs
+//! them.
+
+mod case;
+mod config;
+
+use crate::backend::{Backend, Scalar};
+use crate::error::{Error, Result};
+use crate::krylov::{Cg, Fgmres, Gmres, Info, Richardson, Solver};
+use crate::multigrid::{Fmg, FullCycle, LowPrecision, Multigrid};
+use crate::operator::{LinearOperator, Poisson};
+use crate::space::Space;
+use std::sync::Arc;
+use std::time::Instant;
+
+pub use case::{Case, Report};
+pub use config::{Config, Method, Precision};
+
+/// What [`solve`] found.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// Values at the nodes, in the storage order of the space.
+    pub values: Vec<f64>,
+    /// What the solver did.
+    pub info: Info,
+    /// Seconds to set up: tables, vectors, the load vector's way to the machine.
+    pub setup_s: f64,
+    /// Seconds to solve.
+    pub solve_s: f64,
+}
+
+/// Solves `-Δu = f` for the load vector `b_i = ∫ f φ_i`, given in the storage order of `space`.
+///
+/// `observer` is told the iteration and its relative residual.
+///
+/// # Errors
+/// Those of [`Config::check`], before anything is allocated; [`Error::SizeMismatch`] for a load vector of another
+/// length; those of [`Solver::solve`] and of the backend.
+pub fn solve<B: Backend>(
+    backend: &Arc<B>,
+    space: &Space,
+    load: Vec<f64>,
+    config: &Config,
+    observer: &mut dyn FnMut(usize, f64),
+) -> Result<Solution> {
+    config.check(&**backend, space)?;
+    if load.len() != space.storage() {
+        return Err(Error::SizeMismatch { what: "load vector", expected: space.storage(), found: load.len() });
+    }
+    let cycle = config.cycle();
+    match config.precision {
+        Precision::F64 => {
+            run::<B, f64, _>(backend, space, load, config, observer, || Multigrid::<B, f64>::new(backend, space, cycle))
+        }
+        Precision::F32 => {
+            run::<B, f32, _>(backend, space, load, config, observer, || Multigrid::<B, f32>::new(backend, space, cycle))
+        }
+        Precision::Mixed => run::<B, f64, _>(backend, space, load, config, observer, || {
+            LowPrecision::new(backend, space, Multigrid::<B, f32>::new(backend, space, cycle)?)
+        }),
+    }
+}
+
+fn run<B: Backend, T: Scalar, M: FullCycle<B, T>>(
+    backend: &Arc<B>,
+    space: &Space,
+    load: Vec<f64>,
+    config: &Config,
+    observer: &mut dyn FnMut(usize, f64),
+    multigrid: impl FnOnce() -> Result<M>,
+) -> Result<Solution> {
+    let start = Instant::now();
+    let operator = Poisson::<B, T>::new(backend, space)?;
+    let mut b = operator.vector()?;
+    let load: Vec<T> = load.into_iter().map(T::from_f64).collect();
+    backend.upload(&load, &mut b)?;
+    drop(load);
+    let mut x = operator.vector()?;
+
+    let mut multigrid = multigrid()?;
+    let mut solver = solver::<B, T, M>(config, &operator)?;
+    backend.synchronize()?;
+    let setup_s = start.elapsed().as_secs_f64();
+
+    let start = Instant::now();
+    let info = solver.solve(&operator, &mut multigrid, &b, &mut x, &config.stopping, observer)?;
+    backend.synchronize()?;
+    let solve_s = start.elapsed().as_secs_f64();
+
+    // Makes room for the solution where the machine's memory is the host's.
+    drop((solver, multigrid, b));
+    let mut values = vec![T::ZERO; space.storage()];
+    backend.download(&x, &mut values)?;
+    Ok(Solution { values: values.into_iter().map(T::to_f64).collect(), info, setup_s, solve_s })
+}
+
+fn solver<B: Backend, T: Scalar, M: FullCycle<B, T>>(
+    config: &Config,
+    operator: &Poisson<B, T>,
+) -> Result<Box<dyn Solver<B, T, Poisson<B, T>, M>>> {
+    Ok(match config.method {
+        Method::Fmg => Box::new(Fmg::new(operator)?),
+        Method::VCycle => Box::new(Richardson::new(operator)?),
+        Method::Gmres => Box::new(Gmres::new(operator, config.basis_vectors())?),
+        Method::Fgmres => Box::new(Fgmres::new(operator, config.basis_vectors())?),
+        Method::Cg => Box::new(Cg::new(operator)?),
+    })
+}
