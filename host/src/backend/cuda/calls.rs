@@ -5,6 +5,7 @@
 //! here once more, over the same symbols ([`super::driver`]), and `cust` is left with what it owns.
 
 use crate::error::{Error, Result};
+use cust::error::CudaError;
 use cust::sys::{CUcontext, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -68,6 +69,11 @@ unsafe extern "C" {
 /// [`Error::Driver`] where `code` is not zero.
 pub fn check(call: &'static str, code: i32) -> Result<()> {
     if code == 0 { Ok(()) } else { Err(Error::Driver { call, code, name: error_name(code) }) }
+}
+
+/// What `cust` says of a call, as [`Error::Driver`].
+pub fn refused(call: &'static str) -> impl Fn(CudaError) -> Error {
+    move |error| Error::Driver { call, code: error as i32, name: error_name(error as i32) }
 }
 
 /// The driver's name of a result, for example `CUDA_ERROR_ILLEGAL_ADDRESS`.

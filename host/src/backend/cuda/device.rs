@@ -1,11 +1,11 @@
 //! The devices that there are.
 
-use super::{calls, driver, gpu};
+use super::calls::{self, refused};
+use super::{driver, gpu};
 use crate::backend::DeviceInfo;
 use crate::error::{Error, Result};
 use cust::CudaApiVersion;
 use cust::device::{Device, DeviceAttribute};
-use cust::error::CudaError;
 
 /// Lowest compute capability with the instructions that the kernels are compiled to.
 const LOWEST_CAPABILITY: (i32, i32) = (8, 0);
@@ -98,10 +98,6 @@ impl Properties {
             driver: Some(format!("CUDA {}.{}", self.driver.major(), self.driver.minor())),
         }
     }
-}
-
-fn refused(call: &'static str) -> impl Fn(CudaError) -> Error {
-    move |error| Error::Driver { call, code: error as i32, name: calls::error_name(error as i32) }
 }
 
 #[cfg(test)]

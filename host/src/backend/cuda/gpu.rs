@@ -2,7 +2,7 @@
 //!
 //! One stream, so calls act in the order in which they are made, and a result is the same in every run.
 
-use super::calls::{self, check};
+use super::calls::{self, check, refused};
 use super::device::Properties;
 use crate::backend::DeviceInfo;
 use crate::error::{Error, Result};
@@ -10,8 +10,8 @@ use cust::context::Context;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::{CUmodule, CUstream};
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long the device may work before the host looks at a result. A kernel that hangs never finishes, and the driver
@@ -26,39 +26,31 @@ pub(super) struct Gpu {
     stream: Stream,
     context: Context,
     properties: Properties,
-    pub(super) modules: Mutex<HashMap<String, Module>>,
+    modules: Mutex<HashMap<String, LoadedModule>>,
     hangs: AtomicBool,
 }
 
 /// A loaded module; the driver takes its handle from any thread.
 #[derive(Clone, Copy)]
-pub(super) struct Module(pub CUmodule);
+pub(super) struct LoadedModule(pub CUmodule);
 // SAFETY: a handle, not memory of this process.
-unsafe impl Send for Module {}
+unsafe impl Send for LoadedModule {}
 
 impl Gpu {
     pub fn open(number: usize) -> Result<Self> {
         let properties = Properties::usable(number)?;
         let context = open_context(&properties)?;
-        let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(|error| Error::Driver {
-            call: "cuStreamCreateWithPriority",
-            code: error as i32,
-            name: calls::error_name(error as i32),
-        })?;
+        let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(refused("cuStreamCreateWithPriority"))?;
         Ok(Self { stream, context, properties, modules: Mutex::default(), hangs: AtomicBool::new(false) })
     }
 
-    /// Makes this thread's calls go to this device.
+    /// Makes this thread's calls go to this device. An error, if it hangs: then destructors must free nothing, because
+    /// the driver would wait.
     pub fn enter(&self) -> Result<()> {
         if self.hangs.load(Ordering::Relaxed) {
             return Err(hang());
         }
         make_current(&self.context)
-    }
-
-    /// As [`enter`](Self::enter), for destructors: false where nothing can be freed, because the driver would wait.
-    pub fn enter_to_free(&self) -> bool {
-        self.enter().is_ok()
     }
 
     pub fn stream(&self) -> CUstream {
@@ -71,6 +63,17 @@ impl Gpu {
 
     pub fn name(&self) -> &str {
         &self.properties.name
+    }
+
+    /// The module of a name, loaded by `load` at the first call.
+    pub fn module(&self, name: &str, load: impl FnOnce(&str) -> Result<LoadedModule>) -> Result<LoadedModule> {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&module) = modules.get(name) {
+            return Ok(module);
+        }
+        let module = load(name)?;
+        modules.insert(name.to_owned(), module);
+        Ok(module)
     }
 
     pub fn info(&self) -> DeviceInfo {
@@ -111,10 +114,10 @@ impl Gpu {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        if !self.enter_to_free() {
+        if self.enter().is_err() {
             return;
         }
-        let modules = self.modules.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let modules = self.modules.get_mut().unwrap_or_else(PoisonError::into_inner);
         for (_, module) in modules.drain() {
             // SAFETY: what launched kernels of the module held this device, and is gone.
             unsafe { calls::cuModuleUnload(module.0) };
@@ -135,11 +138,7 @@ pub(super) fn open_context(properties: &Properties) -> Result<Context> {
     let context = Context::new(properties.device);
     // SAFETY: gives back the reference from above; `context` has its own.
     unsafe { calls::cuDevicePrimaryCtxRelease_v2(device) };
-    let context = context.map_err(|error| Error::Driver {
-        call: "cuDevicePrimaryCtxRetain",
-        code: error as i32,
-        name: calls::error_name(error as i32),
-    })?;
+    let context = context.map_err(refused("cuDevicePrimaryCtxRetain"))?;
     make_current(&context)?;
     Ok(context)
 }

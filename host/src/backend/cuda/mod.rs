@@ -7,32 +7,165 @@
 mod calls;
 mod device;
 mod driver;
+mod event;
 mod gpu;
+mod launch;
+mod level;
+mod memory;
+mod modules;
 
 pub use device::devices;
+pub use event::Event;
+pub use level::Level;
+pub use memory::Vector;
+pub use modules::ptx;
 
-use super::DeviceInfo;
-use crate::error::Result;
+use super::{Backend, DeviceInfo, Scalar};
+use crate::error::{Error, Result};
+use crate::space::Space;
 use gpu::Gpu;
-use std::sync::Arc;
+use launch::Blas1;
+use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// One GPU.
+/// Dot products that are brought to the host together, a multiple of [`VECTORS`].
+const SUMS: usize = 32 * VECTORS;
+
+/// One GPU. Everything runs on one stream, so results are the same, bit for bit, in every run.
+///
+/// Calls return when the work is asked for, not when it is done; what reads a result waits. A wait of ten minutes is
+/// taken for a kernel that hangs: it and every later call give [`Error::Timeout`].
 pub struct Cuda {
     gpu: Arc<Gpu>,
+    /// Vector operations in `f32` and in `f64`, when they are first needed.
+    blas1: [OnceLock<Blas1>; 2],
+    sums: Mutex<Sums>,
+}
+
+/// Where dot products are summed up.
+struct Sums {
+    partials: Vector<f64>,
+    sums: Vector<f64>,
 }
 
 impl Cuda {
     /// Device `number`, counted from 0 in the order of [`devices`].
     ///
     /// # Errors
-    /// [`Error::NoDevice`](crate::Error::NoDevice), with the reason: no driver, no device of that number, or one older
-    /// than compute capability 8.0.
+    /// [`Error::NoDevice`], with the reason: no driver, no device of that number, or one older than compute capability
+    /// 8.0.
     pub fn new(number: usize) -> Result<Self> {
-        Ok(Self { gpu: Arc::new(Gpu::open(number)?) })
+        let gpu = Arc::new(Gpu::open(number)?);
+        let sums = Sums { partials: Vector::zeros(&gpu, VECTORS * DOT_BLOCKS)?, sums: Vector::zeros(&gpu, SUMS)? };
+        Ok(Self { gpu, blas1: Default::default(), sums: Mutex::new(sums) })
     }
 
-    /// What machine this is.
-    pub fn info(&self) -> DeviceInfo {
+    fn blas1<T: Scalar>(&self) -> Result<&Blas1> {
+        let cell = &self.blas1[usize::from(size_of::<T>() == size_of::<f64>())];
+        if let Some(operations) = cell.get() {
+            return Ok(operations);
+        }
+        let operations = Blas1::new::<T>(&self.gpu)?;
+        Ok(cell.get_or_init(|| operations))
+    }
+}
+
+impl Backend for Cuda {
+    type Vector<T: Scalar> = Vector<T>;
+    type Level<T: Scalar> = Level<T>;
+
+    fn info(&self) -> DeviceInfo {
         self.gpu.info()
+    }
+
+    fn zeros<T: Scalar>(&self, len: usize) -> Result<Vector<T>> {
+        Vector::zeros(&self.gpu, len)
+    }
+
+    fn upload<T: Scalar>(&self, host: &[T], vector: &mut Vector<T>) -> Result<()> {
+        vector.check(&self.gpu, "vector", host.len())?;
+        vector.write(host)
+    }
+
+    fn download<T: Scalar>(&self, vector: &Vector<T>, host: &mut [T]) -> Result<()> {
+        vector.check(&self.gpu, "vector", host.len())?;
+        vector.read(host)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.gpu.wait()
+    }
+
+    fn set_zero<T: Scalar>(&self, x: &mut Vector<T>) -> Result<()> {
+        x.check(&self.gpu, "x", x.len())?;
+        x.clear()
+    }
+
+    fn convert<S: Scalar, T: Scalar>(&self, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
+        if S::NAME == T::NAME {
+            y.check(&self.gpu, "y", x.len())?;
+            return y.copy_from(x);
+        }
+        self.blas1::<T>()?.convert(&self.gpu, x, y)
+    }
+
+    fn axpby<T: Scalar>(&self, alpha: f64, x: &Vector<T>, beta: f64, y: &mut Vector<T>) -> Result<()> {
+        self.blas1::<T>()?.axpby(&self.gpu, alpha, x, beta, y)
+    }
+
+    fn dots<T: Scalar>(&self, xs: &[&Vector<T>], y: &Vector<T>) -> Result<Vec<f64>> {
+        let operations = self.blas1::<T>()?;
+        let mut guard = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let Sums { partials, sums } = &mut *guard;
+        let mut result = vec![0.0; xs.len()];
+        for (xs, result) in xs.chunks(SUMS).zip(result.chunks_mut(SUMS)) {
+            for (index, xs) in xs.chunks(VECTORS).enumerate() {
+                operations.dots(&self.gpu, xs, y, partials, sums, index * VECTORS)?;
+            }
+            sums.read(result)?;
+        }
+        Ok(result)
+    }
+
+    fn add_combination<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<()> {
+        if coefficients.len() != xs.len() {
+            let (expected, found) = (xs.len(), coefficients.len());
+            return Err(Error::SizeMismatch { what: "coefficients", expected, found });
+        }
+        let operations = self.blas1::<T>()?;
+        for (coefficients, xs) in coefficients.chunks(VECTORS).zip(xs.chunks(VECTORS)) {
+            operations.add_combination(&self.gpu, coefficients, xs, y)?;
+        }
+        Ok(())
+    }
+
+    fn level<T: Scalar>(&self, space: &Space) -> Result<Level<T>> {
+        Level::new(&self.gpu, space)
+    }
+
+    fn apply<T: Scalar>(&self, level: &Level<T>, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        launch::apply(&self.gpu, level, x, y)
+    }
+
+    fn residual<T: Scalar>(&self, level: &Level<T>, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
+        launch::residual(&self.gpu, level, b, x, r)
+    }
+
+    fn smooth_color<T: Scalar>(&self, level: &Level<T>, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        launch::smooth(&self.gpu, level, color, b, x)
+    }
+
+    fn restrict_residual<T: Scalar>(
+        &self,
+        fine: &Level<T>,
+        b: &Vector<T>,
+        x: &Vector<T>,
+        coarse: &mut Vector<T>,
+    ) -> Result<()> {
+        launch::restrict_residual(&self.gpu, fine, b, x, coarse)
+    }
+
+    fn prolongate_add<T: Scalar>(&self, fine: &Level<T>, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        launch::prolongate_add(&self.gpu, fine, coarse, x)
     }
 }

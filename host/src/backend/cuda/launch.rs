@@ -1,0 +1,299 @@
+//! Every kernel launch. Arguments are those of `patchmg_device::entries`, in that order, each by value.
+
+use super::calls::{self, check};
+use super::gpu::Gpu;
+use super::level::Level;
+use super::memory::Vector;
+use super::modules;
+use crate::backend::Scalar;
+use crate::error::{Error, Result};
+use bytemuck::bytes_of;
+use cust::sys::{CUdeviceptr, CUfunction};
+use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
+use patchmg_device::kernels::{KernelSpec, Module, Operation};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// Blocks of a vector operation for each multiprocessor: as many as are resident, twice.
+const BLOCKS_PER_MULTIPROCESSOR: u32 = 16;
+/// Parameters that a kernel may have.
+const PARAMETERS: usize = 8;
+
+/// An entry point of a loaded module.
+pub(super) struct Kernel {
+    function: CUfunction,
+    spec: KernelSpec,
+}
+
+// SAFETY: a handle of the driver, which takes it from any thread.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+impl Kernel {
+    pub fn new(function: CUfunction, spec: KernelSpec) -> Self {
+        Self { function, spec }
+    }
+
+    pub fn spec(&self) -> &KernelSpec {
+        &self.spec
+    }
+
+    /// # Safety
+    /// `arguments` are the bytes of the kernel's parameters, at most [`PARAMETERS`], and what they point to is as long
+    /// as the kernel makes use of with this grid. The module is loaded on `gpu`.
+    unsafe fn launch(&self, gpu: &Gpu, [x, y, z]: [u32; 3], arguments: &[&[u8]]) -> Result<()> {
+        gpu.enter()?;
+        let mut pointers = [std::ptr::null_mut::<c_void>(); PARAMETERS];
+        for (pointer, argument) in pointers.iter_mut().zip(arguments) {
+            *pointer = argument.as_ptr().cast_mut().cast();
+        }
+        let (threads, shared, stream) = (self.spec.threads, self.spec.shared_bytes, gpu.stream());
+        let (arguments, extra) = (pointers.as_mut_ptr(), std::ptr::null_mut());
+        // SAFETY: the caller's promise; the driver copies the arguments before it returns.
+        let code =
+            unsafe { calls::cuLaunchKernel(self.function, x, y, z, threads, 1, 1, shared, stream, arguments, extra) };
+        check("cuLaunchKernel", code)
+    }
+}
+
+/// One color of the patch smoother.
+pub(super) fn smooth<T: Scalar>(
+    gpu: &Arc<Gpu>,
+    level: &Level<T>,
+    color: usize,
+    b: &Vector<T>,
+    x: &mut Vector<T>,
+) -> Result<()> {
+    level.check(gpu)?;
+    b.check(gpu, "b", level.storage())?;
+    x.check(gpu, "x", level.storage())?;
+    if color >= level.colors() as usize {
+        let allowed = format!("below {}", level.colors());
+        return Err(Error::InvalidArgument { name: "color", value: color.to_string(), allowed });
+    }
+    let (kernel, color) = (&level.kernels.smooth, color as u32);
+    let Some(blocks) = level.color_blocks(kernel, color) else { return Ok(()) };
+    let (table, b, x) = (level.table.pointer(), b.pointer(), x.pointer());
+    let arguments = [
+        &level.matrices.smoother,
+        bytes_of(&table),
+        bytes_of(&b),
+        bytes_of(&x),
+        bytes_of(&level.grid.cells),
+        bytes_of(&color),
+    ];
+    // SAFETY: vectors of the level, checked above; the table is `table_words` long.
+    unsafe { kernel.launch(gpu, blocks, &arguments) }
+}
+
+/// `y = A x`.
+pub(super) fn apply<T: Scalar>(gpu: &Arc<Gpu>, level: &Level<T>, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+    level.check(gpu)?;
+    x.check(gpu, "x", level.storage())?;
+    y.check(gpu, "y", level.storage())?;
+    let (x, y) = (x.pointer(), y.pointer());
+    // SAFETY: vectors of the level, checked above.
+    unsafe { launch_classes(gpu, level, &level.kernels.apply, &level.matrices.operator, &[x, y]) }
+}
+
+/// `r = b - A x`.
+pub(super) fn residual<T: Scalar>(
+    gpu: &Arc<Gpu>,
+    level: &Level<T>,
+    b: &Vector<T>,
+    x: &Vector<T>,
+    r: &mut Vector<T>,
+) -> Result<()> {
+    level.check(gpu)?;
+    b.check(gpu, "b", level.storage())?;
+    x.check(gpu, "x", level.storage())?;
+    r.check(gpu, "r", level.storage())?;
+    let vectors = [b.pointer(), x.pointer(), r.pointer()];
+    // SAFETY: vectors of the level, checked above.
+    unsafe { launch_classes(gpu, level, &level.kernels.residual, &level.matrices.operator, &vectors) }
+}
+
+/// `coarse = Pᵀ (b - A x)`.
+pub(super) fn restrict_residual<T: Scalar>(
+    gpu: &Arc<Gpu>,
+    fine: &Level<T>,
+    b: &Vector<T>,
+    x: &Vector<T>,
+    coarse: &mut Vector<T>,
+) -> Result<()> {
+    fine.check(gpu)?;
+    b.check(gpu, "b", fine.storage())?;
+    x.check(gpu, "x", fine.storage())?;
+    coarse.check(gpu, "coarse", fine.coarse_storage()?)?;
+    let vectors = [b.pointer(), x.pointer(), coarse.pointer()];
+    // SAFETY: two vectors of the level and one of the next coarser, checked above.
+    unsafe { launch_classes(gpu, fine, &fine.kernels.restrict_residual, &fine.matrices.restriction, &vectors) }
+}
+
+/// A kernel for every class in ascending order: the order in which they write and add.
+///
+/// # Safety
+/// The kernel takes `matrices`, then `vectors`, then cells and class.
+unsafe fn launch_classes<T: Scalar>(
+    gpu: &Gpu,
+    level: &Level<T>,
+    kernel: &Kernel,
+    matrices: &[u8],
+    vectors: &[CUdeviceptr],
+) -> Result<()> {
+    for class in 0..level.colors() {
+        let Some(blocks) = level.class_blocks(kernel, class) else { continue };
+        let mut arguments = vec![matrices];
+        arguments.extend(vectors.iter().map(bytes_of));
+        arguments.extend([bytes_of(&level.grid.cells), bytes_of(&class)]);
+        // SAFETY: the caller's promise.
+        unsafe { kernel.launch(gpu, blocks, &arguments)? };
+    }
+    Ok(())
+}
+
+/// `x += P coarse`.
+pub(super) fn prolongate_add<T: Scalar>(
+    gpu: &Arc<Gpu>,
+    fine: &Level<T>,
+    coarse: &Vector<T>,
+    x: &mut Vector<T>,
+) -> Result<()> {
+    fine.check(gpu)?;
+    coarse.check(gpu, "coarse", fine.coarse_storage()?)?;
+    x.check(gpu, "x", fine.storage())?;
+    let kernel = &fine.kernels.prolongate_add;
+    let Some(blocks) = fine.tiling_blocks(kernel) else { return Ok(()) };
+    let (coarse, x) = (coarse.pointer(), x.pointer());
+    let arguments = [&fine.matrices.prolongation, bytes_of(&coarse), bytes_of(&x), bytes_of(&fine.grid.cells)];
+    // SAFETY: a vector of the level and one of the next coarser, checked above.
+    unsafe { kernel.launch(gpu, blocks, &arguments) }
+}
+
+/// Vector operations in one scalar.
+pub(super) struct Blas1 {
+    axpby: Kernel,
+    convert: Kernel,
+    dots: Kernel,
+    sum_partials: Kernel,
+    add_combination: Kernel,
+}
+
+impl Blas1 {
+    pub fn new<T: Scalar>(gpu: &Gpu) -> Result<Self> {
+        let kernel = |operation| modules::kernel(gpu, Module::Blas1, Module::Blas1.kernel::<T>(operation));
+        Ok(Self {
+            axpby: kernel(Operation::Axpby)?,
+            convert: kernel(Operation::Convert)?,
+            dots: kernel(Operation::Dots)?,
+            sum_partials: modules::kernel(gpu, Module::Blas1, Module::Blas1.kernel::<f64>(Operation::SumPartials))?,
+            add_combination: kernel(Operation::AddCombination)?,
+        })
+    }
+
+    /// `y = alpha x + beta y`.
+    pub fn axpby<T: Scalar>(
+        &self,
+        gpu: &Arc<Gpu>,
+        alpha: f64,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        x.check(gpu, "x", y.len())?;
+        y.check(gpu, "y", y.len())?;
+        let Some(blocks) = elementwise(gpu, &self.axpby, y.len()) else { return Ok(()) };
+        let (alpha, beta, n) = (T::from_f64(alpha), T::from_f64(beta), y.len() as u64);
+        let (x, y) = (x.pointer(), y.pointer());
+        let arguments = [bytes_of(&alpha), bytes_of(&x), bytes_of(&beta), bytes_of(&y), bytes_of(&n)];
+        // SAFETY: two vectors of `n` entries, checked above.
+        unsafe { self.axpby.launch(gpu, blocks, &arguments) }
+    }
+
+    /// `y = x`, `S` and `T` not the same; of the operations of `T`.
+    pub fn convert<S: Scalar, T: Scalar>(&self, gpu: &Arc<Gpu>, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
+        assert_ne!(S::NAME, T::NAME);
+        x.check(gpu, "x", y.len())?;
+        y.check(gpu, "y", y.len())?;
+        let Some(blocks) = elementwise(gpu, &self.convert, y.len()) else { return Ok(()) };
+        let (x, n, y) = (x.pointer(), y.len() as u64, y.pointer());
+        // SAFETY: two vectors of `n` entries, checked above, `x` in the other scalar.
+        unsafe { self.convert.launch(gpu, blocks, &[bytes_of(&x), bytes_of(&y), bytes_of(&n)]) }
+    }
+
+    /// `sums[first + j] = x_j · y` for at most [`VECTORS`] vectors, by `partials`, [`DOT_BLOCKS`] for each.
+    pub fn dots<T: Scalar>(
+        &self,
+        gpu: &Arc<Gpu>,
+        xs: &[&Vector<T>],
+        y: &Vector<T>,
+        partials: &mut Vector<f64>,
+        sums: &mut Vector<f64>,
+        first: usize,
+    ) -> Result<()> {
+        let (pointers, count) = pointers(gpu, xs, y)?;
+        partials.check(gpu, "partial sums", VECTORS * DOT_BLOCKS)?;
+        assert!(first + xs.len() <= sums.len());
+        let (n, y, partials) = (y.len() as u64, y.pointer(), partials.pointer());
+        let arguments = [bytes_of(&pointers), bytes_of(&count), bytes_of(&y), bytes_of(&n), bytes_of(&partials)];
+        // SAFETY: `count` vectors and `y` of `n` entries, `partials` of `VECTORS` rows, checked above.
+        unsafe { self.dots.launch(gpu, [DOT_BLOCKS as u32, 1, 1], &arguments)? };
+        let out = sums.pointer() + (first * size_of::<f64>()) as u64;
+        // SAFETY: `count` rows were written just now, and `out` has room for `count` sums.
+        unsafe { self.sum_partials.launch(gpu, [count, 1, 1], &[bytes_of(&partials), bytes_of(&out)]) }
+    }
+
+    /// `y += sum_j c_j x_j` for at most [`VECTORS`] vectors and as many coefficients.
+    pub fn add_combination<T: Scalar>(
+        &self,
+        gpu: &Arc<Gpu>,
+        coefficients: &[f64],
+        xs: &[&Vector<T>],
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        let (pointers, count) = pointers(gpu, xs, y)?;
+        let Some(blocks) = elementwise(gpu, &self.add_combination, y.len()) else { return Ok(()) };
+        let mut factors = [0.0; VECTORS];
+        factors[..coefficients.len()].copy_from_slice(coefficients);
+        let (n, y) = (y.len() as u64, y.pointer());
+        let arguments = [bytes_of(&factors), bytes_of(&pointers), bytes_of(&count), bytes_of(&y), bytes_of(&n)];
+        // SAFETY: `count` vectors and `y` of `n` entries, checked above.
+        unsafe { self.add_combination.launch(gpu, blocks, &arguments) }
+    }
+}
+
+/// Addresses of 1 to [`VECTORS`] vectors as long as `y`, and their number.
+fn pointers<T: Scalar>(gpu: &Arc<Gpu>, xs: &[&Vector<T>], y: &Vector<T>) -> Result<([CUdeviceptr; VECTORS], u32)> {
+    assert!((1..=VECTORS).contains(&xs.len()));
+    y.check(gpu, "y", y.len())?;
+    let mut pointers = [0; VECTORS];
+    for (pointer, x) in pointers.iter_mut().zip(xs) {
+        x.check(gpu, "x", y.len())?;
+        *pointer = x.pointer();
+    }
+    Ok((pointers, xs.len() as u32))
+}
+
+/// Blocks for an operation on `n` entries, which goes on in strides of the grid; none if there is no entry.
+fn elementwise(gpu: &Gpu, kernel: &Kernel, n: usize) -> Option<[u32; 3]> {
+    stride_blocks(n, kernel.spec.threads, gpu.multiprocessors() * BLOCKS_PER_MULTIPROCESSOR)
+}
+
+fn stride_blocks(n: usize, threads: u32, most: u32) -> Option<[u32; 3]> {
+    (n > 0).then(|| [n.div_ceil(threads as usize).min(most as usize) as u32, 1, 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enough_blocks_for_every_entry_and_no_more_than_are_useful() {
+        assert_eq!(stride_blocks(0, 256, 100), None);
+        assert_eq!(stride_blocks(1, 256, 100), Some([1, 1, 1]));
+        assert_eq!(stride_blocks(256, 256, 100), Some([1, 1, 1]));
+        assert_eq!(stride_blocks(257, 256, 100), Some([2, 1, 1]));
+        assert_eq!(stride_blocks(1 << 40, 256, 100), Some([100, 1, 1]));
+    }
+}

@@ -1,0 +1,194 @@
+//! A space made ready for a GPU: its kernels, and the 1D matrices as the bytes that these take.
+
+use super::gpu::Gpu;
+use super::launch::Kernel;
+use super::memory::Vector;
+use super::modules;
+use crate::backend::Scalar;
+use crate::error::{Error, Result};
+use crate::space::Space;
+use bytemuck::{Pod, bytes_of};
+use patchmg_device::kernels::{Module, Operation};
+use patchmg_device::patch::{Grid, bit, class_count, color_count};
+use patchmg_device::{smoother, with_degree};
+use std::sync::Arc;
+
+/// A space made ready for a GPU.
+pub struct Level<T: Scalar> {
+    pub(super) dim: usize,
+    pub(super) grid: Grid,
+    pub(super) kernels: Kernels,
+    pub(super) matrices: Matrices,
+    /// `1 / (λ_i + λ_j [+ λ_l])`, then `Sᵀ M_IB`, then the coupling: what a thread of the smoother looks up.
+    pub(super) table: Vector<T>,
+}
+
+/// Kernels of one space and scalar.
+pub(super) struct Kernels {
+    pub smooth: Kernel,
+    pub apply: Kernel,
+    pub residual: Kernel,
+    pub restrict_residual: Kernel,
+    pub prolongate_add: Kernel,
+}
+
+/// The structs of [`patchmg_device::matrices`], typed by degree there, as bytes.
+pub(super) struct Matrices {
+    pub smoother: Box<[u8]>,
+    pub operator: Box<[u8]>,
+    pub restriction: Box<[u8]>,
+    pub prolongation: Box<[u8]>,
+}
+
+impl<T: Scalar> Level<T> {
+    pub(super) fn new(gpu: &Arc<Gpu>, space: &Space) -> Result<Self> {
+        let (dim, degree) = (space.dim(), space.degree());
+        let module = Module::PoissonCg { dim, degree };
+        let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
+        let (matrices, boundary) = Matrices::new::<T>(space)?;
+        let mut entries: Vec<T> = space.inverse_eigenvalues().into_iter().map(T::from_f64).collect();
+        entries.extend(boundary);
+        debug_assert_eq!(entries.len(), smoother::table_words(dim, degree));
+        let mut table = Vector::zeros(gpu, entries.len())?;
+        table.write(&entries)?;
+        Ok(Self {
+            dim,
+            grid: space.grid(),
+            kernels: Kernels {
+                smooth: kernel(Operation::Smooth)?,
+                apply: kernel(Operation::Apply)?,
+                residual: kernel(Operation::Residual)?,
+                restrict_residual: kernel(Operation::RestrictResidual)?,
+                prolongate_add: kernel(Operation::ProlongateAdd)?,
+            },
+            matrices,
+            table,
+        })
+    }
+
+    /// That it was made for `gpu`.
+    pub(super) fn check(&self, gpu: &Arc<Gpu>) -> Result<()> {
+        self.table.check(gpu, "level", self.table.len())
+    }
+
+    /// Length of its vectors.
+    pub(super) fn storage(&self) -> usize {
+        self.grid.storage(self.dim)
+    }
+
+    /// Colors of the patches, and as many classes of the tiling.
+    pub(super) fn colors(&self) -> u32 {
+        1 << self.dim
+    }
+
+    /// Length of the next coarser level's vectors.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for the coarsest level.
+    pub(super) fn coarse_storage(&self) -> Result<usize> {
+        if self.grid.cells < 4 {
+            return Err(Error::InvalidArgument {
+                name: "level",
+                value: format!("{} cells a direction", self.grid.cells),
+                allowed: String::from("a level with a coarser one, of at least 4 cells a direction"),
+            });
+        }
+        Ok(Grid { cells: self.grid.cells / 2, ..self.grid }.storage(self.dim))
+    }
+
+    /// Blocks for a color of patches; none if it has no patch.
+    pub(super) fn color_blocks(&self, kernel: &Kernel, color: u32) -> Option<[u32; 3]> {
+        let cells = self.grid.cells;
+        blocks(self.dim, kernel.spec().patches, |direction| color_count(cells, bit(color, direction)))
+    }
+
+    /// Blocks for a class of the tiling's patches; none if it has no patch.
+    pub(super) fn class_blocks(&self, kernel: &Kernel, class: u32) -> Option<[u32; 3]> {
+        let cells = self.grid.cells;
+        blocks(self.dim, kernel.spec().patches, |direction| class_count(cells, bit(class, direction)))
+    }
+
+    /// Blocks for the whole tiling.
+    pub(super) fn tiling_blocks(&self, kernel: &Kernel) -> Option<[u32; 3]> {
+        blocks(self.dim, kernel.spec().patches, |_| self.grid.cells / 2)
+    }
+}
+
+impl Matrices {
+    /// With `Sᵀ M_IB` and the coupling, which the smoother also looks up by column.
+    fn new<T: Scalar>(space: &Space) -> Result<(Self, Vec<T>)> {
+        with_degree!(
+            space.degree(),
+            K => {
+                let smoother = space.smoother_matrices::<T, K, { 2 * K - 1 }>();
+                let boundary = [smoother.mass_boundary, smoother.coupling].concat();
+                let matrices = Self {
+                    smoother: bytes(&smoother),
+                    operator: bytes(&space.operator_matrices::<T, { 2 * K + 1 }, { K + 1 }>()),
+                    restriction: bytes(&space.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>()),
+                    prolongation: bytes(&space.prolongation_matrices::<T, { K + 1 }>()),
+                };
+                Ok((matrices, boundary))
+            },
+            else Err(Error::Unsupported {
+                backend: "cuda",
+                what: "degree",
+                asked: space.degree().to_string(),
+                available: String::from("1 to 10"),
+            })
+        )
+    }
+}
+
+fn bytes(matrices: &impl Pod) -> Box<[u8]> {
+    bytes_of(matrices).into()
+}
+
+/// Grid of blocks for `count(direction)` patches, `patches` of a block side by side in x.
+fn blocks(dim: usize, patches: u32, count: impl Fn(usize) -> u32) -> Option<[u32; 3]> {
+    let blocks = [count(0).div_ceil(patches), count(1), if dim == 3 { count(2) } else { 1 }];
+    (!blocks.contains(&0)).then_some(blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::Mesh;
+    use patchmg_device::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
+
+    #[test]
+    fn blocks_cover_the_patches_once() {
+        assert_eq!(blocks(2, 3, |direction| [7, 5][direction]), Some([3, 5, 1]));
+        assert_eq!(blocks(3, 4, |direction| [8, 2, 3][direction]), Some([2, 2, 3]));
+        assert_eq!(blocks(3, 4, |direction| [8, 0, 3][direction]), None);
+        assert_eq!(blocks(2, 4, |direction| [0, 1][direction]), None);
+    }
+
+    /// Sizes that the kernels of degree 3 take by value: `K = 3`, `M = 5`, `N = 7`, `C = 4`, `H = 2`.
+    #[test]
+    fn matrices_have_the_sizes_of_the_kernels_parameters() {
+        let space = Space::new(Mesh::unit_cube(3, 2).unwrap(), 3).unwrap();
+        let (matrices, boundary) = Matrices::new::<f64>(&space).unwrap();
+        assert_eq!(matrices.smoother.len(), size_of::<SmootherMatrices<f64, 3, 5>>());
+        assert_eq!(matrices.smoother.len(), 8 * (4 * 9 + 2 * 5));
+        assert_eq!(matrices.operator.len(), size_of::<OperatorMatrices<f64, 7, 4>>());
+        assert_eq!(matrices.operator.len(), 8 * 2 * 28);
+        assert_eq!(matrices.restriction.len(), size_of::<RestrictionMatrices<f64, 7, 2>>());
+        assert_eq!(matrices.restriction.len(), 8 * 3 * 14);
+        assert_eq!(matrices.prolongation.len(), size_of::<ProlongationMatrices<f64, 4>>());
+        assert_eq!(matrices.prolongation.len(), 8 * 16);
+        assert_eq!(space.inverse_eigenvalues().len() + boundary.len(), smoother::table_words(3, 3));
+    }
+
+    /// CUDA before 12.1 takes 4096 bytes of parameters.
+    #[test]
+    fn parameters_fit_the_constant_bank() {
+        for (dim, degree) in (1..=10).map(|k| (2, k)).chain((1..=8).map(|k| (3, k))) {
+            let space = Space::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
+            let (matrices, _) = Matrices::new::<f64>(&space).unwrap();
+            for bytes in [&matrices.smoother, &matrices.operator, &matrices.restriction, &matrices.prolongation] {
+                assert!(bytes.len() + 4 * 8 <= 4096, "{} bytes in {dim}D, degree {degree}", bytes.len());
+            }
+        }
+    }
+}

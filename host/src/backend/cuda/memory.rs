@@ -1,0 +1,129 @@
+//! Vectors in the memory of a GPU.
+
+use super::calls::{self, check};
+use super::gpu::{Gpu, free_memory};
+use crate::backend::Scalar;
+use crate::error::{Error, Result};
+use cust::sys::CUdeviceptr;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A vector in the memory of a GPU; freed by whichever thread drops it.
+pub struct Vector<T: Scalar> {
+    gpu: Arc<Gpu>,
+    pointer: CUdeviceptr,
+    len: usize,
+    scalar: PhantomData<T>,
+}
+
+impl<T: Scalar> Vector<T> {
+    /// `len` zeros.
+    pub(super) fn zeros(gpu: &Arc<Gpu>, len: usize) -> Result<Self> {
+        gpu.enter()?;
+        let mut vector = Self { gpu: gpu.clone(), pointer: 0, len, scalar: PhantomData };
+        if len > 0 {
+            vector.pointer = allocate(gpu, (len as u64).saturating_mul(size_of::<T>() as u64))?;
+            vector.clear()?;
+        }
+        Ok(vector)
+    }
+
+    /// Entries.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Address on the device, what kernels take.
+    pub(super) fn pointer(&self) -> CUdeviceptr {
+        self.pointer
+    }
+
+    /// That it lies on `gpu` and has `expected` entries.
+    pub(super) fn check(&self, gpu: &Arc<Gpu>, what: &'static str, expected: usize) -> Result<()> {
+        if !Arc::ptr_eq(gpu, &self.gpu) {
+            return Err(Error::InvalidArgument {
+                name: what,
+                value: String::from("a vector of another backend"),
+                allowed: String::from("of the backend that is called"),
+            });
+        }
+        check_length(what, expected, self.len)
+    }
+
+    pub(super) fn clear(&mut self) -> Result<()> {
+        self.gpu.enter()?;
+        // SAFETY: `bytes` were allocated at `pointer`.
+        let code = unsafe { calls::cuMemsetD8Async(self.pointer, 0, self.bytes(), self.gpu.stream()) };
+        check("cuMemsetD8Async", code)
+    }
+
+    /// From the host; as long as the vector.
+    pub(super) fn write(&mut self, host: &[T]) -> Result<()> {
+        check_length("host vector", self.len, host.len())?;
+        self.gpu.enter()?;
+        let (from, stream) = (host.as_ptr().cast::<c_void>(), self.gpu.stream());
+        // SAFETY: both sides have `bytes`; `host` is not touched before the copy is done, below.
+        let code = unsafe { calls::cuMemcpyHtoDAsync_v2(self.pointer, from, self.bytes(), stream) };
+        check("cuMemcpyHtoDAsync", code)?;
+        self.gpu.wait()
+    }
+
+    /// The first entries to the host.
+    pub(super) fn read(&self, host: &mut [T]) -> Result<()> {
+        if host.len() > self.len {
+            return check_length("host vector", self.len, host.len());
+        }
+        // The driver has no limit of time for a copy, which waits for all that was asked before.
+        self.gpu.wait()?;
+        let (to, stream) = (host.as_mut_ptr().cast::<c_void>(), self.gpu.stream());
+        // SAFETY: both sides have as many bytes; `host` is not touched before the copy is done, below.
+        let code = unsafe { calls::cuMemcpyDtoHAsync_v2(to, self.pointer, size_of_val(host), stream) };
+        check("cuMemcpyDtoHAsync", code)?;
+        self.gpu.wait()
+    }
+
+    /// From a vector of the same device and length; `S` and `T` are the same.
+    pub(super) fn copy_from<S: Scalar>(&mut self, other: &Vector<S>) -> Result<()> {
+        assert_eq!(S::NAME, T::NAME);
+        other.check(&self.gpu, "vector to copy", self.len)?;
+        self.gpu.enter()?;
+        let stream = self.gpu.stream();
+        // SAFETY: both vectors have `bytes`, and are two.
+        let code = unsafe { calls::cuMemcpyDtoDAsync_v2(self.pointer, other.pointer, self.bytes(), stream) };
+        check("cuMemcpyDtoDAsync", code)
+    }
+
+    fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+}
+
+impl<T: Scalar> Drop for Vector<T> {
+    fn drop(&mut self) {
+        if self.pointer != 0 && self.gpu.enter().is_ok() {
+            // SAFETY: allocated by `zeros`, freed once; the driver waits for kernels that use it.
+            unsafe { calls::cuMemFree_v2(self.pointer) };
+        }
+    }
+}
+
+/// [`Error::SizeMismatch`] unless the lengths agree.
+fn check_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
+}
+
+/// `bytes > 0` on the current device.
+fn allocate(gpu: &Gpu, bytes: u64) -> Result<CUdeviceptr> {
+    let out_of_memory = |available| Err(Error::OutOfMemory { device: gpu.name().to_owned(), needed: bytes, available });
+    let available = free_memory()?;
+    if bytes > available {
+        return out_of_memory(available);
+    }
+    let mut pointer = 0;
+    // SAFETY: the driver writes an address; the context is current.
+    match unsafe { calls::cuMemAlloc_v2(&mut pointer, bytes as usize) } {
+        calls::OUT_OF_MEMORY => out_of_memory(available),
+        code => check("cuMemAlloc", code).map(|()| pointer),
+    }
+}

@@ -1,0 +1,106 @@
+//! PTX and the kernels in it. A module is compiled by the driver when the first kernel of it is asked for.
+
+use super::calls::{self, check};
+use super::gpu::{Gpu, LoadedModule};
+use super::launch::Kernel;
+use crate::error::{Error, Result};
+use patchmg_device::kernels::{KernelSpec, Module};
+use std::borrow::Cow;
+use std::ffi::{CString, c_int, c_void};
+use std::path::PathBuf;
+
+include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
+
+/// A folder whose files `<module>.ptx` win over the PTX in the program: for experiments with kernels.
+const FOLDER_VARIABLE: &str = "PATCHMG_PTX_DIR";
+/// Dynamic shared memory that a kernel has without asking, bytes.
+const SHARED_BYTES: u32 = 48 * 1024;
+/// Of the driver's reasons for not compiling a module.
+const LOG_BYTES: usize = 4096;
+
+/// The PTX in this program of a module, for example `poisson_cg_3d_q3`.
+pub fn ptx(module: &str) -> Option<&'static str> {
+    MODULES.iter().find(|(name, _)| *name == module).map(|&(_, text)| text)
+}
+
+/// One entry point, its module loaded if it was not.
+pub(super) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kernel> {
+    gpu.enter()?;
+    let loaded = gpu.module(&module.name(), load)?;
+    let name = CString::new(spec.name.as_str()).expect("kernel names hold no zero byte");
+    let mut function = std::ptr::null_mut();
+    // SAFETY: the driver writes a handle; the module stays loaded as long as `gpu`.
+    match unsafe { calls::cuModuleGetFunction(&mut function, loaded.0, name.as_ptr()) } {
+        calls::NOT_FOUND => return Err(unsupported("kernel", spec.name, format!("the PTX of {}", module.name()))),
+        code => check("cuModuleGetFunction", code)?,
+    }
+    if spec.shared_bytes > SHARED_BYTES {
+        let bytes = spec.shared_bytes as c_int;
+        // SAFETY: a function of the current context.
+        let code = unsafe { calls::cuFuncSetAttribute(function, calls::MAX_DYNAMIC_SHARED_BYTES, bytes) };
+        check("cuFuncSetAttribute", code)?;
+    }
+    Ok(Kernel::new(function, spec))
+}
+
+/// Compiles a module for the current device; the driver keeps the result for later runs.
+fn load(module: &str) -> Result<LoadedModule> {
+    let text = source(module, std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from))?;
+    // A zero byte ends the text for the driver anyway.
+    let text: Vec<u8> = text.bytes().take_while(|&byte| byte != 0).chain([0]).collect();
+    let mut log = vec![0_u8; LOG_BYTES];
+    let mut names = [calls::JIT_ERROR_LOG, calls::JIT_ERROR_LOG_BYTES];
+    let mut values = [log.as_mut_ptr().cast::<c_void>(), LOG_BYTES as *mut c_void];
+    let mut handle = std::ptr::null_mut();
+    // SAFETY: text ends in a zero byte; two options, the log and, by value, its size.
+    let code = unsafe {
+        calls::cuModuleLoadDataEx(&mut handle, text.as_ptr().cast(), 2, names.as_mut_ptr(), values.as_mut_ptr())
+    };
+    if code == 0 {
+        return Ok(LoadedModule(handle));
+    }
+    log.truncate(log.iter().position(|&byte| byte == 0).unwrap_or(LOG_BYTES));
+    let log = String::from_utf8_lossy(&log);
+    let name = format!("{}, module {module}: {}", calls::error_name(code), log.trim());
+    Err(Error::Driver { call: "cuModuleLoadDataEx", code, name })
+}
+
+/// A module's PTX, from the folder if it has it.
+fn source(module: &str, folder: Option<PathBuf>) -> Result<Cow<'static, str>> {
+    if let Some(path) = folder.map(|folder| folder.join(format!("{module}.ptx"))) {
+        match std::fs::read_to_string(&path) {
+            Ok(text) => return Ok(Cow::Owned(text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(Error::Io { path, source }),
+        }
+    }
+    ptx(module).map(Cow::Borrowed).ok_or_else(|| {
+        let names: Vec<_> = MODULES.iter().map(|(name, _)| *name).collect();
+        let available = if names.is_empty() { "none: built without GPU kernels".into() } else { names.join(", ") };
+        unsupported("module", module.to_owned(), available)
+    })
+}
+
+fn unsupported(what: &'static str, asked: String, available: String) -> Error {
+    Error::Unsupported { backend: "cuda", what, asked, available }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_in_the_folder_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let module = MODULES.first().map_or("absent", |(name, _)| name);
+        assert_eq!(source(module, Some(folder.path().into())).ok().as_deref(), ptx(module));
+        std::fs::write(folder.path().join(format!("{module}.ptx")), "mine").unwrap();
+        assert_eq!(source(module, Some(folder.path().into())).unwrap(), "mine");
+    }
+
+    #[test]
+    fn a_module_that_is_not_there_is_an_error_that_names_it() {
+        let error = source("stokes_2d_q1", None).unwrap_err();
+        assert!(matches!(&error, Error::Unsupported { asked, .. } if asked == "stokes_2d_q1"), "{error}");
+    }
+}
