@@ -1,2 +1,221 @@
-//! Placeholder.
+//! The CPU: all cores by rayon, SIMD lanes that hold neighbouring patches, sum factorization as on the GPU.
+//!
+//! Results do not depend on the number of threads: patches of a sweep write to places of their own, and dot products
+//! sum up pieces of a fixed length.
+
+mod batch;
+mod face;
+pub(super) mod lanes;
+mod level;
+mod operator;
 pub mod parallel;
+mod scatter;
+mod smoother;
+mod sweep;
+mod transfer;
+mod vector;
+mod workspace;
+
+use crate::backend::{Backend, DeviceInfo, Scalar};
+use crate::error::{Error, Result};
+use crate::space::Space;
+pub use level::Level;
+use pulp::Arch;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use sweep::Sweep;
+use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
+pub use vector::Vector;
+
+/// The CPU, with threads of its own.
+#[derive(Debug)]
+pub struct Cpu {
+    pool: ThreadPool,
+    arch: Arch,
+}
+
+impl Cpu {
+    /// With `threads` threads, or as many as there are cores.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if `threads` is zero, or more than the system gives.
+    pub fn new(threads: Option<usize>) -> Result<Self> {
+        let invalid = |allowed: String| Error::InvalidArgument {
+            name: "threads",
+            value: threads.map_or(String::from("not given"), |threads| threads.to_string()),
+            allowed,
+        };
+        if threads == Some(0) {
+            return Err(invalid(String::from("at least 1")));
+        }
+        // To the builder, zero means as many as there are cores.
+        let builder = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
+        let pool = builder
+            .thread_name(|index| format!("patchmg-{index}"))
+            .build()
+            .map_err(|reason| invalid(format!("a number of threads that the system gives ({reason})")))?;
+        Ok(Self { pool, arch: Arch::new() })
+    }
+
+    fn sweep(&self) -> Sweep<'_> {
+        Sweep { pool: &self.pool, arch: self.arch }
+    }
+}
+
+fn check(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
+}
+
+impl Backend for Cpu {
+    type Vector<T: Scalar> = Vector<T>;
+    type Level<T: Scalar> = Level<T>;
+
+    fn info(&self) -> DeviceInfo {
+        let refresh = RefreshKind::nothing()
+            .with_memory(MemoryRefreshKind::nothing().with_ram())
+            .with_cpu(CpuRefreshKind::nothing());
+        let system = System::new_with_specifics(refresh).ok();
+        let system = system.as_ref();
+        let name = system.and_then(|system| Some(system.cpus().first()?.brand().trim())).unwrap_or("");
+        DeviceInfo {
+            backend: "cpu",
+            name: String::from(if name.is_empty() { std::env::consts::ARCH } else { name }),
+            units: self.pool.current_num_threads(),
+            memory: system.map_or(0, System::total_memory),
+            memory_free: system.map_or(0, System::available_memory),
+            architecture: String::from(lanes::level_name(self.arch)),
+            driver: None,
+        }
+    }
+
+    fn zeros<T: Scalar>(&self, len: usize) -> Result<Vector<T>> {
+        Ok(Vector::zeros(len))
+    }
+
+    fn upload<T: Scalar>(&self, host: &[T], vector: &mut Vector<T>) -> Result<()> {
+        check("host vector", vector.len(), host.len())?;
+        vector.copy_from_slice(host);
+        Ok(())
+    }
+
+    fn download<T: Scalar>(&self, vector: &Vector<T>, host: &mut [T]) -> Result<()> {
+        check("host vector", vector.len(), host.len())?;
+        host.copy_from_slice(vector);
+        Ok(())
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn set_zero<T: Scalar>(&self, x: &mut Vector<T>) -> Result<()> {
+        self.for_pieces(x, |_, x| x.fill(T::ZERO));
+        Ok(())
+    }
+
+    fn convert<S: Scalar, T: Scalar>(&self, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
+        check("x", y.len(), x.len())?;
+        self.for_pieces(y, |place, y| {
+            for (y, &x) in y.iter_mut().zip(&x[place]) {
+                *y = T::from_f64(x.to_f64());
+            }
+        });
+        Ok(())
+    }
+
+    fn axpby<T: Scalar>(&self, alpha: f64, x: &Vector<T>, beta: f64, y: &mut Vector<T>) -> Result<()> {
+        check("x", y.len(), x.len())?;
+        let (alpha, overwrite, beta) = (T::from_f64(alpha), beta == 0.0, T::from_f64(beta));
+        self.for_pieces(y, |place, y| {
+            for (y, &x) in y.iter_mut().zip(&x[place]) {
+                *y = if overwrite { alpha * x } else { alpha * x + beta * *y };
+            }
+        });
+        Ok(())
+    }
+
+    fn dots<T: Scalar>(&self, xs: &[&Vector<T>], y: &Vector<T>) -> Result<Vec<f64>> {
+        for x in xs {
+            check("x", y.len(), x.len())?;
+        }
+        Ok(self.sum_pieces(xs.len(), y.len(), |place, sums| {
+            for (sum, x) in sums.iter_mut().zip(xs) {
+                *sum = vector::dot(&x[place.clone()], &y[place.clone()]);
+            }
+        }))
+    }
+
+    fn add_combination<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<()> {
+        check("coefficients", xs.len(), coefficients.len())?;
+        for x in xs {
+            check("x", y.len(), x.len())?;
+        }
+        self.for_pieces(y, |place, y| {
+            for (&c, x) in coefficients.iter().zip(xs) {
+                let c = T::from_f64(c);
+                for (y, &x) in y.iter_mut().zip(&x[place.clone()]) {
+                    *y = c * x + *y;
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn level<T: Scalar>(&self, space: &Space) -> Result<Level<T>> {
+        Level::new(space)
+    }
+
+    fn apply<T: Scalar>(&self, level: &Level<T>, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        check("x", level.storage(), x.len())?;
+        check("y", level.storage(), y.len())?;
+        level.kernels.apply(self.sweep(), x, y);
+        Ok(())
+    }
+
+    fn residual<T: Scalar>(&self, level: &Level<T>, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
+        check("b", level.storage(), b.len())?;
+        check("x", level.storage(), x.len())?;
+        check("r", level.storage(), r.len())?;
+        level.kernels.residual(self.sweep(), b, x, r);
+        Ok(())
+    }
+
+    fn smooth_color<T: Scalar>(&self, level: &Level<T>, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        check("b", level.storage(), b.len())?;
+        check("x", level.storage(), x.len())?;
+        if color >= 1 << level.dim {
+            return Err(Error::InvalidArgument {
+                name: "color",
+                value: color.to_string(),
+                allowed: format!("less than {}", 1 << level.dim),
+            });
+        }
+        level.kernels.smooth_color(self.sweep(), color as u32, b, x);
+        Ok(())
+    }
+
+    fn restrict_residual<T: Scalar>(
+        &self,
+        fine: &Level<T>,
+        b: &Vector<T>,
+        x: &Vector<T>,
+        coarse: &mut Vector<T>,
+    ) -> Result<()> {
+        check("b", fine.storage(), b.len())?;
+        check("x", fine.storage(), x.len())?;
+        check("coarse", fine.coarse_storage(), coarse.len())?;
+        fine.kernels.restrict_residual(self.sweep(), b, x, coarse);
+        Ok(())
+    }
+
+    fn prolongate_add<T: Scalar>(&self, fine: &Level<T>, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        check("coarse", fine.coarse_storage(), coarse.len())?;
+        check("x", fine.storage(), x.len())?;
+        fine.kernels.prolongate_add(self.sweep(), coarse, x);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod twin;

@@ -1,0 +1,172 @@
+//! SIMD lanes: the same dof of several patches side by side in one register, so that [`patchmg_device::contract`]
+//! runs on all of them at once.
+
+use core::marker::PhantomData;
+use core::ops::{Add, Sub};
+use patchmg_device::scalar::{Real, Value};
+use pulp::{Arch, Simd, WithSimd};
+
+/// The most lanes that a register has: 16 `f32` in AVX-512.
+pub const MAX_LANES: usize = 16;
+
+/// Name of a SIMD level.
+pub fn level_name(arch: Arch) -> &'static str {
+    struct Name;
+    impl WithSimd for Name {
+        type Output = &'static str;
+        fn with_simd<S: Simd>(self, _: S) -> &'static str {
+            match S::F64_LANES {
+                8 => "AVX-512",
+                4 => "AVX2",
+                2 => "NEON",
+                _ => "scalar",
+            }
+        }
+    }
+    arch.dispatch(Name)
+}
+
+/// Scalars that [`pulp`] has registers for.
+pub trait Vectorized: Real {
+    /// A register of them.
+    type Register<S: Simd>: bytemuck::Pod + Send + Sync;
+    /// `value` in every lane.
+    fn splat<S: Simd>(simd: S, value: Self) -> Self::Register<S>;
+    /// `a + b`.
+    fn sum<S: Simd>(simd: S, a: Self::Register<S>, b: Self::Register<S>) -> Self::Register<S>;
+    /// `a - b`.
+    fn difference<S: Simd>(simd: S, a: Self::Register<S>, b: Self::Register<S>) -> Self::Register<S>;
+    /// `a b`.
+    fn product<S: Simd>(simd: S, a: Self::Register<S>, b: Self::Register<S>) -> Self::Register<S>;
+    /// `a b + c`, in one rounding where there is an instruction for it.
+    fn mul_add<S: Simd>(simd: S, a: Self::Register<S>, b: Self::Register<S>, c: Self::Register<S>)
+    -> Self::Register<S>;
+}
+
+macro_rules! vectorized {
+    ($t:ident, $register:ident, $splat:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident) => {
+        impl Vectorized for $t {
+            type Register<S: Simd> = S::$register;
+            #[inline(always)]
+            fn splat<S: Simd>(simd: S, value: Self) -> S::$register {
+                simd.$splat(value)
+            }
+            #[inline(always)]
+            fn sum<S: Simd>(simd: S, a: S::$register, b: S::$register) -> S::$register {
+                simd.$add(a, b)
+            }
+            #[inline(always)]
+            fn difference<S: Simd>(simd: S, a: S::$register, b: S::$register) -> S::$register {
+                simd.$sub(a, b)
+            }
+            #[inline(always)]
+            fn product<S: Simd>(simd: S, a: S::$register, b: S::$register) -> S::$register {
+                simd.$mul(a, b)
+            }
+            #[inline(always)]
+            fn mul_add<S: Simd>(simd: S, a: S::$register, b: S::$register, c: S::$register) -> S::$register {
+                simd.$mul_add(a, b, c)
+            }
+        }
+    };
+}
+vectorized!(f32, f32s, splat_f32s, add_f32s, sub_f32s, mul_f32s, mul_add_e_f32s);
+vectorized!(f64, f64s, splat_f64s, add_f64s, sub_f64s, mul_f64s, mul_add_e_f64s);
+
+/// A register of the SIMD level `S`. Values of it are made inside `S::vectorize` only.
+#[repr(transparent)]
+pub struct Lanes<S: Simd, T: Vectorized> {
+    register: T::Register<S>,
+    level: PhantomData<S>,
+}
+
+impl<S: Simd, T: Vectorized> Clone for Lanes<S, T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<S: Simd, T: Vectorized> Copy for Lanes<S, T> {}
+
+// SAFETY: `repr(transparent)` over a register that is `Pod`.
+unsafe impl<S: Simd, T: Vectorized> bytemuck::Zeroable for Lanes<S, T> {}
+// SAFETY: as above; a mark without size adds nothing.
+unsafe impl<S: Simd, T: Vectorized> bytemuck::Pod for Lanes<S, T> {}
+
+impl<S: Simd, T: Vectorized> Lanes<S, T> {
+    /// Lanes of the register.
+    pub const WIDTH: usize = size_of::<T::Register<S>>() / size_of::<T>();
+
+    #[inline(always)]
+    fn new(register: T::Register<S>) -> Self {
+        Self { register, level: PhantomData }
+    }
+
+    /// The witness that the machine has the SIMD level.
+    #[inline(always)]
+    fn simd() -> S {
+        const { assert!(size_of::<S>() == 0) }
+        // SAFETY: a witness has no bytes. It is asked for by arithmetic on `Lanes<S, T>` alone, which runs inside
+        // `S::vectorize`, and that needed a witness.
+        unsafe { core::mem::zeroed() }
+    }
+
+    /// `N` nodes from `offset` on of every lane's patch: lane `l` reads `x[bases[l] + offset..][..N]`.
+    ///
+    /// # Safety
+    /// These entries must be readable.
+    #[inline(always)]
+    pub unsafe fn gather<const N: usize>(x: *const T, bases: &[usize; MAX_LANES], offset: usize) -> [Self; N] {
+        let mut nodes = [Self::ZERO; N];
+        let scalars = nodes.as_mut_ptr().cast::<T>();
+        for lane in 0..Self::WIDTH {
+            for node in 0..N {
+                // SAFETY: the caller's for the load; `nodes` holds `N * WIDTH` scalars.
+                unsafe { *scalars.add(node * Self::WIDTH + lane) = *x.add(bases[lane] + offset + node) };
+            }
+        }
+        nodes
+    }
+
+    /// The `N` nodes of every lane, one lane after the other: `rows[l][node]` for `l < WIDTH`.
+    #[inline(always)]
+    pub fn transpose<const N: usize>(nodes: &[Self; N]) -> [[T; N]; MAX_LANES] {
+        let mut rows = [[<T as Value<T>>::ZERO; N]; MAX_LANES];
+        for (node, values) in nodes.iter().enumerate() {
+            let values: &[T] = bytemuck::cast_slice(core::slice::from_ref(values));
+            for lane in 0..Self::WIDTH {
+                rows[lane][node] = values[lane];
+            }
+        }
+        rows
+    }
+}
+
+impl<S: Simd, T: Vectorized> Add for Lanes<S, T> {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self::new(T::sum(Self::simd(), self.register, other.register))
+    }
+}
+
+impl<S: Simd, T: Vectorized> Sub for Lanes<S, T> {
+    type Output = Self;
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Self::new(T::difference(Self::simd(), self.register, other.register))
+    }
+}
+
+impl<S: Simd, T: Vectorized> Value<T> for Lanes<S, T> {
+    // SAFETY: zero bits are a valid register, its lanes zero.
+    const ZERO: Self = unsafe { core::mem::zeroed() };
+    #[inline(always)]
+    fn scale(coefficient: T, x: Self) -> Self {
+        Self::new(T::product(Self::simd(), T::splat(Self::simd(), coefficient), x.register))
+    }
+    #[inline(always)]
+    fn fma(coefficient: T, x: Self, sum: Self) -> Self {
+        Self::new(T::mul_add(Self::simd(), T::splat(Self::simd(), coefficient), x.register, sum.register))
+    }
+}

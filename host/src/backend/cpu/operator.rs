@@ -1,0 +1,135 @@
+//! `y = A x` and `r = b - A x`, patch by patch over the tiling: in 2D `A = S ⊗ M + M ⊗ S` on a patch, in 3D
+//! `A = S ⊗ M ⊗ M + M ⊗ S ⊗ M + M ⊗ M ⊗ S`, by sum factorization (two and seven 1D products a column).
+
+use super::batch::{Batch, Patches};
+use super::lanes::{Lanes, Vectorized};
+use super::scatter::{ClassRows, Output};
+use super::sweep::PatchKernel;
+use super::workspace::workspace;
+use patchmg_device::matrices::OperatorMatrices;
+use pulp::Simd;
+
+/// One class of the operator.
+pub struct Apply<'a, T, O, const N: usize, const C: usize> {
+    pub matrices: &'a OperatorMatrices<T, N, C>,
+    pub patches: &'a Patches,
+    pub class: u32,
+    pub x: &'a [T],
+    pub output: O,
+}
+
+/// [`Apply`] in 2D.
+pub struct Apply2d<'a, T, O, const N: usize, const C: usize>(pub Apply<'a, T, O, N, C>);
+/// [`Apply`] in 3D.
+pub struct Apply3d<'a, T, O, const N: usize, const C: usize>(pub Apply<'a, T, O, N, C>);
+
+impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> Apply<'_, T, O, N, C> {
+    #[inline(always)]
+    fn rows<'a>(&self, batch: &'a Batch) -> ClassRows<'a, O> {
+        let Self { class, output, .. } = *self;
+        ClassRows { batch, bases: &batch.bases, grid: self.patches.grid, class, output }
+    }
+
+    /// `M` and `S` times row `(y, z)` of the patches.
+    ///
+    /// # Safety
+    /// As for [`PatchKernel::run`].
+    #[inline(always)]
+    unsafe fn along_x<S: Simd>(&self, batch: &Batch, y: usize, z: usize) -> ([Lanes<S, T>; N], [Lanes<S, T>; N]) {
+        // SAFETY: a patch's nodes are stored, in the guard if need be.
+        let row = unsafe { Lanes::gather(self.x.as_ptr(), &batch.bases, self.patches.grid.offset_3d(0, y, z)) };
+        (self.matrices.mass.apply(&row), self.matrices.stiffness.apply(&row))
+    }
+}
+
+workspace! {
+    /// The tensor after the contraction along `x` with `M` and with `S`, `[y][x]`.
+    pub struct Workspace2d<V, const N: usize> {
+        mass: [[V; N]; N],
+        stiffness: [[V; N]; N],
+    }
+}
+
+impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> PatchKernel<T> for Apply2d<'_, T, O, N, C> {
+    type Workspace<S: Simd> = Workspace2d<Lanes<S, T>, N>;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
+        let OperatorMatrices { mass, stiffness } = self.0.matrices;
+        for y in 0..N {
+            // SAFETY: the caller's.
+            (work.mass[y], work.stiffness[y]) = unsafe { self.0.along_x(batch, y, 0) };
+        }
+        for x in 0..N {
+            let (m, s) = (column(|y| work.mass[y][x]), column(|y| work.stiffness[y][x]));
+            let sum: [_; N] = stiffness.apply_sum(&m, mass, &s);
+            for y in 0..N {
+                work.mass[y][x] = sum[y];
+            }
+        }
+        let rows = self.0.rows(batch);
+        for y in 0..N {
+            // SAFETY: the caller's.
+            unsafe { rows.put(&work.mass[y], y, None) };
+        }
+    }
+}
+
+workspace! {
+    /// A plane after the contraction along `x`, `[y][x]`; the tensor after those along `x` and `y`, `[z][y][x]`: with
+    /// `M` in both, and with `S` in one of them, summed; rows of the result, `[z][x]`.
+    pub struct Workspace3d<V, const N: usize> {
+        mass: [[V; N]; N],
+        stiffness: [[V; N]; N],
+        mass_mass: [[[V; N]; N]; N],
+        mass_stiffness: [[[V; N]; N]; N],
+        result: [[V; N]; N],
+    }
+}
+
+impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> PatchKernel<T> for Apply3d<'_, T, O, N, C> {
+    type Workspace<S: Simd> = Workspace3d<Lanes<S, T>, N>;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
+        let OperatorMatrices { mass, stiffness } = self.0.matrices;
+        for z in 0..N {
+            for y in 0..N {
+                // SAFETY: the caller's.
+                (work.mass[y], work.stiffness[y]) = unsafe { self.0.along_x(batch, y, z) };
+            }
+            for x in 0..N {
+                let (m, s) = (column(|y| work.mass[y][x]), column(|y| work.stiffness[y][x]));
+                let (mm, ms): ([_; N], [_; N]) = (mass.apply(&m), stiffness.apply_sum(&m, mass, &s));
+                for y in 0..N {
+                    work.mass_mass[z][y][x] = mm[y];
+                    work.mass_stiffness[z][y][x] = ms[y];
+                }
+            }
+        }
+        let rows = self.0.rows(batch);
+        for y in 0..N {
+            for x in 0..N {
+                let (mm, ms) = (column(|z| work.mass_mass[z][y][x]), column(|z| work.mass_stiffness[z][y][x]));
+                let sum: [_; N] = stiffness.apply_sum(&mm, mass, &ms);
+                for z in 0..N {
+                    work.result[z][x] = sum[z];
+                }
+            }
+            for z in 0..N {
+                // SAFETY: the caller's.
+                unsafe { rows.put(&work.result[z], y, Some(z)) };
+            }
+        }
+    }
+}
+
+/// `[entry(0), .., entry(N - 1)]`.
+#[inline(always)]
+pub fn column<V: Copy, const N: usize>(entry: impl Fn(usize) -> V) -> [V; N] {
+    let mut column = [entry(0); N];
+    for i in 1..N {
+        column[i] = entry(i);
+    }
+    column
+}

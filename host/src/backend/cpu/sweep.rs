@@ -1,0 +1,114 @@
+//! Sweeps over patches: the loop over batches, on all threads, with the SIMD level of the machine.
+
+use super::batch::{Batch, Patches};
+use super::lanes::{Lanes, MAX_LANES, Vectorized};
+use core::cell::RefCell;
+use core::marker::PhantomData;
+use core::ops::Range;
+use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+/// Work on one batch of patches.
+pub trait PatchKernel<T: Vectorized>: Sync {
+    /// What it needs to work in.
+    type Workspace<S: Simd>: bytemuck::AnyBitPattern;
+    /// Does the batch.
+    ///
+    /// # Safety
+    /// The patches must be those of the level and the selection that the kernel is made for.
+    unsafe fn run<S: Simd>(&self, batch: &Batch, workspace: &mut Self::Workspace<S>);
+}
+
+/// A vector that the threads of a sweep write to, each in places of its own.
+#[derive(Clone, Copy)]
+pub struct Shared<T>(*mut T);
+
+// SAFETY: the kernels of a sweep write to disjoint places and read only what no other writes.
+unsafe impl<T: Send> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    pub fn new(vector: &mut [T]) -> Self {
+        Self(vector.as_mut_ptr())
+    }
+
+    #[inline(always)]
+    pub fn pointer(&self) -> *mut T {
+        self.0
+    }
+}
+
+/// Sweeps with fewer dofs than this run on the calling thread: handing them out costs more.
+const INLINE_DOFS: usize = 4096;
+
+/// The loop.
+#[derive(Clone, Copy)]
+pub struct Sweep<'a> {
+    pub pool: &'a rayon::ThreadPool,
+    pub arch: Arch,
+}
+
+impl Sweep<'_> {
+    /// Runs the kernel on all patches, in an order that does not matter.
+    ///
+    /// # Safety
+    /// As for [`PatchKernel::run`].
+    pub unsafe fn run<T: Vectorized, K: PatchKernel<T>>(&self, patches: &Patches, kernel: &K) {
+        let count = patches.len();
+        let threads = self.pool.current_num_threads();
+        let run = |range: Range<usize>| self.arch.dispatch(Chunk { patches, kernel, range, scalar: PhantomData::<T> });
+        if threads == 1 || count <= MAX_LANES || count * patches.nodes_each() < INLINE_DOFS {
+            return run(0..count);
+        }
+        // A few chunks a thread even out the load; their bounds change no result.
+        let chunk = count.div_ceil(4 * threads).next_multiple_of(MAX_LANES);
+        self.pool.install(|| {
+            (0..count.div_ceil(chunk)).into_par_iter().for_each(|i| run(i * chunk..count.min((i + 1) * chunk)));
+        });
+    }
+}
+
+/// A part of a sweep that one thread does.
+struct Chunk<'a, T, K> {
+    patches: &'a Patches,
+    kernel: &'a K,
+    range: Range<usize>,
+    scalar: PhantomData<T>,
+}
+
+impl<T: Vectorized, K: PatchKernel<T>> WithSimd for Chunk<'_, T, K> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        with_workspace::<K::Workspace<S>>(|workspace| {
+            for first in self.range.step_by(Lanes::<S, T>::WIDTH) {
+                let batch = self.patches.batch(first, Lanes::<S, T>::WIDTH);
+                // SAFETY: the caller of the sweep's.
+                unsafe { self.kernel.run::<S>(&batch, workspace) };
+            }
+        });
+    }
+}
+
+/// A cache line, so that registers are aligned.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Line([u8; 64]);
+
+/// The thread's workspace, allocated when a kernel first needs that much.
+#[inline(always)]
+fn with_workspace<W: bytemuck::AnyBitPattern>(work: impl FnOnce(&mut W)) {
+    thread_local! {
+        static WORKSPACE: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    }
+    const { assert!(align_of::<W>() <= align_of::<Line>()) }
+    WORKSPACE.with_borrow_mut(|lines| {
+        if lines.len() * size_of::<Line>() < size_of::<W>() {
+            lines.resize(size_of::<W>().div_ceil(size_of::<Line>()), Line([0; 64]));
+        }
+        // SAFETY: long enough and aligned, initialized, and any bits are a valid workspace.
+        work(unsafe { &mut *lines.as_mut_ptr().cast::<W>() });
+    });
+}

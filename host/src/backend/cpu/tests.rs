@@ -1,0 +1,309 @@
+use super::twin::Twin;
+use super::*;
+
+/// Cases `(dim, refine, degree)`: every degree, one patch, few patches, more patches than lanes, more than one task.
+const CASES: &[(usize, usize, usize)] = &[
+    (2, 1, 1),
+    (2, 1, 4),
+    (2, 2, 1),
+    (2, 2, 2),
+    (2, 3, 3),
+    (2, 3, 5),
+    (2, 2, 6),
+    (2, 2, 7),
+    (2, 2, 8),
+    (2, 2, 9),
+    (2, 2, 10),
+    (2, 4, 2),
+    (2, 5, 3),
+    (3, 1, 1),
+    (3, 1, 3),
+    (3, 2, 1),
+    (3, 2, 2),
+    (3, 3, 2),
+    (3, 4, 1),
+    (3, 2, 3),
+    (3, 1, 4),
+];
+/// As [`CASES`], too large for a dense patch matrix.
+const LARGE_CASES: &[(usize, usize, usize)] = &[(3, 2, 4), (3, 1, 5), (3, 2, 5), (3, 1, 6), (3, 1, 7), (3, 1, 8)];
+
+/// Numbers between -1 and 1 that are multiples of 2⁻¹², and so exact in `f32`.
+fn random(len: usize, seed: u64) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    core::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 51) as f64 - 4096.0) / 4096.0
+    })
+    .take(len)
+    .collect()
+}
+
+/// One space on one backend, dofs in and dofs out.
+struct Fixture<'a, T: Scalar> {
+    cpu: &'a Cpu,
+    space: &'a Space,
+    level: Level<T>,
+}
+
+impl<'a, T: Scalar> Fixture<'a, T> {
+    fn new(cpu: &'a Cpu, space: &'a Space) -> Self {
+        Self { cpu, space, level: cpu.level(space).unwrap() }
+    }
+
+    fn vector(&self, space: &Space, dofs: &[f64]) -> Vector<T> {
+        let host: Vec<T> = space.from_dofs(dofs).unwrap().into_iter().map(T::from_f64).collect();
+        let mut vector = self.cpu.zeros(space.storage()).unwrap();
+        self.cpu.upload(&host, &mut vector).unwrap();
+        vector
+    }
+
+    /// Checks that all entries that are no unknowns are zero, too.
+    fn dofs(&self, space: &Space, vector: &Vector<T>) -> Vec<f64> {
+        let mut host = vec![T::ZERO; space.storage()];
+        self.cpu.download(vector, &mut host).unwrap();
+        let dofs = space.to_dofs(&host).unwrap();
+        assert_eq!(space.from_dofs(&dofs).unwrap(), host, "an entry that is no unknown is not zero");
+        dofs.into_iter().map(T::to_f64).collect()
+    }
+
+    /// A vector to write to, whose unknowns hold what must not matter.
+    fn garbage(&self, space: &Space) -> Vector<T> {
+        self.vector(space, &vec![1e30; space.dofs()])
+    }
+
+    fn apply(&self, x: &[f64]) -> Vec<f64> {
+        let mut y = self.garbage(self.space);
+        self.cpu.apply(&self.level, &self.vector(self.space, x), &mut y).unwrap();
+        self.dofs(self.space, &y)
+    }
+
+    fn residual(&self, b: &[f64], x: &[f64]) -> Vec<f64> {
+        let (b, x) = (self.vector(self.space, b), self.vector(self.space, x));
+        let mut r = self.garbage(self.space);
+        self.cpu.residual(&self.level, &b, &x, &mut r).unwrap();
+        self.dofs(self.space, &r)
+    }
+
+    fn smooth_color(&self, color: usize, b: &[f64], x: &[f64]) -> Vec<f64> {
+        let (b, mut x) = (self.vector(self.space, b), self.vector(self.space, x));
+        self.cpu.smooth_color(&self.level, color, &b, &mut x).unwrap();
+        self.dofs(self.space, &x)
+    }
+
+    fn restrict_residual(&self, coarse: &Space, b: &[f64], x: &[f64]) -> Vec<f64> {
+        let (b, x) = (self.vector(self.space, b), self.vector(self.space, x));
+        let mut c = self.garbage(coarse);
+        self.cpu.restrict_residual(&self.level, &b, &x, &mut c).unwrap();
+        self.dofs(coarse, &c)
+    }
+
+    fn prolongate_add(&self, coarse: &Space, c: &[f64], x: &[f64]) -> Vec<f64> {
+        let mut x = self.vector(self.space, x);
+        self.cpu.prolongate_add(&self.level, &self.vector(coarse, c), &mut x).unwrap();
+        self.dofs(self.space, &x)
+    }
+}
+
+fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), expected.len());
+    let scale = expected.iter().fold(0.0f64, |max, v| max.max(v.abs()));
+    for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
+        // Negated, so that a NaN fails.
+        let close = (found - expected).abs() <= tolerance * scale;
+        assert!(close, "{what}, dof {i}: {found} != {expected}, largest {scale}");
+    }
+}
+
+fn check_against_twin<T: Scalar>(cases: &[(usize, usize, usize)], smooth: bool, tolerance: f64) {
+    let cpu = Cpu::new(Some(2)).unwrap();
+    for &(dim, refine, degree) in cases {
+        let case = |what: &str| format!("{what} in {} {dim}D, refine {refine}, degree {degree}", T::NAME);
+        let twin = Twin::new(dim, refine, degree);
+        let space = twin.space();
+        let fixture = Fixture::<T>::new(&cpu, &space);
+        let (b, x) = (random(space.dofs(), 1), random(space.dofs(), 2));
+        assert_close(&case("apply"), &fixture.apply(&x), &twin.apply(&x), tolerance);
+        // A load as large as A x, so that both count.
+        let b: Vec<f64> = b.iter().map(|b| b * (dim as f64) * 0.5f64.powi((dim as i32 - 2) * refine as i32)).collect();
+        let b: Vec<f64> = b.into_iter().map(|b| T::from_f64(b).to_f64()).collect();
+        assert_close(&case("residual"), &fixture.residual(&b, &x), &twin.residual(&b, &x), tolerance);
+        if let Some(coarse) = space.coarser() {
+            let coarse = coarse.unwrap();
+            let (found, expected) = (fixture.restrict_residual(&coarse, &b, &x), twin.restrict_residual(&b, &x));
+            assert_close(&case("restrict"), &found, &expected, tolerance);
+            let c = random(coarse.dofs(), 3);
+            let (found, expected) = (fixture.prolongate_add(&coarse, &c, &x), twin.prolongate_add(&c, &x));
+            assert_close(&case("prolongate"), &found, &expected, tolerance);
+        }
+        for color in 0..if smooth { 1 << dim } else { 0 } {
+            let (found, expected) = (fixture.smooth_color(color, &b, &x), twin.smooth_color(color, &b, &x));
+            assert_close(&case(&format!("color {color}")), &found, &expected, 10.0 * tolerance);
+        }
+    }
+}
+
+#[test]
+fn every_operation_is_equivalent_to_its_twin_in_f64() {
+    check_against_twin::<f64>(CASES, true, 1e-13);
+    check_against_twin::<f64>(LARGE_CASES, false, 1e-13);
+}
+
+#[test]
+fn every_operation_is_equivalent_to_its_twin_in_f32() {
+    check_against_twin::<f32>(CASES, true, 2e-6);
+    check_against_twin::<f32>(LARGE_CASES, false, 2e-6);
+}
+
+/// At the exact solution a step changes nothing, so this fails for a wrong face transform of any degree.
+#[test]
+fn the_smoother_keeps_the_solution_at_every_degree() {
+    let cpu = Cpu::new(Some(2)).unwrap();
+    for &(dim, refine, degree) in LARGE_CASES.iter().chain(&[(3, 2, 6), (2, 3, 9), (2, 3, 10)]) {
+        let twin = Twin::new(dim, refine, degree);
+        let space = twin.space();
+        let fixture = Fixture::<f64>::new(&cpu, &space);
+        let x = random(space.dofs(), 4);
+        let b = twin.apply(&x);
+        for color in 0..1 << dim {
+            let found = fixture.smooth_color(color, &b, &x);
+            assert_close(&format!("{dim}D, refine {refine}, degree {degree}, color {color}"), &found, &x, 1e-11);
+        }
+    }
+}
+
+/// Level 1 is one patch, which color 0 solves exactly; all other colors are empty.
+#[test]
+fn the_first_level_is_solved_exactly() {
+    let cpu = Cpu::new(Some(1)).unwrap();
+    for (dim, degrees) in [(2, 1..=10), (3, 1..=8)] {
+        for degree in degrees {
+            let twin = Twin::new(dim, 1, degree);
+            let space = twin.space();
+            let fixture = Fixture::<f64>::new(&cpu, &space);
+            let (x, start) = (random(space.dofs(), 5), random(space.dofs(), 6));
+            let b = twin.apply(&x);
+            let found = fixture.smooth_color(0, &b, &start);
+            assert_close(&format!("{dim}D, degree {degree}"), &found, &x, 1e-11);
+            assert_eq!(fixture.smooth_color(1, &b, &start), start);
+        }
+    }
+}
+
+fn all_results<T: Scalar>(threads: usize, dim: usize, refine: usize, degree: usize) -> Vec<Vec<f64>> {
+    let cpu = Cpu::new(Some(threads)).unwrap();
+    let space = Twin::new(dim, refine, degree).space();
+    let coarse = space.coarser().unwrap().unwrap();
+    let fixture = Fixture::<T>::new(&cpu, &space);
+    let (b, x) = (random(space.dofs(), 1), random(space.dofs(), 2));
+    let mut results: Vec<_> = (0..1 << dim).map(|color| fixture.smooth_color(color, &b, &x)).collect();
+    results.push(fixture.apply(&x));
+    results.push(fixture.residual(&b, &x));
+    results.push(fixture.restrict_residual(&coarse, &b, &x));
+    results.push(fixture.prolongate_add(&coarse, &b[..coarse.dofs()], &x));
+    let (b, mut x) = (fixture.vector(&space, &b), fixture.vector(&space, &x));
+    results.push(cpu.dots(&[&b, &x], &x).unwrap());
+    cpu.axpby(0.3, &b, 0.7, &mut x).unwrap();
+    cpu.add_combination(&[0.1, -0.2], &[&b, &b], &mut x).unwrap();
+    results.push(fixture.dofs(&space, &x));
+    results
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    for (dim, refine, degree) in [(2, 6, 3), (3, 4, 2), (3, 3, 3)] {
+        let one = all_results::<f64>(1, dim, refine, degree);
+        let one_f32 = all_results::<f32>(1, dim, refine, degree);
+        for threads in [2, 3] {
+            assert!(one == all_results::<f64>(threads, dim, refine, degree), "{threads} threads, f64");
+            assert!(one_f32 == all_results::<f32>(threads, dim, refine, degree), "{threads} threads, f32");
+        }
+    }
+}
+
+fn check_vector_operations<T: Scalar>(len: usize, tolerance: f64) {
+    let cpu = Cpu::new(Some(2)).unwrap();
+    let upload = |host: &[f64]| {
+        let mut vector = cpu.zeros::<T>(len).unwrap();
+        cpu.upload(&host.iter().map(|&v| T::from_f64(v)).collect::<Vec<_>>(), &mut vector).unwrap();
+        vector
+    };
+    let download = |vector: &Vector<T>| {
+        let mut host = vec![T::ZERO; len];
+        cpu.download(vector, &mut host).unwrap();
+        host.into_iter().map(T::to_f64).collect::<Vec<f64>>()
+    };
+    let (a, b, c) = (random(len, 7), random(len, 8), random(len, 9));
+    let (x, z) = (upload(&a), upload(&c));
+    let mut y = upload(&b);
+
+    let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+    let expected = [dot(&a, &b), dot(&c, &b), dot(&b, &b)];
+    let found = cpu.dots(&[&x, &z, &y], &y).unwrap();
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() <= 1e-13 * len as f64, "{found} != {expected}");
+    }
+    assert_eq!(cpu.dot(&x, &y).unwrap(), found[0]);
+    assert!((cpu.norm(&y).unwrap() - expected[2].sqrt()).abs() <= 1e-13 * len as f64);
+    assert_eq!(cpu.dots::<T>(&[], &y).unwrap(), Vec::<f64>::new());
+
+    cpu.add_combination(&[0.5, -2.0], &[&x, &z], &mut y).unwrap();
+    let mut expected: Vec<f64> = (0..len).map(|i| b[i] + 0.5 * a[i] - 2.0 * c[i]).collect();
+    assert_close("add_combination", &download(&y), &expected, tolerance);
+    cpu.axpby(3.0, &x, -0.5, &mut y).unwrap();
+    expected = (0..len).map(|i| 3.0 * a[i] - 0.5 * expected[i]).collect();
+    assert_close("axpby", &download(&y), &expected, tolerance);
+    let mut undefined = upload(&vec![f64::NAN; len]);
+    cpu.axpby(2.0, &x, 0.0, &mut undefined).unwrap();
+    assert_close("overwriting axpby", &download(&undefined), &a.iter().map(|a| 2.0 * a).collect::<Vec<_>>(), 0.0);
+    cpu.convert(&x, &mut y).unwrap();
+    assert_eq!(download(&y), a);
+    cpu.set_zero(&mut y).unwrap();
+    assert_eq!(download(&y), vec![0.0; len]);
+}
+
+#[test]
+fn vector_operations_are_those_of_the_books() {
+    for len in [1, 17, 2048, 70_001] {
+        check_vector_operations::<f64>(len, 1e-15);
+        check_vector_operations::<f32>(len, 1e-6);
+    }
+}
+
+#[test]
+fn convert_rounds_to_the_nearest() {
+    let cpu = Cpu::new(None).unwrap();
+    let mut x = cpu.zeros::<f64>(2).unwrap();
+    let mut y = cpu.zeros::<f32>(2).unwrap();
+    cpu.upload(&[0.1, 1.0 + 1e-9], &mut x).unwrap();
+    cpu.convert(&x, &mut y).unwrap();
+    let mut host = [0.0; 2];
+    cpu.download(&y, &mut host).unwrap();
+    assert_eq!(host, [0.1, 1.0]);
+}
+
+#[test]
+fn arguments_are_checked() {
+    assert!(matches!(Cpu::new(Some(0)), Err(Error::InvalidArgument { name: "threads", .. })));
+    let cpu = Cpu::new(Some(1)).unwrap();
+    let space = Twin::new(2, 2, 2).space();
+    let level = cpu.level::<f64>(&space).unwrap();
+    let x = cpu.zeros(space.storage()).unwrap();
+    let mut y = cpu.zeros(space.storage()).unwrap();
+    let mut short = cpu.zeros(space.storage() - 1).unwrap();
+    assert!(matches!(cpu.apply(&level, &x, &mut short), Err(Error::SizeMismatch { what: "y", .. })));
+    assert!(matches!(cpu.residual(&level, &short, &x, &mut y), Err(Error::SizeMismatch { what: "b", .. })));
+    assert!(matches!(cpu.prolongate_add(&level, &x, &mut y), Err(Error::SizeMismatch { what: "coarse", .. })));
+    assert!(matches!(cpu.restrict_residual(&level, &x, &x, &mut y), Err(Error::SizeMismatch { .. })));
+    assert!(matches!(cpu.smooth_color(&level, 4, &x, &mut y), Err(Error::InvalidArgument { name: "color", .. })));
+    assert!(matches!(cpu.upload(&[0.0], &mut y), Err(Error::SizeMismatch { .. })));
+    assert!(matches!(cpu.dots(&[&short], &y), Err(Error::SizeMismatch { .. })));
+    assert!(matches!(cpu.add_combination(&[1.0], &[], &mut y), Err(Error::SizeMismatch { .. })));
+}
+
+#[test]
+fn info_describes_the_machine() {
+    let info = Cpu::new(Some(3)).unwrap().info();
+    assert_eq!((info.backend, info.units, info.driver), ("cpu", 3, None));
+    assert!(!info.name.is_empty() && info.memory >= info.memory_free && info.memory_free > 0);
+}
