@@ -6,31 +6,38 @@
 //! stiffness couples by `d = Sᵀ A_IB - Λ m`, `m = Sᵀ M_IB`, and in the basis `S ⊗ S ⊗ S`
 //!
 //! ```text
-//! ĉ_ijl = (b̂_ijl - d_i X_jl - d_j Y_il - d_l Z_ij) / (λ_i + λ_j + λ_l) - (m_i X_jl + m_j Y'_il + m_l Z'_ij)
+//! ĉ = (b̂_ijl - d_i X_jl - d_j Y_il - d_l Z_ij) / (λ_i + λ_j + λ_l) - x̂_B
+//! x̂_B = m_i X_jl + m_j Y_il + m_l Z_ij - m_i m_j E^xy_l - m_j m_l E^yz_i - m_i m_l E^zx_j + m_i m_j m_l C
 //! b̂ = (S ⊗ S ⊗ S)ᵀ b_I,   x_I = (S ⊗ S ⊗ S) ĉ
 //! ```
 //!
-//! with `X, Y, Z` the faces' values of `x`, transformed by `Sᵀ M` (all nodes) in their own directions. The bracket is
-//! the transform of `x_B` extended by zero: it counts each boundary node once, so `Y'` leaves out the lines on x-faces
-//! and `Z'` those on x- and y-faces. An interior function is even or odd about the vertex: opposite faces enter as sum
-//! or as difference.
+//! with `X, Y, Z` the faces' values of `x`, transformed by `Sᵀ M` (all nodes) in their own directions, and `E` and `C`
+//! likewise edges and corners: `x̂_B`, the transform of `x_B` extended by zero, counts each boundary node once. An
+//! interior function is even or odd about the vertex, so opposite faces enter as their sum or as their difference, and
+//! edges and corners with a sign for each direction.
 
 use crate::kernels::{Shape, columns, patch_nodes, patches_per_block};
 
 /// Shared memory that the patches of a block may take, in `f64` words.
 const WORDS_WANTED: usize = 6 * 1024;
 
-/// Words of the first region: raw faces, then the tensor.
-const fn tensor_words(dim: usize, degree: usize) -> usize {
-    let (interior, all) = patch_nodes(degree);
-    let (tensor, faces) = if dim == 3 { (interior.pow(3), 6 * all * all) } else { (interior.pow(2), 0) };
-    if tensor > faces { tensor } else { faces }
+/// Where the parts of a patch's shared memory begin, in words.
+struct Parts {
+    /// Transformed faces, a pair (sum and difference) a direction; the tensor is before them.
+    faces: usize,
+    /// Transformed edges, four (a sign in each of two directions) a direction.
+    edges: usize,
+    /// Corners at both ends of y, four (a sign in x and in z).
+    corners: usize,
+    words: usize,
 }
 
-/// Words of the second region: in 3D, ten half-transformed faces; in 2D, four raw and six transformed ones.
-const fn face_words(dim: usize, degree: usize) -> usize {
-    let (interior, all) = patch_nodes(degree);
-    if dim == 3 { 10 * all * interior } else { 4 * all + 6 * interior }
+const fn parts(dim: usize, degree: usize) -> Parts {
+    let (m, n) = patch_nodes(degree);
+    let faces = m.pow(dim as u32);
+    let edges = faces + 2 * dim * if dim == 3 { n * m } else { m };
+    let corners = edges + if dim == 3 { 12 * m } else { 0 };
+    Parts { faces, edges, corners, words: corners + if dim == 3 { 8 } else { 4 } }
 }
 
 /// Words of the smoother's table: `(2k - 1)^dim` inverse eigenvalue sums, `m` and `d`.
@@ -42,10 +49,10 @@ pub const fn table_words(dim: usize, degree: usize) -> usize {
 /// Its shape on a block: a thread owns a column of interior nodes.
 pub const fn shape(dim: usize, degree: usize) -> Shape {
     let columns = columns(dim, patch_nodes(degree).0);
-    let words = tensor_words(dim, degree) + face_words(dim, degree);
+    let words = parts(dim, degree).words;
     let (by_threads, by_words) = (patches_per_block(columns), WORDS_WANTED / words);
     let patches = if by_words > 0 && by_words < by_threads { by_words } else { by_threads };
-    Shape { columns, patches, words, barriers: if dim == 3 { 6 } else { 3 } }
+    Shape { columns, patches, words, barriers: if dim == 3 { 4 } else { 2 } }
 }
 
 pub use device::*;
@@ -90,25 +97,49 @@ mod device {
         }
     }
 
-    /// Transforms a line of all nodes of a face by `Sᵀ M`: `(interior nodes only, all nodes)`. The line is of the sum or
-    /// of the difference of opposite faces, which does not matter here: its own ends do.
+    /// A line of all nodes of a face, transformed by `Sᵀ M`, and the sum and the difference of its ends. The line itself
+    /// may be one of a sum or of a difference of opposite faces.
     #[inline(always)]
     fn transform<T: Real, const K: usize, const M: usize, const N: usize>(
         matrices: &SmootherMatrices<T, K, M>,
         line: &[T; N],
-    ) -> ([T; M], [T; M]) {
+    ) -> ([T; M], [T; 2]) {
         let mut interior = [T::ZERO; M];
         for i in 0..M {
             interior[i] = line[i + 1];
         }
-        let interior = matrices.mass.analyze(&interior);
-        let (sum, difference) = (line[0] + line[N - 1], line[0] - line[N - 1]);
-        let mut all = interior;
+        let mut transformed = matrices.mass.analyze(&interior);
+        let ends = [line[0] + line[N - 1], line[0] - line[N - 1]];
         for i in 0..M {
-            let ends = if SmootherMatrices::<T, K, M>::is_even(i) { sum } else { difference };
-            all[i] = T::fma(matrices.mass_boundary[i], ends, all[i]);
+            transformed[i] = T::fma(matrices.mass_boundary[i], ends[is_odd::<K>(i)], transformed[i]);
         }
-        (interior, all)
+        (transformed, ends)
+    }
+
+    /// 0 for an even function, 1 for an odd one: sum or difference.
+    #[inline(always)]
+    const fn is_odd<const K: usize>(function: usize) -> usize {
+        (function >= K) as usize
+    }
+
+    /// A line of nodes on a pair of opposite faces, `low + high` for sign 0, `low - high` for sign 1.
+    ///
+    /// # Safety
+    /// All of both lines may be read.
+    #[inline(always)]
+    unsafe fn pair_of_lines<T: Real, const N: usize>(
+        low: *const T,
+        across: usize,
+        along: usize,
+        sign: usize,
+    ) -> [T; N] {
+        let factor = if sign == 0 { T::from_f64(1.0) } else { T::from_f64(-1.0) };
+        let mut line = [T::ZERO; N];
+        for i in 0..N {
+            // SAFETY: the caller's promise.
+            line[i] = unsafe { T::fma(factor, *low.add(across + i * along), *low.add(i * along)) };
+        }
+        line
     }
 
     /// The smoother in 3D.
@@ -124,7 +155,7 @@ mod device {
         cells: u32,
         color: u32,
     ) {
-        let shape = const { shape(3, K) };
+        let (shape, parts) = const { (shape(3, K), parts(3, K)) };
         let grid = Grid { cells, degree: K as u32 };
         let place = Place::new(shape, color_count(cells, bit(color, 0)));
         let origin = grid.offset_3d(
@@ -136,97 +167,112 @@ mod device {
         let (b, x) = unsafe { (b.add(origin), x.add(origin)) };
         let (first, second) = (place.column % M, place.column / M);
         let tensor = Shared::<T>::at(place.slot * shape.words);
-        let faces = Shared::<T>::at(place.slot * shape.words + tensor_words(3, K));
+        let faces = Shared::<T>::at(place.slot * shape.words + parts.faces);
+        let edges = Shared::<T>::at(place.slot * shape.words + parts.edges);
+        let corners = Shared::<T>::at(place.slot * shape.words + parts.corners);
+        let along_x = RowMajor::<M, M>::along_x(first, second);
+        let along_y = RowMajor::<M, M>::along_y(first, second);
+        let along_z = RowMajor::<M, M>::along_z(first, second);
 
         let mut column = [T::ZERO; M];
         for z in 0..M {
             // SAFETY: as above.
             column[z] = unsafe { *b.add(grid.offset_3d(first + 1, second + 1, z + 1)) };
         }
-        // Opposite faces as sum and difference: X (y, z), Y (x, z), Z (x, y).
-        let raw = |face: usize, sign: usize| (2 * face + sign) * N * N;
-        for round in 0..(N * N).div_ceil(M * M) {
-            let index = place.column + round * M * M;
-            if index < N * N {
-                let (u, v) = (index % N, index / N);
-                let places = [
-                    (grid.offset_3d(0, u, v), grid.offset_3d(2 * K, u, v)),
-                    (grid.offset_3d(u, 0, v), grid.offset_3d(u, 2 * K, v)),
-                    (grid.offset_3d(u, v, 0), grid.offset_3d(u, v, 2 * K)),
-                ];
-                for face in 0..3 {
+
+        // Where registers are short the column leaves them now, else its loads go on behind those of the faces.
+        let column_first = K > 6;
+        if column_first {
+            tensor.write(along_z, &matrices.vectors.analyze(&column));
+        }
+
+        // Faces, first transform. Face 0 is normal to x, its lines run along z and lie side by side in y; the others
+        // follow by rotation. A thread does both signs of a line where there are more lines than threads.
+        let rotated = |direction: usize| match direction % 3 {
+            0 => 1,
+            1 => grid.row(),
+            _ => grid.offset_3d(0, 0, 1),
+        };
+        let signs = if 6 * N <= M * M { 1 } else { 2 };
+        let tasks = 6 * N / signs;
+        for round in 0..tasks.div_ceil(M * M) {
+            let task = place.column + round * M * M;
+            if task < tasks {
+                let (pair, lane) = (task / N, task % N);
+                let (face, first_sign) = if signs == 1 { (pair / 2, pair % 2) } else { (pair, 0) };
+                let (across, along) = (2 * K * rotated(face), rotated(face + 2));
+                for sign in first_sign..first_sign + signs {
                     // SAFETY: as above.
-                    let (low, high) = unsafe { (*x.add(places[face].0), *x.add(places[face].1)) };
-                    tensor.set(raw(face, 0) + index, low + high);
-                    tensor.set(raw(face, 1) + index, low - high);
+                    let line = unsafe { pair_of_lines::<T, N>(x.add(lane * rotated(face + 1)), across, along, sign) };
+                    let (transformed, ends) = transform(matrices, &line);
+                    let start = ((2 * face + sign) * N + lane) * M;
+                    faces.write(Column { start, stride: 1 }, &transformed);
+                    if face == 0 && (lane == 0 || lane == N - 1) {
+                        let start = 4 * (lane / (N - 1)) + 2 * sign;
+                        corners.write(Column { start, stride: 1 }, &ends);
+                    }
                 }
             }
         }
-        let column = matrices.vectors.analyze(&column);
-        thread::sync_threads();
-
-        // First direction of each face. Pairs of faces in region two: X, Y, Y', Z, Z'.
-        let pair = |which: usize, sign: usize| (2 * which + sign) * N * M;
-        for round in 0..(6 * N).div_ceil(M * M) {
-            let task = place.column + round * M * M;
-            if task < 6 * N {
-                let (face, line) = (task / (2 * N), task % (2 * N));
-                let (sign, v) = (line / N, line % N);
-                let values: [T; N] = tensor.read(Column { start: raw(face, sign) + v * N, stride: 1 });
-                let (interior, all) = transform(matrices, &values);
-                let target = if face == 2 { 3 } else { face };
-                faces.write(Column { start: pair(target, sign) + v * M, stride: 1 }, &all);
-                if face > 0 {
-                    faces.write(Column { start: pair(target + 1, sign) + v * M, stride: 1 }, &interior);
-                }
-            }
+        if !column_first {
+            tensor.write(along_z, &matrices.vectors.analyze(&column));
         }
         thread::sync_threads();
 
-        // Second direction of each face, in place.
-        for round in 0..(10 * M).div_ceil(M * M) {
+        // Faces, second transform, in place; the lines' ends are the edges.
+        for round in 0..(6 * M).div_ceil(M * M) {
             let task = place.column + round * M * M;
-            if task < 10 * M {
-                let line = Column { start: task / M * (N * M) + task % M, stride: M };
-                let values: [T; N] = faces.read(line);
-                let (interior, all) = transform(matrices, &values);
-                faces.write(line, if task >= 8 * M { &interior } else { &all });
+            if task < 6 * M {
+                let (pair, index) = (task / M, task % M);
+                let line = Column { start: pair * N * M + index, stride: M };
+                let (transformed, ends) = transform(matrices, &faces.read::<N>(line));
+                faces.write(line, &transformed);
+                edges.write(Column { start: 2 * pair * M + index, stride: M }, &ends);
             }
         }
-        tensor.write(RowMajor::<M, M>::along_z(first, second), &column);
+        tensor.write(along_x, &matrices.vectors.analyze(&tensor.read::<M>(along_x)));
         thread::sync_threads();
 
-        let along_y = RowMajor::<M, M>::along_y(first, second);
-        let column = matrices.vectors.analyze(&tensor.read::<M>(along_y));
-        tensor.write(along_y, &column);
-        thread::sync_threads();
-
-        let along_x = RowMajor::<M, M>::along_x(first, second);
-        let mut row = matrices.vectors.analyze(&tensor.read::<M>(along_x));
-        let (j, l) = (first, second);
-        let (j_odd, l_odd) = ((j >= K) as usize, (l >= K) as usize);
-        let x_faces = [faces.get(pair(0, 0) + l * M + j), faces.get(pair(0, 1) + l * M + j)];
-        let ((m_j, d_j), (m_l, d_l)) = (table.boundary::<M>(M * M * M, j), table.boundary::<M>(M * M * M, l));
-        for i in 0..M {
-            let x_face = x_faces[!SmootherMatrices::<T, K, M>::is_even(i) as usize];
-            let (y_place, z_place) = (l * M + i, j * M + i);
-            let mut residual = T::fma(-matrices.coupling[i], x_face, row[i]);
-            residual = T::fma(-d_j, faces.get(pair(1, j_odd) + y_place), residual);
-            residual = T::fma(-d_l, faces.get(pair(3, l_odd) + z_place), residual);
-            let mut boundary = matrices.mass_boundary[i] * x_face;
-            boundary = T::fma(m_j, faces.get(pair(2, j_odd) + y_place), boundary);
-            boundary = T::fma(m_l, faces.get(pair(4, l_odd) + z_place), boundary);
+        let mut column = matrices.vectors.analyze(&tensor.read::<M>(along_y));
+        let (i, l) = (first, second);
+        let (i_odd, l_odd) = (is_odd::<K>(i), is_odd::<K>(l));
+        let ((m_i, d_i), (m_l, d_l)) = (table.boundary::<M>(M * M * M, i), table.boundary::<M>(M * M * M, l));
+        let x_face = |j: usize| faces.get(i_odd * N * M + j * M + l);
+        let y_face = |j_odd: usize| faces.get((2 + j_odd) * N * M + l * M + i);
+        let z_face = |j: usize| faces.get((4 + l_odd) * N * M + i * M + j);
+        let xy_edge = |j_odd: usize| edges.get((2 * i_odd + j_odd) * M + l);
+        let yz_edge = |j_odd: usize| edges.get((4 + 2 * j_odd + l_odd) * M + i);
+        let zx_edge = |j: usize| edges.get((8 + 2 * l_odd + i_odd) * M + j);
+        let corner = [corners.get(2 * i_odd + l_odd), corners.get(4 + 2 * i_odd + l_odd)];
+        let m_il = m_i * m_l;
+        let y_faces = [y_face(0), y_face(1)];
+        // All of `x̂_B` that has the factor `m_j`, by the parity of `j`.
+        let y_terms = [corner[0] + corner[1], corner[0] - corner[1]];
+        let y_term = |j_odd: usize| {
+            let edges = T::fma(m_i, xy_edge(j_odd), m_l * yz_edge(j_odd));
+            T::fma(m_il, y_terms[j_odd], y_faces[j_odd] - edges)
+        };
+        let y_terms = [y_term(0), y_term(1)];
+        for j in 0..M {
             // The table is symmetric in its indices, so lanes read neighbours.
-            row[i] = residual * table.get(place.column + M * M * i) - boundary;
+            let inverse = table.get(place.column + M * M * j);
+            let (x_face, z_face) = (x_face(j), z_face(j));
+            let mut residual = T::fma(-matrices.coupling[j], y_faces[is_odd::<K>(j)], column[j]);
+            residual = T::fma(-d_i, x_face, residual);
+            residual = T::fma(-d_l, z_face, residual);
+            let mut coefficient = residual * inverse;
+            coefficient = T::fma(-matrices.mass_boundary[j], y_terms[is_odd::<K>(j)], coefficient);
+            coefficient = T::fma(-m_i, x_face, coefficient);
+            coefficient = T::fma(-m_l, z_face, coefficient);
+            column[j] = T::fma(m_il, zx_edge(j), coefficient);
         }
-        tensor.write(along_x, &matrices.vectors.synthesize(&row));
+        tensor.write(along_y, &matrices.vectors.synthesize(&column));
         thread::sync_threads();
 
-        let column = matrices.vectors.synthesize(&tensor.read::<M>(along_y));
-        tensor.write(along_y, &column);
+        tensor.write(along_x, &matrices.vectors.synthesize(&tensor.read::<M>(along_x)));
         thread::sync_threads();
 
-        let column = matrices.vectors.synthesize(&tensor.read::<M>(RowMajor::<M, M>::along_z(first, second)));
+        let column = matrices.vectors.synthesize(&tensor.read::<M>(along_z));
         if place.active {
             for z in 0..M {
                 // SAFETY: interior nodes of a patch that no other patch of the color shares.
@@ -248,7 +294,7 @@ mod device {
         cells: u32,
         color: u32,
     ) {
-        let shape = const { shape(2, K) };
+        let (shape, parts) = const { (shape(2, K), parts(2, K)) };
         let grid = Grid { cells, degree: K as u32 };
         let place = Place::new(shape, color_count(cells, bit(color, 0)));
         let origin = grid.offset_2d(
@@ -259,64 +305,53 @@ mod device {
         let (b, x) = unsafe { (b.add(origin), x.add(origin)) };
         let own = place.column;
         let tensor = Shared::<T>::at(place.slot * shape.words);
-        let raw = Shared::<T>::at(place.slot * shape.words + tensor_words(2, K));
-        let faces = Shared::<T>::at(place.slot * shape.words + tensor_words(2, K) + 4 * N);
+        let faces = Shared::<T>::at(place.slot * shape.words + parts.faces);
+        let corners = Shared::<T>::at(place.slot * shape.words + parts.corners);
+        let along_x = RowMajor::<M, M>::along_x(own, 0);
+        let along_y = RowMajor::<M, M>::along_y(own, 0);
 
         let mut column = [T::ZERO; M];
         for y in 0..M {
             // SAFETY: as above.
             column[y] = unsafe { *b.add(grid.offset_2d(own + 1, y + 1)) };
         }
-        for round in 0..N.div_ceil(M) {
-            let u = own + round * M;
-            if u < N {
-                let places = [
-                    (grid.offset_2d(0, u), grid.offset_2d(2 * K, u)),
-                    (grid.offset_2d(u, 0), grid.offset_2d(u, 2 * K)),
-                ];
-                for face in 0..2 {
-                    // SAFETY: as above.
-                    let (low, high) = unsafe { (*x.add(places[face].0), *x.add(places[face].1)) };
-                    raw.set(2 * face * N + u, low + high);
-                    raw.set((2 * face + 1) * N + u, low - high);
-                }
-            }
-        }
-        tensor.write(RowMajor::<M, M>::along_y(own, 0), &matrices.vectors.analyze(&column));
-        thread::sync_threads();
-
-        // Pairs of faces: X (y), Y (x), Y' (x).
+        // Faces: sum and difference of those normal to x, whose ends are the corners, then of those normal to y.
         for round in 0..4usize.div_ceil(M) {
             let task = own + round * M;
             if task < 4 {
-                let values: [T; N] = raw.read(Column { start: task * N, stride: 1 });
-                let (interior, all) = transform(matrices, &values);
-                faces.write(Column { start: task * M, stride: 1 }, &all);
-                if task >= 2 {
-                    faces.write(Column { start: (task + 2) * M, stride: 1 }, &interior);
+                let (face, sign) = (task / 2, task % 2);
+                let (normal, along) = if face == 0 { (1, grid.row()) } else { (grid.row(), 1) };
+                // SAFETY: as above.
+                let line = unsafe { pair_of_lines::<T, N>(x, 2 * K * normal, along, sign) };
+                let (transformed, ends) = transform(matrices, &line);
+                faces.write(Column { start: task * M, stride: 1 }, &transformed);
+                if face == 0 {
+                    corners.write(Column { start: 2 * sign, stride: 1 }, &ends);
                 }
             }
         }
+        tensor.write(along_y, &matrices.vectors.analyze(&column));
         thread::sync_threads();
 
-        let along_x = RowMajor::<M, M>::along_x(own, 0);
         let mut row = matrices.vectors.analyze(&tensor.read::<M>(along_x));
-        let j = own;
-        let j_odd = (j >= K) as usize;
-        let x_faces = [faces.get(j), faces.get(M + j)];
+        let (j, j_odd) = (own, is_odd::<K>(own));
         let (m_j, d_j) = table.boundary::<M>(M * M, j);
+        let x_faces = [faces.get(j), faces.get(M + j)];
+        // All of `x̂_B` that has the factor `m_i`, by the parity of `i`.
+        let x_term = |i_odd: usize| T::fma(-m_j, corners.get(2 * i_odd + j_odd), x_faces[i_odd]);
+        let x_terms = [x_term(0), x_term(1)];
         for i in 0..M {
-            let x_face = x_faces[!SmootherMatrices::<T, K, M>::is_even(i) as usize];
-            let mut residual = T::fma(-matrices.coupling[i], x_face, row[i]);
-            residual = T::fma(-d_j, faces.get((2 + j_odd) * M + i), residual);
-            let boundary = T::fma(m_j, faces.get((4 + j_odd) * M + i), matrices.mass_boundary[i] * x_face);
+            let y_face = faces.get((2 + j_odd) * M + i);
+            let mut residual = T::fma(-matrices.coupling[i], x_faces[is_odd::<K>(i)], row[i]);
+            residual = T::fma(-d_j, y_face, residual);
+            let boundary = T::fma(m_j, y_face, matrices.mass_boundary[i] * x_terms[is_odd::<K>(i)]);
             // The table is symmetric in its indices, so lanes read neighbours.
             row[i] = residual * table.get(j + M * i) - boundary;
         }
         tensor.write(along_x, &matrices.vectors.synthesize(&row));
         thread::sync_threads();
 
-        let column = matrices.vectors.synthesize(&tensor.read::<M>(RowMajor::<M, M>::along_y(own, 0)));
+        let column = matrices.vectors.synthesize(&tensor.read::<M>(along_y));
         if place.active {
             for y in 0..M {
                 // SAFETY: interior nodes of a patch that no other patch of the color shares.
