@@ -38,7 +38,8 @@ fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
 impl Launch {
     /// Runs `kernel` once for every thread of every block.
     pub fn run(self, kernel: impl Fn() + Sync) {
-        let shared: Arc<Vec<AtomicU32>> = Arc::new((0..self.shared_bytes.div_ceil(4)).map(|_| AtomicU32::new(0)).collect());
+        let shared: Arc<Vec<AtomicU32>> =
+            Arc::new((0..self.shared_bytes.div_ceil(4)).map(|_| AtomicU32::new(0)).collect());
         let barrier = Arc::new(Barrier::new(self.threads as usize));
         std::thread::scope(|scope| {
             for thread in 0..self.threads {

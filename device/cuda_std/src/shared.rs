@@ -94,7 +94,9 @@ impl<T: Word> Dynamic<T> {
         let start: u32;
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: names a symbol that this file declares.
-        unsafe { asm!("mov.u32 {}, smem;", out(reg32) start, options(pure, nomem, nostack, preserves_flags)) };
+        unsafe {
+            asm!("mov.u32 {}, smem;", out(reg32) start, options(pure, nomem, nostack, preserves_flags))
+        };
         Self { address: start, word: PhantomData }.offset(words)
     }
 

@@ -10,7 +10,7 @@ use crate::space::Space;
 use bytemuck::{Pod, bytes_of};
 use patchmg_device::kernels::{Module, Operation};
 use patchmg_device::patch::{Grid, bit, class_count, color_count};
-use patchmg_device::{smoother, with_degree};
+use patchmg_device::with_degree;
 use std::sync::Arc;
 
 /// A space made ready for a GPU.
@@ -45,10 +45,8 @@ impl<T: Scalar> Level<T> {
         let (dim, degree) = (space.dim(), space.degree());
         let module = Module::PoissonCg { dim, degree };
         let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
-        let (matrices, boundary) = Matrices::new::<T>(space)?;
-        let mut entries: Vec<T> = space.inverse_eigenvalues().into_iter().map(T::from_f64).collect();
-        entries.extend(boundary);
-        debug_assert_eq!(entries.len(), smoother::table_words(dim, degree));
+        let matrices = Matrices::new::<T>(space)?;
+        let entries = space.smoother_table::<T>();
         let mut table = Vector::zeros(gpu, entries.len())?;
         table.write(&entries)?;
         Ok(Self {
@@ -115,21 +113,15 @@ impl<T: Scalar> Level<T> {
 }
 
 impl Matrices {
-    /// With `Sᵀ M_IB` and the coupling, which the smoother also looks up by column.
-    fn new<T: Scalar>(space: &Space) -> Result<(Self, Vec<T>)> {
+    fn new<T: Scalar>(space: &Space) -> Result<Self> {
         with_degree!(
             space.degree(),
-            K => {
-                let smoother = space.smoother_matrices::<T, K, { 2 * K - 1 }>();
-                let boundary = [smoother.mass_boundary, smoother.coupling].concat();
-                let matrices = Self {
-                    smoother: bytes(&smoother),
-                    operator: bytes(&space.operator_matrices::<T, { 2 * K + 1 }, { K + 1 }>()),
-                    restriction: bytes(&space.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>()),
-                    prolongation: bytes(&space.prolongation_matrices::<T, { K + 1 }>()),
-                };
-                Ok((matrices, boundary))
-            },
+            K => Ok(Self {
+                smoother: bytes(&space.smoother_matrices::<T, K, { 2 * K - 1 }>()),
+                operator: bytes(&space.operator_matrices::<T, { 2 * K + 1 }, { K + 1 }>()),
+                restriction: bytes(&space.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>()),
+                prolongation: bytes(&space.prolongation_matrices::<T, { K + 1 }>()),
+            }),
             else Err(Error::Unsupported {
                 backend: "cuda",
                 what: "degree",
@@ -155,6 +147,7 @@ mod tests {
     use super::*;
     use crate::mesh::Mesh;
     use patchmg_device::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
+    use patchmg_device::smoother::table_words;
 
     #[test]
     fn blocks_cover_the_patches_once() {
@@ -168,7 +161,7 @@ mod tests {
     #[test]
     fn matrices_have_the_sizes_of_the_kernels_parameters() {
         let space = Space::new(Mesh::unit_cube(3, 2).unwrap(), 3).unwrap();
-        let (matrices, boundary) = Matrices::new::<f64>(&space).unwrap();
+        let matrices = Matrices::new::<f64>(&space).unwrap();
         assert_eq!(matrices.smoother.len(), size_of::<SmootherMatrices<f64, 3, 5>>());
         assert_eq!(matrices.smoother.len(), 8 * (4 * 9 + 2 * 5));
         assert_eq!(matrices.operator.len(), size_of::<OperatorMatrices<f64, 7, 4>>());
@@ -177,7 +170,7 @@ mod tests {
         assert_eq!(matrices.restriction.len(), 8 * 3 * 14);
         assert_eq!(matrices.prolongation.len(), size_of::<ProlongationMatrices<f64, 4>>());
         assert_eq!(matrices.prolongation.len(), 8 * 16);
-        assert_eq!(space.inverse_eigenvalues().len() + boundary.len(), smoother::table_words(3, 3));
+        assert_eq!(space.smoother_table::<f64>().len(), table_words(3, 3));
     }
 
     /// CUDA before 12.1 takes 4096 bytes of parameters.
@@ -185,7 +178,7 @@ mod tests {
     fn parameters_fit_the_constant_bank() {
         for (dim, degree) in (1..=10).map(|k| (2, k)).chain((1..=8).map(|k| (3, k))) {
             let space = Space::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
-            let (matrices, _) = Matrices::new::<f64>(&space).unwrap();
+            let matrices = Matrices::new::<f64>(&space).unwrap();
             for bytes in [&matrices.smoother, &matrices.operator, &matrices.restriction, &matrices.prolongation] {
                 assert!(bytes.len() + 4 * 8 <= 4096, "{} bytes in {dim}D, degree {degree}", bytes.len());
             }
