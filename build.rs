@@ -39,6 +39,7 @@ fn compile() -> Result<Vec<String>, CudaBuilderError> {
                 name: kernel.name,
                 threads: kernel.threads,
                 min_blocks: kernel.min_blocks,
+                shared_bytes: kernel.shared_bytes,
                 barriers: kernel.barriers,
             });
             Module::new(module.name()).cfg(module.cfg()).environment(module.environment()).kernels(kernels)

@@ -6,6 +6,7 @@ use crate::error::{At, CudaBuilderError};
 use crate::module::{CompiledModule, Module};
 use crate::{NvvmArch, ptx, sysroot};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -89,35 +90,27 @@ impl CudaBuilder {
     /// # Errors
     /// No compiler, no such crate, code that does not compile, or PTX that is not as its kernel list says.
     pub fn build_modules(self, modules: &[Module]) -> Result<Vec<CompiledModule>, CudaBuilderError> {
-        let crate_path = fs::canonicalize(&self.crate_path)
-            .ok()
-            .filter(|path| path.join("Cargo.toml").is_file())
-            .ok_or_else(|| CudaBuilderError::CratePathDoesntExist(self.crate_path.clone()))?;
-        let out_dir = match self.out_dir {
-            Some(path) => path,
-            None => std::env::var_os("OUT_DIR").map(PathBuf::from).ok_or(CudaBuilderError::NoOutDir)?,
-        };
-        for folder in ["asm", "ptx"] {
-            let folder = out_dir.join(folder);
-            fs::create_dir_all(&folder).at(folder)?;
-        }
-        let compiler = Compiler::find()?;
-        let dependencies = dependencies(&compiler, &crate_path)?;
-        let mut build = Build { compiler, crate_path, out_dir, dependencies, sysroots: HashMap::new() };
-        let archs: Vec<_> = modules.iter().map(|module| module.arch.unwrap_or(self.arch)).collect();
-        for &arch in &archs {
-            if !build.sysroots.contains_key(&arch) {
-                let sysroot = sysroot::prepare(&build.compiler, arch, &build.out_dir)?;
-                build.sysroots.insert(arch, sysroot);
-            }
-        }
-        let tasks: Vec<_> = modules.iter().zip(archs).collect();
-        let compiled = side_by_side(&tasks, |worker, &(module, arch)| build.module(worker, module, arch))?;
+        let build = Build::prepare(self, modules)?;
+        let compiled = side_by_side(modules, |worker, module| build.module(worker, module))?;
         let violations: Vec<_> = compiled.iter().flat_map(|(_, violations)| violations.clone()).collect();
         if !violations.is_empty() {
             return Err(CudaBuilderError::Check { violations });
         }
         Ok(compiled.into_iter().map(|(module, _)| module).collect())
+    }
+
+    /// Runs clippy over modules of the crate; warnings are errors. The compiler must have clippy.
+    ///
+    /// # Errors
+    /// No compiler, no such crate, or what clippy found.
+    pub fn clippy(self, modules: &[Module]) -> Result<(), CudaBuilderError> {
+        let build = Build::prepare(self, modules)?;
+        let target_dir = build.out_dir.join("clippy");
+        modules.iter().try_for_each(|module| {
+            let mut command = build.cargo("clippy", module, &target_dir);
+            command.args(["--", "-Dwarnings"]).args(module.cfg_flags());
+            run(command, || format!("module {} under clippy", module.name)).map(drop)
+        })
     }
 }
 
@@ -127,19 +120,45 @@ struct Build {
     crate_path: PathBuf,
     out_dir: PathBuf,
     dependencies: String,
+    arch: NvvmArch,
     sysroots: HashMap<NvvmArch, PathBuf>,
 }
 
 impl Build {
+    /// Finds the compiler and makes `core` for every architecture that the modules need.
+    fn prepare(builder: CudaBuilder, modules: &[Module]) -> Result<Self, CudaBuilderError> {
+        let CudaBuilder { crate_path, arch, out_dir, .. } = builder;
+        let crate_path = fs::canonicalize(&crate_path)
+            .ok()
+            .filter(|path| path.join("Cargo.toml").is_file())
+            .ok_or(CudaBuilderError::CratePathDoesntExist(crate_path))?;
+        let out_dir =
+            out_dir.or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from)).ok_or(CudaBuilderError::NoOutDir)?;
+        for folder in ["asm", "ptx"] {
+            let folder = out_dir.join(folder);
+            fs::create_dir_all(&folder).at(folder)?;
+        }
+        // Cargo runs in the crate's folder, where a relative path would mean another place.
+        let out_dir = fs::canonicalize(&out_dir).at(out_dir)?;
+        let compiler = Compiler::find()?;
+        let dependencies = dependencies(&compiler, &crate_path)?;
+        let mut sysroots = HashMap::new();
+        for arch in modules.iter().map(|module| module.arch.unwrap_or(arch)) {
+            if let Entry::Vacant(place) = sysroots.entry(arch) {
+                place.insert(sysroot::prepare(&compiler, arch, &out_dir)?);
+            }
+        }
+        Ok(Self { compiler, crate_path, out_dir, dependencies, arch, sysroots })
+    }
+
     /// Compiles a module where it must be, and finishes and checks its PTX in any case.
     fn module(
         &self,
         worker: usize,
         module: &Module,
-        arch: NvvmArch,
     ) -> Result<(CompiledModule, Vec<ptx::Violation>), CudaBuilderError> {
         let name = &module.name;
-        let recipe = self.recipe(module, arch);
+        let recipe = self.recipe(module);
         let key_path = self.out_dir.join("asm").join(format!("{name}.key"));
         let asm_path = self.out_dir.join("asm").join(format!("{name}.s"));
         let cached = cache::sources(&key_path, &recipe)
@@ -148,7 +167,7 @@ impl Build {
         let (asm, sources) = match cached {
             Some(found) => found,
             None => {
-                let sources = self.compile(worker, module, arch, &asm_path)?;
+                let sources = self.compile(worker, module, &asm_path)?;
                 cache::store(&key_path, &recipe, &sources)?;
                 (fs::read_to_string(&asm_path).at(&asm_path)?, sources)
             }
@@ -168,22 +187,28 @@ impl Build {
     }
 
     /// All but the source that decides what the compiler makes of a module.
-    fn recipe(&self, module: &Module, arch: NvvmArch) -> String {
+    fn recipe(&self, module: &Module) -> String {
         let Module { cfg, environment, .. } = module;
-        let flags = code_generation(arch);
+        let flags = code_generation(module.arch.unwrap_or(self.arch));
         let (version, dependencies) = (&self.compiler.version, &self.dependencies);
         format!("{version}{dependencies}{PROFILE:?}\n{flags:?}\n{cfg:?}\n{environment:?}\n")
     }
 
     /// Compiles a module to `asm_path` and returns the files of the tree that it depends on.
-    fn compile(
-        &self,
-        worker: usize,
-        module: &Module,
-        arch: NvvmArch,
-        asm_path: &Path,
-    ) -> Result<Vec<PathBuf>, CudaBuilderError> {
+    fn compile(&self, worker: usize, module: &Module, asm_path: &Path) -> Result<Vec<PathBuf>, CudaBuilderError> {
         let target_dir = self.out_dir.join(format!("worker-{worker}"));
+        let mut command = self.cargo("rustc", module, &target_dir);
+        command
+            .args(["--crate-type", "cdylib", "--", "-Clinker=true"]) // nothing to link: the assembly is the product
+            .arg(format!("--emit=asm={}", asm_path.display()))
+            .args(module.cfg_flags());
+        run(command, || format!("module {}", module.name))?;
+        dependency_file(&target_dir.join(TARGET).join("release"))
+    }
+
+    /// A cargo command on the device crate's library, as a module is compiled.
+    fn cargo(&self, verb: &str, module: &Module, target_dir: &Path) -> Command {
+        let arch = module.arch.unwrap_or(self.arch);
         let mut flags = code_generation(arch);
         flags.push(format!("--sysroot={}", self.sysroots[&arch].display()));
         let mut command = self.compiler.command(&self.compiler.cargo);
@@ -192,14 +217,10 @@ impl Build {
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
             .envs(PROFILE.map(|(name, value)| (format!("CARGO_PROFILE_RELEASE_{name}"), value)))
             .envs(module.environment.iter().map(|(name, value)| (name, value)))
-            .args(["rustc", "--lib", "--crate-type", "cdylib", "--release", "--locked", "--offline"])
-            .args(["--color", "never", "--jobs", "1", "--target", TARGET, "--target-dir"])
-            .arg(&target_dir)
-            .args(["--", "-Clinker=true"]) // nothing to link: the assembly is the product
-            .arg(format!("--emit=asm={}", asm_path.display()))
-            .args(module.cfg.iter().flat_map(|value| ["--cfg", value]));
-        run(command, || format!("module {}", module.name))?;
-        dependency_file(&target_dir.join(TARGET).join("release"))
+            .args([verb, "--lib", "--release", "--locked", "--offline", "--color", "never"])
+            .args(["--jobs", "1", "--target", TARGET, "--target-dir"])
+            .arg(target_dir);
+        command
     }
 }
 
@@ -232,7 +253,7 @@ pub(crate) fn run(mut command: Command, what: impl Fn() -> String) -> Result<Str
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let output = format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    let output = String::from_utf8_lossy(&output.stderr).into_owned();
     Err(CudaBuilderError::BuildFailed { what: what(), output })
 }
 

@@ -105,6 +105,12 @@ impl Compiler {
                 command.env_remove(&name);
             }
         }
+        // `cargo clippy` is a program of its own, and the first on the path may belong to another toolchain.
+        let folders = self.cargo.parent().map(Path::to_path_buf).into_iter();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if let Ok(path) = std::env::join_paths(folders.chain(std::env::split_paths(&path))) {
+            command.env("PATH", path);
+        }
         // The NVPTX backend, inline assembly and the kernel calling convention are unstable.
         command.env("RUSTC_BOOTSTRAP", "1").env("RUSTC", &self.rustc);
         command

@@ -46,6 +46,10 @@ impl Module {
         self.kernels = Some(kernels.into_iter().collect());
         self
     }
+
+    pub(crate) fn cfg_flags(&self) -> impl Iterator<Item = &str> {
+        self.cfg.iter().flat_map(|value| ["--cfg", value])
+    }
 }
 
 /// A module as PTX.

@@ -11,6 +11,8 @@ pub struct Kernel {
     pub threads: u32,
     /// Blocks that a multiprocessor should hold; with `threads` it bounds the registers.
     pub min_blocks: u32,
+    /// Dynamic shared memory of a block, bytes: PTX has no place for it but a comment.
+    pub shared_bytes: u32,
     /// Block-wide barriers in the source.
     pub barriers: u32,
 }
@@ -170,7 +172,9 @@ pub fn add_launch_bounds(ptx: &str, kernels: &[Kernel]) -> String {
         let Some(kernel) = kernels.iter().find(|kernel| kernel.name == entry.name) else { continue };
         let body = entry.body.as_ptr() as usize - ptx.as_ptr() as usize;
         bound.push_str(&ptx[copied..body]);
-        bound.push_str(&format!("\n.maxntid {}, 1, 1\n.minnctapersm {}", kernel.threads, kernel.min_blocks));
+        let Kernel { threads, min_blocks, shared_bytes, .. } = kernel;
+        bound.push_str(&format!("\n.maxntid {threads}, 1, 1\n.minnctapersm {min_blocks}"));
+        bound.push_str(&format!("\n// {shared_bytes} bytes of dynamic shared memory"));
         copied = body;
     }
     bound.push_str(&ptx[copied..]);
@@ -246,7 +250,7 @@ $L__BB0_2:
 ";
 
     fn kernel(name: &str, barriers: u32) -> Kernel {
-        Kernel { name: name.to_string(), threads: 128, min_blocks: 2, barriers }
+        Kernel { name: name.to_string(), threads: 128, min_blocks: 2, shared_bytes: 64, barriers }
     }
 
     #[test]
@@ -264,7 +268,8 @@ $L__BB0_2:
         let entries = entries(&bound);
         assert_eq!((entries[0].max_threads(), entries[0].min_blocks()), (None, None));
         assert_eq!((entries[1].max_threads(), entries[1].min_blocks()), (Some(128), Some(2)));
-        assert_eq!(bound.replace("\n.maxntid 128, 1, 1\n.minnctapersm 2", ""), PTX);
+        let added = "\n.maxntid 128, 1, 1\n.minnctapersm 2\n// 64 bytes of dynamic shared memory";
+        assert_eq!(bound.replace(added, ""), PTX);
     }
 
     #[test]

@@ -15,6 +15,7 @@ macro_rules! read_only {
     ($type:ty, $register:ident, $load:literal) => {
         impl ReadOnly for $type {
             #[inline(always)]
+            #[allow(clippy::pointers_in_nomem_asm_block)] // what is read never changes
             unsafe fn load(pointer: *const Self) -> Self {
                 let value;
                 // SAFETY: the caller's promise; nothing writes there while the kernel runs, hence `nomem`.

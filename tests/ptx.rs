@@ -1,0 +1,66 @@
+//! The PTX in the program, against the kernel list: entries, barriers, launch bounds, and nothing in local memory.
+
+#![cfg(feature = "cuda")]
+
+use cuda_builder::ptx;
+use patchmg_device::kernels::Module;
+
+include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
+
+fn text(module: &Module) -> &'static str {
+    let name = module.name();
+    MODULES.iter().find(|row| row.0 == name).unwrap_or_else(|| panic!("no PTX of {name}")).1
+}
+
+#[test]
+fn every_listed_module_is_embedded_and_no_other() {
+    let listed: Vec<String> = Module::all().iter().map(Module::name).collect();
+    let embedded: Vec<&str> = MODULES.iter().map(|row| row.0).collect();
+    assert_eq!(embedded, listed);
+}
+
+#[test]
+fn modules_are_for_compute_capability_8_0_and_name_nothing_of_the_machine_that_built_them() {
+    for module in Module::all() {
+        let text = text(&module);
+        assert!(text.contains("\n.target sm_80\n"), "{} is for another architecture", module.name());
+        assert!(!text.contains(".file"), "{} has line tables", module.name());
+        assert!(!text.contains(env!("CARGO_MANIFEST_DIR")), "{} holds a path", module.name());
+    }
+}
+
+#[test]
+fn entries_barriers_and_launch_bounds_are_as_listed() {
+    for module in Module::all() {
+        let entries = ptx::entries(text(&module));
+        let kernels = module.kernels();
+        assert_eq!(entries.len(), kernels.len(), "entries of {}", module.name());
+        for kernel in kernels {
+            let entry = entries.iter().find(|entry| entry.name == kernel.name);
+            let entry = entry.unwrap_or_else(|| panic!("{} is not in the PTX", kernel.name));
+            assert_eq!(entry.barriers(), kernel.barriers, "barriers of {}", kernel.name);
+            assert_eq!(entry.max_threads(), Some(kernel.threads), "threads of {}", kernel.name);
+            assert_eq!(entry.min_blocks(), Some(kernel.min_blocks), "blocks of {}", kernel.name);
+            assert!(kernel.threads <= 1024, "{} has {} threads", kernel.name, kernel.threads);
+        }
+    }
+}
+
+#[test]
+fn no_kernel_uses_local_memory_or_calls_what_is_not_there() {
+    for module in Module::all() {
+        let text = text(&module);
+        for entry in ptx::entries(text) {
+            assert!(!entry.has_local_memory(), "{} keeps an array in local memory", entry.name);
+        }
+        assert_eq!(ptx::undefined_functions(text), Vec::<&str>::new(), "{}", module.name());
+    }
+}
+
+/// Compute capability 8.0 gives a block at most 163 KiB.
+#[test]
+fn shared_memory_fits_a_block() {
+    for kernel in Module::all().iter().flat_map(Module::kernels) {
+        assert!(kernel.shared_bytes <= 163 * 1024, "{} wants {} bytes", kernel.name, kernel.shared_bytes);
+    }
+}
