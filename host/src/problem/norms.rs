@@ -44,7 +44,8 @@ pub fn error_norms(space: &Space, u_h: &[f64], u: &(impl Solution + ?Sized)) -> 
     Ok(ErrorNorms { l2: total[0].sqrt(), h1: total[1].sqrt() })
 }
 
-/// Factors of a solution and their derivatives in the quadrature points of a row of cells, for each direction.
+/// Factors of a solution and their derivatives in the quadrature points of a row of cells, for each direction; in 2D the
+/// third factor is 1.
 struct FactorTables {
     values: [Vec<f64>; 3],
     derivatives: [Vec<f64>; 3],
@@ -56,7 +57,7 @@ impl FactorTables {
         let table = |function: &dyn Fn(usize, f64) -> f64| {
             let points =
                 |d| basis.points_in_a_row(cells, space.mesh().cell_size()).map(move |x| function(d, x)).collect();
-            [0, 1, 2].map(|d| if d < space.dim() { points(d) } else { vec![] })
+            [0, 1, 2].map(|d| if d < space.dim() { points(d) } else { vec![1.0] })
         };
         Self {
             values: table(&|d, x| factors.factor(d, x)),
@@ -66,20 +67,15 @@ impl FactorTables {
 
     /// Value and derivatives in quadrature point `q` of `lanes` cells in x from `first_cell` on.
     fn at(&self, first_cell: [usize; 3], q: [usize; 3], points: usize, lanes: usize) -> [Lanes; 4] {
-        let factor =
-            |table: &[Vec<f64>; 3], d: usize| table[d].get(first_cell[d] * points + q[d]).copied().unwrap_or(1.0);
+        let factor = |table: &[Vec<f64>; 3], d: usize| table[d][first_cell[d] * points + q[d]];
         let (y, z) = (factor(&self.values, 1), factor(&self.values, 2));
         let (dy, dz) = (factor(&self.derivatives, 1), factor(&self.derivatives, 2));
-        let mut exact = [[0.0; LANES]; 4];
-        for lane in 0..lanes {
-            let index = (first_cell[0] + lane) * points + q[0];
-            let (x, dx) = (self.values[0][index], self.derivatives[0][index]);
-            exact[0][lane] = x * y * z;
-            exact[1][lane] = dx * y * z;
-            exact[2][lane] = x * dy * z;
-            exact[3][lane] = x * y * dz;
-        }
-        exact
+        let along_x = |table: &[Vec<f64>; 3]| -> Lanes {
+            let at = |lane| if lane < lanes { table[0][(first_cell[0] + lane) * points + q[0]] } else { 0.0 };
+            std::array::from_fn(at)
+        };
+        let (x, dx) = (along_x(&self.values), along_x(&self.derivatives));
+        [x.map(|x| x * y * z), dx.map(|dx| dx * y * z), x.map(|x| x * dy * z), x.map(|x| x * y * dz)]
     }
 }
 
