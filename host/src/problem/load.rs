@@ -63,7 +63,7 @@ fn product(space: &Space, basis: &Basis, factors: &dyn Factors, b: &mut [f64]) -
 /// 1D load vector on the stored nodes of a direction; zero at node 0.
 fn line(space: &Space, basis: &Basis, factors: &dyn Factors, direction: usize) -> Result<Vec<f64>> {
     let (grid, k) = (space.grid(), space.degree());
-    let points = basis.points_in_a_row(grid.cells as usize, space.mesh().cell_size());
+    let points = basis.points_in_a_row(grid.cells as usize);
     let values: Vec<f64> = points
         .map(|x| match factors.factor(direction, x) {
             value if value.is_finite() => Ok(value),
@@ -141,7 +141,7 @@ impl<'a> CellIntegrals<'a> {
             let mut entry = [0.0; LANES];
             for (lane, entry) in entry[..lanes].iter_mut().enumerate() {
                 let cell = [first_cell[0] + lane, first_cell[1], first_cell[2]];
-                let point = self.basis.point(self.space, cell, q);
+                let point = self.basis.point(cell, q);
                 *entry = f.value(point);
                 if !entry.is_finite() {
                     return Err(not_finite(*entry, point.to_string()));

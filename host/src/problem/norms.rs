@@ -55,8 +55,7 @@ impl FactorTables {
     fn new(space: &Space, basis: &Basis, factors: &dyn Factors) -> Self {
         let cells = space.grid().cells as usize;
         let table = |function: &dyn Fn(usize, f64) -> f64| {
-            let points =
-                |d| basis.points_in_a_row(cells, space.mesh().cell_size()).map(move |x| function(d, x)).collect();
+            let points = |d| basis.points_in_a_row(cells).map(move |x| function(d, x)).collect();
             [0, 1, 2].map(|d| if d < space.dim() { points(d) } else { vec![1.0] })
         };
         Self {
@@ -121,7 +120,7 @@ impl Pencil<'_> {
     fn sample(&self, u: &(impl Solution + ?Sized), first_cell: [usize; 3], q: [usize; 3]) -> [Lanes; 4] {
         let mut exact = [[0.0; LANES]; 4];
         for lane in 0..LANES.min(self.space.grid().cells as usize) {
-            let point = self.basis.point(self.space, [first_cell[0] + lane, first_cell[1], first_cell[2]], q);
+            let point = self.basis.point([first_cell[0] + lane, first_cell[1], first_cell[2]], q);
             let gradient = u.gradient(point);
             for (entry, value) in exact.iter_mut().zip([u.value(point), gradient.x, gradient.y, gradient.z]) {
                 entry[lane] = value;

@@ -43,6 +43,8 @@ impl Table {
 
 /// The basis at the quadrature points of a cell, scaled to the mesh.
 pub struct Basis {
+    dim: usize,
+    h: f64,
     /// Points on `[0, 1]`, and weights with sum `h`.
     pub rule: Quadrature,
     /// `l_j(x_q)` in row `q`.
@@ -60,18 +62,18 @@ impl Basis {
         let values = Table::from_rows(rule.points.iter().map(|&x| element.values(x)));
         let scaled = |x: &f64| element.derivatives(*x).iter().map(|slope| slope / h).collect();
         let derivatives = Table::from_rows(rule.points.iter().map(scaled));
-        Ok(Self { rule, values, derivatives })
+        Ok(Self { dim: space.dim(), h, rule, values, derivatives })
     }
 
     /// Where quadrature point `q` of a cell lies; in 2D on the plane `z = 0`.
-    pub fn point(&self, space: &Space, cell: [usize; 3], q: [usize; 3]) -> DVec3 {
-        let coordinate = |d: usize| (cell[d] as f64 + self.rule.points[q[d]]) * space.mesh().cell_size();
-        DVec3::new(coordinate(0), coordinate(1), if space.dim() == 2 { 0.0 } else { coordinate(2) })
+    pub fn point(&self, cell: [usize; 3], q: [usize; 3]) -> DVec3 {
+        let coordinate = |d: usize| (cell[d] as f64 + self.rule.points[q[d]]) * self.h;
+        DVec3::new(coordinate(0), coordinate(1), if self.dim == 2 { 0.0 } else { coordinate(2) })
     }
 
     /// Quadrature points of `cells` cells in a row.
-    pub fn points_in_a_row(&self, cells: usize, h: f64) -> impl Iterator<Item = f64> {
-        (0..cells).flat_map(move |cell| self.rule.points.iter().map(move |x| (cell as f64 + x) * h))
+    pub fn points_in_a_row(&self, cells: usize) -> impl Iterator<Item = f64> {
+        (0..cells).flat_map(move |cell| self.rule.points.iter().map(move |x| (cell as f64 + x) * self.h))
     }
 }
 
