@@ -146,7 +146,6 @@ fn blocks(dim: usize, patches: u32, count: impl Fn(usize) -> u32) -> Option<[u32
 mod tests {
     use super::*;
     use crate::mesh::Mesh;
-    use patchmg_device::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
     use patchmg_device::smoother::table_words;
 
     #[test]
@@ -157,20 +156,42 @@ mod tests {
         assert_eq!(blocks(2, 4, |direction| [0, 1][direction]), None);
     }
 
-    /// Sizes that the kernels of degree 3 take by value: `K = 3`, `M = 5`, `N = 7`, `C = 4`, `H = 2`.
+    /// Bytes of an entry point's parameters, as its PTX declares them: `.u64`, `.f32`, or `.b8 name[bytes]`.
+    fn parameters(ptx: &str, entry: &str) -> Vec<usize> {
+        let list = ptx.split(&format!(".entry {entry}(")).nth(1).unwrap().split(')').next().unwrap();
+        let bytes = |parameter: &str| match parameter.split_once('[') {
+            Some((_, bytes)) => bytes.trim_end().trim_end_matches(']').parse().unwrap(),
+            None if parameter.contains(".u64") || parameter.contains(".f64") => 8,
+            None => 4,
+        };
+        list.split(',').map(bytes).collect()
+    }
+
+    fn check_parameters<T: Scalar>(dim: usize, degree: usize) {
+        let space = Space::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
+        let matrices = Matrices::new::<T>(&space).unwrap();
+        assert_eq!(space.smoother_table::<T>().len(), table_words(dim, degree));
+        let module = Module::PoissonCg { dim, degree };
+        let Some(ptx) = modules::ptx(&module.name()) else { return };
+        let Matrices { smoother, operator, restriction, prolongation } = &matrices;
+        for (operation, expected) in [
+            (Operation::Smooth, vec![smoother.len(), 8, 8, 8, 4, 4]),
+            (Operation::Apply, vec![operator.len(), 8, 8, 4, 4]),
+            (Operation::Residual, vec![operator.len(), 8, 8, 8, 4, 4]),
+            (Operation::RestrictResidual, vec![restriction.len(), 8, 8, 8, 4, 4]),
+            (Operation::ProlongateAdd, vec![prolongation.len(), 8, 8, 4]),
+        ] {
+            let entry = module.kernel::<T>(operation).name;
+            assert_eq!(expected, parameters(ptx, &entry), "{entry}");
+        }
+    }
+
     #[test]
-    fn matrices_have_the_sizes_of_the_kernels_parameters() {
-        let space = Space::new(Mesh::unit_cube(3, 2).unwrap(), 3).unwrap();
-        let matrices = Matrices::new::<f64>(&space).unwrap();
-        assert_eq!(matrices.smoother.len(), size_of::<SmootherMatrices<f64, 3, 5>>());
-        assert_eq!(matrices.smoother.len(), 8 * (4 * 9 + 2 * 5));
-        assert_eq!(matrices.operator.len(), size_of::<OperatorMatrices<f64, 7, 4>>());
-        assert_eq!(matrices.operator.len(), 8 * 2 * 28);
-        assert_eq!(matrices.restriction.len(), size_of::<RestrictionMatrices<f64, 7, 2>>());
-        assert_eq!(matrices.restriction.len(), 8 * 3 * 14);
-        assert_eq!(matrices.prolongation.len(), size_of::<ProlongationMatrices<f64, 4>>());
-        assert_eq!(matrices.prolongation.len(), 8 * 16);
-        assert_eq!(space.smoother_table::<f64>().len(), table_words(3, 3));
+    fn arguments_have_the_sizes_of_the_kernels_parameters() {
+        for (dim, degree) in (1..=10).map(|k| (2, k)).chain((1..=8).map(|k| (3, k))) {
+            check_parameters::<f32>(dim, degree);
+            check_parameters::<f64>(dim, degree);
+        }
     }
 
     /// CUDA before 12.1 takes 4096 bytes of parameters.
