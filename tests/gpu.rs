@@ -1,0 +1,48 @@
+//! The CUDA backend against the host and against the CPU backend. Without a device every test is ignored; with
+//! `PATCHMG_REQUIRE_GPU=1` it fails instead.
+
+mod gpu {
+    pub mod backend;
+    pub mod compare;
+    pub mod spaces;
+    pub mod vectors;
+}
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use patchmg::Error;
+use patchmg::backend::cuda::Cuda;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+pub type Outcome = Result<(), Failed>;
+
+/// The tests, and the device that they run on.
+pub struct Suite {
+    gpu: Result<Arc<Cuda>, Error>,
+    trials: Vec<Trial>,
+}
+
+impl Suite {
+    pub fn test(&mut self, name: impl Into<String>, test: impl Fn(&Arc<Cuda>) -> Outcome + Send + 'static) {
+        let gpu = match &self.gpu {
+            Ok(gpu) => Ok(gpu.clone()),
+            Err(Error::NoDevice { .. }) if std::env::var_os("PATCHMG_REQUIRE_GPU").is_none() => Err(None),
+            Err(error) => Err(Some(error.to_string())),
+        };
+        self.trials.push(Trial::ignorable_test(name, move || match gpu {
+            Ok(gpu) => test(&gpu).map(|()| Completion::Completed),
+            Err(None) => Ok(Completion::ignored_with("no CUDA device")),
+            Err(Some(error)) => Err(error.into()),
+        }));
+    }
+}
+
+fn main() -> ExitCode {
+    let mut suite = Suite { gpu: Cuda::new(0).map(Arc::new), trials: Vec::new() };
+    gpu::backend::add(&mut suite);
+    gpu::vectors::add::<f32>(&mut suite);
+    gpu::vectors::add::<f64>(&mut suite);
+    gpu::spaces::add::<f32>(&mut suite);
+    gpu::spaces::add::<f64>(&mut suite);
+    libtest_mimic::run(&Arguments::from_args(), suite.trials).exit_code()
+}

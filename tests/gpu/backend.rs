@@ -1,0 +1,141 @@
+//! Devices, memory, time, and what is refused.
+
+use super::compare::{downloaded, random, uploaded};
+use crate::{Outcome, Suite};
+use libtest_mimic::Failed;
+use patchmg::Error;
+use patchmg::backend::Backend;
+use patchmg::backend::cuda::{Cuda, Event, devices};
+use patchmg::mesh::Mesh;
+use patchmg::space::Space;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+pub fn add(suite: &mut Suite) {
+    suite.test("backend::info_is_that_of_the_device", info);
+    suite.test("backend::a_device_that_is_not_there_is_refused", absent);
+    suite.test("backend::too_large_a_vector_is_refused", too_large);
+    suite.test("backend::memory_is_freed_by_any_thread", freed);
+    suite.test("backend::any_thread_may_call", threads);
+    suite.test("backend::events_measure_time", events);
+    suite.test("backend::wrong_lengths_are_refused", lengths);
+    suite.test("backend::vectors_of_another_backend_are_refused", foreign);
+    suite.test("backend::colors_and_levels_that_are_not_there_are_refused", levels);
+}
+
+fn require(holds: bool, what: impl Debug) -> Outcome {
+    if holds { Ok(()) } else { Err(Failed::from(format!("{what:?}"))) }
+}
+
+fn info(gpu: &Arc<Cuda>) -> Outcome {
+    let (info, devices) = (gpu.info(), devices()?);
+    require(info.name == devices[0].name && info.units == devices[0].units, (&info, &devices))?;
+    require(info.units > 0 && info.memory > 0 && (1..=info.memory).contains(&info.memory_free), &info)?;
+    require(info.architecture.starts_with("sm_") && info.driver.is_some(), &info)
+}
+
+fn absent(_: &Arc<Cuda>) -> Outcome {
+    let count = devices()?.len();
+    match Cuda::new(count) {
+        Err(Error::NoDevice { reason }) => require(reason.contains(&count.to_string()), reason),
+        other => Err(format!("{:?}", other.err()).into()),
+    }
+}
+
+fn too_large(gpu: &Arc<Cuda>) -> Outcome {
+    for len in [1_usize << 45, usize::MAX] {
+        match gpu.zeros::<f64>(len).err() {
+            Some(Error::OutOfMemory { needed, available, .. }) => require(needed > available, (needed, available))?,
+            other => return Err(format!("{other:?}").into()),
+        }
+    }
+    Ok(())
+}
+
+/// A quarter of what is free at a time, more in all than there is.
+fn freed(gpu: &Arc<Cuda>) -> Outcome {
+    let len = gpu.info().memory_free as usize / 4 / 8;
+    for _ in 0..8 {
+        let vector = gpu.zeros::<f64>(len)?;
+        std::thread::spawn(move || drop(vector)).join().map_err(|_| "the thread panicked")?;
+    }
+    Ok(())
+}
+
+fn threads(gpu: &Arc<Cuda>) -> Outcome {
+    let work = |seed: u64| {
+        let gpu = gpu.clone();
+        std::thread::spawn(move || -> patchmg::Result<f64> {
+            let x = uploaded(&*gpu, &random::<f64>(seed, 10_000))?;
+            (0..50).map(|_| gpu.dot(&x, &x)).sum()
+        })
+    };
+    let threads: Vec<_> = (0..4).map(work).collect();
+    for (seed, thread) in threads.into_iter().enumerate() {
+        let found = thread.join().map_err(|_| "the thread panicked")??;
+        let expected: f64 = 50.0 * random::<f64>(seed as u64, 10_000).iter().map(|x| x * x).sum::<f64>();
+        require((found - expected).abs() < 1e-10 * expected, (found, expected))?;
+    }
+    Ok(())
+}
+
+fn events(gpu: &Arc<Cuda>) -> Outcome {
+    let mut x = gpu.zeros::<f64>(1 << 24)?;
+    let start = Event::record(gpu)?;
+    gpu.set_zero(&mut x)?;
+    let middle = Event::record(gpu)?;
+    gpu.set_zero(&mut x)?;
+    let end = Event::record(gpu)?;
+    let (all, half) = (end.milliseconds_since(&start)?, middle.milliseconds_since(&start)?);
+    require(half > 0.0 && all > half, (half, all))
+}
+
+fn lengths(gpu: &Arc<Cuda>) -> Outcome {
+    let refused = |result: patchmg::Result<()>| match result {
+        Err(Error::SizeMismatch { .. }) => Ok(()),
+        other => Err(Failed::from(format!("{other:?}"))),
+    };
+    let space = Space::new(Mesh::unit_cube(2, 2)?, 1)?;
+    let level = gpu.level::<f64>(&space)?;
+    let (mut right, wrong) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage() + 1)?);
+    let mut other = gpu.zeros::<f64>(space.storage())?;
+    refused(gpu.upload(&[0.0], &mut right))?;
+    refused(gpu.download(&right, &mut [0.0]))?;
+    refused(gpu.axpby(1.0, &wrong, 1.0, &mut right))?;
+    refused(gpu.convert(&wrong, &mut right))?;
+    refused(gpu.convert(&wrong, &mut gpu.zeros::<f32>(space.storage())?))?;
+    refused(gpu.dots(&[&right, &wrong], &right).map(|_| ()))?;
+    refused(gpu.add_combination(&[1.0], &[&wrong], &mut right))?;
+    refused(gpu.add_combination(&[1.0, 2.0], &[&other], &mut right))?;
+    refused(gpu.apply(&level, &wrong, &mut right))?;
+    refused(gpu.residual(&level, &wrong, &other, &mut right))?;
+    refused(gpu.residual(&level, &other, &wrong, &mut right))?;
+    refused(gpu.smooth_color(&level, 0, &wrong, &mut right))?;
+    refused(gpu.restrict_residual(&level, &right, &wrong, &mut other))?;
+    refused(gpu.restrict_residual(&level, &right, &wrong, &mut gpu.zeros(4)?))?;
+    refused(gpu.prolongate_add(&level, &wrong, &mut right))?;
+    // Nothing was touched.
+    let zeros = downloaded(&**gpu, &right, space.storage())?;
+    require(zeros.iter().all(|&value| value == 0.0), zeros)
+}
+
+fn foreign(gpu: &Arc<Cuda>) -> Outcome {
+    let other = Cuda::new(0)?;
+    let (x, mut y) = (other.zeros::<f64>(10)?, gpu.zeros::<f64>(10)?);
+    let result = gpu.axpby(1.0, &x, 1.0, &mut y);
+    require(matches!(result, Err(Error::InvalidArgument { .. })), result)
+}
+
+fn levels(gpu: &Arc<Cuda>) -> Outcome {
+    let space = Space::new(Mesh::unit_cube(2, 1)?, 2)?;
+    let level = gpu.level::<f64>(&space)?;
+    let (b, mut x) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage())?);
+    let result = gpu.smooth_color(&level, 4, &b, &mut x);
+    require(matches!(result, Err(Error::InvalidArgument { name: "color", .. })), result)?;
+    // One patch: the other colors have none.
+    for color in 0..4 {
+        gpu.smooth_color(&level, color, &b, &mut x)?;
+    }
+    let result = gpu.prolongate_add(&level, &b, &mut x);
+    require(matches!(result, Err(Error::InvalidArgument { name: "level", .. })), result)
+}

@@ -1,0 +1,98 @@
+//! Tensor kernels against the CPU backend, on random vectors, in every dimension and degree.
+
+use super::compare::{assert_close, assert_identical, downloaded, random, tolerance, uploaded};
+use crate::Suite;
+use patchmg::Result;
+use patchmg::backend::cpu::Cpu;
+use patchmg::backend::{Backend, Scalar};
+use patchmg::mesh::Mesh;
+use patchmg::multigrid::{Multigrid, VCycle};
+use patchmg::space::Space;
+use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
+use std::sync::Arc;
+
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Apply,
+    Residual,
+    SmoothColors,
+    RestrictResidual,
+    ProlongateAdd,
+    VCycle,
+}
+
+const OPERATIONS: [Operation; 6] = [
+    Operation::Apply,
+    Operation::Residual,
+    Operation::SmoothColors,
+    Operation::RestrictResidual,
+    Operation::ProlongateAdd,
+    Operation::VCycle,
+];
+
+pub fn add<T: Scalar>(suite: &mut Suite) {
+    let cases = DEGREES_2D.map(|degree| (2, degree)).chain(DEGREES_3D.map(|degree| (3, degree)));
+    for (dim, degree) in cases {
+        for operation in OPERATIONS {
+            suite.test(format!("spaces::{dim}d::q{degree}::{operation:?}::{}", T::NAME), move |gpu| {
+                let space = Space::new(Mesh::unit_cube(dim, refine(dim, degree))?, degree)?;
+                let cpu = Arc::new(Cpu::new(None)?);
+                let found = run::<_, T>(operation, gpu, &space)?;
+                assert_close(&found, &run::<_, T>(operation, &cpu, &space)?, tolerance::<T>())?;
+                assert_identical(&found, &run::<_, T>(operation, gpu, &space)?)
+            });
+        }
+    }
+}
+
+/// Several patches a direction, in one row more than a block has; and in 3D not too many nodes.
+fn refine(dim: usize, degree: usize) -> usize {
+    match (dim, degree) {
+        (2, 1) => 6,
+        (2, _) => 4,
+        (_, 1) => 4,
+        (_, 2..=4) => 3,
+        _ => 2,
+    }
+}
+
+/// What an operation makes of random vectors. What it is to overwrite holds other numbers before.
+fn run<B: Backend, T: Scalar>(operation: Operation, backend: &Arc<B>, space: &Space) -> Result<Vec<T>> {
+    let vector = |seed, space: &Space| uploaded(&**backend, &space.from_dofs(&random::<T>(seed, space.dofs()))?);
+    let len = space.storage();
+    let (b, mut x, mut y) = (vector(1, space)?, vector(2, space)?, vector(3, space)?);
+    if let Operation::VCycle = operation {
+        Multigrid::<B, T>::new(backend, space, VCycle::default())?.cycle(&b, &mut x)?;
+        return downloaded(&**backend, &x, len);
+    }
+    let level = backend.level::<T>(space)?;
+    let coarser = Space::new(Mesh::unit_cube(space.dim(), space.mesh().refine() - 1)?, space.degree())?;
+    let mut coarse = vector(4, &coarser)?;
+    match operation {
+        Operation::Apply => backend.apply(&level, &x, &mut y)?,
+        Operation::Residual => backend.residual(&level, &b, &x, &mut y)?,
+        Operation::RestrictResidual => {
+            backend.restrict_residual(&level, &b, &x, &mut coarse)?;
+            return downloaded(&**backend, &coarse, coarser.storage());
+        }
+        Operation::ProlongateAdd => {
+            backend.prolongate_add(&level, &coarse, &mut x)?;
+            return downloaded(&**backend, &x, len);
+        }
+        Operation::SmoothColors | Operation::VCycle => return smooth_colors(&**backend, space, &level),
+    }
+    downloaded(&**backend, &y, len)
+}
+
+/// Every color on its own from the same start, one after the other.
+fn smooth_colors<B: Backend, T: Scalar>(backend: &B, space: &Space, level: &B::Level<T>) -> Result<Vec<T>> {
+    let host = |seed| space.from_dofs(&random::<T>(seed, space.dofs()));
+    let b = uploaded(backend, &host(1)?)?;
+    let mut results = Vec::new();
+    for color in 0..1 << space.dim() {
+        let mut x = uploaded(backend, &host(2)?)?;
+        backend.smooth_color(level, color, &b, &mut x)?;
+        results.extend(downloaded::<B, T>(backend, &x, space.storage())?);
+    }
+    Ok(results)
+}
