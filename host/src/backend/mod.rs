@@ -9,7 +9,7 @@ use crate::space::Space;
 pub use patchmg_device::scalar::Real;
 
 /// A scalar that vectors on every backend can have: `f32` or `f64`.
-pub trait Scalar: Real + cpu::lanes::Vectorized {}
+pub trait Scalar: Real + cpu::level::Prepared {}
 impl Scalar for f32 {}
 impl Scalar for f64 {}
 

@@ -34,27 +34,49 @@ pub struct Level<T> {
     pub(super) kernels: Box<dyn Kernels<T>>,
 }
 
-impl<T: Vectorized> Level<T> {
-    pub(super) fn new(space: &Space) -> Result<Self> {
-        let (grid, dim) = (space.grid(), space.dim());
-        let unsupported = || Error::Unsupported {
-            backend: "cpu",
-            what: "degree",
-            asked: space.degree().to_string(),
-            available: String::from("1 to 10"),
-        };
-        let kernels: Box<dyn Kernels<T>> = if dim == 2 {
-            with_degree!(space.degree(), K => {
-                Box::new(Element::<T, 2, K, { 2 * K - 1 }, { 2 * K + 1 }, { K + 1 }, { (K + 2) / 2 }>::new(space))
-            }, else return Err(unsupported()))
-        } else {
-            with_degree!(@ space.degree(), K, {
-                Box::new(Element::<T, 3, K, { 2 * K - 1 }, { 2 * K + 1 }, { K + 1 }, { (K + 2) / 2 }>::new(space))
-            }, return Err(unsupported()), 1 2 3 4 5 6 7 8)
-        };
-        Ok(Self { grid, dim, kernels })
-    }
+/// Scalars that there are kernels for. They are compiled here, once, and not in every crate that uses the library: the
+/// choice of dimension, degree and SIMD level makes them many.
+pub trait Prepared: Vectorized {
+    /// The kernels of a space.
+    fn kernels(space: &Space) -> Result<Box<dyn Kernels<Self>>>;
+}
 
+macro_rules! prepared {
+    ($($t:ident)+) => {$(
+        impl Prepared for $t {
+            fn kernels(space: &Space) -> Result<Box<dyn Kernels<Self>>> {
+                kernels::<$t>(space)
+            }
+        }
+    )+};
+}
+prepared!(f32 f64);
+
+fn kernels<T: Vectorized>(space: &Space) -> Result<Box<dyn Kernels<T>>> {
+    let unsupported = || Error::Unsupported {
+        backend: "cpu",
+        what: "degree",
+        asked: space.degree().to_string(),
+        available: String::from("1 to 10"),
+    };
+    Ok(if space.dim() == 2 {
+        with_degree!(space.degree(), K => {
+            Box::new(Element::<T, 2, K, { 2 * K - 1 }, { 2 * K + 1 }, { K + 1 }, { (K + 2) / 2 }>::new(space))
+        }, else return Err(unsupported()))
+    } else {
+        with_degree!(@ space.degree(), K, {
+            Box::new(Element::<T, 3, K, { 2 * K - 1 }, { 2 * K + 1 }, { K + 1 }, { (K + 2) / 2 }>::new(space))
+        }, return Err(unsupported()), 1 2 3 4 5 6 7 8)
+    })
+}
+
+impl<T: Prepared> Level<T> {
+    pub(super) fn new(space: &Space) -> Result<Self> {
+        Ok(Self { grid: space.grid(), dim: space.dim(), kernels: T::kernels(space)? })
+    }
+}
+
+impl<T> Level<T> {
     /// Entries of its vectors.
     pub(super) fn storage(&self) -> usize {
         self.grid.storage(self.dim)

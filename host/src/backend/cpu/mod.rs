@@ -5,8 +5,8 @@
 
 mod batch;
 mod face;
-pub(super) mod lanes;
-mod level;
+mod lanes;
+pub(super) mod level;
 mod operator;
 pub mod parallel;
 mod scatter;
