@@ -1,5 +1,5 @@
 //! Iterative solvers of `A x = b` over a [`LinearOperator`](crate::operator::LinearOperator) and a
-//! [`Preconditioner`](crate::operator::Preconditioner), written once over a [`Backend`](crate::backend::Backend).
+//! [`Preconditioner`](crate::operator::Preconditioner), written once over a [`Backend`].
 //!
 //! A [`Solver`] owns its vectors, all allocated when it is made, and can be used many times.
 

@@ -94,10 +94,12 @@ fn run<B: Backend, T: Scalar, M: FullCycle<B, T>>(
     Ok(Solution { values: values.into_iter().map(T::to_f64).collect(), info, setup_s, solve_s })
 }
 
+type AnySolver<B, T, M> = dyn Solver<B, T, Poisson<B, T>, M>;
+
 fn solver<B: Backend, T: Scalar, M: FullCycle<B, T>>(
     config: &Config,
     operator: &Poisson<B, T>,
-) -> Result<Box<dyn Solver<B, T, Poisson<B, T>, M>>> {
+) -> Result<Box<AnySolver<B, T, M>>> {
     Ok(match config.method {
         Method::Fmg => Box::new(Fmg::new(operator)?),
         Method::VCycle => Box::new(Richardson::new(operator)?),
