@@ -27,6 +27,29 @@ impl<B: Backend, T: Scalar> Richardson<B, T> {
         Ok(Self { residual: operator.vector()?, correction: operator.vector()? })
     }
 
+    /// One step, not recorded.
+    pub(crate) fn step(
+        &mut self,
+        operator: &impl LinearOperator<B, T>,
+        preconditioner: &mut impl Preconditioner<B, T>,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+    ) -> Result<()> {
+        operator.residual(b, x, &mut self.residual)?;
+        self.correct(operator.backend(), preconditioner, x)
+    }
+
+    /// `x += M r`.
+    fn correct(
+        &mut self,
+        backend: &B,
+        preconditioner: &mut impl Preconditioner<B, T>,
+        x: &mut B::Vector<T>,
+    ) -> Result<()> {
+        preconditioner.apply(&self.residual, &mut self.correction)?;
+        backend.axpby(1.0, &self.correction, 1.0, x)
+    }
+
     /// [`Solver::solve`] with `least` iterations even if fewer would do.
     #[allow(clippy::too_many_arguments)] // those of `solve` and one
     pub(crate) fn solve_at_least(
@@ -49,8 +72,7 @@ impl<B: Backend, T: Scalar> Richardson<B, T> {
         operator.residual(b, x, &mut self.residual)?;
         monitor.record(backend.norm(&self.residual)?)?;
         while monitor.iterations() < least || !monitor.is_done() {
-            preconditioner.apply(&self.residual, &mut self.correction)?;
-            backend.axpby(1.0, &self.correction, 1.0, x)?;
+            self.correct(backend, preconditioner, x)?;
             operator.residual(b, x, &mut self.residual)?;
             monitor.record(backend.norm(&self.residual)?)?;
         }

@@ -8,22 +8,23 @@ use crate::error::Result;
 use crate::krylov::{Info, Richardson, Solver, Stopping};
 use crate::operator::{LinearOperator, Preconditioner};
 
-/// A preconditioner that can also start from the coarsest level.
-pub trait FullCycle<B: Backend, T: Scalar>: Preconditioner<B, T> {
-    /// `x ≈ A⁻¹ b`, whatever was in `x`: solves on the coarsest level, then on every finer one prolongates and does a
-    /// V-cycle.
-    fn full_cycle(&mut self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+/// A preconditioner that can also guess a solution on its coarser levels.
+pub trait NestedIteration<B: Backend, T: Scalar>: Preconditioner<B, T> {
+    /// `x = P x_{L-1}`, whatever was in `x`; `x_{L-1}` comes from the coarsest level, where it is exact, by a V-cycle on
+    /// each finer one but the finest.
+    fn initial_guess(&mut self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
 }
 
-impl<B: Backend, S: Scalar, C: Scheme<B, S>> FullCycle<B, S> for Multigrid<B, S, C> {
-    fn full_cycle(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        f_cycle(self.cycle, &mut self.coarse_solver, &mut self.levels, b, x)
+impl<B: Backend, S: Scalar, C: Scheme<B, S>> NestedIteration<B, S> for Multigrid<B, S, C> {
+    fn initial_guess(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        self.backend.set_zero(x)?;
+        guess(self.cycle, &mut self.coarse_solver, &mut self.levels, b, x)
     }
 }
 
-/// The levels below hold `b_{l-1} = Pᵀ b_l`, which is the load vector there because the spaces are nested; a V-cycle
-/// overwrites only those below its own.
-fn f_cycle<B: Backend, S: Scalar, C: Scheme<B, S>>(
+/// Adds to `x = 0`. The right-hand sides are `b_{l-1} = Pᵀ b_l`, the load vectors there because the spaces are nested; a
+/// V-cycle overwrites only those below its own.
+fn guess<B: Backend, S: Scalar, C: Scheme<B, S>>(
     cycle: VCycle,
     coarse_solver: &mut C::CoarseSolver,
     levels: &mut [Level<B, S, C>],
@@ -31,16 +32,19 @@ fn f_cycle<B: Backend, S: Scalar, C: Scheme<B, S>>(
     x: &mut B::Vector<S>,
 ) -> Result<()> {
     let Some((level, coarser)) = levels.split_last_mut() else {
-        return coarse_solver.apply(b, x);
+        return Ok(());
     };
-    level.operator.backend().set_zero(x)?;
     level.transfer.restrict_residual(b, x, &mut level.coarse_b)?;
-    f_cycle(cycle, coarse_solver, coarser, &level.coarse_b, &mut level.coarse_x)?;
-    level.transfer.prolongate_add(&level.coarse_x, x)?;
-    v_cycle(cycle, coarse_solver, levels, b, x)
+    level.operator.backend().set_zero(&mut level.coarse_x)?;
+    guess(cycle, coarse_solver, coarser, &level.coarse_b, &mut level.coarse_x)?;
+    v_cycle(cycle, coarse_solver, coarser, &level.coarse_b, &mut level.coarse_x)?;
+    level.transfer.prolongate_add(&level.coarse_x, x)
 }
 
 /// Full multigrid: a first pass through the levels, then V-cycles on the finest one, at least one.
+///
+/// All V-cycles on the finest level correct `b - A x`, so that a multigrid in lower precision loses nothing in the first
+/// pass either.
 pub struct Fmg<B: Backend, T: Scalar> {
     iteration: Richardson<B, T>,
 }
@@ -67,7 +71,7 @@ where
     B: Backend,
     T: Scalar,
     A: LinearOperator<B, T>,
-    M: FullCycle<B, T>,
+    M: NestedIteration<B, T>,
 {
     fn solve(
         &mut self,
@@ -79,7 +83,8 @@ where
         observer: &mut dyn FnMut(usize, f64),
     ) -> Result<Info> {
         stopping.check()?;
-        multigrid.full_cycle(b, x)?;
+        multigrid.initial_guess(b, x)?;
+        self.iteration.step(operator, multigrid, b, x)?;
         self.iteration.solve_at_least(1, operator, multigrid, b, x, stopping, observer)
     }
 }

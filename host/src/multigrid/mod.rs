@@ -2,8 +2,8 @@
 //!
 //! Level 1 has two cells a direction, which is one vertex patch; level `l` has `2^l`. A [`Level`] owns its operator, its
 //! smoother and the transfer to the next coarser level; [`Scheme`] says which types these are. [`Multigrid`] is one
-//! V-cycle (paper 1, algorithm 2.1) as a preconditioner, and the first pass through the levels of full multigrid
-//! (algorithm 2.2); [`Fmg`] is the solver. [`LowPrecision`] runs either in a smaller scalar.
+//! V-cycle (paper 1, algorithm 2.1) as a preconditioner, and guesses the solution for [`Fmg`], full multigrid
+//! (algorithm 2.2). [`LowPrecision`] does either in a smaller scalar.
 
 mod fmg;
 mod level;
@@ -12,7 +12,7 @@ mod smoother;
 mod transfer;
 mod vcycle;
 
-pub use fmg::{Fmg, FullCycle};
+pub use fmg::{Fmg, NestedIteration};
 pub use level::{Level, Scheme, VertexPatches, hierarchy};
 pub use precision::LowPrecision;
 pub use smoother::{PatchSmoother, PatchSolver, Smoother};

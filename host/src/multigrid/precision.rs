@@ -1,6 +1,6 @@
 //! A preconditioner in a smaller scalar than the vectors that it is applied to.
 
-use super::fmg::FullCycle;
+use super::fmg::NestedIteration;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{Preconditioner, vector_bytes};
@@ -69,8 +69,8 @@ impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B
     }
 }
 
-impl<B: Backend, T: Scalar, S: Scalar, P: FullCycle<B, S>> FullCycle<B, T> for LowPrecision<B, T, S, P> {
-    fn full_cycle(&mut self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        self.scaled(b, x, P::full_cycle)
+impl<B: Backend, T: Scalar, S: Scalar, P: NestedIteration<B, S>> NestedIteration<B, T> for LowPrecision<B, T, S, P> {
+    fn initial_guess(&mut self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.scaled(b, x, P::initial_guess)
     }
 }

@@ -7,7 +7,7 @@ mod config;
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, Fgmres, Gmres, Info, Richardson, Solver};
-use crate::multigrid::{Fmg, FullCycle, LowPrecision, Multigrid};
+use crate::multigrid::{Fmg, LowPrecision, Multigrid, NestedIteration};
 use crate::operator::{LinearOperator, Poisson};
 use crate::space::Space;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub fn solve<B: Backend>(
     }
 }
 
-fn run<B: Backend, T: Scalar, M: FullCycle<B, T>>(
+fn run<B: Backend, T: Scalar, M: NestedIteration<B, T>>(
     backend: &Arc<B>,
     space: &Space,
     load: Vec<f64>,
@@ -96,7 +96,7 @@ fn run<B: Backend, T: Scalar, M: FullCycle<B, T>>(
 
 type AnySolver<B, T, M> = dyn Solver<B, T, Poisson<B, T>, M>;
 
-fn solver<B: Backend, T: Scalar, M: FullCycle<B, T>>(
+fn solver<B: Backend, T: Scalar, M: NestedIteration<B, T>>(
     config: &Config,
     operator: &Poisson<B, T>,
 ) -> Result<Box<AnySolver<B, T, M>>> {
