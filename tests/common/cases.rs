@@ -1,0 +1,43 @@
+//! What the tests of the method share.
+
+#![allow(dead_code)] // every test uses a part
+
+use patchmg::backend::cpu::Cpu;
+use patchmg::krylov::Stopping;
+use patchmg::mesh::Mesh;
+use patchmg::problem::Problem;
+use patchmg::solve::{Case, Config, Method, Precision, Report};
+use patchmg::space::Space;
+use std::sync::Arc;
+
+pub fn cpu() -> Arc<Cpu> {
+    Arc::new(Cpu::new(None).unwrap())
+}
+
+pub fn space(dim: usize, degree: usize, refine: usize) -> Space {
+    Space::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap()
+}
+
+/// A model problem on the CPU.
+pub fn solve(
+    [dim, degree, refine]: [usize; 3],
+    problem: Problem,
+    method: Method,
+    precision: Precision,
+    rtol: f64,
+) -> Report {
+    let stopping = Stopping { rtol, max_iters: 30 };
+    let config = Config { method, precision, stopping, ..Config::default() };
+    Case { dim, degree, refine, problem, config }.solve(&cpu(), &mut |_, _| ()).unwrap().0
+}
+
+/// Numbers in `-1..1` that are the same in every run.
+pub fn pseudo_random(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}

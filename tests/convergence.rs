@@ -1,0 +1,72 @@
+//! Errors for the known solution `u = prod_i sin(πx_i)`: reference values, orders, and what mixed precision changes.
+
+#[path = "common/cases.rs"]
+mod common;
+
+use approx::assert_relative_eq;
+use common::solve;
+use patchmg::problem::{ErrorNorms, Problem};
+use patchmg::solve::{Method, Precision};
+
+fn errors(parameters: [usize; 3]) -> ErrorNorms {
+    solve(parameters, Problem::Sine, Method::Fmg, Precision::F64, 1e-12).errors.unwrap()
+}
+
+/// Values on which deal.II, NGSolve and DOLFINx agree.
+#[test]
+fn l2_errors_equal_those_of_other_codes() {
+    for (degree, refine, l2) in [(2, 2, 1.66629e-3), (2, 3, 2.121e-4), (3, 2, 7.5856e-5), (3, 3, 4.8106e-6)] {
+        assert_relative_eq!(errors([3, degree, refine]).l2, l2, max_relative = 5e-4);
+    }
+}
+
+#[test]
+fn errors_fall_with_the_order_of_the_space() {
+    let degrees = (1..=6).map(|degree| [2, degree, 3]).chain((1..=4).map(|degree| [3, degree, 2]));
+    for [dim, degree, refine] in degrees {
+        let (coarse, fine) = (errors([dim, degree, refine]), errors([dim, degree, refine + 1]));
+        let l2 = (coarse.l2 / fine.l2).log2();
+        let h1 = (coarse.h1 / fine.h1).log2();
+        assert!((l2 - (degree + 1) as f64).abs() < 0.15, "{dim}D Q{degree}: L2 error falls with order {l2}");
+        assert!((h1 - degree as f64).abs() < 0.15, "{dim}D Q{degree}: H1 error falls with order {h1}");
+    }
+}
+
+#[test]
+fn mixed_precision_costs_neither_iterations_nor_accuracy() {
+    for parameters in [[2, 1, 5], [2, 4, 4], [2, 8, 3], [3, 2, 3], [3, 4, 2]] {
+        for method in [Method::Fmg, Method::VCycle, Method::Fgmres, Method::Cg] {
+            let double = solve(parameters, Problem::Sine, method, Precision::F64, 1e-9);
+            let mixed = solve(parameters, Problem::Sine, method, Precision::Mixed, 1e-9);
+            let context = format!("{parameters:?} {method:?}: {:?}, {:?}", double.info, mixed.info);
+            assert!(double.info.converged && mixed.info.converged, "{context}");
+            assert_eq!(double.info.iterations, mixed.info.iterations, "{context}");
+            let (double, mixed) = (double.errors.unwrap(), mixed.errors.unwrap());
+            assert!((mixed.l2 / double.l2 - 1.0).abs() < 1e-3, "{context}: {mixed:?}, {double:?}");
+            assert!((mixed.h1 / double.h1 - 1.0).abs() < 1e-3, "{context}: {mixed:?}, {double:?}");
+        }
+    }
+}
+
+/// GMRES takes its correction as `M` of a combination, so rounding in `M` shows and a restart makes up for it.
+#[test]
+fn gmres_in_mixed_precision_converges_to_the_true_residual() {
+    for parameters in [[2, 4, 4], [3, 2, 3]] {
+        let double = solve(parameters, Problem::Sine, Method::Gmres, Precision::F64, 1e-9).info;
+        let mixed = solve(parameters, Problem::Sine, Method::Gmres, Precision::Mixed, 1e-9).info;
+        assert!(mixed.converged, "{mixed:?}");
+        assert!(mixed.iterations <= double.iterations + 2, "{double:?}, {mixed:?}");
+    }
+}
+
+#[test]
+fn single_precision_reaches_what_it_can() {
+    for method in [Method::Fmg, Method::VCycle, Method::Gmres, Method::Fgmres, Method::Cg] {
+        let report = solve([2, 2, 4], Problem::Sine, method, Precision::F32, 1e-4);
+        assert!(report.info.converged, "{method:?}: {:?}", report.info);
+        let expected = errors([2, 2, 4]).l2;
+        assert_relative_eq!(report.errors.unwrap().l2, expected, max_relative = 0.05);
+        let stuck = solve([2, 2, 4], Problem::Sine, method, Precision::F32, 1e-12).info;
+        assert_eq!((stuck.converged, stuck.iterations, stuck.fractional_iterations), (false, 30, None), "{method:?}");
+    }
+}

@@ -1,0 +1,188 @@
+//! What a solve allocates on its machine: as much as was said before, and nothing once it runs.
+
+#[path = "common/cases.rs"]
+mod common;
+
+use common::{cpu, space};
+use patchmg::backend::cpu::Cpu;
+use patchmg::backend::{Backend, DeviceInfo, Scalar};
+use patchmg::krylov::Stopping;
+use patchmg::problem::{Problem, load_vector};
+use patchmg::solve::{Config, Method, Precision, solve};
+use patchmg::space::Space;
+use patchmg::{Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A backend that counts the bytes of its vectors, and says how much memory there is.
+struct Counting<B> {
+    inner: Arc<B>,
+    bytes: AtomicU64,
+    memory_free: u64,
+}
+
+impl<B: Backend> Counting<B> {
+    fn new(inner: Arc<B>, memory_free: u64) -> Self {
+        Self { inner, bytes: AtomicU64::new(0), memory_free }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl<B: Backend> Backend for Counting<B> {
+    type Vector<T: Scalar> = B::Vector<T>;
+    type Level<T: Scalar> = B::Level<T>;
+
+    fn info(&self) -> DeviceInfo {
+        DeviceInfo { memory_free: self.memory_free, ..self.inner.info() }
+    }
+
+    fn zeros<T: Scalar>(&self, len: usize) -> Result<B::Vector<T>> {
+        self.bytes.fetch_add((len * size_of::<T>()) as u64, Ordering::Relaxed);
+        self.inner.zeros(len)
+    }
+
+    fn upload<T: Scalar>(&self, host: &[T], vector: &mut B::Vector<T>) -> Result<()> {
+        self.inner.upload(host, vector)
+    }
+
+    fn download<T: Scalar>(&self, vector: &B::Vector<T>, host: &mut [T]) -> Result<()> {
+        self.inner.download(vector, host)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.inner.synchronize()
+    }
+
+    fn set_zero<T: Scalar>(&self, x: &mut B::Vector<T>) -> Result<()> {
+        self.inner.set_zero(x)
+    }
+
+    fn convert<S: Scalar, T: Scalar>(&self, x: &B::Vector<S>, y: &mut B::Vector<T>) -> Result<()> {
+        self.inner.convert(x, y)
+    }
+
+    fn axpby<T: Scalar>(&self, alpha: f64, x: &B::Vector<T>, beta: f64, y: &mut B::Vector<T>) -> Result<()> {
+        self.inner.axpby(alpha, x, beta, y)
+    }
+
+    fn dots<T: Scalar>(&self, xs: &[&B::Vector<T>], y: &B::Vector<T>) -> Result<Vec<f64>> {
+        self.inner.dots(xs, y)
+    }
+
+    fn add_combination<T: Scalar>(&self, c: &[f64], xs: &[&B::Vector<T>], y: &mut B::Vector<T>) -> Result<()> {
+        self.inner.add_combination(c, xs, y)
+    }
+
+    fn level<T: Scalar>(&self, space: &Space) -> Result<B::Level<T>> {
+        self.inner.level(space)
+    }
+
+    fn apply<T: Scalar>(&self, level: &B::Level<T>, x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
+        self.inner.apply(level, x, y)
+    }
+
+    fn residual<T: Scalar>(
+        &self,
+        level: &B::Level<T>,
+        b: &B::Vector<T>,
+        x: &B::Vector<T>,
+        r: &mut B::Vector<T>,
+    ) -> Result<()> {
+        self.inner.residual(level, b, x, r)
+    }
+
+    fn smooth_color<T: Scalar>(
+        &self,
+        level: &B::Level<T>,
+        color: usize,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+    ) -> Result<()> {
+        self.inner.smooth_color(level, color, b, x)
+    }
+
+    fn restrict_residual<T: Scalar>(
+        &self,
+        fine: &B::Level<T>,
+        b: &B::Vector<T>,
+        x: &B::Vector<T>,
+        coarse: &mut B::Vector<T>,
+    ) -> Result<()> {
+        self.inner.restrict_residual(fine, b, x, coarse)
+    }
+
+    fn prolongate_add<T: Scalar>(&self, fine: &B::Level<T>, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.inner.prolongate_add(fine, coarse, x)
+    }
+}
+
+fn configs() -> impl Iterator<Item = Config> {
+    let methods = [Method::Fmg, Method::VCycle, Method::Gmres, Method::Fgmres, Method::Cg];
+    let precisions = [Precision::F64, Precision::F32, Precision::Mixed];
+    // A tolerance that `f32` does not reach, and a short basis, so that there are restarts.
+    let stopping = Stopping { rtol: 1e-11, max_iters: 9 };
+    methods
+        .into_iter()
+        .flat_map(move |method| precisions.map(|precision| Config { method, precision, stopping, restart: 3 }))
+}
+
+#[test]
+fn a_solve_allocates_what_was_said_and_nothing_once_it_runs() {
+    for config in configs() {
+        for [dim, degree, refine] in [[2, 3, 4], [3, 2, 3]] {
+            let backend = Arc::new(Counting::new(cpu(), u64::MAX));
+            let space = space(dim, degree, refine);
+            let load = load_vector(&space, &*Problem::One.right_hand_side(dim)).unwrap();
+            let said = config.bytes::<Counting<Cpu>>(&space).unwrap();
+            let mut seen = Vec::new();
+            solve(&backend, &space, load, &config, &mut |_, _| seen.push(backend.bytes())).unwrap();
+            let allocated = backend.bytes();
+            assert!(seen.iter().all(|&bytes| bytes == allocated), "{config:?}: {seen:?}, {allocated}");
+            // The difference is the eigenvalues of a patch, once a level and once for the operator.
+            let word = if config.precision == Precision::F64 { 8 } else { 4 };
+            let patch = (2 * degree as u64 - 1).pow(dim as u32);
+            let outer = if config.precision == Precision::F32 { 4 } else { 8 };
+            assert_eq!(said - allocated, patch * (word * refine as u64 + outer), "{config:?} {dim}D");
+        }
+    }
+}
+
+#[test]
+fn too_little_memory_is_said_before_anything_is_allocated() {
+    for config in configs() {
+        let space = space(2, 3, 4);
+        let needed = config.bytes::<Counting<Cpu>>(&space).unwrap();
+        let backend = Arc::new(Counting::new(cpu(), needed - 1));
+        let error = solve(&backend, &space, vec![0.0; space.storage()], &config, &mut |_, _| ()).unwrap_err();
+        match error {
+            Error::OutOfMemory { needed: said, available, .. } => assert_eq!((said, available), (needed, needed - 1)),
+            other => panic!("{other}"),
+        }
+        assert_eq!(backend.bytes(), 0);
+        let enough = Arc::new(Counting::new(cpu(), needed));
+        solve(&enough, &space, vec![0.0; space.storage()], &config, &mut |_, _| ()).unwrap();
+    }
+}
+
+#[test]
+fn bad_input_is_an_error() {
+    let (backend, space) = (cpu(), space(2, 2, 2));
+    let run = |load: Vec<f64>, config: Config| solve(&backend, &space, load, &config, &mut |_, _| ()).unwrap_err();
+    let load = || vec![1.0; space.storage()];
+    let stop = |rtol, max_iters| Config { stopping: Stopping { rtol, max_iters }, ..Config::default() };
+    for rtol in [-1e-9, 0.0, 1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(run(load(), stop(rtol, 10)), Error::InvalidArgument { name: "rtol", .. }));
+    }
+    assert!(matches!(run(load(), stop(1e-9, 0)), Error::InvalidArgument { name: "max-iters", .. }));
+    let restart = Config { restart: 0, ..Config::default() };
+    assert!(matches!(run(load(), restart), Error::InvalidArgument { name: "restart", .. }));
+    assert!(matches!(run(vec![1.0; 3], Config::default()), Error::SizeMismatch { found: 3, .. }));
+    for method in [Method::Fmg, Method::VCycle, Method::Gmres, Method::Fgmres, Method::Cg] {
+        let nan = space.from_dofs(&vec![f64::NAN; space.dofs()]).unwrap();
+        let error = run(nan, Config { method, ..Config::default() });
+        assert!(matches!(error, Error::NotFinite { .. }), "{method:?}: {error}");
+    }
+}
