@@ -42,8 +42,10 @@ fn mixed_precision_costs_neither_iterations_nor_accuracy() {
             assert!(double.info.converged && mixed.info.converged, "{context}");
             assert_eq!(double.info.iterations, mixed.info.iterations, "{context}");
             let (double, mixed) = (double.errors.unwrap(), mixed.errors.unwrap());
-            assert!((mixed.l2 / double.l2 - 1.0).abs() < 1e-3, "{context}: {mixed:?}, {double:?}");
-            assert!((mixed.h1 / double.h1 - 1.0).abs() < 1e-3, "{context}: {mixed:?}, {double:?}");
+            for (mixed, double) in [(mixed.l2, double.l2), (mixed.h1, double.h1)] {
+                // The highest degree's error is rounding alone.
+                assert!((mixed - double).abs() < 1e-3 * double + 1e-11, "{context}: {mixed}, {double}");
+            }
         }
     }
 }
