@@ -7,6 +7,7 @@ use crate::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrice
 use cuda_std::kernel;
 
 /// The degree of the module, from the builder.
+#[cfg(module = "poisson_cg")]
 const K: usize = {
     let text = env!("PATCHMG_DEGREE").as_bytes();
     let (mut value, mut i) = (0, 0);
@@ -16,9 +17,13 @@ const K: usize = {
     }
     value
 };
-const M: usize = if K > 0 { 2 * K - 1 } else { 0 };
+#[cfg(module = "poisson_cg")]
+const M: usize = 2 * K - 1;
+#[cfg(module = "poisson_cg")]
 const N: usize = 2 * K + 1;
+#[cfg(module = "poisson_cg")]
 const C: usize = K + 1;
+#[cfg(module = "poisson_cg")]
 const H: usize = C.div_ceil(2);
 
 /// The kernels of a space, from the functions of its dimension.
