@@ -51,8 +51,8 @@ impl Patches {
     pub fn batch(&self, first: usize, width: usize) -> Batch {
         let mut batch = Batch {
             active: width.min(self.len() - first),
-            bases: [0; MAX_LANES],
-            coarse: [0; MAX_LANES],
+            fine: Offsets::default(),
+            coarse: Offsets::default(),
             first: [0; 3],
             last: [0; 3],
         };
@@ -68,8 +68,8 @@ impl Patches {
                 batch.first[direction] |= u32::from(fine[direction] == 0) << lane;
                 batch.last[direction] |= u32::from(end == self.grid.row()) << lane;
             }
-            batch.bases[lane] = self.grid.offset_3d(fine[0], fine[1], fine[2]);
-            batch.coarse[lane] = coarse_grid.offset_3d(coarse[0], coarse[1], coarse[2]);
+            batch.fine.now[lane] = self.grid.offset_3d(fine[0], fine[1], fine[2]);
+            batch.coarse.now[lane] = coarse_grid.offset_3d(coarse[0], coarse[1], coarse[2]);
         }
         batch
     }
@@ -87,20 +87,34 @@ impl Patches {
     }
 }
 
+/// Where the patches of a batch begin, and those of the batch that comes next.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Offsets {
+    pub now: [usize; MAX_LANES],
+    pub next: [usize; MAX_LANES],
+}
+
 /// The patches in the lanes of a register.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch {
     /// Lanes that hold a patch of their own.
     pub active: usize,
     /// Offset of every lane's patch.
-    pub bases: [usize; MAX_LANES],
+    pub fine: Offsets,
     /// Offset of every lane's coarse cell.
-    pub coarse: [usize; MAX_LANES],
+    pub coarse: Offsets,
     first: [u32; 3],
     last: [u32; 3],
 }
 
 impl Batch {
+    /// Names the batch that comes next.
+    #[inline(always)]
+    pub fn announce(&mut self, next: &Batch) {
+        self.fine.next = next.fine.now;
+        self.coarse.next = next.coarse.now;
+    }
+
     /// Whether the plane `node` (of `nodes`) of a lane's patch lies on the domain boundary.
     #[inline(always)]
     pub fn on_boundary(&self, lane: usize, direction: usize, node: usize, nodes: usize) -> bool {

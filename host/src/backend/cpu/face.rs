@@ -21,7 +21,7 @@ workspace! {
 
 /// `Sᵀ M_II` on the interior of a line.
 #[inline(always)]
-fn inner<T: Real, V: Value<T>, const K: usize, const M: usize, const N: usize>(
+pub fn inner<T: Real, V: Value<T>, const K: usize, const M: usize, const N: usize>(
     matrices: &SmootherMatrices<T, K, M>,
     line: &[V; N],
 ) -> [V; M] {

@@ -1,6 +1,7 @@
 //! SIMD lanes: the same dof of several patches side by side in one register, so that [`patchmg_device::contract`]
 //! runs on all of them at once.
 
+use super::batch::Offsets;
 use core::marker::PhantomData;
 use core::ops::{Add, Sub};
 use patchmg_device::scalar::{Real, Value};
@@ -8,6 +9,21 @@ use pulp::{Arch, Simd, WithSimd};
 
 /// The most lanes that a register has: 16 `f32` in AVX-512.
 pub const MAX_LANES: usize = 16;
+
+/// Bytes that come from memory at a time.
+const CACHE_LINE: usize = 64;
+
+/// Asks for the cache line of an address, which need not be one.
+#[inline(always)]
+fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 has the instruction, and it takes any address.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
 
 /// Name of a SIMD level.
 pub fn level_name(arch: Arch) -> &'static str {
@@ -111,18 +127,22 @@ impl<S: Simd, T: Vectorized> Lanes<S, T> {
         unsafe { core::mem::zeroed() }
     }
 
-    /// `N` nodes from `offset` on of every lane's patch: lane `l` reads `x[bases[l] + offset..][..N]`.
+    /// `N` nodes from `offset` on of every lane's patch: lane `l` reads `x[patches.now[l] + offset..][..N]`. Asks for
+    /// the same nodes of the next batch: rows of a patch lie far apart, where no hardware foresees them.
     ///
     /// # Safety
     /// These entries must be readable.
     #[inline(always)]
-    pub unsafe fn gather<const N: usize>(x: *const T, bases: &[usize; MAX_LANES], offset: usize) -> [Self; N] {
+    pub unsafe fn gather<const N: usize>(x: *const T, patches: &Offsets, offset: usize) -> [Self; N] {
         let mut nodes = [Self::ZERO; N];
         let scalars = nodes.as_mut_ptr().cast::<T>();
         for lane in 0..Self::WIDTH {
+            for node in (0..N).step_by(CACHE_LINE / size_of::<T>()) {
+                prefetch(x.wrapping_add(patches.next[lane] + offset + node));
+            }
             for node in 0..N {
                 // SAFETY: the caller's for the load; `nodes` holds `N * WIDTH` scalars.
-                unsafe { *scalars.add(node * Self::WIDTH + lane) = *x.add(bases[lane] + offset + node) };
+                unsafe { *scalars.add(node * Self::WIDTH + lane) = *x.add(patches.now[lane] + offset + node) };
             }
         }
         nodes

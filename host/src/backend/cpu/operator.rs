@@ -27,7 +27,7 @@ impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> Apply<'_, T, O
     #[inline(always)]
     fn rows<'a>(&self, batch: &'a Batch) -> ClassRows<'a, O> {
         let Self { class, output, .. } = *self;
-        ClassRows { batch, bases: &batch.bases, grid: self.patches.grid, class, output }
+        ClassRows { batch, offsets: &batch.fine.now, grid: self.patches.grid, class, output }
     }
 
     /// `M` and `S` times row `(y, z)` of the patches.
@@ -37,7 +37,7 @@ impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> Apply<'_, T, O
     #[inline(always)]
     unsafe fn along_x<S: Simd>(&self, batch: &Batch, y: usize, z: usize) -> ([Lanes<S, T>; N], [Lanes<S, T>; N]) {
         // SAFETY: a patch's nodes are stored, in the guard if need be.
-        let row = unsafe { Lanes::gather(self.x.as_ptr(), &batch.bases, self.patches.grid.offset_3d(0, y, z)) };
+        let row = unsafe { Lanes::gather(self.x.as_ptr(), &batch.fine, self.patches.grid.offset_3d(0, y, z)) };
         (self.matrices.mass.apply(&row), self.matrices.stiffness.apply(&row))
     }
 }

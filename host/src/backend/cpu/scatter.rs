@@ -56,7 +56,7 @@ pub struct ClassRows<'a, O> {
     /// The patches.
     pub batch: &'a Batch,
     /// Their offsets.
-    pub bases: &'a [usize; MAX_LANES],
+    pub offsets: &'a [usize; MAX_LANES],
     /// Where nodes are stored.
     pub grid: Grid,
     /// Their class.
@@ -88,7 +88,7 @@ impl<O> ClassRows<'_, O> {
             if boundary(1, y) || z.is_some_and(|z| boundary(2, z)) {
                 continue;
             }
-            let base = self.bases[lane] + offset;
+            let base = self.offsets[lane] + offset;
             // SAFETY: the caller's; patches of a class share no node.
             unsafe {
                 if !boundary(0, 0) {

@@ -15,7 +15,7 @@
 //! difference for odd ones.
 
 use super::batch::{Batch, Patches};
-use super::face::{Face, full};
+use super::face::{Face, full, inner};
 use super::lanes::{Lanes, Vectorized};
 use super::operator::column;
 use super::sweep::{PatchKernel, Shared};
@@ -47,7 +47,7 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
     #[inline(always)]
     unsafe fn load<S: Simd>(&self, batch: &Batch, y: usize, z: usize) -> [Lanes<S, T>; M] {
         // SAFETY: a patch's nodes are stored.
-        let row = unsafe { Lanes::gather(self.b.as_ptr(), &batch.bases, self.patches.grid.offset_3d(1, y, z)) };
+        let row = unsafe { Lanes::gather(self.b.as_ptr(), &batch.fine, self.patches.grid.offset_3d(1, y, z)) };
         self.matrices.vectors.analyze(&row)
     }
 
@@ -62,7 +62,7 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
         for lane in 0..batch.active {
             for x in 0..M {
                 // SAFETY: patches of a color share no interior node, and none has it on its boundary.
-                unsafe { *self.x.pointer().add(batch.bases[lane] + offset + x) = rows[lane][x] };
+                unsafe { *self.x.pointer().add(batch.fine.now[lane] + offset + x) = rows[lane][x] };
             }
         }
     }
@@ -80,7 +80,7 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
         z: usize,
     ) -> [Lanes<S, T>; N] {
         // SAFETY: a patch's nodes are stored, and no patch of the color has a boundary node in its interior.
-        unsafe { Lanes::gather(self.x.pointer(), &batch.bases, self.patches.grid.offset_3d(x, y, z)) }
+        unsafe { Lanes::gather(self.x.pointer(), &batch.fine, self.patches.grid.offset_3d(x, y, z)) }
     }
 
     /// Sums (0) and differences (1) of the `N` nodes from `(x, y, z)` on and of the row opposite in `direction`.
@@ -117,7 +117,7 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let Smooth { matrices, inverse_eigenvalues, .. } = self.0;
-        let SmootherMatrices { vectors, mass, mass_boundary: m, coupling: d } = matrices;
+        let SmootherMatrices { vectors, mass_boundary: m, coupling: d, .. } = matrices;
 
         // SAFETY (this block): the caller's.
         let (x_faces, y_faces) = unsafe {
@@ -128,9 +128,9 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<
             }
             (lines, self.0.opposite::<S, N>(batch, [0, 0, 0], 1))
         };
-        let fx = x_faces.map(|line| full(matrices, &line));
-        let gy: [[_; M]; 2] = y_faces.map(|line| mass.analyze(&column::<_, M>(|i| line[i + 1])));
-        let fy = y_faces.map(|line| full(matrices, &line));
+        let fx = [full(matrices, &x_faces[0]), full(matrices, &x_faces[1])];
+        let gy: [[_; M]; 2] = [inner(matrices, &y_faces[0]), inner(matrices, &y_faces[1])];
+        let fy = [full(matrices, &y_faces[0]), full(matrices, &y_faces[1])];
 
         for y in 0..M {
             // SAFETY: the caller's.

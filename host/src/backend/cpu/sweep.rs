@@ -2,7 +2,7 @@
 
 use super::batch::{Batch, Patches};
 use super::lanes::{Lanes, MAX_LANES, Vectorized};
-use core::cell::RefCell;
+use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
@@ -82,13 +82,22 @@ impl<T: Vectorized, K: PatchKernel<T>> WithSimd for Chunk<'_, T, K> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        with_workspace::<K::Workspace<S>>(|workspace| {
-            for first in self.range.step_by(Lanes::<S, T>::WIDTH) {
-                let batch = self.patches.batch(first, Lanes::<S, T>::WIDTH);
-                // SAFETY: the caller of the sweep's.
-                unsafe { self.kernel.run::<S>(&batch, workspace) };
+        // Taken out of its cell, so that no closure of the standard library stands between the SIMD level and the
+        // kernel: a function that is not inlined would not be compiled for that level.
+        let mut memory = WORKSPACE.take();
+        let workspace = workspace::<K::Workspace<S>>(&mut memory);
+        let width = Lanes::<S, T>::WIDTH;
+        let mut next = self.patches.batch(self.range.start, width);
+        for following in self.range.step_by(width).map(|first| first + width) {
+            let mut batch = next;
+            if following < self.patches.len() {
+                next = self.patches.batch(following, width);
             }
-        });
+            batch.announce(&next);
+            // SAFETY: the caller of the sweep's.
+            unsafe { self.kernel.run::<S>(&batch, workspace) };
+        }
+        WORKSPACE.set(memory);
     }
 }
 
@@ -97,18 +106,16 @@ impl<T: Vectorized, K: PatchKernel<T>> WithSimd for Chunk<'_, T, K> {
 #[derive(Clone, Copy)]
 struct Line([u8; 64]);
 
-/// The thread's workspace, allocated when a kernel first needs that much.
-#[inline(always)]
-fn with_workspace<W: bytemuck::AnyBitPattern>(work: impl FnOnce(&mut W)) {
-    thread_local! {
-        static WORKSPACE: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
-    }
+thread_local! {
+    static WORKSPACE: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+}
+
+/// The thread's workspace, grown when a kernel first needs that much.
+fn workspace<W: bytemuck::AnyBitPattern>(memory: &mut Vec<Line>) -> &mut W {
     const { assert!(align_of::<W>() <= align_of::<Line>()) }
-    WORKSPACE.with_borrow_mut(|lines| {
-        if lines.len() * size_of::<Line>() < size_of::<W>() {
-            lines.resize(size_of::<W>().div_ceil(size_of::<Line>()), Line([0; 64]));
-        }
-        // SAFETY: long enough and aligned, initialized, and any bits are a valid workspace.
-        work(unsafe { &mut *lines.as_mut_ptr().cast::<W>() });
-    });
+    if size_of_val(memory.as_slice()) < size_of::<W>() {
+        memory.resize(size_of::<W>().div_ceil(size_of::<Line>()), Line([0; 64]));
+    }
+    // SAFETY: long enough and aligned, initialized, and any bits are a valid workspace.
+    unsafe { &mut *memory.as_mut_ptr().cast::<W>() }
 }

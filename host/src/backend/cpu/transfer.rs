@@ -37,7 +37,7 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> Restrict<'_,
     #[inline(always)]
     fn rows<'a>(&self, batch: &'a Batch) -> ClassRows<'a, Sum<T>> {
         let output = Sum { y: self.coarse };
-        ClassRows { batch, bases: &batch.coarse, grid: coarse_grid(self.patches.grid), class: self.class, output }
+        ClassRows { batch, offsets: &batch.coarse.now, grid: coarse_grid(self.patches.grid), class: self.class, output }
     }
 
     /// `PᵀM x`, `PᵀS x` and `PᵀW b` along row `(y, z)` of the patches.
@@ -48,7 +48,10 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> Restrict<'_,
     unsafe fn along_x<S: Simd>(&self, batch: &Batch, y: usize, z: usize) -> [[Lanes<S, T>; C]; 3] {
         let offset = self.patches.grid.offset_3d(0, y, z);
         // SAFETY: a patch's nodes are stored, in the guard if need be.
-        let [x, b] = unsafe { [self.x, self.b].map(|vector| Lanes::gather(vector.as_ptr(), &batch.bases, offset)) };
+        let (x, b) = unsafe {
+            let x = Lanes::gather(self.x.as_ptr(), &batch.fine, offset);
+            (x, Lanes::gather(self.b.as_ptr(), &batch.fine, offset))
+        };
         let RestrictionMatrices { mass, stiffness, transfer } = self.matrices;
         [mass.apply(&x), stiffness.apply(&x), transfer.apply(&b)]
     }
@@ -73,7 +76,9 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> PatchKernel<
             work.planes[y] = unsafe { self.0.along_x(batch, y, 0) };
         }
         for x in 0..C {
-            let [m, s, t] = [0, 1, 2].map(|i| column(|y| work.planes[y][i][x]));
+            let m = column(|y| work.planes[y][0][x]);
+            let s = column(|y| work.planes[y][1][x]);
+            let t = column(|y| work.planes[y][2][x]);
             let image: [_; C] = stiffness.apply_sum(&m, mass, &s);
             let load: [_; C] = transfer.apply(&t);
             for y in 0..C {
@@ -111,7 +116,9 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> PatchKernel<
                 work.planes[y] = unsafe { self.0.along_x(batch, y, z) };
             }
             for x in 0..C {
-                let [m, s, t] = [0, 1, 2].map(|i| column(|y| work.planes[y][i][x]));
+                let m = column(|y| work.planes[y][0][x]);
+                let s = column(|y| work.planes[y][1][x]);
+                let t = column(|y| work.planes[y][2][x]);
                 let (mm, ms): ([_; C], [_; C]) = (mass.apply(&m), stiffness.apply_sum(&m, mass, &s));
                 let tt: [_; C] = transfer.apply(&t);
                 for y in 0..C {
@@ -181,7 +188,7 @@ impl<T: Vectorized, const C: usize> Prolongate<'_, T, C> {
             for x in first..N - 1 {
                 // SAFETY: the patch owns the node.
                 unsafe {
-                    let node = self.x.pointer().add(batch.bases[lane] + offset + x);
+                    let node = self.x.pointer().add(batch.fine.now[lane] + offset + x);
                     *node = *node + rows[lane][x];
                 }
             }
