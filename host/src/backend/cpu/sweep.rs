@@ -56,6 +56,9 @@ impl Sweep<'_> {
     /// As for [`PatchKernel::run`].
     pub unsafe fn run<T: Vectorized, K: PatchKernel<T>>(&self, patches: &Patches, kernel: &K) {
         let count = patches.len();
+        if count == 0 {
+            return;
+        }
         let threads = self.pool.current_num_threads();
         let run = |range: Range<usize>| self.arch.dispatch(Chunk { patches, kernel, range, scalar: PhantomData::<T> });
         if threads == 1 || count <= MAX_LANES || count * patches.nodes_each() < INLINE_DOFS {
