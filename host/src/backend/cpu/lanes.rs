@@ -134,12 +134,19 @@ impl<S: Simd, T: Vectorized> Lanes<S, T> {
     /// These entries must be readable.
     #[inline(always)]
     pub unsafe fn gather<const N: usize>(x: *const T, patches: &Offsets, offset: usize) -> [Self; N] {
-        let mut nodes = [Self::ZERO; N];
-        let scalars = nodes.as_mut_ptr().cast::<T>();
         for lane in 0..Self::WIDTH {
             for node in (0..N).step_by(CACHE_LINE / size_of::<T>()) {
                 prefetch(x.wrapping_add(patches.next[lane] + offset + node));
             }
+        }
+        #[cfg(target_arch = "x86_64")]
+        if Self::has_blocks::<N>() {
+            // SAFETY: the caller's.
+            return unsafe { Self::gather_blocks(x.add(offset), &patches.now) };
+        }
+        let mut nodes = [Self::ZERO; N];
+        let scalars = nodes.as_mut_ptr().cast::<T>();
+        for lane in 0..Self::WIDTH {
             for node in 0..N {
                 // SAFETY: the caller's for the load; `nodes` holds `N * WIDTH` scalars.
                 unsafe { *scalars.add(node * Self::WIDTH + lane) = *x.add(patches.now[lane] + offset + node) };
@@ -152,6 +159,13 @@ impl<S: Simd, T: Vectorized> Lanes<S, T> {
     #[inline(always)]
     pub fn transpose<const N: usize>(nodes: &[Self; N]) -> [[T; N]; MAX_LANES] {
         let mut rows = [[<T as Value<T>>::ZERO; N]; MAX_LANES];
+        #[cfg(target_arch = "x86_64")]
+        if Self::has_blocks::<N>() {
+            let offsets = core::array::from_fn(|lane| lane * N);
+            // SAFETY: `rows` has `N` entries for each of at least `WIDTH` lanes.
+            unsafe { Self::scatter_blocks(nodes, rows.as_mut_ptr().cast(), &offsets) };
+            return rows;
+        }
         for (node, values) in nodes.iter().enumerate() {
             let values: &[T] = bytemuck::cast_slice(core::slice::from_ref(values));
             for lane in 0..Self::WIDTH {

@@ -4,6 +4,8 @@
 //! sum up pieces of a fixed length.
 
 mod batch;
+#[cfg(target_arch = "x86_64")]
+mod blocks;
 mod face;
 mod lanes;
 pub(super) mod level;

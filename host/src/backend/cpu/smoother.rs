@@ -57,8 +57,14 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
     /// As for [`PatchKernel::run`].
     #[inline(always)]
     unsafe fn store<S: Simd>(&self, batch: &Batch, row: &[Lanes<S, T>; M], y: usize, z: usize) {
-        let rows = Lanes::transpose(&self.matrices.vectors.synthesize(row));
+        let row = self.matrices.vectors.synthesize(row);
         let offset = self.patches.grid.offset_3d(1, y, z);
+        #[cfg(target_arch = "x86_64")]
+        if Lanes::<S, T>::has_blocks::<M>() && batch.active == Lanes::<S, T>::WIDTH {
+            // SAFETY: patches of a color share no interior node, and none has it on its boundary.
+            return unsafe { Lanes::scatter_blocks(&row, self.x.pointer().add(offset), &batch.fine.now) };
+        }
+        let rows = Lanes::transpose(&row);
         for lane in 0..batch.active {
             for x in 0..M {
                 // SAFETY: patches of a color share no interior node, and none has it on its boundary.
