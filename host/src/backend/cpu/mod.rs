@@ -58,6 +58,11 @@ impl Cpu {
         Ok(Self { pool, arch: Arch::new() })
     }
 
+    /// Runs `work` on the threads of this backend, so that its parallel loops stay on them.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(work)
+    }
+
     fn sweep(&self) -> Sweep<'_> {
         Sweep { pool: &self.pool, arch: self.arch }
     }

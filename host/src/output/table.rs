@@ -1,0 +1,108 @@
+//! Tables as text.
+
+use std::fmt::{Display, Formatter, Result};
+
+/// A table whose columns are as wide as what they hold, text to the left and numbers to the right.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with headings.
+    pub fn new<S: Into<String>>(headings: impl IntoIterator<Item = S>) -> Self {
+        Self { rows: vec![headings.into_iter().map(Into::into).collect()] }
+    }
+
+    /// Adds a row.
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    fn width(&self, column: usize) -> usize {
+        self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+}
+
+impl Display for Table {
+    fn fmt(&self, f: &mut Formatter) -> Result {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widths: Vec<_> = (0..columns).map(|column| self.width(column)).collect();
+        for row in &self.rows {
+            let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:>width$}")).collect();
+            writeln!(f, "{}", cells.join("  "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Observed order of convergence between two meshes of which the second has cells half as wide: `log2(coarse / fine)`.
+pub fn order(coarse: f64, fine: f64) -> f64 {
+    (coarse / fine).log2()
+}
+
+/// Bytes with a unit and three digits, for example `1.21 GiB`.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let power = (count.max(1).ilog2() / 10).min(UNITS.len() as u32 - 1);
+    if power == 0 {
+        return format!("{count} bytes");
+    }
+    let value = count as f64 / (1u64 << (10 * power)) as f64;
+    format!("{} {}", three_digits(value), UNITS[power as usize])
+}
+
+/// Seconds with a unit and three digits, for example `12.3 ms`.
+pub fn seconds(value: f64) -> String {
+    let (scale, unit) = match value.abs() {
+        v if v >= 1.0 => (1.0, "s"),
+        v if v >= 1e-3 => (1e3, "ms"),
+        _ => (1e6, "us"),
+    };
+    format!("{} {unit}", three_digits(value * scale))
+}
+
+/// A count with its thousands apart, for example `1 030 301`.
+pub fn count(value: usize) -> String {
+    let digits = value.to_string();
+    let first = (digits.len() + 2) % 3 + 1;
+    let (head, tail) = digits.split_at(first);
+    let groups = tail.as_bytes().chunks(3).map(|group| group.iter().map(|&b| char::from(b)).collect::<String>());
+    std::iter::once(head.to_string()).chain(groups).collect::<Vec<_>>().join(" ")
+}
+
+fn three_digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let mut table = Table::new(["level", "dofs"]);
+        table.row(["1", "27"]);
+        table.row(["10", "103823"]);
+        assert_eq!(table.to_string(), "level    dofs\n    1      27\n   10  103823\n");
+    }
+
+    #[test]
+    fn values_have_units() {
+        assert_eq!(bytes(17), "17 bytes");
+        assert_eq!(bytes(1 << 10), "1.00 KiB");
+        assert_eq!(bytes(1_300_000_000), "1.21 GiB");
+        assert_eq!(seconds(0.0123), "12.3 ms");
+        assert_eq!(seconds(2.5e-6), "2.50 us");
+        assert_eq!(seconds(61.0), "61.0 s");
+        assert_eq!(count(7), "7");
+        assert_eq!(count(123), "123");
+        assert_eq!(count(1_030_301), "1 030 301");
+        assert_eq!(order(8.0, 1.0), 3.0);
+    }
+}
