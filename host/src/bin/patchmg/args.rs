@@ -1,0 +1,220 @@
+//! The arguments: their names, defaults and help.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
+/// on NVIDIA GPUs and on CPUs.
+#[derive(Debug, Parser)]
+#[command(
+    name = "patchmg",
+    version,
+    arg_required_else_help = true,
+    after_help = "\
+Example:
+  patchmg solve --dim 3 --degree 4 --refine 5
+
+Exit codes: 0 converged, 1 internal error, 2 wrong usage or input, 3 not converged within --max-iters,
+4 no such device, no driver, or out of memory. PATCHMG_LOG=debug logs to standard error."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Solve a model problem and report residuals, errors and times.
+    Solve(Box<SolveArgs>),
+    /// Show what was built in, which devices are there, and what would run by default.
+    Info(InfoArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  patchmg solve --dim 3 --degree 4 --refine 5
+  patchmg solve --dim 2 --degree 7 --refine 6 --solver gmres --precision mixed --plot history.svg
+  patchmg solve --problem one --backend cpu --threads 8 --json - > result.json
+  patchmg solve --dim 2 --degree 3 --refine 4 --vtu solution.vtu
+
+Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds, memory in bytes.")]
+pub struct SolveArgs {
+    /// Equation and discretization.
+    #[arg(long, value_enum, default_value_t)]
+    pub system: System,
+    /// Dimension: the unit square or the unit cube.
+    #[arg(long, value_name = "2|3", default_value_t = 3, value_parser = dimension, allow_hyphen_values = true)]
+    pub dim: usize,
+    /// Polynomial degree: 1 to 10 in 2D, 1 to 8 in 3D.
+    #[arg(long, value_name = "K", default_value_t = 4, value_parser = whole, allow_hyphen_values = true)]
+    pub degree: usize,
+    /// Refinements: 2^L cells a direction.
+    #[arg(long, value_name = "L", default_value_t = 4, value_parser = whole, allow_hyphen_values = true)]
+    pub refine: usize,
+    /// Right-hand side; the solution is zero on the boundary.
+    #[arg(long, value_enum, default_value_t)]
+    pub problem: Problem,
+    /// Solver; the Krylov methods are preconditioned by one V-cycle.
+    #[arg(long, value_enum, default_value_t)]
+    pub solver: Solver,
+    /// Smoother of the V-cycle.
+    #[arg(long, value_enum, default_value_t)]
+    pub smoother: Smoother,
+    /// Structure of the patch smoother.
+    #[arg(long, value_enum, default_value_t)]
+    pub kernel: Kernel,
+    /// Optimization level of the kernel.
+    #[arg(long, value_enum, default_value_t)]
+    pub variant: Variant,
+    /// Solver on a patch.
+    #[arg(long, value_enum, default_value_t)]
+    pub local: Local,
+    /// Scalar type.
+    #[arg(long, value_enum, default_value_t)]
+    pub precision: Precision,
+    /// Converged once the relative residual is at most this; above 0 and below 1.
+    #[arg(long, value_name = "R", default_value_t = 1e-9, value_parser = tolerance, allow_hyphen_values = true)]
+    pub rtol: f64,
+    /// Iterations at most; at least 1.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive, allow_hyphen_values = true)]
+    pub max_iters: usize,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Write the result as one JSON object; `-` is standard output, which then holds nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+    /// Write the solution, and its error where it is known, for ParaView: Lagrange cells of degree K.
+    #[arg(long, value_name = "FILE")]
+    pub vtu: Option<PathBuf>,
+    /// Draw the residual history; the file's name ends in .svg or .png.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Print nothing but errors (and what --json - asks for).
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  patchmg info --json -")]
+pub struct InfoArgs {
+    /// Write it as one JSON object; `-` is standard output, which then holds nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct MachineArgs {
+    /// Where to compute; auto is the GPU if there is one.
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: BackendChoice,
+    /// Number of the GPU, from 0 on, as `patchmg info` lists them.
+    #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
+    pub device: Option<usize>,
+    /// Threads of the CPU: 1 to 4096. [default: one for each core that the process may use]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
+    pub threads: Option<usize>,
+}
+
+/// Choices whose JSON name is the one on the command line.
+macro_rules! choice {
+    ($(#[$meta:meta])* $name:ident { $($(#[$value_meta:meta])* $value:ident),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+        pub enum $name { $($(#[$value_meta])* $value),+ }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                self.to_possible_value().map_or(Ok(()), |value| f.write_str(value.get_name()))
+            }
+        }
+    };
+}
+
+choice!(System {
+    /// Poisson's equation, continuous elements
+    #[default]
+    PoissonCg,
+});
+choice!(Problem {
+    /// f = 1
+    One,
+    /// f such that u = prod_i sin(pi x_i)
+    #[default]
+    Sine,
+});
+choice!(Solver {
+    /// Full multigrid: a first pass from the coarsest level up, then V-cycles
+    #[default]
+    Fmg,
+    /// V-cycle iteration
+    Vcycle,
+    /// Restarted GMRES, preconditioned from the right
+    Gmres,
+    /// Flexible GMRES
+    Fgmres,
+    /// Conjugate gradients, with a V-cycle made symmetric
+    Cg,
+});
+choice!(Smoother {
+    /// Multiplicative vertex patches, colored
+    #[default]
+    Patch,
+});
+choice!(Kernel {
+    /// Residual, local solve and update in one kernel
+    #[default]
+    Fused,
+});
+choice!(Variant {
+    /// Columns of a patch in registers
+    #[default]
+    Register,
+});
+choice!(Local {
+    /// Fast diagonalization
+    #[default]
+    Fdm,
+});
+choice!(Precision {
+    /// Double precision
+    #[default]
+    F64,
+    /// Single precision throughout; residuals stagnate near 1e-6
+    F32,
+    /// V-cycle in single precision under double precision
+    Mixed,
+});
+choice!(BackendChoice {
+    /// The GPU if there is one, else the CPU
+    #[default]
+    Auto,
+    /// All cores of the CPU
+    Cpu,
+    /// An NVIDIA GPU
+    Cuda,
+});
+
+fn dimension(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|dim| [2, 3].contains(dim)).ok_or_else(|| String::from("must be 2 or 3"))
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let allowed = |rtol: &f64| *rtol > 0.0 && *rtol < 1.0;
+    text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number above 0 and below 1"))
+}
+
+fn whole(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| String::from("must be a whole number"))
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| String::from("must be a whole number, at least 1"))
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|n| (1..=4096).contains(n))
+        .ok_or_else(|| String::from("must be a whole number from 1 to 4096"))
+}
