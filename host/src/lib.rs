@@ -14,3 +14,8 @@ pub mod solve;
 pub mod space;
 
 pub use error::{Error, Result};
+
+/// The program in the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
