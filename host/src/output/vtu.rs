@@ -135,7 +135,7 @@ fn at_equidistant_points(space: &Space, solution: &[f64]) -> Vec<f64> {
     let mut column = vec![0.0; n];
     for direction in 0..dim {
         let stride = n.pow(direction as u32);
-        for start in (0..values.len()).filter(|i| i / stride % n == 0) {
+        for start in (0..values.len()).filter(|i| (i / stride).is_multiple_of(n)) {
             for (i, value) in column.iter_mut().enumerate() {
                 *value = values[start + i * stride];
             }
