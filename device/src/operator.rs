@@ -88,7 +88,7 @@ mod device {
         let mut column = [T::ZERO; N];
         for z in 0..N {
             // SAFETY: the patch lies within the grid and its guard.
-            column[z] = unsafe { *x.add(origin + grid.offset_3d(first, second, z)) };
+            column[z] = unsafe { *x.add(origin + grid.local_3d(first, second, z)) };
         }
         mass_part.write::<N>(along_z, &matrices.mass.apply(&column));
         stiffness_part.write::<N>(along_z, &matrices.stiffness.apply(&column));
@@ -113,7 +113,7 @@ mod device {
                     let touches = touches && touches_first(bit(class, 2), is_end(z));
                     // SAFETY: a node of this patch, which no other patch of the class shares.
                     unsafe {
-                        output.add::<RESIDUAL>(origin + grid.offset_3d(first, second, z), column[z], touches);
+                        output.add::<RESIDUAL>(origin + grid.local_3d(first, second, z), column[z], touches);
                     }
                 }
             }
@@ -148,7 +148,7 @@ mod device {
         let mut column = [T::ZERO; N];
         for y in 0..N {
             // SAFETY: the patch lies within the grid and its guard.
-            column[y] = unsafe { *x.add(origin + grid.offset_2d(own, y)) };
+            column[y] = unsafe { *x.add(origin + grid.local_2d(own, y)) };
         }
         mass_part.write::<N>(along_y, &matrices.mass.apply(&column));
         stiffness_part.write::<N>(along_y, &matrices.stiffness.apply(&column));
@@ -165,7 +165,7 @@ mod device {
                 if grid.is_interior(node[1] + y) {
                     let touches = touches_first(bit(class, 0), is_end(own)) && touches_first(bit(class, 1), is_end(y));
                     // SAFETY: a node of this patch, which no other patch of the class shares.
-                    unsafe { output.add::<RESIDUAL>(origin + grid.offset_2d(own, y), column[y], touches) };
+                    unsafe { output.add::<RESIDUAL>(origin + grid.local_2d(own, y), column[y], touches) };
                 }
             }
         }

@@ -43,6 +43,19 @@ impl Grid {
         x + self.row() * (y + self.row() * z)
     }
 
+    /// Offset of a node of a patch from the patch's first node, in 2D. It fits 32 bits, which saves registers.
+    #[inline(always)]
+    pub const fn local_2d(self, x: usize, y: usize) -> usize {
+        (x as u32 + self.cells * self.degree * y as u32) as usize
+    }
+
+    /// Offset of a node of a patch from the patch's first node, in 3D. It fits 32 bits, which saves registers.
+    #[inline(always)]
+    pub const fn local_3d(self, x: usize, y: usize, z: usize) -> usize {
+        let row = self.cells * self.degree;
+        (x as u32 + row * (y as u32 + row * z as u32)) as usize
+    }
+
     /// Entries of a vector: all stored nodes and the guard.
     pub const fn storage(self, dim: usize) -> usize {
         let last = self.row();

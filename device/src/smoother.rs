@@ -177,7 +177,7 @@ mod device {
         let mut column = [T::ZERO; M];
         for z in 0..M {
             // SAFETY: as above.
-            column[z] = unsafe { *b.add(grid.offset_3d(first + 1, second + 1, z + 1)) };
+            column[z] = unsafe { *b.add(grid.local_3d(first + 1, second + 1, z + 1)) };
         }
 
         // Where registers are short the column leaves them now, else its loads go on behind those of the faces.
@@ -190,8 +190,8 @@ mod device {
         // follow by rotation. A thread does both signs of a line where there are more lines than threads.
         let rotated = |direction: usize| match direction % 3 {
             0 => 1,
-            1 => grid.row(),
-            _ => grid.offset_3d(0, 0, 1),
+            1 => grid.local_2d(0, 1),
+            _ => grid.local_3d(0, 0, 1),
         };
         let signs = if 6 * N <= M * M { 1 } else { 2 };
         let tasks = 6 * N / signs;
@@ -276,7 +276,7 @@ mod device {
         if place.active {
             for z in 0..M {
                 // SAFETY: interior nodes of a patch that no other patch of the color shares.
-                unsafe { *x.add(grid.offset_3d(first + 1, second + 1, z + 1)) = column[z] };
+                unsafe { *x.add(grid.local_3d(first + 1, second + 1, z + 1)) = column[z] };
             }
         }
     }
@@ -313,7 +313,7 @@ mod device {
         let mut column = [T::ZERO; M];
         for y in 0..M {
             // SAFETY: as above.
-            column[y] = unsafe { *b.add(grid.offset_2d(own + 1, y + 1)) };
+            column[y] = unsafe { *b.add(grid.local_2d(own + 1, y + 1)) };
         }
         // Faces: sum and difference of those normal to x, whose ends are the corners, then of those normal to y.
         for round in 0..4usize.div_ceil(M) {
@@ -340,13 +340,15 @@ mod device {
         // All of `x̂_B` that has the factor `m_i`, by the parity of `i`.
         let x_term = |i_odd: usize| T::fma(-m_j, corners.get(2 * i_odd + j_odd), x_faces[i_odd]);
         let x_terms = [x_term(0), x_term(1)];
+        let y_faces = faces.read::<M>(Column { start: (2 + j_odd) * M, stride: 1 });
         for i in 0..M {
-            let y_face = faces.get((2 + j_odd) * M + i);
+            let y_face = y_faces[i];
             let mut residual = T::fma(-matrices.coupling[i], x_faces[is_odd::<K>(i)], row[i]);
             residual = T::fma(-d_j, y_face, residual);
-            let boundary = T::fma(m_j, y_face, matrices.mass_boundary[i] * x_terms[is_odd::<K>(i)]);
             // The table is symmetric in its indices, so lanes read neighbours.
-            row[i] = residual * table.get(j + M * i) - boundary;
+            let mut coefficient = residual * table.get(j + M * i);
+            coefficient = T::fma(-matrices.mass_boundary[i], x_terms[is_odd::<K>(i)], coefficient);
+            row[i] = T::fma(-m_j, y_face, coefficient);
         }
         tensor.write(along_x, &matrices.vectors.synthesize(&row));
         thread::sync_threads();
@@ -355,7 +357,7 @@ mod device {
         if place.active {
             for y in 0..M {
                 // SAFETY: interior nodes of a patch that no other patch of the color shares.
-                unsafe { *x.add(grid.offset_2d(own + 1, y + 1)) = column[y] };
+                unsafe { *x.add(grid.local_2d(own + 1, y + 1)) = column[y] };
             }
         }
     }

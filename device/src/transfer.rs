@@ -13,7 +13,7 @@ pub const fn restrict_shape(dim: usize, degree: usize) -> Shape {
     let nodes = patch_nodes(degree).1;
     let columns = columns(dim, nodes);
     let words = 3 * (degree + 1) * nodes.pow(dim as u32 - 1);
-    Shape { columns, patches: patches_per_block(columns), words, barriers: dim - 1 }
+    Shape { columns, patches: patches_per_block(columns), words, barriers: if dim == 3 { 3 } else { 1 } }
 }
 
 /// Shape of the prolongation on a block: a thread owns a column of the patch.
@@ -95,32 +95,49 @@ mod device {
         let (first, second) = (place.column % N, place.column / N);
 
         let along_z = RowMajor::<N, N>::along_z(first, second);
-        let (mut x_column, mut b_column) = ([T::ZERO; N], [T::ZERO; N]);
-        for z in 0..N {
-            let offset = origin + grid.offset_3d(first, second, z);
-            // SAFETY: the patch lies within the grid and its guard.
-            (x_column[z], b_column[z]) = unsafe { (*x.add(offset), *b.add(offset)) };
-        }
-        mass_part.write::<C>(along_z, &matrices.mass.apply(&x_column));
-        stiffness_part.write::<C>(along_z, &matrices.stiffness.apply(&x_column));
-        b_part.write::<C>(along_z, &matrices.transfer.apply(&b_column));
+        // One column after the other: both at once do not fit the registers of degree 8.
+        let load = |vector: *const T| {
+            let mut column = [T::ZERO; N];
+            for z in 0..N {
+                // SAFETY: the patch lies within the grid and its guard.
+                column[z] = unsafe { *vector.add(origin + grid.local_3d(first, second, z)) };
+            }
+            column
+        };
+        let column = load(x);
+        mass_part.write::<C>(along_z, &matrices.mass.apply(&column));
+        stiffness_part.write::<C>(along_z, &matrices.stiffness.apply(&column));
+        b_part.write::<C>(along_z, &matrices.transfer.apply(&load(b)));
         thread::sync_threads();
 
-        if second < C {
-            let along_y = RowMajor::<N, N>::along_y(first, second);
-            let (u, w) = (mass_part.read::<N>(along_y), stiffness_part.read::<N>(along_y));
-            mass_part.write::<C>(along_y, &matrices.mass.apply(&u));
-            stiffness_part.write::<C>(along_y, &matrices.stiffness.apply_sum(&u, &matrices.mass, &w));
-            b_part.write::<C>(along_y, &matrices.transfer.apply(&b_part.read::<N>(along_y)));
+        // Lines of `x` first, then as many of `b`: the threads that have no line of the one take the other.
+        for round in 0..(2 * N * C).div_ceil(N * N) {
+            let task = place.column + round * N * N;
+            let along_y = RowMajor::<N, N>::along_y(task % N, task / N % C);
+            if task < N * C {
+                let (u, w) = (mass_part.read::<N>(along_y), stiffness_part.read::<N>(along_y));
+                mass_part.write::<C>(along_y, &matrices.mass.apply(&u));
+                stiffness_part.write::<C>(along_y, &matrices.stiffness.apply_sum(&u, &matrices.mass, &w));
+            } else if task < 2 * N * C {
+                b_part.write::<C>(along_y, &matrices.transfer.apply(&b_part.read::<N>(along_y)));
+            }
         }
         thread::sync_threads();
 
-        let (y, z) = (place.column % C, place.column / C);
-        if z < C {
-            let along_x = RowMajor::<N, N>::along_x(y, z);
+        // Rows of `x` and of `b` by different threads again.
+        let (y, z) = (place.column % C, place.column / C % C);
+        let along_x = RowMajor::<N, N>::along_x(y, z);
+        let mut product = [T::ZERO; C];
+        if place.column < C * C {
             let (u, w) = (mass_part.read::<N>(along_x), stiffness_part.read::<N>(along_x));
-            let product: [T; C] = matrices.stiffness.apply_sum(&u, &matrices.mass, &w);
-            let mut row: [T; C] = matrices.transfer.apply(&b_part.read::<N>(along_x));
+            product = matrices.stiffness.apply_sum(&u, &matrices.mass, &w);
+        } else if place.column < 2 * C * C {
+            b_part.write::<C>(along_x, &matrices.transfer.apply(&b_part.read::<N>(along_x)));
+        }
+        thread::sync_threads();
+
+        if place.column < C * C {
+            let mut row = b_part.read::<C>(along_x);
             for i in 0..C {
                 row[i] = row[i] - product[i];
             }
@@ -168,7 +185,7 @@ mod device {
         let along_y = RowMajor::<N, N>::along_y(own, 0);
         let (mut x_column, mut b_column) = ([T::ZERO; N], [T::ZERO; N]);
         for y in 0..N {
-            let offset = origin + grid.offset_2d(own, y);
+            let offset = origin + grid.local_2d(own, y);
             // SAFETY: the patch lies within the grid and its guard.
             (x_column[y], b_column[y]) = unsafe { (*x.add(offset), *b.add(offset)) };
         }
@@ -238,7 +255,7 @@ mod device {
             for i in 0..2 * K {
                 // SAFETY: a node that this patch owns.
                 unsafe {
-                    let target = x.add(origin + fine.offset_3d(0, 0, i));
+                    let target = x.add(origin + fine.local_3d(0, 0, i));
                     *target = *target + column[i];
                 }
             }
@@ -280,7 +297,7 @@ mod device {
             for i in 0..2 * K {
                 // SAFETY: a node that this patch owns.
                 unsafe {
-                    let target = x.add(origin + fine.offset_2d(0, i));
+                    let target = x.add(origin + fine.local_2d(0, i));
                     *target = *target + column[i];
                 }
             }

@@ -16,7 +16,8 @@ pub enum Method {
     Fmg,
     /// V-cycle iteration.
     VCycle,
-    /// Restarted GMRES, right-preconditioned by a V-cycle.
+    /// Restarted GMRES, right-preconditioned by a V-cycle; flexible in mixed precision, where a V-cycle's rounding makes
+    /// it a different map each time.
     Gmres,
     /// Flexible GMRES, preconditioned by a V-cycle.
     Fgmres,
@@ -84,6 +85,7 @@ impl Config {
         let solver = match self.method {
             Method::Fmg => Fmg::<B, T>::bytes(storage),
             Method::VCycle => Richardson::<B, T>::bytes(storage),
+            Method::Gmres if self.precision == Precision::Mixed => Fgmres::<B, T>::bytes(storage, self.basis_vectors()),
             Method::Gmres => Gmres::<B, T>::bytes(storage, self.basis_vectors()),
             Method::Fgmres => Fgmres::<B, T>::bytes(storage, self.basis_vectors()),
             Method::Cg => Cg::<B, T>::bytes(storage),

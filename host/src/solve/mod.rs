@@ -103,6 +103,11 @@ fn solver<B: Backend, T: Scalar, M: NestedIteration<B, T>>(
     Ok(match config.method {
         Method::Fmg => Box::new(Fmg::new(operator)?),
         Method::VCycle => Box::new(Richardson::new(operator)?),
+        // A V-cycle in lower precision is no fixed linear map: `M⁻¹ (V y)` differs from `sum y_j M⁻¹ v_j` by its rounding,
+        // which the operator enlarges. The flexible variant, the same in exact arithmetic, keeps the `M⁻¹ v_j`.
+        Method::Gmres if config.precision == Precision::Mixed => {
+            Box::new(Fgmres::new(operator, config.basis_vectors())?)
+        }
         Method::Gmres => Box::new(Gmres::new(operator, config.basis_vectors())?),
         Method::Fgmres => Box::new(Fgmres::new(operator, config.basis_vectors())?),
         Method::Cg => Box::new(Cg::new(operator)?),
