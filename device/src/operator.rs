@@ -94,13 +94,15 @@ mod device {
         stiffness_part.write::<N>(along_z, &matrices.stiffness.apply(&column));
         thread::sync_threads();
 
-        let (u, w) = (mass_part.read::<N>(along_y), stiffness_part.read::<N>(along_y));
+        let u = mass_part.read::<N>(along_y);
         mass_part.write::<N>(along_y, &matrices.mass.apply(&u));
+        let w = stiffness_part.read::<N>(along_y);
         stiffness_part.write::<N>(along_y, &matrices.stiffness.apply_sum(&u, &matrices.mass, &w));
         thread::sync_threads();
 
-        let (u, w) = (mass_part.read::<N>(along_x), stiffness_part.read::<N>(along_x));
-        mass_part.write::<N>(along_x, &matrices.stiffness.apply_sum(&u, &matrices.mass, &w));
+        let w = stiffness_part.read::<N>(along_x);
+        let u = mass_part.read::<N>(along_x);
+        mass_part.write::<N>(along_x, &matrices.mass.apply_sum(&w, &matrices.stiffness, &u));
         thread::sync_threads();
 
         let column = mass_part.read::<N>(along_z);
