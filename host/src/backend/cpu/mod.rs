@@ -3,6 +3,9 @@
 //! Results do not depend on the number of threads: patches of a sweep write to places of their own, and dot products
 //! sum up pieces of a fixed length.
 
+// Index loops over fixed sizes unroll; iterators over arrays, and copies by `memcpy`, do not always.
+#![allow(clippy::needless_range_loop, clippy::manual_memcpy)]
+
 mod batch;
 #[cfg(target_arch = "x86_64")]
 mod blocks;

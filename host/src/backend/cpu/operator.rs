@@ -35,10 +35,10 @@ impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> Apply<'_, T, O
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn along_x<S: Simd>(&self, batch: &Batch, y: usize, z: usize) -> ([Lanes<S, T>; N], [Lanes<S, T>; N]) {
+    unsafe fn along_x<S: Simd>(&self, batch: &Batch, y: usize, z: usize) -> [[Lanes<S, T>; N]; 2] {
         // SAFETY: a patch's nodes are stored, in the guard if need be.
         let row = unsafe { Lanes::gather(self.x.as_ptr(), &batch.fine, self.patches.grid.offset_3d(0, y, z)) };
-        (self.matrices.mass.apply(&row), self.matrices.stiffness.apply(&row))
+        [self.matrices.mass.apply(&row), self.matrices.stiffness.apply(&row)]
     }
 }
 
@@ -58,7 +58,7 @@ impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> PatchKernel<T>
         let OperatorMatrices { mass, stiffness } = self.0.matrices;
         for y in 0..N {
             // SAFETY: the caller's.
-            (work.mass[y], work.stiffness[y]) = unsafe { self.0.along_x(batch, y, 0) };
+            [work.mass[y], work.stiffness[y]] = unsafe { self.0.along_x(batch, y, 0) };
         }
         for x in 0..N {
             let (m, s) = (column(|y| work.mass[y][x]), column(|y| work.stiffness[y][x]));
@@ -96,7 +96,7 @@ impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> PatchKernel<T>
         for z in 0..N {
             for y in 0..N {
                 // SAFETY: the caller's.
-                (work.mass[y], work.stiffness[y]) = unsafe { self.0.along_x(batch, y, z) };
+                [work.mass[y], work.stiffness[y]] = unsafe { self.0.along_x(batch, y, z) };
             }
             for x in 0..N {
                 let (m, s) = (column(|y| work.mass[y][x]), column(|y| work.stiffness[y][x]));

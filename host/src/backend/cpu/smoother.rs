@@ -104,8 +104,8 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
         let mut other = node;
         other[direction] = 2 * K;
         // SAFETY: the caller's.
-        let (first, last): ([Lanes<S, T>; N], [Lanes<S, T>; N]) =
-            unsafe { (self.boundary(batch, x, y, z), self.boundary(batch, other[0], other[1], other[2])) };
+        let [first, last]: [[Lanes<S, T>; N]; 2] =
+            unsafe { [self.boundary(batch, x, y, z), self.boundary(batch, other[0], other[1], other[2])] };
         [column(|i| first[i] + last[i]), column(|i| first[i] - last[i])]
     }
 }
