@@ -329,6 +329,43 @@ fn results_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
+fn bench_times_every_part_and_the_solve() {
+    let problem = ["--backend", "cpu", "--dim", "2", "--degree", "2", "--refine", "3", "--precision", "mixed"];
+    let protocol = ["--warmup", "0", "--repetitions", "2", "--json", "-"];
+    let output = patchmg(&[&["bench"][..], &problem, &protocol].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(report["converged"], true);
+    assert_eq!(report["solve_timing"]["repetitions"], 2);
+    assert_eq!(report["solve_timing"]["median_s"], report["solve_s"]);
+    let parts = report["measurements"].as_array().unwrap();
+    let names: Vec<_> =
+        parts.iter().map(|part| (part["what"].as_str().unwrap(), part["scalar"].as_str().unwrap())).collect();
+    let expected = [
+        ("operator", "f64"),
+        ("residual", "f64"),
+        ("smoother step", "f32"),
+        ("restriction of the residual", "f32"),
+        ("prolongation", "f32"),
+        ("V-cycle", "f32"),
+    ];
+    assert_eq!(names, expected);
+    for part in parts {
+        let [min, median, max] = ["min_s", "median_s", "max_s"].map(|time| part[time].as_f64().unwrap());
+        assert!(0.0 < min && min <= median && median <= max, "{part}");
+    }
+}
+
+#[test]
+fn bench_refuses_what_it_cannot_time() {
+    let output = patchmg(&["bench", "--repetitions", "0"]);
+    assert_eq!(output.status.code(), Some(USAGE));
+    assert!(stderr(&output).contains("--repetitions"), "{}", stderr(&output));
+    let output = patchmg(&["bench", "--degree", "99"]);
+    assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
+}
+
+#[test]
 fn info_lists_what_is_there() {
     let output = patchmg(&["info"]);
     assert_eq!(output.status.code(), Some(0));

@@ -2,9 +2,11 @@
 //! and on NVIDIA GPUs.
 
 pub mod backend;
+pub mod benchmark;
 pub mod error;
 pub mod fe;
 pub mod krylov;
+pub mod measure;
 pub mod mesh;
 pub mod multigrid;
 pub mod operator;

@@ -54,6 +54,15 @@ pub trait Backend: Send + Sync + Sized + 'static {
     /// Waits until all that was asked is done.
     fn synchronize(&self) -> Result<()>;
 
+    /// Seconds that work takes, by the clock of the machine that does it.
+    fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
+        self.synchronize()?;
+        let start = std::time::Instant::now();
+        work()?;
+        self.synchronize()?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+
     /// `x = 0`.
     fn set_zero<T: Scalar>(&self, x: &mut Self::Vector<T>) -> Result<()>;
     /// `y = x`, rounded to the scalar of `y`.

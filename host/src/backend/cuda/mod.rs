@@ -96,6 +96,14 @@ impl Backend for Cuda {
         self.gpu.wait()
     }
 
+    /// Between two events on the stream.
+    fn time(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
+        self.synchronize()?;
+        let start = Event::record(self)?;
+        work()?;
+        Ok(1e-3 * Event::record(self)?.milliseconds_since(&start)?)
+    }
+
     fn set_zero<T: Scalar>(&self, x: &mut Vector<T>) -> Result<()> {
         x.check(&self.gpu, "x", x.len())?;
         x.clear()

@@ -26,6 +26,8 @@ pub struct Cli {
 pub enum Command {
     /// Solve a model problem and report residuals, errors and times.
     Solve(Box<SolveArgs>),
+    /// Time the parts of a model problem and its solution.
+    Bench(Box<BenchArgs>),
     /// Show what was built in, which devices are there, and what would run by default.
     Info(InfoArgs),
 }
@@ -40,6 +42,49 @@ Examples:
 
 Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds, memory in bytes.")]
 pub struct SolveArgs {
+    #[command(flatten)]
+    pub case: CaseArgs,
+    /// Write the result as one JSON object; `-` is standard output, which then holds nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+    /// Write the solution, and its error where it is known, for ParaView: Lagrange cells of degree K.
+    #[arg(long, value_name = "FILE")]
+    pub vtu: Option<PathBuf>,
+    /// Draw the residual history; the file's name ends in .svg or .png.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Print nothing but errors (and what --json - asks for).
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  patchmg bench --dim 3 --degree 3 --refine 5 --solver gmres --precision mixed
+  patchmg bench --backend cuda --degree 7 --refine 7 --repetitions 5 --json bench.json
+
+Times are in seconds, those of one application; on a GPU between two events.")]
+pub struct BenchArgs {
+    #[command(flatten)]
+    pub case: CaseArgs,
+    /// Times that everything is done before it is timed.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole, allow_hyphen_values = true)]
+    pub warmup: usize,
+    /// Times that everything is timed; at least 1.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = positive, allow_hyphen_values = true)]
+    pub repetitions: usize,
+    /// Write the result as one JSON object; `-` is standard output, which then holds nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+    /// Print nothing but errors (and what --json - asks for).
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// A model problem, how to solve it and where.
+#[derive(Debug, Args)]
+pub struct CaseArgs {
     /// Equation and discretization.
     #[arg(long, value_enum, default_value_t)]
     pub system: System,
@@ -81,18 +126,6 @@ pub struct SolveArgs {
     pub max_iters: usize,
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Write the result as one JSON object; `-` is standard output, which then holds nothing else.
-    #[arg(long, value_name = "FILE|-")]
-    pub json: Option<PathBuf>,
-    /// Write the solution, and its error where it is known, for ParaView: Lagrange cells of degree K.
-    #[arg(long, value_name = "FILE")]
-    pub vtu: Option<PathBuf>,
-    /// Draw the residual history; the file's name ends in .svg or .png.
-    #[arg(long, value_name = "FILE")]
-    pub plot: Option<PathBuf>,
-    /// Print nothing but errors (and what --json - asks for).
-    #[arg(long)]
-    pub quiet: bool,
 }
 
 #[derive(Debug, Args)]

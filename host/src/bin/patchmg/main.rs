@@ -1,6 +1,8 @@
 //! The command line of patchmg. Only this folder parses arguments, prints and exits.
 
 mod args;
+mod bench;
+mod case;
 mod console;
 mod failure;
 mod info;
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> ExitCode {
     let done = match &cli.command {
         Command::Solve(args) => solve::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::Info(args) => info::run(args),
     };
     done.unwrap_or_else(failure::Failure::report)

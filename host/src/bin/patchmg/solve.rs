@@ -1,6 +1,7 @@
 //! `patchmg solve`.
 
-use crate::args::{self, SolveArgs};
+use crate::args::{CaseArgs, SolveArgs};
+use crate::case::parameters;
 use crate::console::{Console, Progress};
 use crate::failure::Failure;
 use crate::machine::Machine;
@@ -8,25 +9,23 @@ use crate::result;
 use patchmg::Error;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, DeviceInfo};
-use patchmg::krylov::Stopping;
 use patchmg::output::chart::{Chart, Format};
 use patchmg::output::report::SolveReport;
-use patchmg::output::table::{Table, bytes, count, seconds};
+use patchmg::output::table::{Table, count, seconds};
 use patchmg::output::vtu;
-use patchmg::problem::Problem;
-use patchmg::solve::{Case, Config, Method, Precision, Report};
+use patchmg::solve::{Case, Report};
 use patchmg::space::Space;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-const NOT_CONVERGED: u8 = 3;
+pub const NOT_CONVERGED: u8 = 3;
 
 pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
-    let case = case(args);
+    let case = args.case.model();
     let space = case.space()?;
     check_files(args, &case, &space)?;
     let console = result::console(args.json.as_deref(), args.quiet);
-    match Machine::choose(&args.machine, console)? {
+    match Machine::choose(&args.case.machine, console)? {
         Machine::Cpu(backend) => on(&backend, args, &case, &space, console),
         #[cfg(feature = "cuda")]
         Machine::Cuda(backend) => on(&backend, args, &case, &space, console),
@@ -49,28 +48,6 @@ fn check_files(args: &SolveArgs, case: &Case, space: &Space) -> Result<(), Failu
     result::check("plot", args.plot.as_deref())
 }
 
-fn case(args: &SolveArgs) -> Case {
-    let method = match args.solver {
-        args::Solver::Fmg => Method::Fmg,
-        args::Solver::Vcycle => Method::VCycle,
-        args::Solver::Gmres => Method::Gmres,
-        args::Solver::Fgmres => Method::Fgmres,
-        args::Solver::Cg => Method::Cg,
-    };
-    let precision = match args.precision {
-        args::Precision::F64 => Precision::F64,
-        args::Precision::F32 => Precision::F32,
-        args::Precision::Mixed => Precision::Mixed,
-    };
-    let problem = match args.problem {
-        args::Problem::One => Problem::One,
-        args::Problem::Sine => Problem::Sine,
-    };
-    let stopping = Stopping { rtol: args.rtol, max_iters: args.max_iters };
-    let config = Config { method, precision, stopping, ..Config::default() };
-    Case { dim: args.dim, degree: args.degree, refine: args.refine, problem, config }
-}
-
 fn on<B: Backend>(
     backend: &Arc<B>,
     args: &SolveArgs,
@@ -80,54 +57,21 @@ fn on<B: Backend>(
 ) -> Result<ExitCode, Failure> {
     let device = backend.info();
     case.config.check(&**backend, space)?;
-    console.line(parameters(args, &device, case.config.bytes::<B>(space)?));
+    console.line(parameters(&args.case, &device, case.config.bytes::<B>(space)?));
     console.line(levels(space)?);
 
     console.line("iteration       residual   reduction");
-    let mut progress = Progress::new(console, args.rtol);
+    let mut progress = Progress::new(console, args.case.rtol);
     // The load vector and the errors are computed by the CPU, whatever the backend.
-    let host = Cpu::new(args.machine.threads)?;
+    let host = Cpu::new(args.case.machine.threads)?;
     let solved = host.install(|| case.solve(backend, &mut |iteration, value| progress.residual(iteration, value)));
     progress.finish();
     let (report, solution) = solved?;
 
-    let report = record(args, &device, report);
+    let report = record(&args.case, &device, report);
     console.line(summary(&report));
     write(args, case, space, &solution, &report)?;
     Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
-}
-
-/// What is about to run.
-fn parameters(args: &SolveArgs, device: &DeviceInfo, memory: u64) -> String {
-    let domain = if args.dim == 2 { "square" } else { "cube" };
-    format!(
-        "\
-{} on the unit {domain}, degree {}, 2^{} cells a direction, problem {}
-solver     {}, precision {}, relative tolerance {:e}, at most {} iterations
-smoother   {}: kernel {}, variant {}, local solver {}
-backend    {}: {}, {} {}, {}
-memory     {} needed, {} free
-",
-        args.system,
-        args.degree,
-        args.refine,
-        args.problem,
-        args.solver,
-        args.precision,
-        args.rtol,
-        args.max_iters,
-        args.smoother,
-        args.kernel,
-        args.variant,
-        args.local,
-        device.backend,
-        device.name,
-        device.units,
-        if device.backend == "cpu" { "threads" } else { "multiprocessors" },
-        device.architecture,
-        bytes(memory),
-        bytes(device.memory_free),
-    )
 }
 
 fn levels(space: &Space) -> Result<Table, Failure> {
@@ -139,7 +83,7 @@ fn levels(space: &Space) -> Result<Table, Failure> {
     Ok(table)
 }
 
-fn record(args: &SolveArgs, device: &DeviceInfo, report: Report) -> SolveReport {
+pub fn record(args: &CaseArgs, device: &DeviceInfo, report: Report) -> SolveReport {
     let Report { cells, dofs, info, errors, setup_s, solve_s } = report;
     SolveReport {
         system: args.system.to_string(),
@@ -196,10 +140,10 @@ fn write(args: &SolveArgs, case: &Case, space: &Space, solution: &[f64], report:
         result::write_json(report, path)?;
     }
     if let Some(path) = &args.plot {
-        let SolveArgs { dim, degree, refine, problem, solver, precision, .. } = args;
+        let CaseArgs { dim, degree, refine, problem, solver, precision, rtol, .. } = &args.case;
         let title = format!("Q{degree} on 2^{refine} cells a direction in {dim}D, problem {problem}");
         let series = vec![(format!("{solver}, {precision}"), report.residual_history.clone())];
-        Chart::residual_history(title, series, args.rtol).write(path)?;
+        Chart::residual_history(title, series, *rtol).write(path)?;
     }
     if let Some(path) = &args.vtu {
         match case.problem.solution(case.dim) {

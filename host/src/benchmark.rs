@@ -1,0 +1,145 @@
+//! Times of a model problem's parts and of its solution.
+
+use crate::backend::{Backend, Scalar};
+use crate::error::Result;
+use crate::measure::{Protocol, Timing, measure};
+use crate::multigrid::Multigrid;
+use crate::operator::Preconditioner;
+use crate::problem::{error_norms, load_vector};
+use crate::solve::{Case, Precision, Report, Solution, solve};
+use crate::space::Space;
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How long one part takes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measurement {
+    /// What was done, once.
+    pub what: &'static str,
+    /// In which scalar.
+    pub scalar: &'static str,
+    #[serde(flatten)]
+    pub timing: Timing,
+    /// Median over the unknowns of the finest level.
+    pub ns_per_dof: f64,
+    /// Unknowns a second, in units of 10^9.
+    pub gdof_per_s: f64,
+    /// Words of memory that must be moved for an unknown: every vector read or written once a launch, the smoother's a
+    /// color.
+    pub words_per_dof: f64,
+    /// These words over the median, in 10^9 bytes a second.
+    pub gb_per_s: f64,
+}
+
+/// Times of the parts of a V-cycle, in its scalar, and of the operator, in the solver's.
+///
+/// # Errors
+/// Those of the backend.
+pub fn parts<B: Backend>(backend: &Arc<B>, case: &Case, protocol: Protocol) -> Result<Vec<Measurement>> {
+    let space = case.space()?;
+    case.config.check(&**backend, &space)?;
+    Ok(match case.config.precision {
+        Precision::F64 => [operator::<B, f64>(backend, &space, protocol)?, cycle::<B, f64>(backend, &space, protocol)?],
+        Precision::F32 => [operator::<B, f32>(backend, &space, protocol)?, cycle::<B, f32>(backend, &space, protocol)?],
+        Precision::Mixed => {
+            [operator::<B, f64>(backend, &space, protocol)?, cycle::<B, f32>(backend, &space, protocol)?]
+        }
+    }
+    .concat())
+}
+
+fn operator<B: Backend, T: Scalar>(backend: &Arc<B>, space: &Space, protocol: Protocol) -> Result<Vec<Measurement>> {
+    let level = backend.level::<T>(space)?;
+    let [x, b] = [1, 2].map(|seed| random::<B, T>(backend, space, seed));
+    let (x, b, mut y) = (x?, b?, backend.zeros(space.storage())?);
+    let apply = measure(&**backend, protocol, || backend.apply(&level, &x, &mut y))?;
+    let residual = measure(&**backend, protocol, || backend.residual(&level, &b, &x, &mut y))?;
+    Ok(vec![
+        Measurement::of::<T>("operator", apply, space, 2.0),
+        Measurement::of::<T>("residual", residual, space, 3.0),
+    ])
+}
+
+fn cycle<B: Backend, S: Scalar>(backend: &Arc<B>, space: &Space, protocol: Protocol) -> Result<Vec<Measurement>> {
+    let colors = 1 << space.dim();
+    let step_words = 3.0 * colors as f64;
+    let transfer_words = 2.0 + 1.0 / colors as f64;
+    let mut results = Vec::new();
+    let [x, b] = [3, 4].map(|seed| random::<B, S>(backend, space, seed));
+    let (mut x, b) = (x?, b?);
+    {
+        let level = backend.level::<S>(space)?;
+        let step = measure(&**backend, protocol, || {
+            (0..colors).try_for_each(|color| backend.smooth_color(&level, color, &b, &mut x))
+        })?;
+        results.push(Measurement::of::<S>("smoother step", step, space, step_words));
+        if let Some(coarser) = space.coarser().transpose()? {
+            let mut coarse = random::<B, S>(backend, &coarser, 5)?;
+            let prolongate = measure(&**backend, protocol, || backend.prolongate_add(&level, &coarse, &mut x))?;
+            let restrict = measure(&**backend, protocol, || backend.restrict_residual(&level, &b, &x, &mut coarse))?;
+            results.push(Measurement::of::<S>("restriction of the residual", restrict, space, transfer_words));
+            results.push(Measurement::of::<S>("prolongation", prolongate, space, transfer_words));
+        }
+    }
+    let mut multigrid = Multigrid::<B, S>::new(backend, space, Default::default())?;
+    let v_cycle = measure(&**backend, protocol, || multigrid.apply(&b, &mut x))?;
+    // All levels together are a geometric series.
+    let words = (2.0 * step_words + 2.0 * transfer_words) / (1.0 - 1.0 / colors as f64);
+    results.push(Measurement::of::<S>("V-cycle", v_cycle, space, words));
+    Ok(results)
+}
+
+impl Measurement {
+    fn of<T: Scalar>(what: &'static str, timing: Timing, space: &Space, words_per_dof: f64) -> Self {
+        let (dofs, seconds) = (space.dofs() as f64, timing.median_s);
+        Self {
+            what,
+            scalar: T::NAME,
+            timing,
+            ns_per_dof: 1e9 * seconds / dofs,
+            gdof_per_s: 1e-9 * dofs / seconds,
+            words_per_dof,
+            gb_per_s: 1e-9 * words_per_dof * size_of::<T>() as f64 * dofs / seconds,
+        }
+    }
+}
+
+/// A vector of numbers in -1..1 at the unknowns.
+fn random<B: Backend, T: Scalar>(backend: &B, space: &Space, seed: u64) -> Result<B::Vector<T>> {
+    let mut host = vec![T::ZERO; space.storage()];
+    let mut state = seed;
+    for node in space.unknowns() {
+        // Knuth's linear congruential generator; the upper bits are good enough.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        host[space.offset(node)] = T::from_f64((state >> 11) as f64 / (1u64 << 52) as f64 - 1.0);
+    }
+    let mut vector = backend.zeros(host.len())?;
+    backend.upload(&host, &mut vector)?;
+    Ok(vector)
+}
+
+/// Solves the case as often as the protocol says: the report of the last time, with the median of the times, and all.
+///
+/// # Errors
+/// Those of [`Case::solve`].
+pub fn solution<B: Backend>(backend: &Arc<B>, case: &Case, protocol: Protocol) -> Result<(Report, Timing)> {
+    let start = Instant::now();
+    let space = case.space()?;
+    case.config.check(&**backend, &space)?;
+    let load = load_vector(&space, &*case.problem.right_hand_side(case.dim))?;
+    let load_s = start.elapsed().as_secs_f64();
+    let solve_once = || solve(backend, &space, load.clone(), &case.config, &mut |_, _| {});
+    let Solution { values, info, setup_s, solve_s } = solve_once()?;
+    let mut seconds = if protocol.warmup == 0 { vec![solve_s] } else { Vec::new() };
+    for _ in 1..protocol.warmup {
+        solve_once()?;
+    }
+    while seconds.len() < protocol.repetitions {
+        seconds.push(solve_once()?.solve_s);
+    }
+    let timing = Timing::of(seconds)?;
+    let errors = case.problem.solution(case.dim).map(|exact| error_norms(&space, &values, &*exact)).transpose()?;
+    let (cells, dofs) = (space.mesh().cells(), space.dofs());
+    Ok((Report { cells, dofs, info, errors, setup_s: load_s + setup_s, solve_s: timing.median_s }, timing))
+}

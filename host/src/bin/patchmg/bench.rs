@@ -1,0 +1,75 @@
+//! `patchmg bench`.
+
+use crate::args::BenchArgs;
+use crate::case::parameters;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::{result, solve};
+use patchmg::backend::Backend;
+use patchmg::backend::cpu::Cpu;
+use patchmg::benchmark::{Measurement, parts, solution};
+use patchmg::measure::{Protocol, Timing};
+use patchmg::output::report::SolveReport;
+use patchmg::output::table::{Table, seconds};
+use serde::Serialize;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// What a run has to say, in the order of its JSON.
+#[derive(Serialize)]
+struct BenchReport {
+    #[serde(flatten)]
+    solve: SolveReport,
+    driver: Option<String>,
+    protocol: Protocol,
+    /// Of the solve, whose median is `solve_s`.
+    solve_timing: Timing,
+    measurements: Vec<Measurement>,
+}
+
+pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
+    result::check("json", args.json.as_deref())?;
+    let console = result::console(args.json.as_deref(), args.quiet);
+    match Machine::choose(&args.case.machine, console)? {
+        Machine::Cpu(backend) => on(&backend, args, console),
+        #[cfg(feature = "cuda")]
+        Machine::Cuda(backend) => on(&backend, args, console),
+    }
+}
+
+fn on<B: Backend>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Result<ExitCode, Failure> {
+    let case = args.case.model();
+    let device = backend.info();
+    let space = case.space()?;
+    console.line(parameters(&args.case, &device, case.config.bytes::<B>(&space)?));
+
+    let protocol = Protocol { warmup: args.warmup, repetitions: args.repetitions };
+    // The load vector and the errors are computed by the CPU, whatever the backend.
+    let host = Cpu::new(args.case.machine.threads)?;
+    let (report, solve_timing) = host.install(|| solution(backend, &case, protocol))?;
+    let solve = solve::record(&args.case, &device, report);
+    let measurements = parts(backend, &case, protocol)?;
+    console.line(table(&solve, solve_timing, &measurements));
+
+    let converged = solve.converged;
+    if let Some(path) = &args.json {
+        result::write_json(&BenchReport { solve, driver: device.driver, protocol, solve_timing, measurements }, path)?;
+    }
+    Ok(if converged { ExitCode::SUCCESS } else { ExitCode::from(solve::NOT_CONVERGED) })
+}
+
+fn table(solve: &SolveReport, solve_timing: Timing, measurements: &[Measurement]) -> Table {
+    let mut table = Table::new(["part", "scalar", "median", "min", "max", "ns/DoF", "words/DoF", "GB/s"]);
+    let times = |timing: &Timing| [timing.median_s, timing.min_s, timing.max_s].map(seconds);
+    for measurement in measurements {
+        let Measurement { what, scalar, timing, ns_per_dof, words_per_dof, gb_per_s, .. } = measurement;
+        let [median, min, max] = times(timing);
+        let rest = [format!("{ns_per_dof:.4}"), format!("{words_per_dof:.1}"), format!("{gb_per_s:.0}")];
+        table.row([what.to_string(), scalar.to_string(), median, min, max].into_iter().chain(rest));
+    }
+    let [median, min, max] = times(&solve_timing);
+    let name = format!("{}, {} iterations", solve.solver, solve.iterations);
+    table.row([name, solve.precision.clone(), median, min, max, format!("{:.4}", solve.ns_per_dof)]);
+    table
+}
