@@ -24,7 +24,7 @@ fn lattice(space: &Space) -> usize {
     space.grid().row() + 1
 }
 
-/// Bytes of the file that [`write`] makes, to a few percent: points, their values, and the corners of cells, as base64.
+/// Bytes of the file that [`write()`] makes, to a few percent: points, their values, and the corners of cells, as base64.
 pub fn size(space: &Space, with_error: bool) -> u64 {
     let dim = space.dim() as u32;
     let points = (lattice(space) as u64).pow(dim);
