@@ -1,9 +1,13 @@
 //! The CUDA backend against the host and against the CPU backend. Without a device every test is ignored; with
 //! `PATCHMG_REQUIRE_GPU=1` it fails instead.
 
+#[path = "common/histories.rs"]
+mod histories;
+
 mod gpu {
     pub mod backend;
     pub mod compare;
+    pub mod oracles;
     pub mod spaces;
     pub mod vectors;
 }
@@ -44,5 +48,6 @@ fn main() -> ExitCode {
     gpu::vectors::add::<f64>(&mut suite);
     gpu::spaces::add::<f32>(&mut suite);
     gpu::spaces::add::<f64>(&mut suite);
+    gpu::oracles::add(&mut suite);
     libtest_mimic::run(&Arguments::from_args(), suite.trials).exit_code()
 }

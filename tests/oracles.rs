@@ -2,8 +2,11 @@
 
 #[path = "common/cases.rs"]
 mod common;
+#[path = "common/histories.rs"]
+mod histories;
 
 use common::{cpu, solve, space};
+use histories::{Oracle, deviation, oracles};
 use patchmg::backend::{Backend, Scalar};
 use patchmg::krylov::{Richardson, Solver, Stopping};
 use patchmg::multigrid::{Embedding, Multigrid, PatchSmoother, PatchSolver, PostSmoothing, Scheme, Smoother, VCycle};
@@ -11,28 +14,6 @@ use patchmg::operator::{LinearOperator, Poisson, SpaceOn};
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Method, Precision};
 use std::sync::Arc;
-
-/// A line of `data/oracles.jsonl`: histories of the relative residual for `f = 1`.
-#[derive(Debug, serde::Deserialize)]
-struct Oracle {
-    dim: usize,
-    degree: usize,
-    refine: usize,
-    rtol: f64,
-    fmg: Vec<f64>,
-    vcycle: Vec<f64>,
-    gmres: Vec<f64>,
-}
-
-fn oracles() -> Vec<Oracle> {
-    include_str!("data/oracles.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// Largest relative difference of entries that rounding does not touch.
-fn deviation(found: &[f64], expected: &[f64]) -> f64 {
-    let pairs = found.iter().zip(expected).filter(|(_, expected)| **expected > 1e-11);
-    pairs.map(|(found, expected)| (found / expected - 1.0).abs()).fold(0.0, f64::max)
-}
 
 fn check(dim: usize, method: Method, history: impl Fn(&Oracle) -> &Vec<f64>) {
     let cases: Vec<_> = oracles().into_iter().filter(|oracle| oracle.dim == dim).collect();

@@ -1,0 +1,23 @@
+//! Residual histories of an independent implementation of the method.
+
+/// A line of `data/oracles.jsonl`: histories of the relative residual for `f = 1`.
+#[derive(Debug, serde::Deserialize)]
+pub struct Oracle {
+    pub dim: usize,
+    pub degree: usize,
+    pub refine: usize,
+    pub rtol: f64,
+    pub fmg: Vec<f64>,
+    pub vcycle: Vec<f64>,
+    pub gmres: Vec<f64>,
+}
+
+pub fn oracles() -> Vec<Oracle> {
+    include_str!("../data/oracles.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Largest relative difference of entries that rounding does not touch.
+pub fn deviation(found: &[f64], expected: &[f64]) -> f64 {
+    let pairs = found.iter().zip(expected).filter(|(_, expected)| **expected > 1e-11);
+    pairs.map(|(found, expected)| (found / expected - 1.0).abs()).fold(0.0, f64::max)
+}
