@@ -5,7 +5,7 @@ mod common;
 
 use common::{cpu, space};
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, DeviceInfo, Scalar};
+use patchmg::backend::{Backend, DeviceInfo, PatchKernel, Scalar};
 use patchmg::krylov::Stopping;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Config, Method, Precision, solve};
@@ -76,8 +76,8 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.add_combination(c, xs, y)
     }
 
-    fn level<T: Scalar>(&self, space: &Space) -> Result<B::Level<T>> {
-        self.inner.level(space)
+    fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<B::Level<T>> {
+        self.inner.level(space, kernel)
     }
 
     fn apply<T: Scalar>(&self, level: &B::Level<T>, x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
@@ -124,9 +124,9 @@ fn configs() -> impl Iterator<Item = Config> {
     let precisions = [Precision::F64, Precision::F32, Precision::Mixed];
     // A tolerance that `f32` does not reach, and a short basis, so that there are restarts.
     let stopping = Stopping { rtol: 1e-11, max_iters: 9 };
-    methods
-        .into_iter()
-        .flat_map(move |method| precisions.map(|precision| Config { method, precision, stopping, restart: 3 }))
+    methods.into_iter().flat_map(move |method| {
+        precisions.map(|precision| Config { method, precision, stopping, restart: 3, ..Config::default() })
+    })
 }
 
 #[test]

@@ -9,7 +9,9 @@ use common::{cpu, solve, space};
 use histories::{Oracle, deviation, oracles};
 use patchmg::backend::{Backend, Scalar};
 use patchmg::krylov::{Richardson, Solver, Stopping};
-use patchmg::multigrid::{Embedding, Multigrid, PatchSmoother, PatchSolver, PostSmoothing, Scheme, Smoother, VCycle};
+use patchmg::multigrid::{
+    Embedding, Multigrid, PatchSmoother, PatchSolver, PoissonCg, PostSmoothing, Scheme, Smoother, VCycle,
+};
 use patchmg::operator::{LinearOperator, Poisson, SpaceOn};
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Method, Precision};
@@ -75,7 +77,7 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for DescendingSmoother<B, S> {
     }
 }
 
-enum Descending {}
+struct Descending;
 
 impl<B: Backend, S: Scalar> Scheme<B, S> for Descending {
     type Operator = Poisson<B, S>;
@@ -83,28 +85,28 @@ impl<B: Backend, S: Scalar> Scheme<B, S> for Descending {
     type Transfer = Embedding<B, S>;
     type CoarseSolver = PatchSolver<B, S>;
 
-    fn operator(on: &Arc<SpaceOn<B, S>>) -> patchmg::Result<Self::Operator> {
+    fn operator(&self, on: &Arc<SpaceOn<B, S>>) -> patchmg::Result<Self::Operator> {
         Ok(Poisson::from_space(on))
     }
 
-    fn smoother(on: &Arc<SpaceOn<B, S>>) -> patchmg::Result<Self::Smoother> {
+    fn smoother(&self, on: &Arc<SpaceOn<B, S>>) -> patchmg::Result<Self::Smoother> {
         Ok(DescendingSmoother(PatchSmoother::new(on)))
     }
 
-    fn transfer(fine: &Arc<SpaceOn<B, S>>) -> patchmg::Result<Self::Transfer> {
+    fn transfer(&self, fine: &Arc<SpaceOn<B, S>>) -> patchmg::Result<Self::Transfer> {
         Ok(Embedding::new(fine))
     }
 
-    fn coarse_solver(on: &Arc<SpaceOn<B, S>>) -> patchmg::Result<Self::CoarseSolver> {
+    fn coarse_solver(&self, on: &Arc<SpaceOn<B, S>>) -> patchmg::Result<Self::CoarseSolver> {
         Ok(PatchSolver::new(on))
     }
 }
 
-fn v_cycle_history<C: Scheme<patchmg::backend::cpu::Cpu, f64>>(oracle: &Oracle, cycle: VCycle) -> Vec<f64> {
+fn v_cycle_history<C: Scheme<patchmg::backend::cpu::Cpu, f64>>(oracle: &Oracle, scheme: &C, cycle: VCycle) -> Vec<f64> {
     let backend = cpu();
     let space = space(oracle.dim, oracle.degree, oracle.refine);
     let operator = Poisson::<_, f64>::new(&backend, &space).unwrap();
-    let mut multigrid = Multigrid::<_, f64, C>::new(&backend, &space, cycle).unwrap();
+    let mut multigrid = Multigrid::<_, f64, C>::new(&backend, &space, scheme, cycle).unwrap();
     let (mut b, mut x) = (operator.vector().unwrap(), operator.vector().unwrap());
     let load = load_vector(&space, &*Problem::One.right_hand_side(oracle.dim)).unwrap();
     backend.upload(&load, &mut b).unwrap();
@@ -117,10 +119,9 @@ fn v_cycle_history<C: Scheme<patchmg::backend::cpu::Cpu, f64>>(oracle: &Oracle, 
 fn another_order_of_colors_is_seen() {
     let adjoint = VCycle { post_smoothing: PostSmoothing::Adjoint, ..VCycle::default() };
     for oracle in oracles().iter().filter(|oracle| oracle.refine == 3 && oracle.degree <= 4) {
-        use patchmg::multigrid::VertexPatches;
-        let right = v_cycle_history::<VertexPatches>(oracle, VCycle::default());
-        let descending = v_cycle_history::<Descending>(oracle, VCycle::default());
-        let symmetric = v_cycle_history::<VertexPatches>(oracle, adjoint);
+        let right = v_cycle_history(oracle, &PoissonCg::default(), VCycle::default());
+        let descending = v_cycle_history(oracle, &Descending, VCycle::default());
+        let symmetric = v_cycle_history(oracle, &PoissonCg::default(), adjoint);
         assert!(deviation(&right, &oracle.vcycle) < 0.01, "{oracle:?}: {right:?}");
         assert!(deviation(&descending, &oracle.vcycle) > 0.01, "{oracle:?}: {descending:?}");
         assert!(deviation(&symmetric, &oracle.vcycle) > 0.01, "{oracle:?}: {symmetric:?}");

@@ -27,6 +27,122 @@ pub const fn columns(dim: usize, nodes: usize) -> usize {
     if dim == 3 { nodes * nodes } else { nodes }
 }
 
+/// How a step of the patch smoother is split into kernels (paper 1, table 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Structure {
+    /// Residual of all dofs by the operator, then local solves.
+    Global,
+    /// Residual of a color's patches, then their local solves.
+    Separate,
+    /// One kernel.
+    #[default]
+    Fused,
+}
+
+/// Optimization level of a kernel of the patch smoother (paper 1, section 4.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Variant {
+    /// Threads of boundary dofs masked.
+    Basic,
+    /// Threads numbered through the interior dofs.
+    Linear,
+    /// Interior dofs contiguous, contractions without bank conflicts (paper 1, listing 2).
+    ConflictFree,
+    /// Also: only `b - A_IB x_B` for an exact local solver (paper 1, section 4.1.3).
+    Boundary,
+    /// Columns in registers, even and odd parts apart; see [`crate::smoother`].
+    #[default]
+    Register,
+}
+
+/// Solver on a patch (paper 1, section 3.1.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LocalSolver {
+    /// Fast diagonalization.
+    #[default]
+    Fdm,
+    /// One stored inverse of the patch matrix, the same for all patches.
+    Inverse,
+}
+
+/// What a thread owns (paper 1, figure 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ThreadStructure {
+    /// A column of dofs; in 2D, the kernels of the paper give a thread one dof.
+    #[default]
+    Column,
+    /// One dof.
+    Dof,
+}
+
+/// Which kernels smooth; the default is the fastest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PatchKernel {
+    pub structure: Structure,
+    pub variant: Variant,
+    pub local: LocalSolver,
+    pub threads: ThreadStructure,
+    /// Patches of a block; none for the kernel's own number.
+    pub patches: Option<usize>,
+}
+
+impl Structure {
+    pub const ALL: [Self; 3] = [Self::Global, Self::Separate, Self::Fused];
+
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Global => "global",
+            Self::Separate => "separate",
+            Self::Fused => "fused",
+        }
+    }
+}
+
+impl Variant {
+    pub const ALL: [Self; 5] = [Self::Basic, Self::Linear, Self::ConflictFree, Self::Boundary, Self::Register];
+
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Basic => "basic",
+            Self::Linear => "linear",
+            Self::ConflictFree => "conflict-free",
+            Self::Boundary => "boundary",
+            Self::Register => "register",
+        }
+    }
+}
+
+impl LocalSolver {
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fdm => "fdm",
+            Self::Inverse => "inverse",
+        }
+    }
+}
+
+impl ThreadStructure {
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Column => "column",
+            Self::Dof => "dof",
+        }
+    }
+}
+
+/// In the words of the command line.
+impl core::fmt::Display for PatchKernel {
+    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+        let Self { structure, variant, local, threads, patches } = self;
+        write!(f, "{} {} {} {}", structure.name(), variant.name(), local.name(), threads.name())?;
+        patches.map_or(Ok(()), |patches| write!(f, ", {patches} patches a block"))
+    }
+}
+
 #[cfg(not(target_arch = "nvptx64"))]
 pub use table::*;
 

@@ -1,9 +1,9 @@
 //! Times of a model problem's parts and of its solution.
 
-use crate::backend::{Backend, Scalar};
+use crate::backend::{Backend, PatchKernel, Scalar};
 use crate::error::Result;
 use crate::measure::{Protocol, Timing, measure};
-use crate::multigrid::Multigrid;
+use crate::multigrid::{Multigrid, PoissonCg};
 use crate::operator::Preconditioner;
 use crate::problem::{error_norms, load_vector};
 use crate::solve::{Case, Precision, Report, Solution, solve};
@@ -40,17 +40,21 @@ pub fn parts<B: Backend>(backend: &Arc<B>, case: &Case, protocol: Protocol) -> R
     let space = case.space()?;
     case.config.check(&**backend, &space)?;
     Ok(match case.config.precision {
-        Precision::F64 => [operator::<B, f64>(backend, &space, protocol)?, cycle::<B, f64>(backend, &space, protocol)?],
-        Precision::F32 => [operator::<B, f32>(backend, &space, protocol)?, cycle::<B, f32>(backend, &space, protocol)?],
+        Precision::F64 => {
+            [operator::<B, f64>(backend, &space, protocol)?, cycle::<B, f64>(backend, &space, case, protocol)?]
+        }
+        Precision::F32 => {
+            [operator::<B, f32>(backend, &space, protocol)?, cycle::<B, f32>(backend, &space, case, protocol)?]
+        }
         Precision::Mixed => {
-            [operator::<B, f64>(backend, &space, protocol)?, cycle::<B, f32>(backend, &space, protocol)?]
+            [operator::<B, f64>(backend, &space, protocol)?, cycle::<B, f32>(backend, &space, case, protocol)?]
         }
     }
     .concat())
 }
 
 fn operator<B: Backend, T: Scalar>(backend: &Arc<B>, space: &Space, protocol: Protocol) -> Result<Vec<Measurement>> {
-    let level = backend.level::<T>(space)?;
+    let level = backend.level::<T>(space, PatchKernel::default())?;
     let [x, b] = [1, 2].map(|seed| random::<B, T>(backend, space, seed));
     let (x, b, mut y) = (x?, b?, backend.zeros(space.storage())?);
     let apply = measure(&**backend, protocol, || backend.apply(&level, &x, &mut y))?;
@@ -61,7 +65,13 @@ fn operator<B: Backend, T: Scalar>(backend: &Arc<B>, space: &Space, protocol: Pr
     ])
 }
 
-fn cycle<B: Backend, S: Scalar>(backend: &Arc<B>, space: &Space, protocol: Protocol) -> Result<Vec<Measurement>> {
+fn cycle<B: Backend, S: Scalar>(
+    backend: &Arc<B>,
+    space: &Space,
+    case: &Case,
+    protocol: Protocol,
+) -> Result<Vec<Measurement>> {
+    let smoother = case.config.smoother;
     let colors = 1 << space.dim();
     let step_words = 3.0 * colors as f64;
     let transfer_words = 2.0 + 1.0 / colors as f64;
@@ -69,7 +79,7 @@ fn cycle<B: Backend, S: Scalar>(backend: &Arc<B>, space: &Space, protocol: Proto
     let [x, b] = [3, 4].map(|seed| random::<B, S>(backend, space, seed));
     let (mut x, b) = (x?, b?);
     {
-        let level = backend.level::<S>(space)?;
+        let level = backend.level::<S>(space, smoother.patch_kernel())?;
         let step = measure(&**backend, protocol, || {
             (0..colors).try_for_each(|color| backend.smooth_color(&level, color, &b, &mut x))
         })?;
@@ -82,7 +92,7 @@ fn cycle<B: Backend, S: Scalar>(backend: &Arc<B>, space: &Space, protocol: Proto
             results.push(Measurement::of::<S>("prolongation", prolongate, space, transfer_words));
         }
     }
-    let mut multigrid = Multigrid::<B, S>::new(backend, space, Default::default())?;
+    let mut multigrid = Multigrid::<B, S>::new(backend, space, &PoissonCg { smoother }, Default::default())?;
     let v_cycle = measure(&**backend, protocol, || multigrid.apply(&b, &mut x))?;
     // All levels together are a geometric series.
     let words = (2.0 * step_words + 2.0 * transfer_words) / (1.0 - 1.0 / colors as f64);

@@ -3,7 +3,7 @@
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::space::Space;
-use patchmg_device::kernels::patch_nodes;
+use patchmg_device::kernels::{PatchKernel, patch_nodes};
 use std::sync::Arc;
 
 /// A linear map `A` on the vectors of one space, on one machine.
@@ -76,12 +76,12 @@ pub struct SpaceOn<B: Backend, T: Scalar> {
 }
 
 impl<B: Backend, T: Scalar> SpaceOn<B, T> {
-    /// Makes `space` ready on `backend`.
+    /// Makes `space` ready on `backend`; `kernel` is what a patch smoother would use.
     ///
     /// # Errors
     /// Those of [`Backend::level`].
-    pub fn new(backend: &Arc<B>, space: &Space) -> Result<Self> {
-        Ok(Self { backend: backend.clone(), space: space.clone(), tables: backend.level(space)? })
+    pub fn new(backend: &Arc<B>, space: &Space, kernel: PatchKernel) -> Result<Self> {
+        Ok(Self { backend: backend.clone(), space: space.clone(), tables: backend.level(space, kernel)? })
     }
 
     /// Bytes of the tables on the machine: the eigenvalues of a patch. 1D matrices are too few to count.
@@ -102,7 +102,7 @@ impl<B: Backend, T: Scalar> Poisson<B, T> {
     /// # Errors
     /// Those of [`Backend::level`].
     pub fn new(backend: &Arc<B>, space: &Space) -> Result<Self> {
-        Ok(Self::from_space(&Arc::new(SpaceOn::new(backend, space)?)))
+        Ok(Self::from_space(&Arc::new(SpaceOn::new(backend, space, PatchKernel::default())?)))
     }
 
     /// On a space that is ready.

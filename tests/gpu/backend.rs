@@ -4,8 +4,8 @@ use super::compare::{downloaded, random, uploaded};
 use crate::{Outcome, Suite};
 use libtest_mimic::Failed;
 use patchmg::Error;
-use patchmg::backend::Backend;
 use patchmg::backend::cuda::{Cuda, Event, devices};
+use patchmg::backend::{Backend, PatchKernel};
 use patchmg::mesh::Mesh;
 use patchmg::space::Space;
 use std::fmt::Debug;
@@ -96,7 +96,7 @@ fn lengths(gpu: &Arc<Cuda>) -> Outcome {
         other => Err(Failed::from(format!("{other:?}"))),
     };
     let space = Space::new(Mesh::unit_cube(2, 2)?, 1)?;
-    let level = gpu.level::<f64>(&space)?;
+    let level = gpu.level::<f64>(&space, PatchKernel::default())?;
     let (mut right, wrong) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage() + 1)?);
     let mut other = gpu.zeros::<f64>(space.storage())?;
     refused(gpu.upload(&[0.0], &mut right))?;
@@ -128,7 +128,7 @@ fn foreign(gpu: &Arc<Cuda>) -> Outcome {
 
 fn levels(gpu: &Arc<Cuda>) -> Outcome {
     let space = Space::new(Mesh::unit_cube(2, 1)?, 2)?;
-    let level = gpu.level::<f64>(&space)?;
+    let level = gpu.level::<f64>(&space, PatchKernel::default())?;
     let (b, mut x) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage())?);
     let result = gpu.smooth_color(&level, 4, &b, &mut x);
     require(matches!(result, Err(Error::InvalidArgument { name: "color", .. })), result)?;

@@ -6,6 +6,7 @@ pub mod cuda;
 
 use crate::error::Result;
 use crate::space::Space;
+pub use patchmg_device::kernels::{LocalSolver, PatchKernel, Structure, ThreadStructure, Variant};
 pub use patchmg_device::scalar::Real;
 
 /// A scalar that vectors on every backend can have: `f32` or `f64`.
@@ -87,8 +88,11 @@ pub trait Backend: Send + Sync + Sized + 'static {
         Ok(self.dot(x, x)?.sqrt())
     }
 
-    /// Makes a space ready.
-    fn level<T: Scalar>(&self, space: &Space) -> Result<Self::Level<T>>;
+    /// Makes a space ready, with the kernels that smooth there.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::Error::Unsupported) for kernels that the machine does not have.
+    fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Self::Level<T>>;
     /// `y = A x`.
     fn apply<T: Scalar>(&self, level: &Self::Level<T>, x: &Self::Vector<T>, y: &mut Self::Vector<T>) -> Result<()>;
     /// `r = b - A x`.

@@ -1,11 +1,12 @@
 //! A level of the hierarchy, and the choice of what its parts are.
 
-use super::smoother::{PatchSmoother, PatchSolver, Smoother};
+use super::smoother::{PatchSmoother, PatchSolver, Smoother, SmootherConfig};
 use super::transfer::{Embedding, Transfer};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{LinearOperator, Poisson, Preconditioner, SpaceOn};
 use crate::space::Space;
+use patchmg_device::kernels::PatchKernel;
 use std::sync::Arc;
 
 /// Which operator, smoother, transfer and coarse solver the levels have.
@@ -19,38 +20,52 @@ pub trait Scheme<B: Backend, S: Scalar> {
     /// What solves on the coarsest level.
     type CoarseSolver: Preconditioner<B, S>;
 
+    /// Kernels of the patch smoother that a level is made ready with.
+    fn patch_kernel(&self) -> PatchKernel {
+        PatchKernel::default()
+    }
     /// Operator of a level.
-    fn operator(on: &Arc<SpaceOn<B, S>>) -> Result<Self::Operator>;
+    fn operator(&self, on: &Arc<SpaceOn<B, S>>) -> Result<Self::Operator>;
     /// Smoother of a level.
-    fn smoother(on: &Arc<SpaceOn<B, S>>) -> Result<Self::Smoother>;
+    fn smoother(&self, on: &Arc<SpaceOn<B, S>>) -> Result<Self::Smoother>;
     /// Transfer between a level and the next coarser one.
-    fn transfer(fine: &Arc<SpaceOn<B, S>>) -> Result<Self::Transfer>;
+    fn transfer(&self, fine: &Arc<SpaceOn<B, S>>) -> Result<Self::Transfer>;
     /// Solver of the coarsest level.
-    fn coarse_solver(on: &Arc<SpaceOn<B, S>>) -> Result<Self::CoarseSolver>;
+    fn coarse_solver(&self, on: &Arc<SpaceOn<B, S>>) -> Result<Self::CoarseSolver>;
 }
 
-/// Poisson's equation with the multiplicative vertex-patch smoother: paper 1.
-pub enum VertexPatches {}
+/// Poisson's equation, continuous elements: paper 1. The coarsest level is one patch, which a patch smoother solves.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PoissonCg {
+    /// Smoother of the levels above the coarsest.
+    pub smoother: SmootherConfig,
+}
 
-impl<B: Backend, S: Scalar> Scheme<B, S> for VertexPatches {
+impl<B: Backend, S: Scalar> Scheme<B, S> for PoissonCg {
     type Operator = Poisson<B, S>;
-    type Smoother = PatchSmoother<B, S>;
+    type Smoother = Box<dyn Smoother<B, S>>;
     type Transfer = Embedding<B, S>;
     type CoarseSolver = PatchSolver<B, S>;
 
-    fn operator(on: &Arc<SpaceOn<B, S>>) -> Result<Poisson<B, S>> {
+    fn patch_kernel(&self) -> PatchKernel {
+        self.smoother.patch_kernel()
+    }
+
+    fn operator(&self, on: &Arc<SpaceOn<B, S>>) -> Result<Poisson<B, S>> {
         Ok(Poisson::from_space(on))
     }
 
-    fn smoother(on: &Arc<SpaceOn<B, S>>) -> Result<PatchSmoother<B, S>> {
-        Ok(PatchSmoother::new(on))
+    fn smoother(&self, on: &Arc<SpaceOn<B, S>>) -> Result<Box<dyn Smoother<B, S>>> {
+        Ok(match self.smoother {
+            SmootherConfig::Patch(_) => Box::new(PatchSmoother::new(on)),
+        })
     }
 
-    fn transfer(fine: &Arc<SpaceOn<B, S>>) -> Result<Embedding<B, S>> {
+    fn transfer(&self, fine: &Arc<SpaceOn<B, S>>) -> Result<Embedding<B, S>> {
         Ok(Embedding::new(fine))
     }
 
-    fn coarse_solver(on: &Arc<SpaceOn<B, S>>) -> Result<PatchSolver<B, S>> {
+    fn coarse_solver(&self, on: &Arc<SpaceOn<B, S>>) -> Result<PatchSolver<B, S>> {
         Ok(PatchSolver::new(on))
     }
 }
@@ -70,12 +85,12 @@ pub struct Level<B: Backend, S: Scalar, C: Scheme<B, S>> {
 }
 
 impl<B: Backend, S: Scalar, C: Scheme<B, S>> Level<B, S, C> {
-    pub(super) fn new(backend: &Arc<B>, space: &Space, coarse: &Space) -> Result<Self> {
-        let on = Arc::new(SpaceOn::new(backend, space)?);
+    pub(super) fn new(backend: &Arc<B>, space: &Space, coarse: &Space, scheme: &C) -> Result<Self> {
+        let on = Arc::new(SpaceOn::new(backend, space, scheme.patch_kernel())?);
         Ok(Self {
-            operator: C::operator(&on)?,
-            smoother: C::smoother(&on)?,
-            transfer: C::transfer(&on)?,
+            operator: scheme.operator(&on)?,
+            smoother: scheme.smoother(&on)?,
+            transfer: scheme.transfer(&on)?,
             coarse_b: backend.zeros(coarse.storage())?,
             coarse_x: backend.zeros(coarse.storage())?,
         })

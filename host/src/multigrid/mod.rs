@@ -13,8 +13,8 @@ mod transfer;
 mod vcycle;
 
 pub use fmg::{Fmg, NestedIteration};
-pub use level::{Level, Scheme, VertexPatches, hierarchy};
+pub use level::{Level, PoissonCg, Scheme, hierarchy};
 pub use precision::LowPrecision;
-pub use smoother::{PatchSmoother, PatchSolver, Smoother};
+pub use smoother::{PatchSmoother, PatchSolver, Smoother, SmootherConfig};
 pub use transfer::{Embedding, Transfer};
 pub use vcycle::{Multigrid, PostSmoothing, VCycle};

@@ -3,8 +3,32 @@
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{Preconditioner, SpaceOn};
+use patchmg_device::kernels::PatchKernel;
 use patchmg_device::patch::{bit, color_count};
 use std::sync::Arc;
+
+/// Which smoother a level has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum SmootherConfig {
+    /// Multiplicative vertex patches, [`PatchSmoother`].
+    Patch(PatchKernel),
+}
+
+impl Default for SmootherConfig {
+    fn default() -> Self {
+        Self::Patch(PatchKernel::default())
+    }
+}
+
+impl SmootherConfig {
+    /// Kernels of the patch smoother, which solves on the coarsest level whatever smooths above.
+    pub fn patch_kernel(&self) -> PatchKernel {
+        match *self {
+            Self::Patch(kernel) => kernel,
+        }
+    }
+}
 
 /// One step of a stationary iteration on a level.
 pub trait Smoother<B: Backend, S: Scalar> {
@@ -13,6 +37,16 @@ pub trait Smoother<B: Backend, S: Scalar> {
 
     /// The step whose error propagation is the `A`-adjoint of that of [`Self::step`].
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()>;
+}
+
+impl<B: Backend, S: Scalar> Smoother<B, S> for Box<dyn Smoother<B, S>> {
+    fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        (**self).step(b, x)
+    }
+
+    fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        (**self).step_adjoint(b, x)
+    }
 }
 
 /// Multiplicative vertex-patch smoother (paper 1, algorithm 2.3): color after color, every patch of it solves its local

@@ -1,6 +1,6 @@
 //! The V-cycle (paper 1, algorithm 2.1).
 
-use super::level::{Level, Scheme, VertexPatches, hierarchy};
+use super::level::{Level, PoissonCg, Scheme, hierarchy};
 use super::smoother::Smoother;
 use super::transfer::Transfer;
 use crate::backend::{Backend, Scalar};
@@ -44,7 +44,7 @@ impl VCycle {
 }
 
 /// A hierarchy of levels with all their vectors. As a preconditioner it is one V-cycle from `x = 0`.
-pub struct Multigrid<B: Backend, S: Scalar, C: Scheme<B, S> = VertexPatches> {
+pub struct Multigrid<B: Backend, S: Scalar, C: Scheme<B, S> = PoissonCg> {
     pub(super) backend: Arc<B>,
     pub(super) cycle: VCycle,
     pub(super) coarse_solver: C::CoarseSolver,
@@ -57,7 +57,7 @@ impl<B: Backend, S: Scalar, C: Scheme<B, S>> Multigrid<B, S, C> {
     /// # Errors
     /// No smoothing step at all; those of [`Backend::level`] and
     /// [`Backend::zeros`].
-    pub fn new(backend: &Arc<B>, finest: &Space, cycle: VCycle) -> Result<Self> {
+    pub fn new(backend: &Arc<B>, finest: &Space, scheme: &C, cycle: VCycle) -> Result<Self> {
         if cycle.pre + cycle.post == 0 {
             return Err(Error::InvalidArgument {
                 name: "smoothing steps",
@@ -66,12 +66,15 @@ impl<B: Backend, S: Scalar, C: Scheme<B, S>> Multigrid<B, S, C> {
             });
         }
         let spaces = hierarchy(finest)?;
-        let coarsest = Arc::new(SpaceOn::new(backend, &spaces[0])?);
+        let coarsest = Arc::new(SpaceOn::new(backend, &spaces[0], scheme.patch_kernel())?);
         Ok(Self {
             backend: backend.clone(),
             cycle,
-            coarse_solver: C::coarse_solver(&coarsest)?,
-            levels: spaces.windows(2).map(|pair| Level::new(backend, &pair[1], &pair[0])).collect::<Result<_>>()?,
+            coarse_solver: scheme.coarse_solver(&coarsest)?,
+            levels: spaces
+                .windows(2)
+                .map(|pair| Level::new(backend, &pair[1], &pair[0], scheme))
+                .collect::<Result<_>>()?,
         })
     }
 

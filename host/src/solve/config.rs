@@ -3,7 +3,7 @@
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, DEFAULT_RESTART, Fgmres, Gmres, Richardson, Stopping, check_restart};
-use crate::multigrid::{Fmg, LowPrecision, Multigrid, VCycle};
+use crate::multigrid::{Fmg, LowPrecision, Multigrid, SmootherConfig, VCycle};
 use crate::operator::{SpaceOn, vector_bytes};
 use crate::space::Space;
 
@@ -45,6 +45,8 @@ pub struct Config {
     pub method: Method,
     /// In which precision.
     pub precision: Precision,
+    /// Smoother of the V-cycle.
+    pub smoother: SmootherConfig,
     /// Until when.
     pub stopping: Stopping,
     /// Basis vectors of GMRES; more than `stopping.max_iters` are not allocated.
@@ -56,6 +58,7 @@ impl Default for Config {
         Self {
             method: Method::default(),
             precision: Precision::default(),
+            smoother: SmootherConfig::default(),
             stopping: Stopping::default(),
             restart: DEFAULT_RESTART,
         }

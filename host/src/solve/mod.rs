@@ -7,7 +7,7 @@ mod config;
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, Fgmres, Gmres, Info, Richardson, Solver};
-use crate::multigrid::{Fmg, LowPrecision, Multigrid, NestedIteration};
+use crate::multigrid::{Fmg, LowPrecision, Multigrid, NestedIteration, PoissonCg};
 use crate::operator::{LinearOperator, Poisson};
 use crate::space::Space;
 use std::sync::Arc;
@@ -47,16 +47,18 @@ pub fn solve<B: Backend>(
     if load.len() != space.storage() {
         return Err(Error::SizeMismatch { what: "load vector", expected: space.storage(), found: load.len() });
     }
-    let cycle = config.cycle();
+    let (scheme, cycle) = (PoissonCg { smoother: config.smoother }, config.cycle());
     match config.precision {
         Precision::F64 => {
-            run::<B, f64, _>(backend, space, load, config, observer, || Multigrid::<B, f64>::new(backend, space, cycle))
+            let multigrid = || Multigrid::<B, f64>::new(backend, space, &scheme, cycle);
+            run::<B, f64, _>(backend, space, load, config, observer, multigrid)
         }
         Precision::F32 => {
-            run::<B, f32, _>(backend, space, load, config, observer, || Multigrid::<B, f32>::new(backend, space, cycle))
+            let multigrid = || Multigrid::<B, f32>::new(backend, space, &scheme, cycle);
+            run::<B, f32, _>(backend, space, load, config, observer, multigrid)
         }
         Precision::Mixed => run::<B, f64, _>(backend, space, load, config, observer, || {
-            LowPrecision::new(backend, space, Multigrid::<B, f32>::new(backend, space, cycle)?)
+            LowPrecision::new(backend, space, Multigrid::<B, f32>::new(backend, space, &scheme, cycle)?)
         }),
     }
 }

@@ -25,6 +25,7 @@ use crate::backend::{Backend, DeviceInfo, Scalar};
 use crate::error::{Error, Result};
 use crate::space::Space;
 pub use level::Level;
+use patchmg_device::kernels::PatchKernel;
 use pulp::Arch;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sweep::Sweep;
@@ -170,7 +171,11 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn level<T: Scalar>(&self, space: &Space) -> Result<Level<T>> {
+    fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Level<T>> {
+        if kernel != PatchKernel::default() {
+            let (asked, available) = (kernel.to_string(), PatchKernel::default().to_string());
+            return Err(Error::Unsupported { backend: "cpu", what: "kernel of the patch smoother", asked, available });
+        }
         Level::new(space)
     }
 

@@ -48,7 +48,7 @@ struct Fixture<'a, T: Scalar> {
 
 impl<'a, T: Scalar> Fixture<'a, T> {
     fn new(cpu: &'a Cpu, space: &'a Space) -> Self {
-        Self { cpu, space, level: cpu.level(space).unwrap() }
+        Self { cpu, space, level: cpu.level(space, PatchKernel::default()).unwrap() }
     }
 
     fn vector(&self, space: &Space, dofs: &[f64]) -> Vector<T> {
@@ -287,7 +287,7 @@ fn arguments_are_checked() {
     assert!(matches!(Cpu::new(Some(0)), Err(Error::InvalidArgument { name: "threads", .. })));
     let cpu = Cpu::new(Some(1)).unwrap();
     let space = Twin::new(2, 2, 2).space();
-    let level = cpu.level::<f64>(&space).unwrap();
+    let level = cpu.level::<f64>(&space, PatchKernel::default()).unwrap();
     let x = cpu.zeros(space.storage()).unwrap();
     let mut y = cpu.zeros(space.storage()).unwrap();
     let mut short = cpu.zeros(space.storage() - 1).unwrap();

@@ -8,7 +8,7 @@ use crate::backend::Scalar;
 use crate::error::{Error, Result};
 use crate::space::Space;
 use bytemuck::{Pod, bytes_of};
-use patchmg_device::kernels::{Module, Operation};
+use patchmg_device::kernels::{Module, Operation, PatchKernel};
 use patchmg_device::patch::{Grid, bit, class_count, color_count};
 use patchmg_device::with_degree;
 use std::sync::Arc;
@@ -41,7 +41,11 @@ pub(super) struct Matrices {
 }
 
 impl<T: Scalar> Level<T> {
-    pub(super) fn new(gpu: &Arc<Gpu>, space: &Space) -> Result<Self> {
+    pub(super) fn new(gpu: &Arc<Gpu>, space: &Space, kernel: PatchKernel) -> Result<Self> {
+        if kernel != PatchKernel::default() {
+            let (asked, available) = (kernel.to_string(), PatchKernel::default().to_string());
+            return Err(Error::Unsupported { backend: "cuda", what: "kernel of the patch smoother", asked, available });
+        }
         let (dim, degree) = (space.dim(), space.degree());
         let module = Module::PoissonCg { dim, degree };
         let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));

@@ -26,6 +26,7 @@ use crate::space::Space;
 use gpu::Gpu;
 use launch::Blas1;
 use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
+use patchmg_device::kernels::PatchKernel;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Dot products that are brought to the host together, a multiple of [`VECTORS`].
@@ -147,8 +148,8 @@ impl Backend for Cuda {
         Ok(())
     }
 
-    fn level<T: Scalar>(&self, space: &Space) -> Result<Level<T>> {
-        Level::new(&self.gpu, space)
+    fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Level<T>> {
+        Level::new(&self.gpu, space, kernel)
     }
 
     fn apply<T: Scalar>(&self, level: &Level<T>, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {

@@ -115,6 +115,12 @@ pub struct CaseArgs {
     /// Solver on a patch.
     #[arg(long, value_enum, default_value_t)]
     pub local: Local,
+    /// What a thread of the patch smoother owns.
+    #[arg(long, value_enum, default_value_t)]
+    pub thread_structure: ThreadStructure,
+    /// Patches of a block of the patch smoother. [default: the kernel's own]
+    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
+    pub patches_per_block: Option<usize>,
     /// Scalar type.
     #[arg(long, value_enum, default_value_t)]
     pub precision: Precision,
@@ -195,11 +201,23 @@ choice!(Smoother {
     Patch,
 });
 choice!(Kernel {
+    /// Residual of all dofs by the operator, then local solves
+    Global,
+    /// Residual of a color's patches, then their local solves
+    Separate,
     /// Residual, local solve and update in one kernel
     #[default]
     Fused,
 });
 choice!(Variant {
+    /// Boundary threads masked
+    Basic,
+    /// Threads numbered through the interior dofs
+    Linear,
+    /// No bank conflicts
+    ConflictFree,
+    /// No bank conflicts, and of the residual only what the exact local solver needs
+    Boundary,
     /// Columns of a patch in registers
     #[default]
     Register,
@@ -208,6 +226,15 @@ choice!(Local {
     /// Fast diagonalization
     #[default]
     Fdm,
+    /// One stored inverse
+    Inverse,
+});
+choice!(ThreadStructure {
+    /// A thread owns a column of dofs (in 2D, with the paper's kernels, a dof)
+    #[default]
+    Column,
+    /// A thread owns a dof
+    Dof,
 });
 choice!(Precision {
     /// Double precision

@@ -1,8 +1,9 @@
 //! The model problem that the arguments describe.
 
 use crate::args::{self, CaseArgs};
-use patchmg::backend::DeviceInfo;
+use patchmg::backend::{DeviceInfo, LocalSolver, PatchKernel, Structure, ThreadStructure, Variant};
 use patchmg::krylov::Stopping;
+use patchmg::multigrid::SmootherConfig;
 use patchmg::output::table::bytes;
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision};
@@ -27,8 +28,37 @@ impl CaseArgs {
             args::Problem::Sine => Problem::Sine,
         };
         let stopping = Stopping { rtol: self.rtol, max_iters: self.max_iters };
-        let config = Config { method, precision, stopping, ..Config::default() };
+        let smoother = match self.smoother {
+            args::Smoother::Patch => SmootherConfig::Patch(self.patch_kernel()),
+        };
+        let config = Config { method, precision, smoother, stopping, ..Config::default() };
         Case { dim: self.dim, degree: self.degree, refine: self.refine, problem, config }
+    }
+
+    fn patch_kernel(&self) -> PatchKernel {
+        PatchKernel {
+            structure: match self.kernel {
+                args::Kernel::Global => Structure::Global,
+                args::Kernel::Separate => Structure::Separate,
+                args::Kernel::Fused => Structure::Fused,
+            },
+            variant: match self.variant {
+                args::Variant::Basic => Variant::Basic,
+                args::Variant::Linear => Variant::Linear,
+                args::Variant::ConflictFree => Variant::ConflictFree,
+                args::Variant::Boundary => Variant::Boundary,
+                args::Variant::Register => Variant::Register,
+            },
+            local: match self.local {
+                args::Local::Fdm => LocalSolver::Fdm,
+                args::Local::Inverse => LocalSolver::Inverse,
+            },
+            threads: match self.thread_structure {
+                args::ThreadStructure::Column => ThreadStructure::Column,
+                args::ThreadStructure::Dof => ThreadStructure::Dof,
+            },
+            patches: self.patches_per_block,
+        }
     }
 }
 
