@@ -1,16 +1,14 @@
-//! Times of a model problem's parts and of its solution.
+//! Times of a model problem's parts.
 
 use crate::backend::{Backend, PatchKernel, Scalar};
 use crate::error::Result;
 use crate::measure::{Protocol, Timing, measure};
 use crate::multigrid::{Multigrid, PoissonCg};
 use crate::operator::Preconditioner;
-use crate::problem::{error_norms, load_vector};
-use crate::solve::{Case, Precision, Report, Solution, solve};
+use crate::solve::{Case, Precision};
 use crate::space::Space;
 use serde::Serialize;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// How long one part takes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -127,29 +125,4 @@ fn random<B: Backend, T: Scalar>(backend: &B, space: &Space, seed: u64) -> Resul
     let mut vector = backend.zeros(host.len())?;
     backend.upload(&host, &mut vector)?;
     Ok(vector)
-}
-
-/// Solves the case as often as the protocol says: the report of the last time, with the median of the times, and all.
-///
-/// # Errors
-/// Those of [`Case::solve`].
-pub fn solution<B: Backend>(backend: &Arc<B>, case: &Case, protocol: Protocol) -> Result<(Report, Timing)> {
-    let start = Instant::now();
-    let space = case.space()?;
-    case.config.check(&**backend, &space)?;
-    let load = load_vector(&space, &*case.problem.right_hand_side(case.dim))?;
-    let load_s = start.elapsed().as_secs_f64();
-    let solve_once = || solve(backend, &space, load.clone(), &case.config, &mut |_, _| {});
-    let Solution { values, info, setup_s, solve_s } = solve_once()?;
-    let mut seconds = if protocol.warmup == 0 { vec![solve_s] } else { Vec::new() };
-    for _ in 1..protocol.warmup {
-        solve_once()?;
-    }
-    while seconds.len() < protocol.repetitions {
-        seconds.push(solve_once()?.solve_s);
-    }
-    let timing = Timing::of(seconds)?;
-    let errors = case.problem.solution(case.dim).map(|exact| error_norms(&space, &values, &*exact)).transpose()?;
-    let (cells, dofs) = (space.mesh().cells(), space.dofs());
-    Ok((Report { cells, dofs, info, errors, setup_s: load_s + setup_s, solve_s: timing.median_s }, timing))
 }

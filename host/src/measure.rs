@@ -13,6 +13,11 @@ pub struct Protocol {
     pub repetitions: usize,
 }
 
+impl Protocol {
+    /// The first time counts, and is the only one.
+    pub const ONCE: Self = Self { warmup: 0, repetitions: 1 };
+}
+
 impl Default for Protocol {
     fn default() -> Self {
         Self { warmup: 1, repetitions: 5 }

@@ -35,7 +35,7 @@ impl Stopping {
 }
 
 /// What an iteration did.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Info {
     /// Iterations done.
     pub iterations: usize,

@@ -4,6 +4,7 @@ use super::{Config, Solution, solve};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::krylov::Info;
+use crate::measure::{Protocol, Timing};
 use crate::mesh::Mesh;
 use crate::problem::{ErrorNorms, Problem, error_norms, load_vector};
 use crate::space::Space;
@@ -39,7 +40,16 @@ pub struct Report {
     /// Seconds to set up: space, load vector, tables and vectors.
     pub setup_s: f64,
     /// Seconds to solve.
-    pub solve_s: f64,
+    pub timing: Timing,
+}
+
+/// A case whose space and load vector are there.
+#[derive(Clone, Debug)]
+pub struct PreparedCase {
+    case: Case,
+    space: Space,
+    load: Vec<f64>,
+    prepare_s: f64,
 }
 
 impl Case {
@@ -51,33 +61,48 @@ impl Case {
         Space::new(Mesh::unit_cube(self.dim, self.refine)?, self.degree)
     }
 
+    /// Space and load vector, for a backend that has the memory to solve.
+    ///
+    /// # Errors
+    /// Those of [`Self::space`] and [`Config::check`], before anything large is allocated; those of [`load_vector`].
+    pub fn prepare<B: Backend>(&self, backend: &B) -> Result<PreparedCase> {
+        let start = Instant::now();
+        let space = self.space()?;
+        self.config.check(backend, &space)?;
+        let load = load_vector(&space, &*self.problem.right_hand_side(self.dim))?;
+        Ok(PreparedCase { case: *self, space, load, prepare_s: start.elapsed().as_secs_f64() })
+    }
+
     /// Sets up and solves; a report, and the nodal values in storage order.
     ///
     /// # Errors
-    /// Those of [`Self::space`] and [`Config::check`], before anything large is allocated; those of [`solve`] and of
-    /// [`load_vector`].
+    /// Those of [`Self::prepare`] and [`PreparedCase::solve`].
     pub fn solve<B: Backend>(
         &self,
         backend: &Arc<B>,
         observer: &mut dyn FnMut(usize, f64),
     ) -> Result<(Report, Vec<f64>)> {
-        let start = Instant::now();
-        let space = self.space()?;
-        self.config.check(&**backend, &space)?;
-        let load = load_vector(&space, &*self.problem.right_hand_side(self.dim))?;
-        let load_s = start.elapsed().as_secs_f64();
+        self.prepare(&**backend)?.solve(backend, Protocol::ONCE, observer)
+    }
+}
 
-        let Solution { values, info, setup_s, solve_s } = solve(backend, &space, load, &self.config, observer)?;
-        let exact = self.problem.solution(self.dim);
+impl PreparedCase {
+    /// Solves as often as `protocol` says; a report, and the nodal values in storage order.
+    ///
+    /// # Errors
+    /// Those of [`solve`] and of [`error_norms`].
+    pub fn solve<B: Backend>(
+        self,
+        backend: &Arc<B>,
+        protocol: Protocol,
+        observer: &mut dyn FnMut(usize, f64),
+    ) -> Result<(Report, Vec<f64>)> {
+        let Self { case, space, load, prepare_s } = self;
+        let Solution { values, info, setup_s, timing } =
+            solve(backend, &space, load, &case.config, protocol, observer)?;
+        let exact = case.problem.solution(case.dim);
         let errors = exact.map(|exact| error_norms(&space, &values, &*exact)).transpose()?;
-        let report = Report {
-            cells: space.mesh().cells(),
-            dofs: space.dofs(),
-            info,
-            errors,
-            setup_s: load_s + setup_s,
-            solve_s,
-        };
-        Ok((report, values))
+        let (cells, dofs) = (space.mesh().cells(), space.dofs());
+        Ok((Report { cells, dofs, info, errors, setup_s: prepare_s + setup_s, timing }, values))
     }
 }

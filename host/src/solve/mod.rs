@@ -7,13 +7,14 @@ mod config;
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, Fgmres, Gmres, Info, Richardson, Solver};
+use crate::measure::{Protocol, Timing};
 use crate::multigrid::{Fmg, LowPrecision, Multigrid, NestedIteration, PoissonCg};
 use crate::operator::{LinearOperator, Poisson};
 use crate::space::Space;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub use case::{Case, Report};
+pub use case::{Case, PreparedCase, Report};
 pub use config::{Config, Method, Precision};
 
 /// What [`solve`] found.
@@ -26,12 +27,13 @@ pub struct Solution {
     /// Seconds to set up: tables, vectors, the load vector's way to the machine.
     pub setup_s: f64,
     /// Seconds to solve.
-    pub solve_s: f64,
+    pub timing: Timing,
 }
 
-/// Solves `-Δu = f` for the load vector `b_i = ∫ f φ_i`, given in the storage order of `space`.
+/// Solves `-Δu = f` for the load vector `b_i = ∫ f φ_i`, given in the storage order of `space`,
+/// from `x = 0`, as often as `protocol` says.
 ///
-/// `observer` is told the iteration and its relative residual.
+/// `observer` is told the iteration and its relative residual, each time.
 ///
 /// # Errors
 /// Those of [`Config::check`], before anything is allocated; [`Error::SizeMismatch`] for a load vector of another
@@ -41,6 +43,7 @@ pub fn solve<B: Backend>(
     space: &Space,
     load: Vec<f64>,
     config: &Config,
+    protocol: Protocol,
     observer: &mut dyn FnMut(usize, f64),
 ) -> Result<Solution> {
     config.check(&**backend, space)?;
@@ -51,13 +54,13 @@ pub fn solve<B: Backend>(
     match config.precision {
         Precision::F64 => {
             let multigrid = || Multigrid::<B, f64>::new(backend, space, &scheme, cycle);
-            run::<B, f64, _>(backend, space, load, config, observer, multigrid)
+            run::<B, f64, _>(backend, space, load, config, protocol, observer, multigrid)
         }
         Precision::F32 => {
             let multigrid = || Multigrid::<B, f32>::new(backend, space, &scheme, cycle);
-            run::<B, f32, _>(backend, space, load, config, observer, multigrid)
+            run::<B, f32, _>(backend, space, load, config, protocol, observer, multigrid)
         }
-        Precision::Mixed => run::<B, f64, _>(backend, space, load, config, observer, || {
+        Precision::Mixed => run::<B, f64, _>(backend, space, load, config, protocol, observer, || {
             LowPrecision::new(backend, space, Multigrid::<B, f32>::new(backend, space, &scheme, cycle)?)
         }),
     }
@@ -68,6 +71,7 @@ fn run<B: Backend, T: Scalar, M: NestedIteration<B, T>>(
     space: &Space,
     load: Vec<f64>,
     config: &Config,
+    protocol: Protocol,
     observer: &mut dyn FnMut(usize, f64),
     multigrid: impl FnOnce() -> Result<M>,
 ) -> Result<Solution> {
@@ -84,16 +88,21 @@ fn run<B: Backend, T: Scalar, M: NestedIteration<B, T>>(
     backend.synchronize()?;
     let setup_s = start.elapsed().as_secs_f64();
 
-    let start = Instant::now();
-    let info = solver.solve(&operator, &mut multigrid, &b, &mut x, &config.stopping, observer)?;
-    backend.synchronize()?;
-    let solve_s = start.elapsed().as_secs_f64();
+    let (mut info, mut seconds) = (Info::default(), Vec::new());
+    for _ in 0..protocol.warmup + protocol.repetitions {
+        backend.set_zero(&mut x)?;
+        seconds.push(backend.time(&mut || {
+            info = solver.solve(&operator, &mut multigrid, &b, &mut x, &config.stopping, observer)?;
+            Ok(())
+        })?);
+    }
+    let timing = Timing::of(seconds.split_off(protocol.warmup))?;
 
     // Makes room for the solution where the machine's memory is the host's.
     drop((solver, multigrid, b));
     let mut values = vec![T::ZERO; space.storage()];
     backend.download(&x, &mut values)?;
-    Ok(Solution { values: values.into_iter().map(T::to_f64).collect(), info, setup_s, solve_s })
+    Ok(Solution { values: values.into_iter().map(T::to_f64).collect(), info, setup_s, timing })
 }
 
 type AnySolver<B, T, M> = dyn Solver<B, T, Poisson<B, T>, M>;

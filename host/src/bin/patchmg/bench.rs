@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::{result, solve};
 use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
-use patchmg::benchmark::{Measurement, parts, solution};
+use patchmg::benchmark::{Measurement, parts};
 use patchmg::measure::{Protocol, Timing};
 use patchmg::output::report::SolveReport;
 use patchmg::output::table::{Table, seconds};
@@ -47,7 +47,8 @@ fn on<B: Backend>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Resul
     let protocol = Protocol { warmup: args.warmup, repetitions: args.repetitions };
     // The load vector and the errors are computed by the CPU, whatever the backend.
     let host = Cpu::new(args.case.machine.threads)?;
-    let (report, solve_timing) = host.install(|| solution(backend, &case, protocol))?;
+    let (report, _) = host.install(|| case.prepare(&**backend)?.solve(backend, protocol, &mut |_, _| {}))?;
+    let solve_timing = report.timing;
     let solve = solve::record(&args.case, &device, report);
     let measurements = parts(backend, &case, protocol)?;
     console.line(table(&solve, solve_timing, &measurements));
