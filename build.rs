@@ -37,7 +37,7 @@ fn compile() -> Result<Vec<String>, CudaBuilderError> {
         .map(|module| {
             let kernels = module.kernels().into_iter().map(|kernel| ptx::Kernel {
                 name: kernel.name,
-                threads: kernel.threads,
+                threads: kernel.most_threads,
                 min_blocks: kernel.min_blocks,
                 shared_bytes: kernel.shared_bytes,
                 barriers: kernel.barriers,

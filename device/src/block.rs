@@ -20,11 +20,17 @@ impl Place {
     /// With `count > 0` patches in x.
     #[inline(always)]
     pub fn new(shape: Shape, count: u32) -> Self {
+        Self::among(shape.columns, shape.patches, count)
+    }
+
+    /// The same in a block of `patches` patches with `columns` threads each.
+    #[inline(always)]
+    pub fn among(columns: usize, patches: usize, count: u32) -> Self {
         let thread = thread::thread_idx_x() as usize;
-        let slot = thread / shape.columns;
-        let patch = thread::block_idx_x() as usize * shape.patches + slot;
+        let slot = thread / columns;
+        let patch = thread::block_idx_x() as usize * patches + slot;
         let last = count as usize - 1;
         let active = patch <= last;
-        Self { patch: if active { patch } else { last }, active, slot, column: thread % shape.columns }
+        Self { patch: if active { patch } else { last }, active, slot, column: thread % columns }
     }
 }

@@ -151,6 +151,7 @@ pub use table::*;
 mod table {
     use super::*;
     use crate::scalar::Real;
+    use crate::variants::{self, Step};
     use std::format;
     use std::string::String;
     use std::vec::Vec;
@@ -165,6 +166,13 @@ mod table {
             /// Polynomial degree.
             degree: usize,
         },
+        /// The patch smoother's kernels of paper 1, of one dimension and degree.
+        PatchVariants {
+            /// 2 or 3.
+            dim: usize,
+            /// Polynomial degree.
+            degree: usize,
+        },
         /// Vector operations.
         Blas1,
     }
@@ -174,6 +182,8 @@ mod table {
     pub enum Operation {
         /// One color of the patch smoother.
         Smooth,
+        /// The same, or a part of it, at an optimization level of paper 1.
+        Variant(Step, Variant),
         /// `y = A x`, one class.
         Apply,
         /// `r = b - A x`, one class.
@@ -201,14 +211,44 @@ mod table {
         pub name: String,
         /// Threads of a block.
         pub threads: u32,
+        /// Threads that a block may have: bounds the registers.
+        pub most_threads: u32,
         /// Blocks a multiprocessor should hold: bounds the registers.
         pub min_blocks: u32,
         /// Patches of a block, side by side in x; 0 where there are no patches.
         pub patches: u32,
         /// Dynamic shared memory, bytes.
         pub shared_bytes: u32,
+        /// Of it, what does not grow with the patches.
+        pub common_bytes: u32,
         /// Block-wide barriers in the source.
         pub barriers: u32,
+    }
+
+    impl KernelSpec {
+        fn of_patches<T>(name: String, shape: Shape, most_patches: usize, common_words: usize) -> Self {
+            let bytes = |words: usize| (words * size_of::<T>()) as u32;
+            Self {
+                name,
+                threads: (shape.columns * shape.patches) as u32,
+                most_threads: (shape.columns * most_patches) as u32,
+                min_blocks: 1,
+                patches: shape.patches as u32,
+                shared_bytes: bytes(common_words + shape.words * shape.patches),
+                common_bytes: bytes(common_words),
+                barriers: shape.barriers as u32,
+            }
+        }
+
+        /// The same kernel with another number of patches in a block; none if it does not take so many.
+        pub fn with_patches(mut self, patches: u32) -> Option<Self> {
+            let (old, threads) = (self.patches, self.threads.checked_div(self.patches)?);
+            (patches == old || patches >= 1 && patches * threads <= self.most_threads).then(|| {
+                self.shared_bytes = self.common_bytes + (self.shared_bytes - self.common_bytes) / old * patches;
+                (self.patches, self.threads) = (patches, threads * patches);
+                self
+            })
+        }
     }
 
     impl Module {
@@ -217,22 +257,39 @@ mod table {
             let poisson = |dim, degrees: core::ops::RangeInclusive<usize>| {
                 degrees.map(move |degree| Module::PoissonCg { dim, degree })
             };
-            core::iter::once(Module::Blas1).chain(poisson(2, DEGREES_2D)).chain(poisson(3, DEGREES_3D)).collect()
+            let variants = |dim, degrees: core::ops::RangeInclusive<usize>| {
+                degrees.map(move |degree| Module::PatchVariants { dim, degree })
+            };
+            core::iter::once(Module::Blas1)
+                .chain(poisson(2, DEGREES_2D))
+                .chain(poisson(3, DEGREES_3D))
+                .chain(variants(2, DEGREES_2D))
+                .chain(variants(3, DEGREES_3D))
+                .collect()
         }
 
         /// For example `poisson_cg_3d_q3`; entry points begin with it.
         pub fn name(&self) -> String {
             match self {
                 Module::PoissonCg { dim, degree } => format!("poisson_cg_{dim}d_q{degree}"),
+                Module::PatchVariants { dim, degree } => format!("patch_variants_{dim}d_q{degree}"),
                 Module::Blas1 => String::from("blas1"),
             }
         }
 
-        /// `--cfg` values that select it: `module = "..."` and, for a space, `dim = "..."`.
+        /// `--cfg` values that select it: `module = "..."`, for a space `dim = "..."`, and `dof_threads` where a block has
+        /// the threads for [`Step::FusedDof`].
         pub fn cfg(&self) -> Vec<String> {
             match self {
                 Module::PoissonCg { dim, .. } => {
                     std::vec![String::from("module=\"poisson_cg\""), format!("dim=\"{dim}\"")]
+                }
+                Module::PatchVariants { dim, degree } => {
+                    let dof_threads = Step::FusedDof.exists(*dim, *degree).then(|| String::from("dof_threads"));
+                    [String::from("module=\"patch_variants\""), format!("dim=\"{dim}\"")]
+                        .into_iter()
+                        .chain(dof_threads)
+                        .collect()
                 }
                 Module::Blas1 => std::vec![String::from("module=\"blas1\"")],
             }
@@ -240,35 +297,48 @@ mod table {
 
         /// Environment of its compilation: `PATCHMG_MODULE`, the prefix of entry points, and `PATCHMG_DEGREE`.
         pub fn environment(&self) -> Vec<(&'static str, String)> {
-            let degree = if let Module::PoissonCg { degree, .. } = self { *degree } else { 0 };
+            let degree = match self {
+                Module::PoissonCg { degree, .. } | Module::PatchVariants { degree, .. } => *degree,
+                Module::Blas1 => 0,
+            };
             std::vec![("PATCHMG_MODULE", self.name()), ("PATCHMG_DEGREE", format!("{degree}"))]
         }
 
         /// Its kernels.
         pub fn kernels(&self) -> Vec<KernelSpec> {
-            let operations: &[Operation] = match self {
-                Module::PoissonCg { .. } => &[
+            self.operations()
+                .into_iter()
+                .flat_map(|operation| match operation {
+                    Operation::SumPartials => std::vec![self.kernel::<f64>(operation)],
+                    _ => std::vec![self.kernel::<f32>(operation), self.kernel::<f64>(operation)],
+                })
+                .collect()
+        }
+
+        /// What they compute.
+        pub fn operations(&self) -> Vec<Operation> {
+            match *self {
+                Module::PoissonCg { .. } => std::vec![
                     Operation::Smooth,
                     Operation::Apply,
                     Operation::Residual,
                     Operation::RestrictResidual,
                     Operation::ProlongateAdd,
                 ],
-                Module::Blas1 => &[
+                Module::PatchVariants { dim, degree } => Variant::ALL
+                    .into_iter()
+                    .flat_map(|variant| Step::of(variant).iter().map(move |&step| (step, variant)))
+                    .filter(|(step, _)| step.exists(dim, degree))
+                    .map(|(step, variant)| Operation::Variant(step, variant))
+                    .collect(),
+                Module::Blas1 => std::vec![
                     Operation::Axpby,
                     Operation::Convert,
                     Operation::Dots,
                     Operation::SumPartials,
                     Operation::AddCombination,
                 ],
-            };
-            operations
-                .iter()
-                .flat_map(|&operation| match operation {
-                    Operation::SumPartials => std::vec![self.kernel::<f64>(operation)],
-                    _ => std::vec![self.kernel::<f32>(operation), self.kernel::<f64>(operation)],
-                })
-                .collect()
+            }
         }
 
         /// One of its kernels, in one scalar.
@@ -286,14 +356,18 @@ mod table {
                         }
                         _ => ("prolongate_add", crate::transfer::prolongate_shape(dim, degree)),
                     };
-                    KernelSpec {
-                        name: entry(name),
-                        threads: (shape.columns * shape.patches) as u32,
-                        min_blocks: 1,
-                        patches: shape.patches as u32,
-                        shared_bytes: (shape.words * shape.patches * size_of::<T>()) as u32,
-                        barriers: shape.barriers as u32,
-                    }
+                    KernelSpec::of_patches::<T>(entry(name), shape, shape.patches, 0)
+                }
+                Module::PatchVariants { dim, degree } => {
+                    let Operation::Variant(step, variant) = operation else {
+                        unreachable!("{operation:?} is no operation of {self:?}")
+                    };
+                    let shape = variants::shape(step, variant, dim, degree);
+                    let name = entry(&format!("{}_{}", step.name(), variant.name().replace('-', "_")));
+                    let most_patches = variants::most_patches(shape.columns);
+                    let common_words = variants::table_words(degree);
+                    let min_blocks = variants::min_blocks(dim, degree);
+                    KernelSpec { min_blocks, ..KernelSpec::of_patches::<T>(name, shape, most_patches, common_words) }
                 }
                 Module::Blas1 => {
                     let (name, barriers) = match operation {
@@ -306,9 +380,11 @@ mod table {
                     KernelSpec {
                         name: entry(name),
                         threads: crate::blas1::THREADS as u32,
+                        most_threads: crate::blas1::THREADS as u32,
                         min_blocks: 1,
                         patches: 0,
                         shared_bytes: if barriers > 0 { (crate::blas1::THREADS * 8) as u32 } else { 0 },
+                        common_bytes: 0,
                         barriers: barriers as u32,
                     }
                 }

@@ -25,6 +25,7 @@ pub mod patch;
 pub mod scalar;
 pub mod smoother;
 pub mod transfer;
+pub mod variants;
 
 /// Calls `$body` with the constant `$K` equal to the run-time `$degree`, 1 to 10; other degrees give `$none`.
 #[macro_export]

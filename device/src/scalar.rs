@@ -3,12 +3,13 @@
 //! A contraction multiplies *coefficients* (entries of 1D matrices) with *values* (dofs). On the GPU both are `f32` or
 //! `f64`; on a CPU a value may be a SIMD register that holds the same dof of several patches.
 
-use core::ops::{Add, Mul, Neg, Sub};
+use core::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A floating point type of vectors and matrices.
 pub trait Real:
     Value<Self>
     + Mul<Output = Self>
+    + Div<Output = Self>
     + Neg<Output = Self>
     + PartialOrd
     + bytemuck::Pod

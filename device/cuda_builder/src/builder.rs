@@ -22,6 +22,8 @@ pub(crate) fn code_generation(arch: NvvmArch) -> Vec<String> {
         String::from("-Zmir-enable-passes=-JumpThreading"),
         // Loops over constant bounds unroll fully, or arrays of registers end in local memory.
         String::from("-Cllvm-args=-unroll-threshold=200000"),
+        // With that threshold a loop whose length is not known would become eight copies.
+        String::from("-Cllvm-args=-unroll-runtime=false"),
     ]
 }
 

@@ -17,6 +17,7 @@ pub use cuda_std_macros::kernel;
 pub mod atomic;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod emulate;
+pub mod hint;
 #[cfg(target_arch = "nvptx64")]
 pub mod ptr;
 pub mod shared;
