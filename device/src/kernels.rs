@@ -27,6 +27,8 @@ pub const fn columns(dim: usize, nodes: usize) -> usize {
     if dim == 3 { nodes * nodes } else { nodes }
 }
 
+use crate::variants::Step;
+
 /// How a step of the patch smoother is split into kernels (paper 1, table 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Structure {
@@ -84,6 +86,49 @@ pub struct PatchKernel {
     pub threads: ThreadStructure,
     /// Patches of a block; none for the kernel's own number.
     pub patches: Option<usize>,
+    /// Loads and stores without the work between, of fused and separate kernels at level `conflict-free`: to be timed,
+    /// not to smooth.
+    pub data_only: bool,
+}
+
+impl PatchKernel {
+    /// The kernels that do a step, in their order; empty for the default one, [`crate::smoother`], and none where there
+    /// are none. A global residual is the operator's.
+    pub fn steps(self, dim: usize, degree: usize) -> Option<&'static [(Step, Variant)]> {
+        use LocalSolver::{Fdm, Inverse};
+        use Structure::{Fused, Global, Separate};
+        use ThreadStructure::{Column, Dof};
+        use Variant::{Basic, Boundary, ConflictFree, Linear, Register};
+        let Self { structure, variant, local, threads, patches, data_only } = self;
+        Some(match (structure, variant, local, threads, data_only) {
+            (Fused, Register, Fdm, Column, false) if patches.is_none() => &[],
+            (Fused, Basic, Fdm, Column, false) => &[(Step::Fused, Basic)],
+            (Fused, Linear, Fdm, Column, false) => &[(Step::Fused, Linear)],
+            (Fused, ConflictFree, Fdm, Column, false) => &[(Step::Fused, ConflictFree)],
+            (Fused, ConflictFree, Fdm, Column, true) => &[(Step::FusedData, ConflictFree)],
+            (Fused, Boundary, Fdm, Column, false) => &[(Step::Fused, Boundary)],
+            (Fused, Basic, Inverse, Column, false) => &[(Step::FusedInverse, Basic)],
+            (Fused, Basic, Fdm, Dof, false) if Step::FusedDof.exists(dim, degree) => &[(Step::FusedDof, Basic)],
+            (Separate, Basic, Fdm, Column, false) => &[(Step::Residual, Basic), (Step::Solve, Basic)],
+            (Separate, Linear, Fdm, Column, false) => &[(Step::Residual, Linear), (Step::Solve, Basic)],
+            (Separate, ConflictFree, Fdm, Column, false) => {
+                &[(Step::Residual, ConflictFree), (Step::Solve, ConflictFree)]
+            }
+            (Separate, ConflictFree, Fdm, Column, true) => {
+                &[(Step::ResidualData, ConflictFree), (Step::SolveData, ConflictFree)]
+            }
+            (Separate, Boundary, Fdm, Column, false) => &[(Step::Residual, Boundary), (Step::Solve, Boundary)],
+            (Global, Basic | Linear, Fdm, Column, false) => &[(Step::Solve, Basic)],
+            (Global, ConflictFree, Fdm, Column, false) => &[(Step::Solve, ConflictFree)],
+            _ => return None,
+        })
+    }
+
+    /// What [`Self::steps`] has, in the words of the command line.
+    pub const AVAILABLE: &'static str = "fused register fdm column; \
+        fused or separate with basic, linear, conflict-free or boundary fdm column; \
+        global with basic, linear or conflict-free fdm column; fused basic inverse column; \
+        fused basic fdm dof (3D, degree 1 to 4)";
 }
 
 impl Structure {
@@ -137,9 +182,10 @@ impl ThreadStructure {
 /// In the words of the command line.
 impl core::fmt::Display for PatchKernel {
     fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
-        let Self { structure, variant, local, threads, patches } = self;
+        let Self { structure, variant, local, threads, patches, data_only } = self;
         write!(f, "{} {} {} {}", structure.name(), variant.name(), local.name(), threads.name())?;
-        patches.map_or(Ok(()), |patches| write!(f, ", {patches} patches a block"))
+        patches.map_or(Ok(()), |patches| write!(f, ", {patches} patches a block"))?;
+        if *data_only { f.write_str(", loads and stores only") } else { Ok(()) }
     }
 }
 
@@ -151,7 +197,7 @@ pub use table::*;
 mod table {
     use super::*;
     use crate::scalar::Real;
-    use crate::variants::{self, Step};
+    use crate::variants;
     use std::format;
     use std::string::String;
     use std::vec::Vec;

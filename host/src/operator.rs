@@ -3,7 +3,7 @@
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::space::Space;
-use patchmg_device::kernels::{PatchKernel, patch_nodes};
+use patchmg_device::kernels::{LocalSolver, PatchKernel, Structure, patch_nodes};
 use std::sync::Arc;
 
 /// A linear map `A` on the vectors of one space, on one machine.
@@ -84,10 +84,14 @@ impl<B: Backend, T: Scalar> SpaceOn<B, T> {
         Ok(Self { backend: backend.clone(), space: space.clone(), tables: backend.level(space, kernel)? })
     }
 
-    /// Bytes of the tables on the machine: the eigenvalues of a patch. 1D matrices are too few to count.
-    pub fn bytes(space: &Space) -> u64 {
+    /// Bytes of the tables on the machine: the eigenvalues of a patch or the inverse of its matrix, and the residual
+    /// between two kernels of the smoother. 1D matrices are too few to count.
+    pub fn bytes(space: &Space, kernel: PatchKernel) -> u64 {
         let (interior, _) = patch_nodes(space.degree());
-        vector_bytes::<T>(1, interior.pow(space.dim() as u32))
+        let patch = interior.pow(space.dim() as u32);
+        let entries = if kernel.local == LocalSolver::Inverse { patch * patch } else { patch };
+        let residuals = usize::from(kernel.structure != Structure::Fused);
+        vector_bytes::<T>(1, entries) + vector_bytes::<T>(residuals, space.storage())
     }
 }
 

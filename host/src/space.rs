@@ -154,6 +154,40 @@ impl Space {
         self.inverse_eigenvalues().into_iter().chain(boundary).map(T::from_f64).collect()
     }
 
+    /// What the patch smoother's kernels of paper 1 read, [`patchmg_device::variants::table_words`] numbers: `M` and `A`
+    /// of a patch alone on all nodes, `S` on the interior ones, each row by row, and `λ`.
+    pub fn variant_table<T: Real>(&self) -> Vec<T> {
+        let Eigenpairs { values, vectors } = &self.eigenpairs;
+        // Columns of the transposed matrix are rows; `M` and `A` are symmetric.
+        let vectors = vectors.transpose();
+        let numbers = self.mass.iter().chain(self.stiffness.iter()).chain(vectors.iter()).chain(values.iter());
+        numbers.map(|&number| T::from_f64(number)).collect()
+    }
+
+    /// `A_j⁻¹` of a patch, `(2k - 1)^dim` rows and columns over the interior nodes, x fastest: the same for all patches.
+    pub fn patch_inverse<T: Real>(&self) -> Vec<T> {
+        let vectors = &self.eigenpairs.vectors;
+        let (width, rows) = (vectors.nrows(), vectors.nrows().pow(self.dim() as u32));
+        let weights = self.inverse_eigenvalues();
+        let digit = |index: usize, direction: usize| index / width.pow(direction as u32) % width;
+        let column = |node: usize| {
+            let coefficient = |(function, weight): (usize, &f64)| {
+                (0..self.dim()).map(|d| vectors[(digit(node, d), digit(function, d))]).product::<f64>() * weight
+            };
+            let mut column: Vec<f64> = weights.iter().enumerate().map(coefficient).collect();
+            for direction in 0..self.dim() {
+                let stride = width.pow(direction as u32);
+                let at = |row: usize| {
+                    let (own, start) = (digit(row, direction), row - digit(row, direction) * stride);
+                    (0..width).map(|f| vectors[(own, f)] * column[start + f * stride]).sum()
+                };
+                column = (0..rows).map(at).collect();
+            }
+            column.into_iter().map(T::from_f64)
+        };
+        (0..rows).flat_map(column).collect()
+    }
+
     /// What the patch smoother takes (paper 1, equation 2.15).
     ///
     /// # Panics

@@ -29,7 +29,7 @@ impl<T: Real + Word> Matrix<T> {
     }
 
     #[inline(always)]
-    #[track_caller]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub fn get(self, row: usize, column: usize) -> T {
         let (row, column) = if self.transposed { (column, row) } else { (row, column) };
         self.entries.get(self.start + self.width * row + column)
@@ -66,13 +66,13 @@ impl<T: Real + Word> Tensor<T> {
     }
 
     #[inline(always)]
-    #[track_caller]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub fn get(self, [x, y, z]: [usize; 3]) -> T {
         self.entries.get(self.start + x + self.row * y + self.plane * z)
     }
 
     #[inline(always)]
-    #[track_caller]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub fn set(self, [x, y, z]: [usize; 3], value: T) {
         self.entries.set(self.start + x + self.row * y + self.plane * z, value);
     }
@@ -80,7 +80,7 @@ impl<T: Real + Word> Tensor<T> {
 
 /// `sums[l] += sum_k C[p_d][k] input[p with p_d = k]`, `p` being the point of layer `l` and `d` the direction.
 #[inline(always)]
-#[track_caller]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn contract<T: Real + Word, const L: usize>(
     variant: Variant,
     direction: usize,
@@ -114,7 +114,7 @@ pub fn contract<T: Real + Word, const L: usize>(
 
 /// Stores a thread's sums at its points.
 #[inline(always)]
-#[track_caller]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn store<T: Real + Word, const L: usize>(
     variant: Variant,
     direction: usize,

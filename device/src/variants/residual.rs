@@ -114,7 +114,7 @@ pub fn boundary_residual<T: Real + Word, const L: usize>(patch: &Patch<T>) {
 
 /// `output = C input` in one direction.
 #[inline(always)]
-#[track_caller]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn product<T: Real + Word, const L: usize>(
     variant: Variant,
     direction: usize,

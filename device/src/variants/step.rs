@@ -81,7 +81,7 @@ impl<T: Real + Word> Patch<T> {
 
     /// `λ_i + λ_j [+ λ_l]`.
     #[inline(always)]
-    #[track_caller]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub fn eigenvalue(&self, [i, j, l]: [usize; 3]) -> T {
         let Sizes { all, interior, dim, .. } = self.sizes;
         let start = 2 * all * all + interior * interior;
@@ -212,7 +212,7 @@ impl<T: Real + Word> Patch<T> {
 
     /// `x` of an interior node, as it was loaded.
     #[inline(always)]
-    #[track_caller]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     fn loaded(&self, point: [usize; 3]) -> T {
         Tensor::new(self.memory, self.parts.x, self.sizes.all).interior(self.sizes.dim).get(point)
     }

@@ -82,9 +82,9 @@ impl<B: Backend, S: Scalar, C: Scheme<B, S>> Multigrid<B, S, C> {
     ///
     /// # Errors
     /// Those of [`Space::new`] on the coarser levels.
-    pub fn bytes(finest: &Space) -> Result<u64> {
+    pub fn bytes(finest: &Space, scheme: &C) -> Result<u64> {
         let spaces = hierarchy(finest)?;
-        let tables: u64 = spaces.iter().map(SpaceOn::<B, S>::bytes).sum();
+        let tables: u64 = spaces.iter().map(|space| SpaceOn::<B, S>::bytes(space, scheme.patch_kernel())).sum();
         let coarser = &spaces[..spaces.len() - 1];
         Ok(tables + coarser.iter().map(|space| vector_bytes::<S>(2, space.storage())).sum::<u64>())
     }

@@ -1,9 +1,9 @@
 //! What a solve is to do, and the memory that it takes.
 
-use crate::backend::{Backend, Scalar};
+use crate::backend::{Backend, PatchKernel, Scalar};
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, DEFAULT_RESTART, Fgmres, Gmres, Richardson, Stopping, check_restart};
-use crate::multigrid::{Fmg, LowPrecision, Multigrid, SmootherConfig, VCycle};
+use crate::multigrid::{Fmg, LowPrecision, Multigrid, PoissonCg, SmootherConfig, VCycle};
 use crate::operator::{SpaceOn, vector_bytes};
 use crate::space::Space;
 
@@ -71,7 +71,9 @@ impl Config {
     /// # Errors
     /// Those of [`Space::new`] on the coarser levels.
     pub fn bytes<B: Backend>(&self, space: &Space) -> Result<u64> {
-        let (single, double) = (Multigrid::<B, f32>::bytes(space)?, Multigrid::<B, f64>::bytes(space)?);
+        let scheme = PoissonCg { smoother: self.smoother };
+        let single = Multigrid::<B, f32>::bytes(space, &scheme)?;
+        let double = Multigrid::<B, f64>::bytes(space, &scheme)?;
         Ok(match self.precision {
             Precision::F64 => double + self.outer_bytes::<B, f64>(space),
             Precision::F32 => single + self.outer_bytes::<B, f32>(space),
@@ -93,7 +95,7 @@ impl Config {
             Method::Fgmres => Fgmres::<B, T>::bytes(storage, self.basis_vectors()),
             Method::Cg => Cg::<B, T>::bytes(storage),
         };
-        solver + SpaceOn::<B, T>::bytes(space) + vector_bytes::<T>(2, storage)
+        solver + SpaceOn::<B, T>::bytes(space, PatchKernel::default()) + vector_bytes::<T>(2, storage)
     }
 
     /// Whether the values are allowed, and the backend has the memory.

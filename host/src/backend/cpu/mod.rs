@@ -172,7 +172,7 @@ impl Backend for Cpu {
     }
 
     fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Level<T>> {
-        if kernel != PatchKernel::default() {
+        if kernel.steps(space.dim(), space.degree()).is_none_or(|steps| !steps.is_empty()) {
             let (asked, available) = (kernel.to_string(), PatchKernel::default().to_string());
             return Err(Error::Unsupported { backend: "cpu", what: "kernel of the patch smoother", asked, available });
         }

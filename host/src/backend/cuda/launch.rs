@@ -5,6 +5,7 @@ use super::gpu::Gpu;
 use super::level::Level;
 use super::memory::Vector;
 use super::modules;
+use super::smoother::{PatchSmoother, Variant};
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
 use bytemuck::bytes_of;
@@ -72,19 +73,55 @@ pub(super) fn smooth<T: Scalar>(
         let allowed = format!("below {}", level.colors());
         return Err(Error::InvalidArgument { name: "color", value: color.to_string(), allowed });
     }
-    let (kernel, color) = (&level.kernels.smooth, color as u32);
-    let Some(blocks) = level.color_blocks(kernel, color) else { return Ok(()) };
-    let (table, b, x) = (level.table.pointer(), b.pointer(), x.pointer());
-    let arguments = [
-        &level.matrices.smoother,
-        bytes_of(&table),
-        bytes_of(&b),
-        bytes_of(&x),
-        bytes_of(&level.grid.cells),
-        bytes_of(&color),
-    ];
-    // SAFETY: vectors of the level, checked above; the table is `table_words` long.
-    unsafe { kernel.launch(gpu, blocks, &arguments) }
+    let color = color as u32;
+    match &level.smoother {
+        PatchSmoother::Register { kernel, table } => {
+            let Some(blocks) = level.color_blocks(kernel, color) else { return Ok(()) };
+            let (table, b, x) = (table.pointer(), b.pointer(), x.pointer());
+            let arguments = [
+                &level.matrices.smoother,
+                bytes_of(&table),
+                bytes_of(&b),
+                bytes_of(&x),
+                bytes_of(&level.grid.cells),
+                bytes_of(&color),
+            ];
+            // SAFETY: vectors of the level, checked above; the table is `table_words` long.
+            unsafe { kernel.launch(gpu, blocks, &arguments) }
+        }
+        PatchSmoother::Variant(variant) => smooth_variant(gpu, level, variant, color, [b.pointer(), x.pointer()]),
+    }
+}
+
+/// One color by kernels of paper 1; `[b, x]` are vectors of the level.
+fn smooth_variant<T: Scalar>(
+    gpu: &Arc<Gpu>,
+    level: &Level<T>,
+    variant: &Variant<T>,
+    color: u32,
+    [b, x]: [CUdeviceptr; 2],
+) -> Result<()> {
+    let pointer = |vector: &Option<Vector<T>>| vector.as_ref().map_or(0, Vector::pointer);
+    let (table, inverse, r) = (variant.table.pointer(), pointer(&variant.inverse), pointer(&variant.residual));
+    if variant.is_global {
+        // SAFETY: three vectors of the level; a global smoother has its residual.
+        unsafe { launch_classes(gpu, level, &level.kernels.residual, &level.matrices.operator, &[b, x, r])? };
+    }
+    for kernel in &variant.kernels {
+        let Some(blocks) = level.color_blocks(kernel, color) else { return Ok(()) };
+        let arguments = [
+            bytes_of(&table),
+            bytes_of(&inverse),
+            bytes_of(&b),
+            bytes_of(&r),
+            bytes_of(&x),
+            bytes_of(&level.grid.cells),
+            bytes_of(&color),
+        ];
+        // SAFETY: tables as long as the kernels of the list take them, vectors of the level; what is null is not used.
+        unsafe { kernel.launch(gpu, blocks, &arguments)? };
+    }
+    Ok(())
 }
 
 /// `y = A x`.

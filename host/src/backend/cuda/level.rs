@@ -2,8 +2,8 @@
 
 use super::gpu::Gpu;
 use super::launch::Kernel;
-use super::memory::Vector;
 use super::modules;
+use super::smoother::PatchSmoother;
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
 use crate::space::Space;
@@ -19,13 +19,11 @@ pub struct Level<T: Scalar> {
     pub(super) grid: Grid,
     pub(super) kernels: Kernels,
     pub(super) matrices: Matrices,
-    /// `1 / (λ_i + λ_j [+ λ_l])`, then `Sᵀ M_IB`, then the coupling: what a thread of the smoother looks up.
-    pub(super) table: Vector<T>,
+    pub(super) smoother: PatchSmoother<T>,
 }
 
 /// Kernels of one space and scalar.
 pub(super) struct Kernels {
-    pub smooth: Kernel,
     pub apply: Kernel,
     pub residual: Kernel,
     pub restrict_residual: Kernel,
@@ -41,36 +39,29 @@ pub(super) struct Matrices {
 }
 
 impl<T: Scalar> Level<T> {
-    pub(super) fn new(gpu: &Arc<Gpu>, space: &Space, kernel: PatchKernel) -> Result<Self> {
-        if kernel != PatchKernel::default() {
-            let (asked, available) = (kernel.to_string(), PatchKernel::default().to_string());
-            return Err(Error::Unsupported { backend: "cuda", what: "kernel of the patch smoother", asked, available });
-        }
+    pub(super) fn new(gpu: &Arc<Gpu>, space: &Space, choice: PatchKernel) -> Result<Self> {
         let (dim, degree) = (space.dim(), space.degree());
         let module = Module::PoissonCg { dim, degree };
         let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
         let matrices = Matrices::new::<T>(space)?;
-        let entries = space.smoother_table::<T>();
-        let mut table = Vector::zeros(gpu, entries.len())?;
-        table.write(&entries)?;
         Ok(Self {
             dim,
             grid: space.grid(),
             kernels: Kernels {
-                smooth: kernel(Operation::Smooth)?,
                 apply: kernel(Operation::Apply)?,
                 residual: kernel(Operation::Residual)?,
                 restrict_residual: kernel(Operation::RestrictResidual)?,
                 prolongate_add: kernel(Operation::ProlongateAdd)?,
             },
             matrices,
-            table,
+            smoother: PatchSmoother::new(gpu, space, choice)?,
         })
     }
 
     /// That it was made for `gpu`.
     pub(super) fn check(&self, gpu: &Arc<Gpu>) -> Result<()> {
-        self.table.check(gpu, "level", self.table.len())
+        let table = self.smoother.table();
+        table.check(gpu, "level", table.len())
     }
 
     /// Length of its vectors.

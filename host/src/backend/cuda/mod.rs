@@ -13,6 +13,7 @@ mod launch;
 mod level;
 mod memory;
 mod modules;
+mod smoother;
 
 pub use device::devices;
 pub use event::Event;

@@ -58,6 +58,7 @@ impl CaseArgs {
                 args::ThreadStructure::Dof => ThreadStructure::Dof,
             },
             patches: self.patches_per_block,
+            data_only: false,
         }
     }
 }

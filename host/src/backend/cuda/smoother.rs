@@ -1,0 +1,95 @@
+//! The patch smoother's kernels of a level: the default one, or those of paper 1.
+
+use super::gpu::Gpu;
+use super::launch::Kernel;
+use super::memory::Vector;
+use super::modules;
+use crate::backend::Scalar;
+use crate::error::{Error, Result};
+use crate::space::Space;
+use patchmg_device::kernels::{Module, Operation, PatchKernel, Structure};
+use patchmg_device::variants::Step;
+use std::sync::Arc;
+
+/// What does one color of the patch smoother.
+pub(super) enum PatchSmoother<T: Scalar> {
+    /// [`patchmg_device::smoother`], and its table.
+    Register { kernel: Kernel, table: Vector<T> },
+    /// [`patchmg_device::variants`].
+    Variant(Variant<T>),
+}
+
+/// Kernels of paper 1, in the order in which they run, and what they read besides the vectors.
+pub(super) struct Variant<T: Scalar> {
+    pub kernels: Vec<Kernel>,
+    /// 1D matrices.
+    pub table: Vector<T>,
+    /// Inverse of a patch's matrix, of the kernel that takes it.
+    pub inverse: Option<Vector<T>>,
+    /// Residual between two kernels.
+    pub residual: Option<Vector<T>>,
+    /// Whether that is the operator's.
+    pub is_global: bool,
+}
+
+impl<T: Scalar> PatchSmoother<T> {
+    pub fn new(gpu: &Arc<Gpu>, space: &Space, choice: PatchKernel) -> Result<Self> {
+        let (dim, degree) = (space.dim(), space.degree());
+        let uploaded = |numbers: Vec<T>| {
+            let mut vector = Vector::zeros(gpu, numbers.len())?;
+            vector.write(&numbers)?;
+            Ok::<_, Error>(vector)
+        };
+        let steps = choice.steps(dim, degree).ok_or_else(|| unsupported(choice))?;
+        if steps.is_empty() {
+            let module = Module::PoissonCg { dim, degree };
+            let kernel = modules::kernel(gpu, module, module.kernel::<T>(Operation::Smooth))?;
+            return Ok(Self::Register { kernel, table: uploaded(space.smoother_table())? });
+        }
+        let module = Module::PatchVariants { dim, degree };
+        let kernel = |&(step, variant): &(Step, _)| {
+            let spec = module.kernel::<T>(Operation::Variant(step, variant));
+            let patches = choice.patches.map_or(Some(spec.patches), |patches| u32::try_from(patches).ok());
+            let most = spec.most_threads / (spec.threads / spec.patches);
+            let spec = patches.and_then(|patches| spec.with_patches(patches)).ok_or_else(|| {
+                let value = choice.patches.unwrap_or_default().to_string();
+                Error::InvalidArgument { name: "patches per block", value, allowed: format!("1 to {most}") }
+            })?;
+            modules::kernel(gpu, module, spec)
+        };
+        let has_inverse = steps.iter().any(|(step, _)| *step == Step::FusedInverse);
+        let has_residual = choice.structure != Structure::Fused;
+        Ok(Self::Variant(Variant {
+            kernels: steps.iter().map(kernel).collect::<Result<_>>()?,
+            table: uploaded(space.variant_table())?,
+            inverse: has_inverse.then(|| uploaded(space.patch_inverse())).transpose()?,
+            residual: has_residual.then(|| Vector::zeros(gpu, space.storage())).transpose()?,
+            is_global: choice.structure == Structure::Global,
+        }))
+    }
+
+    /// What its kernels look up.
+    pub fn table(&self) -> &Vector<T> {
+        match self {
+            Self::Register { table, .. } => table,
+            Self::Variant(variant) => &variant.table,
+        }
+    }
+
+    /// Its kernels.
+    pub fn kernels(&self) -> &[Kernel] {
+        match self {
+            Self::Register { kernel, .. } => std::slice::from_ref(kernel),
+            Self::Variant(variant) => &variant.kernels,
+        }
+    }
+}
+
+fn unsupported(choice: PatchKernel) -> Error {
+    Error::Unsupported {
+        backend: "cuda",
+        what: "kernel of the patch smoother",
+        asked: choice.to_string(),
+        available: PatchKernel::AVAILABLE.into(),
+    }
+}
