@@ -93,6 +93,11 @@ pub trait Backend: Send + Sync + Sized + 'static {
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) for kernels that the machine does not have.
     fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Self::Level<T>>;
+    /// The patch smoother's kernels on a level, in their order, with the blocks of each that a multiprocessor holds;
+    /// none where a machine has no such things.
+    fn resident_blocks<T: Scalar>(&self, _level: &Self::Level<T>) -> Result<Vec<(String, u32)>> {
+        Ok(Vec::new())
+    }
     /// `y = A x`.
     fn apply<T: Scalar>(&self, level: &Self::Level<T>, x: &Self::Vector<T>, y: &mut Self::Vector<T>) -> Result<()>;
     /// `r = b - A x`.

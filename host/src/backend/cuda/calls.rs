@@ -47,6 +47,12 @@ unsafe extern "C" {
     pub fn cuModuleUnload(module: CUmodule) -> i32;
     pub fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) -> i32;
     pub fn cuFuncSetAttribute(function: CUfunction, attribute: c_int, value: c_int) -> i32;
+    pub fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: *mut c_int,
+        function: CUfunction,
+        threads: c_int,
+        shared_bytes: usize,
+    ) -> i32;
     pub fn cuLaunchKernel(
         function: CUfunction,
         grid_x: c_uint,

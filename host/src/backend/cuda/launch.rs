@@ -40,6 +40,18 @@ impl Kernel {
         &self.spec
     }
 
+    /// Its name, and the blocks of it that a multiprocessor holds.
+    pub fn resident_blocks(&self, gpu: &Gpu) -> Result<(String, u32)> {
+        gpu.enter()?;
+        let mut blocks = 0;
+        let (threads, shared) = (self.spec.threads as i32, self.spec.shared_bytes as usize);
+        // SAFETY: the driver writes a number; the function is one of a loaded module.
+        let code =
+            unsafe { calls::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads, shared) };
+        check("cuOccupancyMaxActiveBlocksPerMultiprocessor", code)?;
+        Ok((self.spec.name.clone(), blocks as u32))
+    }
+
     /// # Safety
     /// `arguments` are the bytes of the kernel's parameters, at most [`PARAMETERS`], and what they point to is as long
     /// as the kernel makes use of with this grid. The module is loaded on `gpu`.

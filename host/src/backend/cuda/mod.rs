@@ -153,6 +153,11 @@ impl Backend for Cuda {
         Level::new(&self.gpu, space, kernel)
     }
 
+    fn resident_blocks<T: Scalar>(&self, level: &Level<T>) -> Result<Vec<(String, u32)>> {
+        level.check(&self.gpu)?;
+        level.smoother.kernels().iter().map(|kernel| kernel.resident_blocks(&self.gpu)).collect()
+    }
+
     fn apply<T: Scalar>(&self, level: &Level<T>, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
         launch::apply(&self.gpu, level, x, y)
     }
