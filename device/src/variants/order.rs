@@ -40,6 +40,17 @@ impl Outputs {
         Self { active: row < all && column < all, row, column, first: layer, count }
     }
 
+    /// On all nodes of all faces: layers of a tensor, in 2D its rows.
+    #[inline(always)]
+    pub const fn faces(step: Step, variant: Variant, sizes: Sizes, thread: usize) -> Self {
+        let all = Self::all(step, variant, sizes, thread);
+        if sizes.dim == 3 {
+            Self { count: sizes.faces(), ..all }
+        } else {
+            Self { active: all.row < sizes.faces() && all.column < sizes.all, ..all }
+        }
+    }
+
     /// On the interior nodes, by the threads that [`Self::all`] gives these: boundary threads are masked.
     #[inline(always)]
     pub const fn masked(step: Step, variant: Variant, sizes: Sizes, thread: usize) -> Self {

@@ -59,12 +59,7 @@ pub fn boundary_residual<T: Real + Word, const L: usize>(patch: &Patch<T>) {
     let (sizes, variant) = (patch.sizes, patch.variant);
     let [mass, stiffness] = patch.operator_matrices();
     let [u, w] = patch.parts.work.map(|start| Tensor::new(patch.memory, start, sizes.all));
-    let mut outputs = Outputs::all(patch.step, variant, sizes, patch.thread);
-    if sizes.dim == 3 {
-        outputs.count = sizes.faces();
-    } else {
-        outputs.active &= outputs.row < sizes.faces();
-    }
+    let outputs = Outputs::faces(patch.step, variant, sizes, patch.thread);
     if outputs.active {
         let faces = Tensor::new(patch.memory, patch.parts.x, sizes.all);
         product::<T, L>(variant, 0, mass, faces, outputs, u);

@@ -171,7 +171,7 @@ impl<T: Real + Word> Patch<T> {
     #[inline(always)]
     unsafe fn load_faces(&self, x: *const T) {
         let Sizes { dim, all, .. } = self.sizes;
-        let outputs = Outputs::all(self.step, self.variant, self.sizes, self.thread);
+        let outputs = Outputs::faces(self.step, self.variant, self.sizes, self.thread);
         let tensor = Tensor::new(self.memory, self.parts.x, all);
         let inside = |coordinate: usize| coordinate > 0 && coordinate + 1 < all;
         if dim == 3 && outputs.active {
@@ -188,7 +188,7 @@ impl<T: Real + Word> Patch<T> {
                 tensor.set([a, b, face], value);
             }
         }
-        if dim == 2 && outputs.active && outputs.row < 4 {
+        if dim == 2 && outputs.active {
             let (a, face) = (outputs.column, outputs.row);
             let end = (face % 2) * (all - 1);
             let (point, owned) = if face < 2 { ([end, a, 0], inside(a)) } else { ([a, end, 0], true) };

@@ -1,0 +1,145 @@
+//! The patch smoother's kernels of paper 1, run on host threads, against the CPU's smoother: every one of the list, on
+//! random vectors, with as many patches a block as it has by default and with more.
+
+use cuda_std::emulate::Launch;
+use cuda_std::shared::Word;
+use patchmg::backend::cpu::Cpu;
+use patchmg::backend::{Backend, LocalSolver, PatchKernel, Scalar, Structure, ThreadStructure, Variant};
+use patchmg::mesh::Mesh;
+use patchmg::space::Space;
+use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
+use patchmg_device::patch::{bit, color_count};
+use patchmg_device::variants::step::{Data, step};
+use patchmg_device::variants::{Sizes, Step};
+
+/// All choices that are neither the default nor without smoothing.
+fn choices(dim: usize, degree: usize) -> Vec<PatchKernel> {
+    let mut choices = Vec::new();
+    for structure in Structure::ALL {
+        for variant in Variant::ALL {
+            for (local, threads) in [
+                (LocalSolver::Fdm, ThreadStructure::Column),
+                (LocalSolver::Fdm, ThreadStructure::Dof),
+                (LocalSolver::Inverse, ThreadStructure::Column),
+            ] {
+                choices.push(PatchKernel { structure, variant, local, threads, ..PatchKernel::default() });
+            }
+        }
+    }
+    choices.retain(|choice| choice.steps(dim, degree).is_some_and(|steps| !steps.is_empty()));
+    choices
+}
+
+fn random<T: Scalar>(space: &Space, seed: u64) -> Vec<T> {
+    let mut state = seed;
+    let dofs: Vec<T> = space
+        .unknowns()
+        .map(|_| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            T::from_f64((state >> 11) as f64 / (1u64 << 52) as f64 - 1.0)
+        })
+        .collect();
+    space.from_dofs(&dofs).unwrap()
+}
+
+/// Pointers to vectors, for the threads of an emulated block.
+struct Pointers<T>(Data<T>);
+// SAFETY: kernels write to each entry from one thread.
+unsafe impl<T> Sync for Pointers<T> {}
+
+/// One color of a choice of kernels, emulated. Without more patches than there are, blocks are as in the list.
+fn smooth<T: Scalar + Word>(space: &Space, choice: PatchKernel, color: u32, b: &[T], x: &[T], more: u32) -> Vec<T> {
+    let (dim, degree, cells) = (space.dim(), space.degree(), space.grid().cells);
+    let module = Module::PatchVariants { dim, degree };
+    let table = space.variant_table::<T>();
+    let inverse = if choice.local == LocalSolver::Inverse { space.patch_inverse::<T>() } else { Vec::new() };
+    let mut x = x.to_vec();
+    let mut r = vec![T::from_f64(f64::NAN); x.len()];
+    if choice.structure == Structure::Global {
+        let cpu = Cpu::new(Some(1)).unwrap();
+        let [b, old] = [b, &x].map(|host| {
+            let mut vector = cpu.zeros(host.len()).unwrap();
+            cpu.upload(host, &mut vector).unwrap();
+            vector
+        });
+        let mut residual = cpu.zeros(r.len()).unwrap();
+        let level = cpu.level::<T>(space, PatchKernel::default()).unwrap();
+        cpu.residual(&level, &b, &old, &mut residual).unwrap();
+        cpu.download(&residual, &mut r).unwrap();
+    }
+    for &(part, variant) in choice.steps(dim, degree).unwrap() {
+        let spec = module.kernel::<T>(Operation::Variant(part, variant));
+        let patches = (spec.patches + more).min(spec.most_threads / (spec.threads / spec.patches));
+        let spec = spec.with_patches(patches).unwrap();
+        let count = |direction: usize| color_count(cells, bit(color, direction));
+        let grid = [count(0).div_ceil(patches), count(1), if dim == 3 { count(2) } else { 1 }];
+        let pointers = Pointers(Data {
+            table: table.as_ptr(),
+            inverse: inverse.as_ptr(),
+            b: b.as_ptr(),
+            r: r.as_mut_ptr(),
+            x: x.as_mut_ptr(),
+        });
+        let kernel = (part, variant, Sizes::new(dim, degree));
+        let threads = &pointers;
+        Launch { grid, threads: spec.threads, shared_bytes: spec.shared_bytes }.run(|| {
+            // SAFETY: vectors of the space; tables as long as the kernel reads them.
+            unsafe {
+                match (dim, part) {
+                    (2, _) | (_, Step::FusedDof) => step::<T, 1>(kernel, threads.0, cells, color),
+                    _ => step::<T, 17>(kernel, threads.0, cells, color),
+                }
+            }
+        });
+    }
+    x
+}
+
+fn check<T: Scalar + Word>(dim: usize, degree: usize, refine: usize, tolerance: f64) {
+    let space = Space::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
+    let (b, x) = (random::<T>(&space, 1), random::<T>(&space, 2));
+    let cpu = Cpu::new(Some(1)).unwrap();
+    let level = cpu.level::<T>(&space, PatchKernel::default()).unwrap();
+    // A residual is as large as the operator: `b` must be seen beside it.
+    let b: Vec<T> = b.into_iter().map(|value| T::from_f64(10.0) * value).collect();
+    // The last color that there are patches of: its patches begin elsewhere than the first color's.
+    let color = if refine == 1 { 0 } else { (1 << dim) - 2 };
+    let expected = {
+        let [mut on_b, mut on_x] = [1, 2].map(|_| cpu.zeros::<T>(b.len()).unwrap());
+        cpu.upload(&b, &mut on_b).unwrap();
+        cpu.upload(&x, &mut on_x).unwrap();
+        cpu.smooth_color(&level, color as usize, &on_b, &mut on_x).unwrap();
+        let mut host = vec![T::ZERO; b.len()];
+        cpu.download(&on_x, &mut host).unwrap();
+        host
+    };
+    let scale = expected.iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
+    let choices = choices(dim, degree);
+    assert!(choices.len() >= 12, "{} choices", choices.len());
+    for choice in choices {
+        // A large patch has a block for itself.
+        for more in if dim == 3 && degree > 3 { 0..1 } else { 0..2 } {
+            let found = smooth(&space, choice, color, &b, &x, more);
+            for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                let error = (found.to_f64() - expected.to_f64()).abs() / scale;
+                assert!(error < tolerance, "{choice}, {dim}D Q{degree}, {more} more: {error:e} at {index}");
+            }
+        }
+    }
+}
+
+#[test]
+fn in_2d() {
+    for degree in DEGREES_2D {
+        check::<f64>(2, degree, if degree <= 4 { 3 } else { 2 }, 1e-11);
+    }
+    check::<f32>(2, 3, 3, 1e-4);
+}
+
+#[test]
+fn in_3d() {
+    for degree in DEGREES_3D {
+        check::<f64>(3, degree, if degree <= 3 { 2 } else { 1 }, 1e-11);
+    }
+    check::<f32>(3, 2, 2, 1e-4);
+}
