@@ -9,6 +9,7 @@ mod gpu {
     pub mod compare;
     pub mod oracles;
     pub mod spaces;
+    pub mod variants;
     pub mod vectors;
 }
 
@@ -48,6 +49,8 @@ fn main() -> ExitCode {
     gpu::vectors::add::<f64>(&mut suite);
     gpu::spaces::add::<f32>(&mut suite);
     gpu::spaces::add::<f64>(&mut suite);
+    gpu::variants::add::<f32>(&mut suite);
+    gpu::variants::add::<f64>(&mut suite);
     gpu::oracles::add(&mut suite);
     libtest_mimic::run(&Arguments::from_args(), suite.trials).exit_code()
 }

@@ -4,31 +4,13 @@
 use cuda_std::emulate::Launch;
 use cuda_std::shared::Word;
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, LocalSolver, PatchKernel, Scalar, Structure, ThreadStructure, Variant};
+use patchmg::backend::{Backend, LocalSolver, PatchKernel, Scalar, Structure};
 use patchmg::mesh::Mesh;
 use patchmg::space::Space;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use patchmg_device::patch::{bit, color_count};
 use patchmg_device::variants::step::{Data, step};
 use patchmg_device::variants::{Sizes, Step};
-
-/// All choices that are neither the default nor without smoothing.
-fn choices(dim: usize, degree: usize) -> Vec<PatchKernel> {
-    let mut choices = Vec::new();
-    for structure in Structure::ALL {
-        for variant in Variant::ALL {
-            for (local, threads) in [
-                (LocalSolver::Fdm, ThreadStructure::Column),
-                (LocalSolver::Fdm, ThreadStructure::Dof),
-                (LocalSolver::Inverse, ThreadStructure::Column),
-            ] {
-                choices.push(PatchKernel { structure, variant, local, threads, ..PatchKernel::default() });
-            }
-        }
-    }
-    choices.retain(|choice| choice.steps(dim, degree).is_some_and(|steps| !steps.is_empty()));
-    choices
-}
 
 fn random<T: Scalar>(space: &Space, seed: u64) -> Vec<T> {
     let mut state = seed;
@@ -114,7 +96,8 @@ fn check<T: Scalar + Word>(dim: usize, degree: usize, refine: usize, tolerance: 
         host
     };
     let scale = expected.iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
-    let choices = choices(dim, degree);
+    let mut choices = PatchKernel::all(dim, degree);
+    choices.retain(|&choice| choice != PatchKernel::default());
     assert!(choices.len() >= 12, "{} choices", choices.len());
     for choice in choices {
         // A large patch has a block for itself.

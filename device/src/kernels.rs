@@ -271,6 +271,27 @@ mod table {
         pub barriers: u32,
     }
 
+    impl PatchKernel {
+        /// Every choice that there are kernels for and that smooths, with the kernels' own number of patches.
+        pub fn all(dim: usize, degree: usize) -> Vec<Self> {
+            let locals_and_threads = [
+                (LocalSolver::Fdm, ThreadStructure::Column),
+                (LocalSolver::Fdm, ThreadStructure::Dof),
+                (LocalSolver::Inverse, ThreadStructure::Column),
+            ];
+            let mut choices = Vec::new();
+            for structure in Structure::ALL {
+                for variant in Variant::ALL {
+                    for (local, threads) in locals_and_threads {
+                        let choice = Self { structure, variant, local, threads, ..Self::default() };
+                        choices.extend(choice.steps(dim, degree).map(|_| choice));
+                    }
+                }
+            }
+            choices
+        }
+    }
+
     impl KernelSpec {
         fn of_patches<T>(name: String, shape: Shape, most_patches: usize, common_words: usize) -> Self {
             let bytes = |words: usize| (words * size_of::<T>()) as u32;

@@ -46,7 +46,7 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
 }
 
 /// Several patches a direction, in one row more than a block has; and in 3D not too many nodes.
-fn refine(dim: usize, degree: usize) -> usize {
+pub fn refine(dim: usize, degree: usize) -> usize {
     match (dim, degree) {
         (2, 1) => 6,
         (2, _) => 4,
@@ -85,7 +85,7 @@ fn run<B: Backend, T: Scalar>(operation: Operation, backend: &Arc<B>, space: &Sp
 }
 
 /// Every color on its own from the same start, one after the other.
-fn smooth_colors<B: Backend, T: Scalar>(backend: &B, space: &Space, level: &B::Level<T>) -> Result<Vec<T>> {
+pub fn smooth_colors<B: Backend, T: Scalar>(backend: &B, space: &Space, level: &B::Level<T>) -> Result<Vec<T>> {
     let host = |seed| space.from_dofs(&random::<T>(seed, space.dofs()));
     let b = uploaded(backend, &host(1)?)?;
     let mut results = Vec::new();

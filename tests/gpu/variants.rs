@@ -1,0 +1,35 @@
+//! The patch smoother's kernels of paper 1 against the CPU's smoother, in every dimension, degree and scalar.
+
+use super::compare::{assert_close, assert_identical, tolerance};
+use super::spaces::{refine, smooth_colors};
+use crate::Suite;
+use patchmg::backend::cpu::Cpu;
+use patchmg::backend::{Backend, PatchKernel, Scalar};
+use patchmg::mesh::Mesh;
+use patchmg::space::Space;
+use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
+use std::sync::Arc;
+
+pub fn add<T: Scalar>(suite: &mut Suite) {
+    let cases = DEGREES_2D.map(|degree| (2, degree)).chain(DEGREES_3D.map(|degree| (3, degree)));
+    for (dim, degree) in cases {
+        suite.test(format!("variants::{dim}d::q{degree}::{}", T::NAME), move |gpu| {
+            let space = Space::new(Mesh::unit_cube(dim, refine(dim, degree))?, degree)?;
+            let cpu = Arc::new(Cpu::new(None)?);
+            let expected = smooth_colors(&*cpu, &space, &cpu.level::<T>(&space, PatchKernel::default())?)?;
+            let own = PatchKernel::all(dim, degree);
+            // One patch a block: the kernels of paper 1 take any number that fits.
+            let single = own.iter().filter(|&&choice| choice != PatchKernel::default());
+            let single: Vec<_> = single.map(|&choice| PatchKernel { patches: Some(1), ..choice }).collect();
+            for choice in own.into_iter().chain(single) {
+                let found = smooth_colors(&**gpu, &space, &gpu.level::<T>(&space, choice)?)?;
+                let again = smooth_colors(&**gpu, &space, &gpu.level::<T>(&space, choice)?)?;
+                let outcome = assert_close(&found, &expected, tolerance::<T>());
+                outcome
+                    .and_then(|()| assert_identical(&found, &again))
+                    .map_err(|failed| format!("{choice}: {}", failed.message().unwrap_or("no reason")))?;
+            }
+            Ok(())
+        });
+    }
+}
