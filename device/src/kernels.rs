@@ -255,6 +255,9 @@ mod table {
     pub struct KernelSpec {
         /// Entry point.
         pub name: String,
+        pub operation: Operation,
+        /// `f32` or `f64`.
+        pub scalar: &'static str,
         /// Threads of a block.
         pub threads: u32,
         /// Threads that a block may have: bounds the registers.
@@ -293,10 +296,18 @@ mod table {
     }
 
     impl KernelSpec {
-        fn of_patches<T>(name: String, shape: Shape, most_patches: usize, common_words: usize) -> Self {
+        fn of_patches<T: Real>(
+            name: String,
+            operation: Operation,
+            shape: Shape,
+            most_patches: usize,
+            common_words: usize,
+        ) -> Self {
             let bytes = |words: usize| (words * size_of::<T>()) as u32;
             Self {
                 name,
+                operation,
+                scalar: T::NAME,
                 threads: (shape.columns * shape.patches) as u32,
                 most_threads: (shape.columns * most_patches) as u32,
                 min_blocks: 1,
@@ -423,7 +434,7 @@ mod table {
                         }
                         _ => ("prolongate_add", crate::transfer::prolongate_shape(dim, degree)),
                     };
-                    KernelSpec::of_patches::<T>(entry(name), shape, shape.patches, 0)
+                    KernelSpec::of_patches::<T>(entry(name), operation, shape, shape.patches, 0)
                 }
                 Module::PatchVariants { dim, degree } => {
                     let Operation::Variant(step, variant) = operation else {
@@ -434,7 +445,8 @@ mod table {
                     let most_patches = variants::most_patches(shape.columns);
                     let common_words = variants::table_words(degree);
                     let min_blocks = variants::min_blocks(dim, degree);
-                    KernelSpec { min_blocks, ..KernelSpec::of_patches::<T>(name, shape, most_patches, common_words) }
+                    let spec = KernelSpec::of_patches::<T>(name, operation, shape, most_patches, common_words);
+                    KernelSpec { min_blocks, ..spec }
                 }
                 Module::Blas1 => {
                     let (name, barriers) = match operation {
@@ -446,6 +458,8 @@ mod table {
                     };
                     KernelSpec {
                         name: entry(name),
+                        operation,
+                        scalar,
                         threads: crate::blas1::THREADS as u32,
                         most_threads: crate::blas1::THREADS as u32,
                         min_blocks: 1,

@@ -53,18 +53,21 @@ mod device {
         }
 
         #[inline(always)]
+        #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
         pub fn get(self, index: usize) -> T {
             // SAFETY: kernels are launched with the shared memory that their `Shape` says, and index within it.
             unsafe { self.0.get(index as u32) }
         }
 
         #[inline(always)]
+        #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
         pub fn set(self, index: usize, value: T) {
             // SAFETY: as above.
             unsafe { self.0.set(index as u32, value) }
         }
 
         #[inline(always)]
+        #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
         pub fn read<const N: usize>(self, column: Column) -> [T; N] {
             let mut values = [T::ZERO; N];
             for i in 0..N {
@@ -74,6 +77,7 @@ mod device {
         }
 
         #[inline(always)]
+        #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
         pub fn write<const N: usize>(self, column: Column, values: &[T; N]) {
             for i in 0..N {
                 self.set(column.start + i * column.stride, values[i]);

@@ -18,11 +18,13 @@ pub trait Word: Copy {
     ///
     /// # Safety
     /// `address` is aligned, inside the block's shared memory and holds a value of this type.
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn load(address: u32) -> Self;
     /// Stores to an address of the shared window.
     ///
     /// # Safety
     /// `address` is aligned and inside the block's shared memory.
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn store(address: u32, value: Self);
 }
 
@@ -55,25 +57,28 @@ word!(f64, reg64, "ld.shared.f64 {}, [{}];", "st.shared.f64 [{}], {};");
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl Word for f32 {
+    #[track_caller]
     unsafe fn load(address: u32) -> Self {
-        Self::from_bits(emulate::load(address / 4))
+        Self::from_bits(emulate::load::<1>(address)[0])
     }
 
+    #[track_caller]
     unsafe fn store(address: u32, value: Self) {
-        emulate::store(address / 4, value.to_bits());
+        emulate::store(address, [value.to_bits()]);
     }
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl Word for f64 {
+    #[track_caller]
     unsafe fn load(address: u32) -> Self {
-        let (low, high) = (emulate::load(address / 4), emulate::load(address / 4 + 1));
+        let [low, high] = emulate::load(address);
         Self::from_bits(u64::from(low) | u64::from(high) << 32)
     }
 
+    #[track_caller]
     unsafe fn store(address: u32, value: Self) {
-        emulate::store(address / 4, value.to_bits() as u32);
-        emulate::store(address / 4 + 1, (value.to_bits() >> 32) as u32);
+        emulate::store(address, [value.to_bits() as u32, (value.to_bits() >> 32) as u32]);
     }
 }
 
@@ -112,6 +117,7 @@ impl<T: Word> Dynamic<T> {
     /// The entry lies in the memory that the launch gave, was written as `T`, and no thread writes it until the next
     /// barrier.
     #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn get(self, index: u32) -> T {
         // SAFETY: the caller's promise; an offset of whole words is aligned.
         unsafe { T::load(self.offset(index).address) }
@@ -123,6 +129,7 @@ impl<T: Word> Dynamic<T> {
     /// The entry lies in the memory that the launch gave, and no other thread reads or writes it until the next
     /// barrier.
     #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn set(self, index: u32, value: T) {
         // SAFETY: the caller's promise; an offset of whole words is aligned.
         unsafe { T::store(self.offset(index).address, value) }

@@ -1,0 +1,203 @@
+//! The kernels of the list on host threads, for tests and for inspection where there is no GPU: the functions that the
+//! entry points call, with the same arguments.
+
+use bytemuck::{Pod, Zeroable};
+use cuda_std::emulate::{Launch, Trace};
+use cuda_std::shared::Word;
+use patchmg_device::kernels::{KernelSpec, Module, Operation, patch_nodes};
+use patchmg_device::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
+use patchmg_device::patch::Grid;
+use patchmg_device::scalar::Real;
+use patchmg_device::{blas1, operator, smoother, transfer};
+
+/// What a kernel is called with, by kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arguments<'a> {
+    /// The struct of 1D matrices, as bytes; zeros if there is none.
+    pub matrices: Option<&'a [u8]>,
+    /// Device addresses of the entry point, in its order.
+    pub vectors: &'a [*mut u8],
+    /// Cells a direction.
+    pub cells: u32,
+    /// Color, or class.
+    pub color: u32,
+    /// Entries of the vectors of a vector operation.
+    pub entries: u64,
+}
+
+// SAFETY: addresses; who calls a kernel promises that its threads may use them.
+unsafe impl Sync for Arguments<'_> {}
+
+impl Arguments<'_> {
+    fn matrices<P: Pod>(&self) -> P {
+        self.matrices.map_or_else(P::zeroed, bytemuck::pod_read_unaligned)
+    }
+
+    fn vector<T>(&self, index: usize) -> *mut T {
+        self.vectors[index].cast()
+    }
+}
+
+/// A thread of a kernel.
+type Body = unsafe fn(&Arguments);
+
+/// A kernel of the list.
+pub struct Kernel {
+    spec: KernelSpec,
+    body: Body,
+    /// For which a block has all its patches.
+    grid: Grid,
+    /// Of a vector that such a block uses.
+    words: usize,
+}
+
+impl Kernel {
+    /// A kernel of a module, by its entry in the list; its launch may be another than listed.
+    pub fn new(module: Module, spec: KernelSpec) -> Option<Self> {
+        let body = match spec.scalar {
+            "f32" => body::<f32, f64>(module, spec.operation)?,
+            _ => body::<f64, f32>(module, spec.operation)?,
+        };
+        let (grid, words) = block(module, spec.patches);
+        Some(Self { spec, body, grid, words })
+    }
+
+    /// Runs the kernel for all threads of the grid of blocks.
+    ///
+    /// # Safety
+    /// The vectors are as many and as long as the kernel uses them with this grid, and `matrices` are what it takes.
+    pub unsafe fn run(&self, blocks: [u32; 3], arguments: Arguments) {
+        // SAFETY: the caller's promise.
+        self.launch(blocks).run(|| unsafe { (self.body)(&arguments) });
+    }
+
+    /// What a block with all its patches asks of shared memory.
+    pub fn trace(&self) -> Trace {
+        // Which numbers is all the same: no kernel branches on them.
+        let mut vectors = vec![vec![0.0_f64; self.words]; VECTORS];
+        let vectors: Vec<_> = vectors.iter_mut().map(|vector| vector.as_mut_ptr().cast()).collect();
+        let entries = self.words as u64;
+        let arguments = Arguments { vectors: &vectors, cells: self.grid.cells, entries, ..Arguments::default() };
+        // SAFETY: the first block uses the first `words` entries of the vectors.
+        self.launch([1, 1, 1]).trace(|| unsafe { (self.body)(&arguments) })
+    }
+
+    fn launch(&self, grid: [u32; 3]) -> Launch {
+        Launch { grid, threads: self.spec.threads, shared_bytes: self.spec.shared_bytes }
+    }
+}
+
+/// Addresses that a kernel takes at most.
+const VECTORS: usize = 4;
+
+/// A grid on which the first block of color 0, of class 0 and of the tiling has all its patches, and what of a vector
+/// these use: the planes of the patches that are first in all directions but x.
+fn block(module: Module, patches: u32) -> (Grid, usize) {
+    match module {
+        Module::PoissonCg { dim, degree } => {
+            // Every second patch of a direction, two cells each, is of class 0.
+            let grid = Grid { cells: (4 * patches).next_power_of_two(), degree: degree as u32 };
+            let last = patch_nodes(degree).1 - 1;
+            let end = if dim == 2 { grid.offset_2d(grid.row(), last) } else { grid.offset_3d(grid.row(), last, last) };
+            (grid, (end + 1).max(smoother::table_words(dim, degree)))
+        }
+        Module::Blas1 => (Grid::zeroed(), blas1::VECTORS * blas1::DOT_BLOCKS),
+    }
+}
+
+/// Calls a function generic in the patch's sizes for a degree of the list.
+macro_rules! of_degree {
+    ($degree:expr, $function:ident::<$t:ident>($operation:expr), $($value:literal)+) => {
+        match $degree {
+            $($value => {
+                const K: usize = $value;
+                $function::<$t, K, { 2 * K - 1 }, { 2 * K + 1 }, { K + 1 }, { (K + 1).div_ceil(2) }>($operation)
+            })+
+            _ => None,
+        }
+    };
+}
+
+/// `Other` is the scalar that is not `T`.
+fn body<T: Real + Word, Other: Real>(module: Module, operation: Operation) -> Option<Body> {
+    match module {
+        Module::PoissonCg { dim: 2, degree } => of_degree!(degree, poisson_2d::<T>(operation), 1 2 3 4 5 6 7 8 9 10),
+        Module::PoissonCg { degree, .. } => of_degree!(degree, poisson_3d::<T>(operation), 1 2 3 4 5 6 7 8),
+        Module::Blas1 => vector_operation::<T, Other>(operation),
+    }
+}
+
+/// The kernels of a space, from the functions of its dimension; arguments as in `entries`.
+macro_rules! poisson {
+    ($name:ident, $smooth:ident, $apply:ident, $restrict:ident, $prolongate:ident) => {
+        fn $name<T: Real + Word, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize>(
+            operation: Operation,
+        ) -> Option<Body> {
+            // SAFETY, throughout: the promise of `Kernel::run`.
+            Some(match operation {
+                Operation::Smooth => |a| unsafe {
+                    let (matrices, table) =
+                        (a.matrices::<SmootherMatrices<T, K, M>>(), smoother::Table::new(a.vector(0)));
+                    smoother::$smooth::<T, K, M, N>(&matrices, table, a.vector(1), a.vector(2), a.cells, a.color)
+                },
+                Operation::Apply => |a| unsafe {
+                    let output = operator::Output { b: std::ptr::null(), y: a.vector(1) };
+                    let matrices = a.matrices::<OperatorMatrices<T, N, C>>();
+                    operator::$apply::<T, false, K, N, C>(&matrices, a.vector(0), output, a.cells, a.color)
+                },
+                Operation::Residual => |a| unsafe {
+                    let output = operator::Output { b: a.vector(0), y: a.vector(2) };
+                    let matrices = a.matrices::<OperatorMatrices<T, N, C>>();
+                    operator::$apply::<T, true, K, N, C>(&matrices, a.vector(1), output, a.cells, a.color)
+                },
+                Operation::RestrictResidual => |a| unsafe {
+                    let (b, x, coarse) = (a.vector(0), a.vector(1), a.vector(2));
+                    let matrices = a.matrices::<RestrictionMatrices<T, N, H>>();
+                    transfer::$restrict::<T, K, N, C, H>(&matrices, b, x, coarse, a.cells, a.color)
+                },
+                Operation::ProlongateAdd => |a| unsafe {
+                    let matrices = a.matrices::<ProlongationMatrices<T, C>>();
+                    transfer::$prolongate::<T, K, N, C>(&matrices, a.vector(0), a.vector(1), a.cells)
+                },
+                _ => return None,
+            })
+        }
+    };
+}
+poisson!(poisson_2d, smooth_2d, apply_2d, restrict_residual_2d, prolongate_add_2d);
+poisson!(poisson_3d, smooth_3d, apply_3d, restrict_residual_3d, prolongate_add_3d);
+
+/// Vector operations, all of their vectors the first one.
+fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> {
+    const COUNT: u32 = blas1::VECTORS as u32;
+    fn vectors<T>(a: &Arguments) -> blas1::Vectors<T> {
+        blas1::Vectors([a.vector::<T>(0).cast_const(); blas1::VECTORS])
+    }
+    // SAFETY, throughout: the promise of `Kernel::run`.
+    Some(match operation {
+        Operation::Axpby => |a| unsafe { blas1::axpby(T::ZERO, a.vector(0), T::ZERO, a.vector(1), a.entries) },
+        Operation::Convert => |a| unsafe { blas1::convert::<Other, T>(a.vector(0), a.vector(1), a.entries) },
+        Operation::Dots => |a| unsafe { blas1::dots::<T>(vectors(a), COUNT, a.vector(1), a.entries, a.vector(2)) },
+        Operation::SumPartials => |a| unsafe { blas1::sum_partials(a.vector(0), a.vector(1)) },
+        Operation::AddCombination => |a| unsafe {
+            let coefficients = blas1::Coefficients([0.0; blas1::VECTORS]);
+            blas1::add_combination::<T>(coefficients, vectors(a), COUNT, a.vector(1), a.entries)
+        },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_of_the_list_is_here() {
+        for module in Module::all() {
+            for spec in module.kernels() {
+                let name = spec.name.clone();
+                assert!(Kernel::new(module, spec).is_some(), "{name}");
+            }
+        }
+    }
+}
