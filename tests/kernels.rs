@@ -1,15 +1,16 @@
-//! The device kernels, run on host threads (`cuda_std::emulate`), against naive twins: dense 1D matrices on the whole
+//! The device kernels, run on host threads (`patchmg_emulation`), against naive twins: dense 1D matrices on the whole
 //! mesh, Kronecker products written as loops, patches solved in an eigenbasis that knows nothing of parity.
 
-use cuda_std::emulate::Launch;
+use bytemuck::bytes_of;
 use nalgebra::{DMatrix, DVector};
 use patchmg::fe::{assemble, generalized_eigenpairs};
 use patchmg::mesh::Mesh;
 use patchmg::space::Space;
-use patchmg_device::kernels::{KernelSpec, Module, Operation};
+use patchmg_device::kernels::{Module, Operation};
 use patchmg_device::patch::{bit, class_count, color_count, color_origin};
 use patchmg_device::scalar::Real;
-use patchmg_device::{operator, smoother, transfer};
+use patchmg_device::with_degree;
+use patchmg_emulation::{Arguments, Kernel};
 
 /// All interior nodes of a level, lexicographic, in 2 or 3 directions of equal length.
 #[derive(Clone)]
@@ -168,118 +169,106 @@ fn grid(lengths: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
         .map(move |index| [index % lengths[0], index / lengths[0] % lengths[1], index / lengths[0] / lengths[1]])
 }
 
-fn launch(spec: &KernelSpec, counts: [u32; 3], kernel: impl Fn() + Sync) {
+/// Runs a kernel for `counts` patches in each direction.
+fn run<T: Real>(
+    space: &Space,
+    operation: Operation,
+    counts: [u32; 3],
+    matrices: &[u8],
+    vectors: &[*mut T],
+    color: u32,
+) {
     if counts.contains(&0) {
         return;
     }
+    let module = Module::PoissonCg { dim: space.dim(), degree: space.degree() };
+    let spec = module.kernel::<T>(operation);
     let blocks = [counts[0].div_ceil(spec.patches), counts[1], counts[2]];
-    Launch { grid: blocks, threads: spec.threads, shared_bytes: spec.shared_bytes }.run(kernel);
+    let vectors: Vec<_> = vectors.iter().map(|vector| vector.cast()).collect();
+    let (matrices, cells) = (Some(matrices), space.grid().cells);
+    let arguments = Arguments { matrices, vectors: &vectors, cells, color, ..Arguments::default() };
+    // SAFETY: matrices of the space, vectors of it and of the next coarser one, all alive.
+    unsafe { Kernel::new(module, spec).unwrap().run(blocks, arguments) };
 }
 
-/// A raw pointer that the emulation's threads may share: kernels write disjoint entries between barriers.
-#[derive(Clone, Copy)]
-struct Pointer<T>(*mut T);
-// SAFETY: see above; the vectors outlive the launch.
-unsafe impl<T> Sync for Pointer<T> {}
-impl<T> Pointer<T> {
-    fn of(vector: &mut [T]) -> Self {
-        Self(vector.as_mut_ptr())
+/// The matrices of a space as a kernel takes them.
+fn matrices<T: Real>(space: &Space, operation: Operation) -> Vec<u8> {
+    with_degree!(space.degree(), K => match operation {
+        Operation::Smooth => bytes_of(&space.smoother_matrices::<T, K, { 2 * K - 1 }>()).to_vec(),
+        Operation::RestrictResidual => {
+            bytes_of(&space.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>()).to_vec()
+        }
+        Operation::ProlongateAdd => bytes_of(&space.prolongation_matrices::<T, { K + 1 }>()).to_vec(),
+        _ => bytes_of(&space.operator_matrices::<T, { 2 * K + 1 }, { K + 1 }>()).to_vec(),
+    }, else unreachable!("degrees are 1 to 10"))
+}
+
+fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
+    let fine = Naive::new(dim, degree, refine);
+    let coarse = Naive::new(dim, degree, refine - 1);
+    let cells = fine.space.grid().cells;
+    let counts = |of: &dyn Fn(usize) -> u32| [0, 1, 2].map(|d| if d < dim { of(d) } else { 1 });
+    let b = Tensor::random(dim, fine.length(), 1);
+    let x = Tensor::random(dim, fine.length(), 2);
+    let (mut b_stored, mut x_stored) = (fine.stored::<T>(&b), fine.stored::<T>(&x));
+
+    let operation = Operation::Smooth;
+    let smoother_matrices = matrices::<T>(&fine.space, operation);
+    let mut table = fine.space.smoother_table::<T>();
+    for color in 0..1 << dim {
+        let mut smoothed = x_stored.clone();
+        let vectors = [table.as_mut_ptr(), b_stored.as_mut_ptr(), smoothed.as_mut_ptr()];
+        let counts = counts(&|d| color_count(cells, bit(color, d)));
+        run(&fine.space, operation, counts, &smoother_matrices, &vectors, color);
+        fine.check(&format!("color {color}"), &smoothed, &fine.smooth(color, &b, &x));
     }
-    fn get(&self) -> *mut T {
-        self.0
+
+    let operator_matrices = matrices::<T>(&fine.space, Operation::Apply);
+    let restriction_matrices = matrices::<T>(&fine.space, Operation::RestrictResidual);
+    let mut product = vec![T::ZERO; x_stored.len()];
+    let mut residual = vec![T::ZERO; x_stored.len()];
+    let mut restricted = vec![T::ZERO; coarse.space.storage()];
+    let (b_pointer, x_pointer) = (b_stored.as_mut_ptr(), x_stored.as_mut_ptr());
+    for class in 0..1 << dim {
+        let counts = counts(&|d| class_count(cells, bit(class, d)));
+        let vectors = [x_pointer, product.as_mut_ptr()];
+        run(&fine.space, Operation::Apply, counts, &operator_matrices, &vectors, class);
+        let vectors = [b_pointer, x_pointer, residual.as_mut_ptr()];
+        run(&fine.space, Operation::Residual, counts, &operator_matrices, &vectors, class);
+        let vectors = [b_pointer, x_pointer, restricted.as_mut_ptr()];
+        run(&fine.space, Operation::RestrictResidual, counts, &restriction_matrices, &vectors, class);
     }
+    fine.check("product", &product, &x.laplace(&fine.mass, &fine.stiffness));
+    fine.check("residual", &residual, &fine.residual(&b, &x));
+    let transposed = fine.prolongation.transpose();
+    coarse.check("restriction", &restricted, &fine.residual(&b, &x).kronecker(&vec![&transposed; dim]));
+
+    let operation = Operation::ProlongateAdd;
+    let correction = Tensor::random(dim, coarse.length(), 3);
+    let vectors = [coarse.stored::<T>(&correction).as_mut_ptr(), x_stored.as_mut_ptr()];
+    run(&fine.space, operation, counts(&|_| cells / 2), &matrices::<T>(&fine.space, operation), &vectors, 0);
+    let added = &x.values + correction.kronecker(&vec![&fine.prolongation; dim]).values;
+    fine.check("prolongation", &x_stored, &Tensor { values: added, ..x.clone() });
 }
 
 macro_rules! check_kernels {
-    ($name:ident, $dim:literal, $k:literal, $refine:literal, $t:ident, $smooth:ident, $apply:ident, $restrict:ident, $prolongate:ident) => {
+    ($($name:ident = $dim:literal $refine:literal: $($degree:literal)+;)+) => {$(
         #[test]
         fn $name() {
-            const K: usize = $k;
-            const M: usize = 2 * K - 1;
-            const N: usize = 2 * K + 1;
-            const C: usize = K + 1;
-            const H: usize = C.div_ceil(2);
-            let fine = Naive::new($dim, K, $refine);
-            let coarse = Naive::new($dim, K, $refine - 1);
-            let cells = fine.space.grid().cells;
-            let module = Module::PoissonCg { dim: $dim, degree: K };
-            let counts = |of: &dyn Fn(usize) -> u32| [0, 1, 2].map(|d| if d < $dim { of(d) } else { 1 });
-            let b = Tensor::random($dim, fine.length(), 1);
-            let x = Tensor::random($dim, fine.length(), 2);
-            let (mut b_stored, mut x_stored) = (fine.stored::<$t>(&b), fine.stored::<$t>(&x));
-            let (b_pointer, x_pointer) = (Pointer::of(&mut b_stored), Pointer::of(&mut x_stored));
-
-            let spec = module.kernel::<$t>(Operation::Smooth);
-            let matrices = fine.space.smoother_matrices::<$t, K, M>();
-            let table = fine.space.smoother_table::<$t>();
-            for color in 0..1 << $dim {
-                let mut smoothed = x_stored.clone();
-                let target = Pointer::of(&mut smoothed);
-                launch(&spec, counts(&|d| color_count(cells, bit(color, d))), || unsafe {
-                    let table = smoother::Table::new(table.as_ptr());
-                    smoother::$smooth::<$t, K, M, N>(&matrices, table, b_pointer.get(), target.get(), cells, color);
-                });
-                fine.check(&format!("color {color}"), &smoothed, &fine.smooth(color, &b, &x));
+            for degree in [$($degree),+] {
+                check_kernels::<f32>($dim, degree, $refine);
+                check_kernels::<f64>($dim, degree, $refine);
             }
-
-            let matrices = fine.space.operator_matrices::<$t, N, C>();
-            let spec = module.kernel::<$t>(Operation::Apply);
-            let mut product = vec![0.0; x_stored.len()];
-            let mut residual = vec![0.0; x_stored.len()];
-            let (y, r) = (Pointer::of(&mut product), Pointer::of(&mut residual));
-            for class in 0..1 << $dim {
-                launch(&spec, counts(&|d| class_count(cells, bit(class, d))), || unsafe {
-                    let output = operator::Output { b: std::ptr::null(), y: y.get() };
-                    operator::$apply::<$t, false, K, N, C>(&matrices, x_pointer.get(), output, cells, class);
-                });
-                launch(&spec, counts(&|d| class_count(cells, bit(class, d))), || unsafe {
-                    let output = operator::Output { b: b_pointer.get(), y: r.get() };
-                    operator::$apply::<$t, true, K, N, C>(&matrices, x_pointer.get(), output, cells, class);
-                });
-            }
-            fine.check("product", &product, &x.laplace(&fine.mass, &fine.stiffness));
-            fine.check("residual", &residual, &fine.residual(&b, &x));
-
-            let matrices = fine.space.restriction_matrices::<$t, N, H>();
-            let spec = module.kernel::<$t>(Operation::RestrictResidual);
-            let mut restricted = vec![0.0; coarse.space.storage()];
-            let target = Pointer::of(&mut restricted);
-            for class in 0..1 << $dim {
-                launch(&spec, counts(&|d| class_count(cells, bit(class, d))), || unsafe {
-                    let (b, x) = (b_pointer.get(), x_pointer.get());
-                    transfer::$restrict::<$t, K, N, C, H>(&matrices, b, x, target.get(), cells, class);
-                });
-            }
-            let transposed = fine.prolongation.transpose();
-            coarse.check("restriction", &restricted, &fine.residual(&b, &x).kronecker(&vec![&transposed; $dim]));
-
-            let matrices = fine.space.prolongation_matrices::<$t, C>();
-            let spec = module.kernel::<$t>(Operation::ProlongateAdd);
-            let correction = Tensor::random($dim, coarse.length(), 3);
-            let mut correction_stored = coarse.stored::<$t>(&correction);
-            let source = Pointer::of(&mut correction_stored);
-            launch(&spec, counts(&|_| cells / 2), || unsafe {
-                transfer::$prolongate::<$t, K, N, C>(&matrices, source.get(), x_pointer.get(), cells);
-            });
-            let added = &x.values + correction.kronecker(&vec![&fine.prolongation; $dim]).values;
-            fine.check("prolongation", &x_stored, &Tensor { values: added, ..x.clone() });
         }
-    };
-}
-
-macro_rules! check_2d {
-    ($($k:literal $f64:ident $f32:ident),+) => {$(
-        check_kernels!($f64, 2, $k, 3, f64, smooth_2d, apply_2d, restrict_residual_2d, prolongate_add_2d);
-        check_kernels!($f32, 2, $k, 3, f32, smooth_2d, apply_2d, restrict_residual_2d, prolongate_add_2d);
     )+};
 }
-macro_rules! check_3d {
-    ($($k:literal $f64:ident $f32:ident),+) => {$(
-        check_kernels!($f64, 3, $k, 2, f64, smooth_3d, apply_3d, restrict_residual_3d, prolongate_add_3d);
-        check_kernels!($f32, 3, $k, 2, f32, smooth_3d, apply_3d, restrict_residual_3d, prolongate_add_3d);
-    )+};
+check_kernels! {
+    low_degrees_in_2d = 2 3: 1 2 3 4;
+    middle_degrees_in_2d = 2 3: 5 6 7;
+    high_degrees_in_2d = 2 3: 8 9 10;
+    low_degrees_in_3d = 3 2: 1 2 3;
+    middle_degrees_in_3d = 3 2: 4 5;
+    degree_6_in_3d = 3 2: 6;
+    degree_7_in_3d = 3 2: 7;
+    degree_8_in_3d = 3 2: 8;
 }
-check_2d!(1 q1_2d_f64 q1_2d_f32, 2 q2_2d_f64 q2_2d_f32, 3 q3_2d_f64 q3_2d_f32, 4 q4_2d_f64 q4_2d_f32, 5 q5_2d_f64 q5_2d_f32);
-check_2d!(6 q6_2d_f64 q6_2d_f32, 7 q7_2d_f64 q7_2d_f32, 8 q8_2d_f64 q8_2d_f32, 9 q9_2d_f64 q9_2d_f32, 10 q10_2d_f64 q10_2d_f32);
-check_3d!(1 q1_3d_f64 q1_3d_f32, 2 q2_3d_f64 q2_3d_f32, 3 q3_3d_f64 q3_3d_f32, 4 q4_3d_f64 q4_3d_f32);
-check_3d!(5 q5_3d_f64 q5_3d_f32, 6 q6_3d_f64 q6_3d_f32, 7 q7_3d_f64 q7_3d_f32, 8 q8_3d_f64 q8_3d_f32);

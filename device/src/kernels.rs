@@ -355,6 +355,14 @@ mod table {
             }
         }
 
+        /// Dimension and degree; none for vector operations.
+        pub fn space(&self) -> Option<(usize, usize)> {
+            match *self {
+                Module::PoissonCg { dim, degree } | Module::PatchVariants { dim, degree } => Some((dim, degree)),
+                Module::Blas1 => None,
+            }
+        }
+
         /// `--cfg` values that select it: `module = "..."`, for a space `dim = "..."`, and `dof_threads` where a block has
         /// the threads for [`Step::FusedDof`].
         pub fn cfg(&self) -> Vec<String> {
@@ -375,10 +383,7 @@ mod table {
 
         /// Environment of its compilation: `PATCHMG_MODULE`, the prefix of entry points, and `PATCHMG_DEGREE`.
         pub fn environment(&self) -> Vec<(&'static str, String)> {
-            let degree = match self {
-                Module::PoissonCg { degree, .. } | Module::PatchVariants { degree, .. } => *degree,
-                Module::Blas1 => 0,
-            };
+            let degree = self.space().map_or(0, |(_, degree)| degree);
             std::vec![("PATCHMG_MODULE", self.name()), ("PATCHMG_DEGREE", format!("{degree}"))]
         }
 

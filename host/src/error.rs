@@ -82,6 +82,14 @@ pub enum Error {
         /// How long it had.
         seconds: u64,
     },
+    /// A program that this one calls is not there, or refused its work.
+    #[error("{program}: {message}")]
+    Tool {
+        /// Its name.
+        program: String,
+        /// What it said.
+        message: String,
+    },
     /// A matrix that must be symmetric positive definite is not.
     #[error("{what} is not positive definite")]
     NotPositiveDefinite {

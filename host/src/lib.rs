@@ -5,6 +5,7 @@ pub mod backend;
 pub mod benchmark;
 pub mod error;
 pub mod fe;
+pub mod inspect;
 pub mod krylov;
 pub mod measure;
 pub mod mesh;

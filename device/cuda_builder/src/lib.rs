@@ -22,6 +22,7 @@ mod compiler;
 mod error;
 mod module;
 pub mod ptx;
+mod side_by_side;
 mod sysroot;
 
 pub use arch::NvvmArch;
@@ -29,3 +30,4 @@ pub use builder::CudaBuilder;
 pub use compiler::{Compiler, Rejected};
 pub use error::CudaBuilderError;
 pub use module::{CompiledModule, Module};
+pub use side_by_side::side_by_side;

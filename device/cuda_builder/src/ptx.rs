@@ -1,6 +1,7 @@
 //! PTX as the compiler leaves it: launch bounds are added, and what the kernel list promises is checked.
 
 use std::fmt;
+use std::ops::Range;
 
 /// What a kernel's PTX must be like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,16 +87,18 @@ impl fmt::Display for Violation {
 }
 
 /// An entry point.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Entry<'a> {
     /// Its name.
     pub name: &'a str,
     /// From `.entry` to the body: parameters and directives.
     header: &'a str,
     body: &'a str,
+    /// Where it is in the module, with its directives.
+    bytes: Range<usize>,
 }
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
     /// Block-wide barriers in its body.
     pub fn barriers(&self) -> u32 {
         const BARRIERS: [&str; 4] = ["bar.sync", "bar.cta.sync", "barrier.sync", "barrier.cta.sync"];
@@ -122,8 +125,16 @@ impl Entry<'_> {
         value.split(',').next()?.trim().parse().ok()
     }
 
+    /// Its instructions in the order of the text, each as opcode and types, for example `fma.rn.f64`.
+    pub fn opcodes(&self) -> impl Iterator<Item = &'a str> {
+        self.instructions().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase())).map(|line| {
+            let end = line.find(|c: char| c == ';' || c.is_whitespace()).unwrap_or(line.len());
+            &line[..end]
+        })
+    }
+
     /// Lines of the body without blanks and predicates.
-    fn instructions(&self) -> impl Iterator<Item = &str> {
+    fn instructions(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.body.lines().map(|line| {
             let line = line.trim();
             line.strip_prefix('@').and_then(|rest| rest.split_once(char::is_whitespace)).map_or(line, |(_, rest)| rest)
@@ -142,10 +153,29 @@ pub fn entries(ptx: &str) -> Vec<Entry<'_>> {
         let Some(open) = rest.find("\n{") else { break };
         let close = rest[open..].find("\n}").map_or(rest.len(), |length| open + length);
         let name = rest.split(|c: char| c == '(' || c.is_whitespace()).next().unwrap_or_default();
-        found.push(Entry { name, header: &rest[..open], body: &rest[open..close] });
+        let offset = |part: &str| part.as_ptr() as usize - ptx.as_ptr() as usize;
+        let line = ptx[..offset(rest)].rfind('\n').map_or(0, |end| end + 1);
+        let bytes = line..offset(&rest[close..]) + "\n}".len().min(rest.len() - close);
+        found.push(Entry { name, header: &rest[..open], body: &rest[open..close], bytes });
         rest = &rest[close..];
     }
     found
+}
+
+/// The module without the entry points that are not wanted.
+pub fn with_entries(ptx: &str, wanted: impl Fn(&str) -> bool) -> String {
+    let (mut kept, mut copied) = (String::new(), 0);
+    for entry in entries(ptx).iter().filter(|entry| !wanted(entry.name)) {
+        // The comment that announces it goes with it.
+        let announced = format!("// .globl\t{}", entry.name);
+        let before = ptx[copied..entry.bytes.start].trim_end();
+        let before = before.strip_suffix(&announced).unwrap_or(before).trim_end();
+        kept.push_str(before);
+        kept.push_str(if before.is_empty() { "" } else { "\n" });
+        copied = entry.bytes.end;
+    }
+    kept.push_str(&ptx[copied..]);
+    kept
 }
 
 /// Functions that are declared, but defined nowhere.
@@ -260,6 +290,26 @@ $L__BB0_2:
         assert_eq!((entries[0].barriers(), entries[0].has_local_memory()), (2, false));
         assert_eq!((entries[1].barriers(), entries[1].has_local_memory()), (0, true));
         assert_eq!(entries[0].max_threads(), None);
+    }
+
+    #[test]
+    fn opcodes_are_instructions_without_labels_predicates_and_operands() {
+        let entries = entries(PTX);
+        assert_eq!(entries[0].opcodes().collect::<Vec<_>>(), ["bar.sync", "bra", "bar.warp.sync", "bar.sync", "ret"]);
+        assert_eq!(entries[1].opcodes().collect::<Vec<_>>(), ["ret"]);
+    }
+
+    #[test]
+    fn an_entry_alone_keeps_what_the_module_declares() {
+        let alone = |wanted: &str| with_entries(PTX, |name| name == wanted);
+        assert_eq!(alone("first").trim_end(), PTX.split("\n.visible .entry second").next().unwrap());
+        let second = alone("second");
+        assert_eq!(entries(&second).iter().map(|entry| entry.name).collect::<Vec<_>>(), ["second"]);
+        assert!(
+            second.starts_with(PTX.split("\n\t// .globl").next().unwrap()) && !second.contains("first"),
+            "{second}"
+        );
+        assert_eq!(with_entries(PTX, |_| true), PTX);
     }
 
     #[test]

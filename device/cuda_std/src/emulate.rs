@@ -47,58 +47,47 @@ fn with<R>(f: impl FnOnce(&mut Context) -> R) -> R {
 impl Launch {
     /// Runs `kernel` once for every thread of every block.
     pub fn run(self, kernel: impl Fn() + Sync) {
-        let [nx, ny, nz] = self.grid;
-        self.run_blocks(nx * ny * nz, false, kernel);
-    }
-
-    /// Runs the first block alone and returns what it asked of shared memory.
-    pub fn trace(self, kernel: impl Fn() + Sync) -> Trace {
-        Trace::new(self.run_blocks(1, true, kernel))
-    }
-
-    /// The first `blocks` blocks, and each thread's record of the last of them.
-    fn run_blocks(self, blocks: u32, record: bool, kernel: impl Fn() + Sync) -> Vec<Recorder> {
-        let shared: Arc<Vec<AtomicU32>> =
-            Arc::new((0..self.shared_bytes.div_ceil(4)).map(|_| AtomicU32::new(0)).collect());
-        let barrier = Arc::new(Barrier::new(self.threads as usize));
+        let (shared, barrier) = (self.shared_memory(), Arc::new(Barrier::new(self.threads as usize)));
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.threads)
-                .map(|thread| {
-                    let (kernel, shared, barrier) = (&kernel, shared.clone(), barrier.clone());
-                    scope.spawn(move || self.run_thread(thread, blocks, record, shared, barrier, kernel))
-                })
-                .collect();
-            threads.into_iter().filter_map(|thread| thread.join().expect("a kernel does not panic")).collect()
-        })
+            for thread in 0..self.threads {
+                let (kernel, shared, barrier) = (&kernel, shared.clone(), barrier.clone());
+                scope.spawn(move || self.run_thread(thread, shared, barrier, kernel));
+            }
+        });
     }
 
-    fn run_thread(
-        self,
-        thread: u32,
-        blocks: u32,
-        record: bool,
-        shared: Arc<Vec<AtomicU32>>,
-        barrier: Arc<Barrier>,
-        kernel: &impl Fn(),
-    ) -> Option<Recorder> {
-        let [nx, ny, _] = self.grid;
-        let mut recorder = None;
-        for index in 0..blocks {
+    /// What the first block asks of shared memory, by a kernel whose accesses do not depend on what it reads: its threads
+    /// run one after the other, and do not wait at barriers.
+    pub fn trace(self, kernel: impl Fn()) -> Trace {
+        let (shared, barrier) = (self.shared_memory(), Arc::new(Barrier::new(1)));
+        let record = |thread| {
+            let (shared, barrier, recorder) = (shared.clone(), barrier.clone(), Some(Recorder::default()));
+            CONTEXT.set(Some(Context { thread, block: [0; 3], launch: self, shared, barrier, recorder }));
+            kernel();
+            CONTEXT.take().and_then(|context| context.recorder).unwrap_or_default()
+        };
+        Trace::new((0..self.threads).map(record).collect())
+    }
+
+    fn shared_memory(self) -> Arc<Vec<AtomicU32>> {
+        Arc::new((0..self.shared_bytes.div_ceil(4)).map(|_| AtomicU32::new(u32::MAX)).collect())
+    }
+
+    fn run_thread(self, thread: u32, shared: Arc<Vec<AtomicU32>>, barrier: Arc<Barrier>, kernel: &impl Fn()) {
+        let [nx, ny, nz] = self.grid;
+        for index in 0..nx * ny * nz {
             let block = [index % nx, index / nx % ny, index / nx / ny];
             for word in shared.iter().skip(thread as usize).step_by(self.threads as usize) {
                 word.store(u32::MAX, Ordering::Relaxed);
             }
             barrier.wait();
-            let (shared, barrier) = (shared.clone(), barrier.clone());
-            recorder = record.then(Recorder::default);
-            let context = Context { thread, block, launch: self, shared, barrier, recorder };
+            let (shared, barrier) = (shared.clone(), &barrier);
+            let context = Context { thread, block, launch: self, shared, barrier: barrier.clone(), recorder: None };
             CONTEXT.set(Some(context));
             kernel();
-            let context = CONTEXT.take().expect("set above");
-            context.barrier.wait();
-            recorder = context.recorder;
+            CONTEXT.set(None);
+            barrier.wait();
         }
-        recorder
     }
 }
 

@@ -4,10 +4,12 @@
 use bytemuck::{Pod, Zeroable};
 use cuda_std::emulate::{Launch, Trace};
 use cuda_std::shared::Word;
-use patchmg_device::kernels::{KernelSpec, Module, Operation, patch_nodes};
+use patchmg_device::kernels::{DEGREES_3D, KernelSpec, Module, Operation, patch_nodes};
 use patchmg_device::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
 use patchmg_device::patch::Grid;
 use patchmg_device::scalar::Real;
+use patchmg_device::variants::step::Data;
+use patchmg_device::variants::{self, Sizes, Step};
 use patchmg_device::{blas1, operator, smoother, transfer};
 
 /// What a kernel is called with, by kind.
@@ -38,8 +40,8 @@ impl Arguments<'_> {
     }
 }
 
-/// A thread of a kernel.
-type Body = unsafe fn(&Arguments);
+/// What a thread of a kernel does, on the promise of [`Kernel::run`].
+type Body = Box<dyn Fn(&Arguments) + Sync>;
 
 /// A kernel of the list.
 pub struct Kernel {
@@ -58,7 +60,7 @@ impl Kernel {
             "f32" => body::<f32, f64>(module, spec.operation)?,
             _ => body::<f64, f32>(module, spec.operation)?,
         };
-        let (grid, words) = block(module, spec.patches);
+        let (grid, words) = block(module, &spec);
         Some(Self { spec, body, grid, words })
     }
 
@@ -67,19 +69,18 @@ impl Kernel {
     /// # Safety
     /// The vectors are as many and as long as the kernel uses them with this grid, and `matrices` are what it takes.
     pub unsafe fn run(&self, blocks: [u32; 3], arguments: Arguments) {
-        // SAFETY: the caller's promise.
-        self.launch(blocks).run(|| unsafe { (self.body)(&arguments) });
+        self.launch(blocks).run(|| (self.body)(&arguments));
     }
 
     /// What a block with all its patches asks of shared memory.
     pub fn trace(&self) -> Trace {
         // Which numbers is all the same: no kernel branches on them.
-        let mut vectors = vec![vec![0.0_f64; self.words]; VECTORS];
+        let mut vectors: Vec<_> = (0..VECTORS).map(|_| vec![0.0_f64; self.words]).collect();
         let vectors: Vec<_> = vectors.iter_mut().map(|vector| vector.as_mut_ptr().cast()).collect();
         let entries = self.words as u64;
         let arguments = Arguments { vectors: &vectors, cells: self.grid.cells, entries, ..Arguments::default() };
-        // SAFETY: the first block uses the first `words` entries of the vectors.
-        self.launch([1, 1, 1]).trace(|| unsafe { (self.body)(&arguments) })
+        // The promise of `run`: the first block uses the first `words` entries of the vectors.
+        self.launch([1, 1, 1]).trace(|| (self.body)(&arguments))
     }
 
     fn launch(&self, grid: [u32; 3]) -> Launch {
@@ -88,21 +89,26 @@ impl Kernel {
 }
 
 /// Addresses that a kernel takes at most.
-const VECTORS: usize = 4;
+const VECTORS: usize = 5;
+/// Layers of a thread at most, in the kernels of paper 1.
+const LAYERS: usize = patch_nodes(*DEGREES_3D.end()).1;
 
 /// A grid on which the first block of color 0, of class 0 and of the tiling has all its patches, and what of a vector
 /// these use: the planes of the patches that are first in all directions but x.
-fn block(module: Module, patches: u32) -> (Grid, usize) {
-    match module {
-        Module::PoissonCg { dim, degree } => {
-            // Every second patch of a direction, two cells each, is of class 0.
-            let grid = Grid { cells: (4 * patches).next_power_of_two(), degree: degree as u32 };
-            let last = patch_nodes(degree).1 - 1;
-            let end = if dim == 2 { grid.offset_2d(grid.row(), last) } else { grid.offset_3d(grid.row(), last, last) };
-            (grid, (end + 1).max(smoother::table_words(dim, degree)))
-        }
-        Module::Blas1 => (Grid::zeroed(), blas1::VECTORS * blas1::DOT_BLOCKS),
-    }
+fn block(module: Module, spec: &KernelSpec) -> (Grid, usize) {
+    let Some((dim, degree)) = module.space() else {
+        return (Grid::zeroed(), blas1::VECTORS * blas1::DOT_BLOCKS);
+    };
+    let (interior, all) = patch_nodes(degree);
+    // Every second patch of a direction, two cells each, is of class 0.
+    let grid = Grid { cells: (4 * spec.patches).next_power_of_two(), degree: degree as u32 };
+    let end = if dim == 2 { grid.offset_2d(grid.row(), all - 1) } else { grid.offset_3d(grid.row(), all - 1, all - 1) };
+    let other = match spec.operation {
+        Operation::Variant(Step::FusedInverse, _) => interior.pow(2 * dim as u32),
+        Operation::Variant(..) => variants::table_words(degree),
+        _ => smoother::table_words(dim, degree),
+    };
+    (grid, other.max(end + 1))
 }
 
 /// Calls a function generic in the patch's sizes for a degree of the list.
@@ -123,8 +129,19 @@ fn body<T: Real + Word, Other: Real>(module: Module, operation: Operation) -> Op
     match module {
         Module::PoissonCg { dim: 2, degree } => of_degree!(degree, poisson_2d::<T>(operation), 1 2 3 4 5 6 7 8 9 10),
         Module::PoissonCg { degree, .. } => of_degree!(degree, poisson_3d::<T>(operation), 1 2 3 4 5 6 7 8),
+        Module::PatchVariants { dim, degree } => patch_variant::<T>(operation, Sizes::new(dim, degree)),
         Module::Blas1 => vector_operation::<T, Other>(operation),
     }
+}
+
+fn patch_variant<T: Real + Word>(operation: Operation, sizes: Sizes) -> Option<Body> {
+    let Operation::Variant(step, variant) = operation else { return None };
+    Some(Box::new(move |a| {
+        let (table, inverse) = (a.vector::<T>(0).cast_const(), a.vector::<T>(1).cast_const());
+        let data = Data { table, inverse, b: a.vector::<T>(2).cast_const(), r: a.vector(3), x: a.vector(4) };
+        // SAFETY: the promise of `Kernel::run`.
+        unsafe { variants::step::step::<T, LAYERS>((step, variant, sizes), data, a.cells, a.color) }
+    }))
 }
 
 /// The kernels of a space, from the functions of its dimension; arguments as in `entries`.
@@ -134,33 +151,34 @@ macro_rules! poisson {
             operation: Operation,
         ) -> Option<Body> {
             // SAFETY, throughout: the promise of `Kernel::run`.
-            Some(match operation {
-                Operation::Smooth => |a| unsafe {
+            let body: Body = match operation {
+                Operation::Smooth => Box::new(|a| unsafe {
                     let (matrices, table) =
                         (a.matrices::<SmootherMatrices<T, K, M>>(), smoother::Table::new(a.vector(0)));
                     smoother::$smooth::<T, K, M, N>(&matrices, table, a.vector(1), a.vector(2), a.cells, a.color)
-                },
-                Operation::Apply => |a| unsafe {
+                }),
+                Operation::Apply => Box::new(|a| unsafe {
                     let output = operator::Output { b: std::ptr::null(), y: a.vector(1) };
                     let matrices = a.matrices::<OperatorMatrices<T, N, C>>();
                     operator::$apply::<T, false, K, N, C>(&matrices, a.vector(0), output, a.cells, a.color)
-                },
-                Operation::Residual => |a| unsafe {
+                }),
+                Operation::Residual => Box::new(|a| unsafe {
                     let output = operator::Output { b: a.vector(0), y: a.vector(2) };
                     let matrices = a.matrices::<OperatorMatrices<T, N, C>>();
                     operator::$apply::<T, true, K, N, C>(&matrices, a.vector(1), output, a.cells, a.color)
-                },
-                Operation::RestrictResidual => |a| unsafe {
+                }),
+                Operation::RestrictResidual => Box::new(|a| unsafe {
                     let (b, x, coarse) = (a.vector(0), a.vector(1), a.vector(2));
                     let matrices = a.matrices::<RestrictionMatrices<T, N, H>>();
                     transfer::$restrict::<T, K, N, C, H>(&matrices, b, x, coarse, a.cells, a.color)
-                },
-                Operation::ProlongateAdd => |a| unsafe {
+                }),
+                Operation::ProlongateAdd => Box::new(|a| unsafe {
                     let matrices = a.matrices::<ProlongationMatrices<T, C>>();
                     transfer::$prolongate::<T, K, N, C>(&matrices, a.vector(0), a.vector(1), a.cells)
-                },
+                }),
                 _ => return None,
-            })
+            };
+            Some(body)
         }
     };
 }
@@ -174,17 +192,22 @@ fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> 
         blas1::Vectors([a.vector::<T>(0).cast_const(); blas1::VECTORS])
     }
     // SAFETY, throughout: the promise of `Kernel::run`.
-    Some(match operation {
-        Operation::Axpby => |a| unsafe { blas1::axpby(T::ZERO, a.vector(0), T::ZERO, a.vector(1), a.entries) },
-        Operation::Convert => |a| unsafe { blas1::convert::<Other, T>(a.vector(0), a.vector(1), a.entries) },
-        Operation::Dots => |a| unsafe { blas1::dots::<T>(vectors(a), COUNT, a.vector(1), a.entries, a.vector(2)) },
-        Operation::SumPartials => |a| unsafe { blas1::sum_partials(a.vector(0), a.vector(1)) },
-        Operation::AddCombination => |a| unsafe {
+    let body: Body = match operation {
+        Operation::Axpby => {
+            Box::new(|a| unsafe { blas1::axpby(T::ZERO, a.vector(0), T::ZERO, a.vector(1), a.entries) })
+        }
+        Operation::Convert => Box::new(|a| unsafe { blas1::convert::<Other, T>(a.vector(0), a.vector(1), a.entries) }),
+        Operation::Dots => {
+            Box::new(|a| unsafe { blas1::dots::<T>(vectors(a), COUNT, a.vector(1), a.entries, a.vector(2)) })
+        }
+        Operation::SumPartials => Box::new(|a| unsafe { blas1::sum_partials(a.vector(0), a.vector(1)) }),
+        Operation::AddCombination => Box::new(|a| unsafe {
             let coefficients = blas1::Coefficients([0.0; blas1::VECTORS]);
             blas1::add_combination::<T>(coefficients, vectors(a), COUNT, a.vector(1), a.entries)
-        },
+        }),
         _ => return None,
-    })
+    };
+    Some(body)
 }
 
 #[cfg(test)]

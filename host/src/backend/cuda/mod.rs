@@ -19,7 +19,7 @@ pub use device::devices;
 pub use event::Event;
 pub use level::Level;
 pub use memory::Vector;
-pub use modules::ptx;
+pub use modules::{module_ptx, ptx};
 
 use super::{Backend, DeviceInfo, Scalar};
 use crate::error::{Error, Result};

@@ -23,6 +23,14 @@ pub fn ptx(module: &str) -> Option<&'static str> {
     MODULES.iter().find(|(name, _)| *name == module).map(|&(_, text)| text)
 }
 
+/// The PTX of a module that a GPU is given: that of the folder in `PATCHMG_PTX_DIR`, else that in this program.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a module that there is not, and [`Error::Io`] for a file that cannot be read.
+pub fn module_ptx(module: &str) -> Result<Cow<'static, str>> {
+    source(module, std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from))
+}
+
 /// One entry point, its module loaded if it was not.
 pub(super) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kernel> {
     gpu.enter()?;
@@ -45,7 +53,7 @@ pub(super) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kern
 
 /// Compiles a module for the current device; the driver keeps the result for later runs.
 fn load(module: &str) -> Result<LoadedModule> {
-    let text = source(module, std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from))?;
+    let text = module_ptx(module)?;
     // A zero byte ends the text for the driver anyway.
     let text: Vec<u8> = text.bytes().take_while(|&byte| byte != 0).chain([0]).collect();
     let mut log = vec![0_u8; LOG_BYTES];

@@ -28,6 +28,8 @@ pub enum Command {
     Solve(Box<SolveArgs>),
     /// Time the parts of a model problem and its solution.
     Bench(Box<BenchArgs>),
+    /// List the GPU kernels: registers, shared memory, spills, barriers, instructions and bank conflicts. Needs no GPU.
+    Kernels(KernelsArgs),
     /// Show what was built in, which devices are there, and what would run by default.
     Info(InfoArgs),
 }
@@ -132,6 +134,48 @@ pub struct CaseArgs {
     pub max_iters: usize,
     #[command(flatten)]
     pub machine: MachineArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  patchmg kernels smooth --dim 3 --scalar f64
+  patchmg kernels --degree 4 --json kernels.json
+  patchmg kernels --sass poisson_cg_3d_q4_smooth_f64
+
+Columns: threads, patches, shared memory in bytes and barriers of a block; registers of a thread, and bytes of local
+memory that it spills registers to or has on its stack; instructions in the text of the PTX (multiply-adds, loads and
+stores, whole-number arithmetic), those in a loop once. Wavefronts are passes through shared memory for one patch (for
+the block where there are no patches), computed from the addresses that every warp of a full block accesses; conflicts
+are those of them that bank conflicts cause.
+
+Registers and spills are those that ptxas finds. It is looked for in PATCHMG_PTXAS, in bin/ of CUDA_HOME and CUDA_PATH,
+and in PATH. A folder PATCHMG_PTX_DIR with PTX of the same names wins over the PTX in the program.")]
+pub struct KernelsArgs {
+    /// Only kernels whose name contains this.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Only kernels of this dimension.
+    #[arg(long, value_name = "2|3", value_parser = dimension, allow_hyphen_values = true)]
+    pub dim: Option<usize>,
+    /// Only kernels of this polynomial degree.
+    #[arg(long, value_name = "K", value_parser = whole, allow_hyphen_values = true)]
+    pub degree: Option<usize>,
+    /// Only kernels in this scalar.
+    #[arg(long, value_enum)]
+    pub scalar: Option<Scalar>,
+    /// Architecture that ptxas assembles for: sm_80 or a newer one.
+    #[arg(long, value_name = "SM", default_value = "sm_90")]
+    pub arch: String,
+    /// Print the PTX of one kernel and nothing else.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "sass", "json"])]
+    pub ptx: Option<String>,
+    /// Print the machine code of one kernel and nothing else; takes ptxas and nvdisasm.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "json"])]
+    pub sass: Option<String>,
+    /// Write the list as one JSON object; `-` is standard output, which then holds nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -244,6 +288,13 @@ choice!(Precision {
     F32,
     /// V-cycle in single precision under double precision
     Mixed,
+});
+choice!(Scalar {
+    /// Single precision
+    F32,
+    /// Double precision
+    #[default]
+    F64,
 });
 choice!(BackendChoice {
     /// The GPU if there is one, else the CPU

@@ -14,8 +14,21 @@ const USAGE: u8 = 2;
 const DEVICE: u8 = 4;
 
 /// Arguments of the library that are options of the command line.
-const OPTIONS: [&str; 12] =
-    ["dim", "degree", "refine", "rtol", "max-iters", "threads", "device", "solver", "precision", "plot", "vtu", "json"];
+const OPTIONS: [&str; 13] = [
+    "dim",
+    "degree",
+    "refine",
+    "rtol",
+    "max-iters",
+    "threads",
+    "device",
+    "solver",
+    "precision",
+    "plot",
+    "vtu",
+    "json",
+    "arch",
+];
 
 impl Failure {
     /// Wrong usage of an option.
@@ -47,6 +60,7 @@ impl From<Error> for Failure {
             | Error::Unsupported { .. }
             | Error::NotFinite { .. }
             | Error::Io { .. }
+            | Error::Tool { .. }
             | Error::Output { .. } => USAGE,
             Error::OutOfMemory { .. } | Error::NoDevice { .. } => DEVICE,
             _ => INTERNAL,

@@ -6,6 +6,7 @@ mod case;
 mod console;
 mod failure;
 mod info;
+mod kernels;
 mod machine;
 mod result;
 mod solve;
@@ -27,6 +28,7 @@ fn run(cli: &Cli) -> ExitCode {
     let done = match &cli.command {
         Command::Solve(args) => solve::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Kernels(args) => kernels::run(args),
         Command::Info(args) => info::run(args),
     };
     done.unwrap_or_else(failure::Failure::report)

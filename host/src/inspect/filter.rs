@@ -1,0 +1,70 @@
+//! Which kernels to look at.
+
+use patchmg_device::kernels::{KernelSpec, Module};
+use std::fmt;
+
+/// Kernels of the list; what is not said is all the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Part of the name.
+    pub name: Option<String>,
+    /// 2 or 3; vector operations have none.
+    pub dim: Option<usize>,
+    /// Polynomial degree; vector operations have none.
+    pub degree: Option<usize>,
+    /// `f32` or `f64`.
+    pub scalar: Option<&'static str>,
+}
+
+impl Filter {
+    /// The kernels that it lets pass, in the order of the list.
+    pub fn kernels(&self) -> Vec<(Module, KernelSpec)> {
+        Module::all()
+            .into_iter()
+            .flat_map(|module| module.kernels().into_iter().map(move |spec| (module, spec)))
+            .filter(|(module, spec)| self.passes(*module, spec))
+            .collect()
+    }
+
+    fn passes(&self, module: Module, spec: &KernelSpec) -> bool {
+        let (dim, degree) = module.space().unzip();
+        self.name.as_ref().is_none_or(|part| spec.name.contains(part))
+            && (self.dim.is_none() || self.dim == dim)
+            && (self.degree.is_none() || self.degree == degree)
+            && self.scalar.is_none_or(|scalar| spec.scalar == scalar)
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let name = self.name.clone();
+        let dim = self.dim.map(|dim| format!("{dim}D"));
+        let degree = self.degree.map(|degree| format!("degree {degree}"));
+        let parts: Vec<_> = [name, dim, degree, self.scalar.map(String::from)].into_iter().flatten().collect();
+        f.write_str(&parts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(filter: Filter) -> usize {
+        filter.kernels().len()
+    }
+
+    #[test]
+    fn filters_let_pass_what_they_say() {
+        let all = Filter::default();
+        let listed = Module::all().iter().map(|module| module.kernels().len()).sum();
+        assert_eq!(count(all.clone()), listed);
+        let by_dim = [2, 3].map(|dim| count(Filter { dim: Some(dim), ..all.clone() }));
+        assert_eq!(by_dim.iter().sum::<usize>(), listed - Module::Blas1.kernels().len());
+        let by_scalar = ["f32", "f64"].map(|scalar| count(Filter { scalar: Some(scalar), ..all.clone() }));
+        assert_eq!(by_scalar.iter().sum::<usize>(), listed);
+        let one = Filter { name: Some("poisson_cg_3d_q4_smooth".into()), scalar: Some("f32"), ..all };
+        assert_eq!(one.kernels()[0].1.name, "poisson_cg_3d_q4_smooth_f32");
+        assert_eq!(count(Filter { degree: Some(4), ..one.clone() }), 1);
+        assert_eq!(count(Filter { degree: Some(5), ..one }), 0);
+    }
+}

@@ -1,0 +1,109 @@
+//! What is known of the GPU kernels without a GPU: registers and spills from the assembler, instructions from the PTX,
+//! bank conflicts from a run on host threads.
+
+mod assembler;
+mod filter;
+mod instructions;
+mod report;
+
+pub use assembler::{Assembler, Resources};
+pub use filter::Filter;
+pub use instructions::InstructionMix;
+pub use report::{KernelReport, SharedMemory, Wavefronts};
+
+use crate::error::{Error, Result};
+use cuda_builder::{ptx, side_by_side};
+use patchmg_device::kernels::{KernelSpec, Module};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// A report on each kernel that the filter lets pass, in the order of the list; what the assembler tells is left out if
+/// there is none.
+///
+/// # Errors
+/// [`Error::Unsupported`] if there is no such kernel, and those of the assembler.
+pub fn reports(filter: &Filter, assembler: Option<&Assembler>) -> Result<Vec<KernelReport>> {
+    let kernels = filter.kernels();
+    if kernels.is_empty() {
+        return Err(unknown("kernel", &filter.to_string(), near(filter.name.as_deref().unwrap_or_default())));
+    }
+    let mut modules: Vec<_> = kernels.iter().map(|(module, _)| *module).collect();
+    modules.dedup();
+    let mut code = HashMap::new();
+    for module in modules {
+        let wanted: HashSet<_> = kernels.iter().filter(|(of, _)| *of == module).map(|(_, spec)| &*spec.name).collect();
+        if let Some(text) = module_ptx(module)? {
+            code.insert(module, ptx::with_entries(&text, |name| wanted.contains(name)));
+        }
+    }
+    // The assembler works in processes of its own, so that traces need not wait for it.
+    let (shared_memory, resources) = std::thread::scope(|scope| {
+        let resources = scope.spawn(|| assemble(assembler, &code));
+        let shared_memory: Vec<_> = kernels.iter().map(|(module, spec)| SharedMemory::of(*module, spec)).collect();
+        (shared_memory, resources.join().expect("the assembler's errors are returned"))
+    });
+    let resources = resources?;
+    let mixes: HashMap<_, _> =
+        code.values().flat_map(|text| ptx::entries(text)).map(|entry| (entry.name, entry)).collect();
+    Ok(kernels
+        .iter()
+        .zip(shared_memory)
+        .map(|((module, spec), shared_memory)| {
+            let mix = mixes.get(&*spec.name).map(|entry| entry.opcodes().collect());
+            KernelReport::new(*module, spec, resources.get(&spec.name).copied(), mix, shared_memory)
+        })
+        .collect())
+}
+
+/// Resources of all entries, modules side by side.
+fn assemble(assembler: Option<&Assembler>, code: &HashMap<Module, String>) -> Result<HashMap<String, Resources>> {
+    let Some(assembler) = assembler else { return Ok(HashMap::new()) };
+    let mut modules: Vec<_> = code.values().collect();
+    // Tasks are taken from the end, the longest first.
+    modules.sort_unstable_by_key(|text| text.len());
+    let resources = side_by_side(&modules, |_, text| assembler.resources(text))?;
+    Ok(resources.into_iter().flatten().collect())
+}
+
+/// The PTX of one kernel alone, with the declarations of its module.
+///
+/// # Errors
+/// [`Error::Unsupported`], naming similar kernels, if there is none of this name, or if the program was built without GPU
+/// kernels.
+pub fn kernel_ptx(name: &str) -> Result<String> {
+    let (module, spec) = find(name)?;
+    let alone = module_ptx(module)?.map(|text| ptx::with_entries(&text, |entry| entry == spec.name));
+    alone.ok_or_else(|| unknown("PTX of kernel", name, String::from("none: built without GPU kernels")))
+}
+
+/// A kernel of the list by its name.
+fn find(name: &str) -> Result<(Module, KernelSpec)> {
+    let mut kernels = Filter::default().kernels();
+    if let Some(index) = kernels.iter().position(|(_, spec)| spec.name == name) {
+        return Ok(kernels.swap_remove(index));
+    }
+    Err(unknown("kernel", name, near(name)))
+}
+
+/// Some kernels with similar names.
+fn near(name: &str) -> String {
+    let mut names: Vec<_> = Filter::default().kernels().into_iter().map(|(_, spec)| spec.name).collect();
+    names.sort_by_cached_key(|known| strsim::levenshtein(known, name));
+    names.truncate(4);
+    names.join(", ") + ", ..."
+}
+
+fn unknown(what: &'static str, name: &str, available: String) -> Error {
+    Error::Unsupported { backend: "cuda", what, asked: name.to_owned(), available }
+}
+
+/// The PTX that a GPU would be given; none in a program without GPU kernels.
+#[cfg(feature = "cuda")]
+fn module_ptx(module: Module) -> Result<Option<Cow<'static, str>>> {
+    crate::backend::cuda::module_ptx(&module.name()).map(Some)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn module_ptx(_module: Module) -> Result<Option<Cow<'static, str>>> {
+    Ok(None)
+}
