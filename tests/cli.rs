@@ -365,6 +365,80 @@ fn bench_refuses_what_it_cannot_time() {
     assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
 }
 
+fn kernels(arguments: &[&str]) -> Output {
+    patchmg(&[&["kernels"][..], arguments].concat())
+}
+
+#[test]
+fn kernels_are_listed_with_what_is_known_of_them() {
+    let output = kernels(&["smooth", "--dim", "3", "--degree", "4", "--scalar", "f64", "--json", "-"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let list: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(list["arch"], "sm_90");
+    let listed = list["kernels"].as_array().unwrap();
+    assert_eq!(listed.len(), 1, "{list}");
+    let kernel = &listed[0];
+    assert_eq!(kernel["name"], "poisson_cg_3d_q4_smooth_f64");
+    for (field, expected) in [("dim", 3), ("degree", 4), ("threads", 98), ("patches", 2), ("barriers", 4)] {
+        assert_eq!(kernel[field], expected, "{field}");
+    }
+    let number = |value: &Value| value.as_f64().unwrap();
+    let (block, patch) = (&kernel["shared_memory"]["block"], &kernel["shared_memory"]["patch"]);
+    assert!(number(&block["wavefronts"]) > number(&block["excess"]));
+    assert_eq!(number(&block["wavefronts"]), 2.0 * number(&patch["wavefronts"]));
+    // Only with an assembler, and only with GPU kernels.
+    assert_eq!(kernel["registers"].is_null(), list["ptxas_version"].is_null() || cfg!(not(feature = "cuda")));
+    let instructions = &kernel["instructions"];
+    assert_eq!(instructions.is_null(), cfg!(not(feature = "cuda")));
+    if cfg!(feature = "cuda") {
+        assert_eq!((&instructions["barrier"], &instructions["fma_f32"]), (&Value::from(4), &Value::from(0)));
+        assert!(number(&instructions["fma_f64"]) > number(&instructions["add_f64"]));
+    }
+}
+
+#[test]
+fn the_table_of_kernels_has_a_row_for_each() {
+    let output = kernels(&["dots"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for part in ["kernel", "registers", "shared/B", "spills/B", "barriers", "fma", "wavefronts", "conflicts"] {
+        assert!(stdout(&output).contains(part), "no '{part}' in: {}", stdout(&output));
+    }
+    for part in ["blas1_dots_f32", "blas1_dots_f64", "2 kernels", "ptxas"] {
+        assert!(stdout(&output).contains(part), "no '{part}' in: {}", stdout(&output));
+    }
+}
+
+#[test]
+fn kernels_that_do_not_exist_are_refused_with_similar_ones() {
+    for arguments in [&["--ptx", "poisson_cg_3d_q4_smoth_f64"][..], &["--sass", "poisson_cg_3d_q4_smoth_f64"]] {
+        let output = kernels(arguments);
+        assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
+        assert_eq!(stdout(&output), "");
+        assert!(stderr(&output).contains("poisson_cg_3d_q4_smooth_f64"), "{}", stderr(&output));
+    }
+    for arguments in
+        [&["--degree", "9", "--dim", "3"][..], &["--arch", "ninety"], &["--dim", "4"], &["--scalar", "f16"]]
+    {
+        let output = kernels(arguments);
+        assert_eq!((output.status.code(), stdout(&output)), (Some(USAGE), ""), "{arguments:?}: {}", stderr(&output));
+    }
+    let output = Command::cargo_bin("patchmg").unwrap().arg("kernels").env("PATCHMG_PTXAS", "/dev/null/ptxas").output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(USAGE));
+    assert!(stderr(&output).contains("PATCHMG_PTXAS"), "{}", stderr(&output));
+}
+
+#[cfg(feature = "cuda")]
+#[test]
+fn the_ptx_of_a_kernel_is_printed_alone() {
+    let output = kernels(&["--ptx", "poisson_cg_2d_q3_apply_f32"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output).matches(".entry ").count(), 1);
+    for part in [".target sm_80", ".entry poisson_cg_2d_q3_apply_f32(", "bar.sync"] {
+        assert!(stdout(&output).contains(part), "no '{part}' in: {}", stdout(&output));
+    }
+}
+
 #[test]
 fn info_lists_what_is_there() {
     let output = patchmg(&["info"]);
@@ -382,7 +456,7 @@ fn info_lists_what_is_there() {
 
 #[test]
 fn help_has_examples_and_units() {
-    for arguments in [&["--help"][..], &["solve", "--help"], &["info", "--help"]] {
+    for arguments in [&["--help"][..], &["solve", "--help"], &["kernels", "--help"], &["info", "--help"]] {
         let output = patchmg(arguments);
         assert_eq!(output.status.code(), Some(0));
         assert!(stdout(&output).contains("Example"), "{arguments:?}");

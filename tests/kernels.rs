@@ -245,7 +245,8 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
 
     let operation = Operation::ProlongateAdd;
     let correction = Tensor::random(dim, coarse.length(), 3);
-    let vectors = [coarse.stored::<T>(&correction).as_mut_ptr(), x_stored.as_mut_ptr()];
+    let mut correction_stored = coarse.stored::<T>(&correction);
+    let vectors = [correction_stored.as_mut_ptr(), x_stored.as_mut_ptr()];
     run(&fine.space, operation, counts(&|_| cells / 2), &matrices::<T>(&fine.space, operation), &vectors, 0);
     let added = &x.values + correction.kronecker(&vec![&fine.prolongation; dim]).values;
     fine.check("prolongation", &x_stored, &Tensor { values: added, ..x.clone() });

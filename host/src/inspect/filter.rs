@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn filters_let_pass_what_they_say() {
         let all = Filter::default();
-        let listed = Module::all().iter().map(|module| module.kernels().len()).sum();
+        let listed: usize = Module::all().iter().map(|module| module.kernels().len()).sum();
         assert_eq!(count(all.clone()), listed);
         let by_dim = [2, 3].map(|dim| count(Filter { dim: Some(dim), ..all.clone() }));
         assert_eq!(by_dim.iter().sum::<usize>(), listed - Module::Blas1.kernels().len());

@@ -36,13 +36,13 @@ pub fn reports(filter: &Filter, assembler: Option<&Assembler>) -> Result<Vec<Ker
             code.insert(module, ptx::with_entries(&text, |name| wanted.contains(name)));
         }
     }
-    // The assembler works in processes of its own, so that traces need not wait for it.
     let (shared_memory, resources) = std::thread::scope(|scope| {
+        // The assembler works in processes of its own.
         let resources = scope.spawn(|| assemble(assembler, &code));
-        let shared_memory: Vec<_> = kernels.iter().map(|(module, spec)| SharedMemory::of(*module, spec)).collect();
-        (shared_memory, resources.join().expect("the assembler's errors are returned"))
+        let shared_memory = side_by_side(&kernels, |_, (module, spec)| Ok(SharedMemory::of(*module, spec)));
+        (shared_memory, resources.join().expect("a worker returns its errors"))
     });
-    let resources = resources?;
+    let (shared_memory, resources): (Vec<_>, _) = (shared_memory?, resources?);
     let mixes: HashMap<_, _> =
         code.values().flat_map(|text| ptx::entries(text)).map(|entry| (entry.name, entry)).collect();
     Ok(kernels

@@ -1,0 +1,94 @@
+//! Bank conflicts of the kernels, from the addresses that the threads of a full block access.
+
+use cuda_std::emulate::Wavefronts;
+use patchmg_device::kernels::{KernelSpec, Module, Operation, Variant};
+use patchmg_device::scalar::Real;
+use patchmg_emulation::Kernel;
+
+fn wavefronts(module: Module, spec: KernelSpec) -> Wavefronts {
+    let name = spec.name.clone();
+    let trace = Kernel::new(module, spec).unwrap_or_else(|| panic!("{name} is not emulated")).trace();
+    trace.wavefronts()
+}
+
+/// Kernels at an optimization level of paper 1, each with every number of patches that a block of it may have.
+fn variants(wanted: Variant) -> Vec<(Module, KernelSpec)> {
+    let with_patches = |(module, spec): (Module, KernelSpec)| {
+        (1..=spec.most_threads).map_while(move |patches| Some((module, spec.clone().with_patches(patches)?)))
+    };
+    let all = Module::all().into_iter().flat_map(|module| module.kernels().into_iter().map(move |spec| (module, spec)));
+    let of_level = all.filter(|(_, spec)| matches!(spec.operation, Operation::Variant(_, level) if level == wanted));
+    of_level.flat_map(with_patches).collect()
+}
+
+#[test]
+fn kernels_without_conflicts_have_none_in_any_degree_scalar_and_number_of_patches() {
+    for level in [Variant::ConflictFree, Variant::Boundary] {
+        let kernels = variants(level);
+        let at_least = 2 * (10 + 8) * 3;
+        assert!(kernels.len() >= at_least, "{} kernels at level {}", kernels.len(), level.name());
+        let conflicts: Vec<_> = kernels
+            .into_iter()
+            .map(|(module, spec)| (format!("{}, {} patches", spec.name, spec.patches), wavefronts(module, spec)))
+            .filter(|(_, wavefronts)| wavefronts.excess() > 0)
+            .collect();
+        assert!(conflicts.is_empty(), "{} kernels have conflicts: {conflicts:?}", conflicts.len());
+    }
+}
+
+/// Paper 1, section 4.1.2: the contraction of listing 1 conflicts.
+#[test]
+fn kernels_of_the_levels_before_have_conflicts() {
+    for level in [Variant::Basic, Variant::Linear] {
+        for degree in [3, 7] {
+            let module = Module::PatchVariants { dim: 3, degree };
+            let fused =
+                module.kernels().into_iter().find(|spec| spec.name.contains(&format!("fused_{}", level.name())));
+            assert!(wavefronts(module, fused.unwrap()).excess() > 0, "{}, degree {degree}", level.name());
+        }
+    }
+}
+
+/// A block sums 256 numbers eight times: it stores them, 16 half warps; threads `0..half` load two and store one, for
+/// `half` from 128 to 1, `8 + 4 + 2 + 1 + 1 + 1 + 1 + 1` half warps; all load the sum.
+#[test]
+fn a_dot_product_has_the_wavefronts_counted_by_hand() {
+    let sum: u64 = 16 + 3 * 19 + 16;
+    let counted = |sums: u64| Wavefronts { total: sums * sum, least: sums * sum };
+    assert_eq!(wavefronts(Module::Blas1, Module::Blas1.kernel::<f32>(Operation::Dots)), counted(8));
+    assert_eq!(wavefronts(Module::Blas1, Module::Blas1.kernel::<f64>(Operation::SumPartials)), counted(1));
+}
+
+/// A thread writes 2, reads 2, writes 2, reads 2, writes 1 and reads 1 column of `2k + 1` entries. Rows of odd length keep
+/// half a warp of columns apart in `f64`.
+fn check_operator<T: Real>(degree: usize) -> Wavefronts {
+    let module = Module::PoissonCg { dim: 3, degree };
+    let spec = module.kernel::<T>(Operation::Apply);
+    let (lanes, nodes) = (128 / size_of::<T>() as u64, 2 * degree as u64 + 1);
+    let parts = u64::from(spec.threads).div_ceil(lanes);
+    let found = wavefronts(module, spec);
+    assert_eq!(found.least, 10 * nodes * parts, "degree {degree}, {}", T::NAME);
+    found
+}
+
+#[test]
+fn the_operator_has_as_many_requests_as_columns_are_read_and_written() {
+    for degree in 1..=8 {
+        check_operator::<f32>(degree);
+        check_operator::<f64>(degree);
+    }
+    assert_eq!(check_operator::<f64>(8).excess(), 0);
+}
+
+/// What the smoother costs, for a block: a change of its layout shows here.
+#[test]
+fn wavefronts_of_the_register_smoother() {
+    let found = |degree| {
+        let module = Module::PoissonCg { dim: 3, degree };
+        let Wavefronts { total, least } = wavefronts(module, module.kernel::<f64>(Operation::Smooth));
+        (total, least)
+    };
+    let expected =
+        [(648, 648), (1508, 616), (1265, 790), (1196, 767), (985, 779), (1512, 1221), (2316, 1893), (3355, 2910)];
+    assert_eq!([1, 2, 3, 4, 5, 6, 7, 8].map(found), expected);
+}
