@@ -280,10 +280,11 @@ pub unsafe fn step<T: Real + Word, const L: usize>(
             let x = unsafe { data.x.add(patch.interior_offset(point)) };
             let correction = if step.works() { corrections[layer] } else { patch.r().get(point) };
             unsafe {
-                *x = match (boundary, step.has_residual()) {
-                    (true, _) => correction,
-                    (false, true) => patch.loaded(point) + correction,
-                    (false, false) => *x + correction,
+                *x = match variant {
+                    Variant::Boundary => correction,
+                    Variant::Basic | Variant::Linear if step.has_residual() => patch.loaded(point) + correction,
+                    // Among all nodes the interior is not contiguous: read in shared memory, threads would conflict.
+                    _ => *x + correction,
                 }
             };
         }
