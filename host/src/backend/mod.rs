@@ -31,6 +31,42 @@ pub struct DeviceInfo {
     pub architecture: String,
     /// Driver version of a GPU.
     pub driver: Option<String>,
+    /// Of a GPU whose driver tells.
+    pub rates: Option<GpuRates>,
+}
+
+/// Clocks and widths of a GPU: what its peak rates come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct GpuRates {
+    pub multiprocessors: u64,
+    /// Highest clock of the multiprocessors.
+    pub clock_khz: u64,
+    pub memory_clock_khz: u64,
+    /// Width of the bus to memory.
+    pub memory_bus_bits: u64,
+    /// Fused multiply-adds in `f32` that a multiprocessor starts a clock.
+    pub f32_lanes: u64,
+    /// The same in `f64`.
+    pub f64_lanes: u64,
+}
+
+impl GpuRates {
+    /// Floating-point operations a second in a scalar of `bytes` bytes, a fused multiply-add being two; without tensor
+    /// cores.
+    pub fn flops(&self, bytes: usize) -> f64 {
+        let lanes = if bytes == size_of::<f64>() { self.f64_lanes } else { self.f32_lanes };
+        2e3 * (self.multiprocessors * lanes * self.clock_khz) as f64
+    }
+
+    /// Bytes a second that shared memory delivers: 32 banks of 4 bytes a clock and multiprocessor (paper 1, section 4.3).
+    pub fn shared_memory(&self) -> f64 {
+        1e3 * (self.multiprocessors * 32 * 4 * self.clock_khz) as f64
+    }
+
+    /// Bytes a second to and from memory, two words a clock.
+    pub fn memory(&self) -> f64 {
+        2e3 * self.memory_clock_khz as f64 * self.memory_bus_bits as f64 / 8.0
+    }
 }
 
 /// A machine: vectors, their algebra, and the tensor kernels of a level.

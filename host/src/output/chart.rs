@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 /// SVG shows the first of these that the viewer has; PNG, and the layout of both, use the font of that name below.
-const FONT: &str = "Roboto, Helvetica, Arial, sans-serif";
+pub(super) const FONT: &str = "Roboto, Helvetica, Arial, sans-serif";
 /// Registers the font; `false` if it is no font.
-static FONT_READY: LazyLock<bool> = LazyLock::new(|| {
+pub(super) static FONT_READY: LazyLock<bool> = LazyLock::new(|| {
     let bytes = include_bytes!("font/Roboto-Regular-subset.ttf");
     plotters::style::register_font(FONT, FontStyle::Normal, bytes).is_ok()
 });
@@ -20,7 +20,7 @@ static FONT_READY: LazyLock<bool> = LazyLock::new(|| {
 const SIZE: (u32, u32) = (900, 560);
 
 /// Distinct for the colour-blind (Okabe and Ito, 2008), without its yellow.
-const COLORS: [RGBColor; 8] = [
+pub(super) const COLORS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -220,7 +220,7 @@ impl Chart {
     }
 }
 
-fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+pub(super) fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |bounds, value| {
         let (low, high) = bounds.unwrap_or((value, value));
         Some((low.min(value), high.max(value)))

@@ -38,6 +38,17 @@ pub fn write(path: &Path, contents: &[u8]) -> Result<()> {
     fs::write(path, contents).map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
+/// Writes a whole file at once: whoever reads it sees what was there, or all of `contents`.
+///
+/// # Errors
+/// [`Error::Io`] with the reason of the system.
+pub fn replace(path: &Path, contents: &[u8]) -> Result<()> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    write(Path::new(&part), contents)?;
+    fs::rename(&part, path).map_err(|source| Error::Io { path: path.to_owned(), source })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +63,17 @@ mod tests {
         fs::write(&old, "kept").unwrap();
         check_writable(&old).unwrap();
         assert_eq!(fs::read_to_string(&old).unwrap(), "kept");
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_else_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        for text in ["old and long", "new"] {
+            replace(&path, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

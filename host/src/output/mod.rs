@@ -4,6 +4,7 @@
 
 pub mod chart;
 pub mod file;
+pub mod panels;
 pub mod report;
 pub mod table;
 pub mod vtk_cell;

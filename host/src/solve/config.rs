@@ -38,6 +38,17 @@ pub enum Precision {
     Mixed,
 }
 
+impl Precision {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F64 => "f64",
+            Self::F32 => "f32",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
 /// What [`solve`](super::solve) does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {

@@ -95,6 +95,7 @@ impl Backend for Cpu {
             memory_free: system.map_or(0, System::available_memory),
             architecture: String::from(lanes::level_name(self.arch)),
             driver: None,
+            rates: None,
         }
     }
 

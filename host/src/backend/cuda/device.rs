@@ -2,7 +2,7 @@
 
 use super::calls::{self, refused};
 use super::{driver, gpu};
-use crate::backend::DeviceInfo;
+use crate::backend::{DeviceInfo, GpuRates};
 use crate::error::{Error, Result};
 use cust::CudaApiVersion;
 use cust::device::{Device, DeviceAttribute};
@@ -50,6 +50,7 @@ pub(super) struct Properties {
     memory: u64,
     capability: (i32, i32),
     driver: CudaApiVersion,
+    rates: Option<GpuRates>,
 }
 
 impl Properties {
@@ -74,16 +75,16 @@ impl Properties {
     fn of(number: usize) -> Result<Self> {
         let device = Device::get_device(number as u32).map_err(refused("cuDeviceGet"))?;
         let attribute = |which| device.get_attribute(which).map_err(refused("cuDeviceGetAttribute"));
+        let capability =
+            (attribute(DeviceAttribute::ComputeCapabilityMajor)?, attribute(DeviceAttribute::ComputeCapabilityMinor)?);
         Ok(Self {
             device,
             name: device.name().map_err(refused("cuDeviceGetName"))?,
             multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)? as u32,
             memory: device.total_memory().map_err(refused("cuDeviceTotalMem"))? as u64,
-            capability: (
-                attribute(DeviceAttribute::ComputeCapabilityMajor)?,
-                attribute(DeviceAttribute::ComputeCapabilityMinor)?,
-            ),
+            capability,
             driver: CudaApiVersion::get().map_err(refused("cuDriverGetVersion"))?,
+            rates: rates(&device, capability),
         })
     }
 
@@ -96,8 +97,28 @@ impl Properties {
             memory_free,
             architecture: format!("sm_{}{}", self.capability.0, self.capability.1),
             driver: Some(format!("CUDA {}.{}", self.driver.major(), self.driver.minor())),
+            rates: self.rates,
         }
     }
+}
+
+/// None if the driver does not tell, or the architecture is none that is known here.
+fn rates(device: &Device, capability: (i32, i32)) -> Option<GpuRates> {
+    let attribute = |which| device.get_attribute(which).ok().filter(|&value| value > 0).map(|value| value as u64);
+    // CUDA C++ programming guide, "Arithmetic Instructions": results a clock and multiprocessor.
+    let f32_lanes = match capability {
+        (8, 0) => 64,
+        (8..=12, _) => 128,
+        _ => return None,
+    };
+    Some(GpuRates {
+        multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
+        clock_khz: attribute(DeviceAttribute::ClockRate)?,
+        memory_clock_khz: attribute(DeviceAttribute::MemoryClockRate)?,
+        memory_bus_bits: attribute(DeviceAttribute::GlobalMemoryBusWidth)?,
+        f32_lanes,
+        f64_lanes: f32_lanes / attribute(DeviceAttribute::SingleToDoublePrecisionPerfRatio)?,
+    })
 }
 
 #[cfg(test)]

@@ -65,17 +65,22 @@ pub struct SolveArgs {
 Examples:
   patchmg bench --dim 3 --degree 3 --refine 5 --solver gmres --precision mixed
   patchmg bench --backend cuda --degree 7 --refine 7 --repetitions 5 --json bench.json
+  patchmg bench --suite paper1 --output results
+  patchmg bench --suite paper1 --only table3 --only figure9 --quick
 
-Times are in seconds, those of one application; on a GPU between two events.")]
+A suite writes DIR/NAME.json row by row, DIR/NAME.csv and DIR/NAME.svg at the end of an experiment, and DIR/README.md;
+run again, it goes on where it stopped. Times are in seconds, those of one application; on a GPU between two events.")]
 pub struct BenchArgs {
     #[command(flatten)]
     pub case: CaseArgs,
+    #[command(flatten)]
+    pub suite: SuiteArgs,
     /// Times that everything is done before it is timed.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole, allow_hyphen_values = true)]
     pub warmup: usize,
-    /// Times that everything is timed; at least 1.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = positive, allow_hyphen_values = true)]
-    pub repetitions: usize,
+    /// Times that everything is timed; at least 1. [default: 5, of a suite 3]
+    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
+    pub repetitions: Option<usize>,
     /// Write the result as one JSON object; `-` is standard output, which then holds nothing else.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
@@ -83,6 +88,49 @@ pub struct BenchArgs {
     #[arg(long)]
     pub quiet: bool,
 }
+
+/// Many experiments instead of one problem.
+#[derive(Debug, Args)]
+pub struct SuiteArgs {
+    /// Run the experiments of a paper: paper1.
+    #[arg(long = "suite", value_name = "NAME", conflicts_with_all = SINGLE_CASE)]
+    pub name: Option<String>,
+    /// Run this experiment of the suite alone; may be given several times.
+    #[arg(long, value_name = "NAME", requires = "name")]
+    pub only: Vec<String>,
+    /// Folder for the results of a suite; made if it is not there.
+    #[arg(long, value_name = "DIR", default_value = "results", requires = "name")]
+    pub output: PathBuf,
+    /// Small problems, to see that all works.
+    #[arg(long, requires = "name")]
+    pub quick: bool,
+    /// Leave out problems of a suite with more unknowns. [default: 2200000000]
+    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true, requires = "name")]
+    pub max_dofs: Option<usize>,
+    /// Compute again what an earlier run of the same program on the same machine left in the folder.
+    #[arg(long, requires = "name")]
+    pub fresh: bool,
+}
+
+/// Options of one problem, which a suite chooses itself.
+const SINGLE_CASE: [&str; 16] = [
+    "system",
+    "dim",
+    "degree",
+    "refine",
+    "problem",
+    "solver",
+    "smoother",
+    "kernel",
+    "variant",
+    "local",
+    "thread_structure",
+    "patches_per_block",
+    "precision",
+    "rtol",
+    "max_iters",
+    "json",
+];
 
 /// A model problem, how to solve it and where.
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use crate::case::parameters;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::machine::Machine;
-use crate::{result, solve};
+use crate::{result, solve, suite};
 use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
 use patchmg::benchmark::{Measurement, parts};
@@ -29,6 +29,9 @@ struct BenchReport {
 }
 
 pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
+    if let Some(name) = &args.suite.name {
+        return suite::run(args, name);
+    }
     result::check("json", args.json.as_deref())?;
     let console = result::console(args.json.as_deref(), args.quiet);
     match Machine::choose(&args.case.machine, console)? {
@@ -44,7 +47,8 @@ fn on<B: Backend>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Resul
     let space = case.space()?;
     console.line(parameters(&args.case, &device, case.config.bytes::<B>(&space)?));
 
-    let protocol = Protocol { warmup: args.warmup, repetitions: args.repetitions };
+    let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);
+    let protocol = Protocol { warmup: args.warmup, repetitions };
     // The load vector and the errors are computed by the CPU, whatever the backend.
     let host = Cpu::new(args.case.machine.threads)?;
     let (report, _) = host.install(|| case.prepare(&**backend)?.solve(backend, protocol, &mut |_, _| {}))?;

@@ -1,6 +1,7 @@
 //! What a person reads while the program runs: standard output, or standard error when that holds JSON, or nothing.
 
 use indicatif::{ProgressBar, ProgressStyle};
+use patchmg::benchmark::suite;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -24,6 +25,18 @@ impl Console {
     }
 }
 
+impl Console {
+    /// Whether a bar can be drawn, which goes to standard error, so that both must be a terminal.
+    fn is_terminal(self) -> bool {
+        std::io::stderr().is_terminal()
+            && match self {
+                Console::Stdout => std::io::stdout().is_terminal(),
+                Console::Stderr => true,
+                Console::Silent => false,
+            }
+    }
+}
+
 /// Shows residuals as they come: on a terminal a bar with the rate, elsewhere a line for each.
 pub struct Progress {
     console: Console,
@@ -40,14 +53,7 @@ impl Progress {
     /// Until the residual is `rtol`.
     pub fn new(console: Console, rtol: f64) -> Self {
         let digits = -rtol.log10();
-        // The bar draws on standard error, so that both must be a terminal.
-        let on_terminal = std::io::stderr().is_terminal()
-            && match console {
-                Console::Stdout => std::io::stdout().is_terminal(),
-                Console::Stderr => true,
-                Console::Silent => false,
-            };
-        let bar = if on_terminal { ProgressBar::new((digits * STEPS) as u64) } else { ProgressBar::hidden() };
+        let bar = if console.is_terminal() { ProgressBar::new((digits * STEPS) as u64) } else { ProgressBar::hidden() };
         if let Ok(style) = ProgressStyle::with_template("{bar:40} {msg} {elapsed}") {
             bar.set_style(style);
         }
@@ -77,4 +83,60 @@ impl Progress {
     pub fn finish(self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Shows the points of a suite as they come: on a terminal also a bar for each experiment.
+pub struct SuiteProgress {
+    console: Console,
+    bar: ProgressBar,
+}
+
+impl SuiteProgress {
+    pub fn new(console: Console) -> Self {
+        Self { console, bar: ProgressBar::hidden() }
+    }
+
+    pub fn show(&mut self, progress: suite::Progress) {
+        match progress {
+            suite::Progress::Start { experiment, points, kept } => {
+                let again = if kept > 0 { format!(", {kept} of them from an earlier run") } else { String::new() };
+                self.console.line(format_args!("{} ({}): {points} points{again}", experiment.title, experiment.name));
+                if self.console.is_terminal() {
+                    self.bar = ProgressBar::new(points as u64);
+                    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {msg} {elapsed}, {eta} left")
+                    {
+                        self.bar.set_style(style);
+                    }
+                    self.bar.set_position(kept as u64);
+                    self.bar.enable_steady_tick(Duration::from_millis(200));
+                }
+            }
+            suite::Progress::Point(key) => self.bar.set_message(point(key)),
+            suite::Progress::Row(row) => {
+                let outcome = match &row.skipped {
+                    Some(reason) => format!("skipped, {reason}"),
+                    None => values(row),
+                };
+                let line = format!("  {}: {outcome}", point(&row.key));
+                if self.bar.is_hidden() {
+                    self.console.line(line);
+                } else {
+                    self.bar.println(line);
+                    self.bar.inc(1);
+                }
+            }
+            suite::Progress::Done => self.bar.finish_and_clear(),
+        }
+    }
+}
+
+fn point(key: &suite::Key) -> String {
+    let suite::Key { series, dim, degree, refine, precision, patches } = key;
+    let patches = patches.map_or(String::new(), |patches| format!(", {patches} patches"));
+    format!("{series}, {dim}D, k = {degree}, L = {refine}, {precision}{patches}")
+}
+
+fn values(row: &suite::Row) -> String {
+    let known = row.values.iter().filter_map(|(name, value)| value.map(|value| format!("{name} {value:.4}")));
+    known.collect::<Vec<_>>().join(", ")
 }

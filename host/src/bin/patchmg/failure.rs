@@ -14,7 +14,7 @@ const USAGE: u8 = 2;
 const DEVICE: u8 = 4;
 
 /// Arguments of the library that are options of the command line.
-const OPTIONS: [&str; 13] = [
+const OPTIONS: [&str; 15] = [
     "dim",
     "degree",
     "refine",
@@ -28,6 +28,8 @@ const OPTIONS: [&str; 13] = [
     "vtu",
     "json",
     "arch",
+    "suite",
+    "only",
 ];
 
 impl Failure {

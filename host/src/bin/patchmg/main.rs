@@ -10,6 +10,7 @@ mod kernels;
 mod machine;
 mod result;
 mod solve;
+mod suite;
 
 use args::{Cli, Command};
 use clap::Parser;

@@ -1,0 +1,164 @@
+//! The parts of a V-cycle on one level, each to be timed alone.
+
+use crate::backend::{Backend, PatchKernel, Scalar};
+use crate::error::{Error, Result};
+use crate::measure::{Protocol, Timing, measure};
+use crate::operator::vector_bytes;
+use crate::space::Space;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// What is done on a level, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub enum Part {
+    /// `y = x`.
+    Copy,
+    /// `y = A x`.
+    Operator,
+    /// `y = b - A x`.
+    Residual,
+    /// A step of the patch smoother: all colors.
+    Step,
+    /// Restriction of `b - A x` to the next coarser level.
+    Restrict,
+    /// Prolongation from the next coarser level, added to `x`.
+    Prolongate,
+}
+
+impl Part {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Copy => "copy",
+            Self::Operator => "operator",
+            Self::Residual => "residual",
+            Self::Step => "smoother step",
+            Self::Restrict => "restriction of the residual",
+            Self::Prolongate => "prolongation",
+        }
+    }
+
+    /// Words of memory that must be moved for an unknown of a space of dimension `dim`: every vector read or written once
+    /// a launch, the smoother's a color.
+    pub fn words_per_dof(self, dim: usize) -> f64 {
+        let colors = (1 << dim) as f64;
+        match self {
+            Self::Copy | Self::Operator => 2.0,
+            Self::Residual => 3.0,
+            Self::Step => 3.0 * colors,
+            Self::Restrict | Self::Prolongate => 2.0 + 1.0 / colors,
+        }
+    }
+}
+
+/// A level with vectors of numbers that are neither zero nor alike.
+pub struct LevelBench<B: Backend, T: Scalar> {
+    backend: Arc<B>,
+    space: Space,
+    level: B::Level<T>,
+    x: B::Vector<T>,
+    b: B::Vector<T>,
+    y: B::Vector<T>,
+    /// On the next coarser level, if there is one.
+    coarse: Option<B::Vector<T>>,
+}
+
+impl<B: Backend, T: Scalar> LevelBench<B, T> {
+    /// A space of at least four cells a direction can do all parts, one patch only those without transfer.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] before anything is allocated; those of [`Backend::level`] and [`Backend::zeros`].
+    pub fn new(backend: &Arc<B>, space: &Space, kernel: PatchKernel) -> Result<Self> {
+        let (needed, info) = (Self::bytes(space), backend.info());
+        if needed > info.memory_free {
+            return Err(Error::OutOfMemory { device: info.name, needed, available: info.memory_free });
+        }
+        let level = backend.level(space, kernel)?;
+        let coarse = space.coarser().transpose()?.map(|coarser| random::<B, T>(backend, &coarser, 3)).transpose()?;
+        Ok(Self {
+            x: random::<B, T>(backend, space, 1)?,
+            b: random::<B, T>(backend, space, 2)?,
+            y: backend.zeros(space.storage())?,
+            backend: backend.clone(),
+            space: space.clone(),
+            level,
+            coarse,
+        })
+    }
+
+    /// Bytes of its vectors.
+    pub fn bytes(space: &Space) -> u64 {
+        vector_bytes::<T>(4, space.storage())
+    }
+
+    /// The level's space.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// The same vectors under another kernel of the patch smoother.
+    ///
+    /// # Errors
+    /// Those of [`Backend::level`].
+    pub fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()> {
+        self.level = self.backend.level(&self.space, kernel)?;
+        Ok(())
+    }
+
+    /// The right-hand side, and where a solution may go.
+    pub fn vectors(&mut self) -> (&B::Vector<T>, &mut B::Vector<T>) {
+        (&self.b, &mut self.x)
+    }
+
+    /// Does a part once.
+    ///
+    /// # Errors
+    /// Those of the backend; [`Error::InvalidArgument`] for a transfer from one patch.
+    pub fn run(&mut self, part: Part) -> Result<()> {
+        let Self { backend, space, level, x, b, y, coarse } = self;
+        let no_coarser = || Error::InvalidArgument {
+            name: "refine",
+            value: space.mesh().refine().to_string(),
+            allowed: "at least 2 for a transfer".into(),
+        };
+        match part {
+            Part::Copy => backend.axpby(1.0, x, 0.0, y),
+            Part::Operator => backend.apply(level, x, y),
+            Part::Residual => backend.residual(level, b, x, y),
+            Part::Step => (0..1 << space.dim()).try_for_each(|color| backend.smooth_color(level, color, b, x)),
+            Part::Restrict => backend.restrict_residual(level, b, x, coarse.as_mut().ok_or_else(no_coarser)?),
+            Part::Prolongate => backend.prolongate_add(level, coarse.as_ref().ok_or_else(no_coarser)?, x),
+        }
+    }
+
+    /// How long a part takes.
+    ///
+    /// # Errors
+    /// Those of [`Self::run`].
+    pub fn time(&mut self, part: Part, protocol: Protocol) -> Result<Timing> {
+        let backend = self.backend.clone();
+        measure(&*backend, protocol, || self.run(part))
+    }
+}
+
+/// Unknowns up to which the host draws every number.
+const DRAWN: usize = 1 << 22;
+
+/// A vector of numbers in -1..1 at the unknowns; a long one is prolongated from a coarser level, on the machine.
+fn random<B: Backend, T: Scalar>(backend: &Arc<B>, space: &Space, seed: u64) -> Result<B::Vector<T>> {
+    let mut vector = backend.zeros(space.storage())?;
+    if let (true, Some(coarser)) = (space.dofs() > DRAWN, space.coarser().transpose()?) {
+        let coarse = random::<B, T>(backend, &coarser, seed)?;
+        backend.prolongate_add(&backend.level(space, PatchKernel::default())?, &coarse, &mut vector)?;
+        return Ok(vector);
+    }
+    let mut host = vec![T::ZERO; space.storage()];
+    let mut state = seed;
+    for node in space.unknowns() {
+        // Knuth's linear congruential generator; the upper bits are good enough.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        host[space.offset(node)] = T::from_f64((state >> 11) as f64 / (1u64 << 52) as f64 - 1.0);
+    }
+    backend.upload(&host, &mut vector)?;
+    Ok(vector)
+}

@@ -1,0 +1,176 @@
+//! Rows as pictures.
+
+use super::record::{Results, Row};
+use crate::output::panels::{Bars, Line, LineStyle, Marks, Panel, Panels};
+
+/// How rows are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Picture {
+    /// A column over `x`, a line for each series.
+    Lines { x: Axis, y: &'static str, log_y: bool },
+    /// Columns on top of each other for each degree, a panel for each series.
+    Stacked { columns: &'static [&'static str], label: &'static str },
+    /// A column for each series and degree, beside what the paper has.
+    Grouped(&'static str),
+    /// `gflops` over `intensity` under the roofs of memory, `gb_per_s`, and of arithmetic.
+    Roofline { bandwidth: &'static str },
+}
+
+/// The horizontal axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    Degree,
+    Patches,
+    Dofs,
+}
+
+/// Values of the paper in pictures.
+const PAPER: &str = "paper";
+
+/// The picture of all rows that have values.
+pub fn picture(picture: Picture, results: &Results) -> Panels {
+    let rows: Vec<&Row> = results.rows.iter().filter(|row| row.skipped.is_none()).collect();
+    let panels = match picture {
+        Picture::Lines { x, y, log_y } => {
+            panels(&rows, |row| place(row), |rows| lines(rows, x, y, log_y, label(results, y)))
+        }
+        Picture::Stacked { columns, label: y_label } => {
+            let title = |row: &Row| format!("{}, {}", place(row), row.key.series);
+            panels(&rows, title, |rows| stacked(rows, columns, results, y_label))
+        }
+        Picture::Grouped(column) => panels(&rows, place, |rows| grouped(rows, column, label(results, column))),
+        Picture::Roofline { bandwidth } => panels(&rows, place, |rows| roofline(rows, bandwidth)),
+    };
+    Panels { title: format!("{} ({})", results.header.title, results.header.device), panels }
+}
+
+/// What a column means.
+fn label<'a>(results: &'a Results, column: &'a str) -> &'a str {
+    results.columns.iter().find(|known| known.name == column).map_or(column, |known| &known.label)
+}
+
+/// Dimension and precision.
+fn place(row: &Row) -> String {
+    format!("{}D, {}", row.key.dim, row.key.precision)
+}
+
+/// One panel for rows of the same title.
+fn panels(rows: &[&Row], title: impl Fn(&Row) -> String, panel: impl Fn(&[&Row]) -> Panel) -> Vec<Panel> {
+    distinct(rows.iter().map(|row| title(row)))
+        .into_iter()
+        .map(|of| Panel {
+            title: of.clone(),
+            ..panel(&rows.iter().copied().filter(|row| title(row) == of).collect::<Vec<_>>())
+        })
+        .collect()
+}
+
+/// In the order in which they come first.
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    values.fold(Vec::new(), |mut known, value| {
+        if !known.contains(&value) {
+            known.push(value);
+        }
+        known
+    })
+}
+
+fn series_of(rows: &[&Row]) -> Vec<String> {
+    distinct(rows.iter().map(|row| row.key.series.clone()))
+}
+
+/// Points of a series, by `x`.
+fn points(rows: &[&Row], series: &str, point: impl Fn(&Row) -> Option<(f64, f64)>) -> Vec<(f64, f64)> {
+    let mut points: Vec<_> = rows.iter().filter(|row| row.key.series == series).filter_map(|row| point(row)).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points
+}
+
+fn lines(rows: &[&Row], axis: Axis, y: &str, log_y: bool, y_label: &str) -> Panel {
+    let x = |row: &Row| match axis {
+        Axis::Degree => Some(row.key.degree as f64),
+        Axis::Patches => row.key.patches.map(|patches| patches as f64),
+        Axis::Dofs => Some(row.dofs as f64),
+    };
+    let line = |label: String, style, points| Line { label, points, style };
+    let ours = series_of(rows).into_iter().map(|series| {
+        let points = points(rows, &series, |row| Some((x(row)?, row.value(y)?)));
+        line(series, LineStyle::Marked, points)
+    });
+    let paper: Vec<_> = rows.iter().filter_map(|row| Some((x(row)?, *row.paper.get(y)?))).collect();
+    let paper = (!paper.is_empty()).then(|| line(PAPER.into(), LineStyle::Open, paper));
+    Panel {
+        title: String::new(),
+        x_label: match axis {
+            Axis::Degree => "degree k".into(),
+            Axis::Patches => "patches of a block".into(),
+            Axis::Dofs => "unknowns".into(),
+        },
+        y_label: y_label.into(),
+        marks: Marks::Lines { series: ours.chain(paper).collect(), log_x: axis == Axis::Dofs, log_y },
+    }
+}
+
+fn stacked(rows: &[&Row], columns: &[&str], results: &Results, y_label: &str) -> Panel {
+    let series = columns.iter().map(|column| Bars {
+        label: label(results, column).into(),
+        heights: rows.iter().map(|row| row.value(column).map(|height| height.max(0.0))).collect(),
+    });
+    Panel {
+        title: String::new(),
+        x_label: "degree k".into(),
+        y_label: y_label.into(),
+        marks: Marks::Bars {
+            categories: rows.iter().map(|row| row.key.degree.to_string()).collect(),
+            series: series.collect(),
+            stacked: true,
+        },
+    }
+}
+
+fn grouped(rows: &[&Row], column: &str, y_label: &str) -> Panel {
+    let bars = |label: String, height: &dyn Fn(&Row) -> Option<f64>| Bars {
+        label,
+        heights: rows.iter().map(|row| height(row)).collect(),
+    };
+    Panel {
+        title: String::new(),
+        x_label: String::new(),
+        y_label: y_label.into(),
+        marks: Marks::Bars {
+            categories: rows.iter().map(|row| format!("Q{} {}", row.key.degree, row.key.series)).collect(),
+            series: vec![
+                bars("here".into(), &|row| row.value(column)),
+                bars("paper, A100".into(), &|row| row.paper.get(column).copied()),
+            ],
+            stacked: false,
+        },
+    }
+}
+
+/// The row whose values are roofs has no intensity.
+fn roofline(rows: &[&Row], bandwidth: &str) -> Panel {
+    let (roofs, rows): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.value("intensity").is_none());
+    let at = |row: &Row| Some((row.value("intensity")?, row.value("gflops")?));
+    let mut series: Vec<Line> = series_of(&rows)
+        .into_iter()
+        .map(|series| Line { points: points(&rows, &series, at), label: series, style: LineStyle::Marked })
+        .collect();
+    let peak = roofs.iter().find_map(|row| row.value("gflops"));
+    let intensities = rows.iter().filter_map(|row| row.value("intensity"));
+    let (low, high) = intensities.fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(x), high.max(x)));
+    if let (Some(slope), true) = (roofs.iter().find_map(|row| row.value(bandwidth)), high > 0.0) {
+        let ridge = peak.map_or(high, |peak| peak / slope);
+        let (low, high) = (0.5 * low.min(ridge), 2.0 * high.max(ridge));
+        let roof = |x: f64| peak.map_or(slope * x, |peak| peak.min(slope * x));
+        let mut points = vec![(low, roof(low)), (ridge.clamp(low, high), roof(ridge)), (high, roof(high))];
+        points.dedup();
+        series.push(Line { label: "roof".into(), points, style: LineStyle::Limit });
+    }
+    Panel {
+        title: String::new(),
+        x_label: "operations a byte".into(),
+        y_label: "GFLOP/s".into(),
+        marks: Marks::Lines { series, log_x: true, log_y: true },
+    }
+}

@@ -1,0 +1,126 @@
+//! What an experiment is: points to compute, columns that they have, and how they are drawn.
+
+use super::drawing::Picture;
+use super::sizes::Sizes;
+use crate::backend::PatchKernel;
+use crate::benchmark::Part;
+use crate::multigrid::SmootherConfig;
+use crate::problem::Problem;
+use crate::solve::{Method, Precision};
+use serde::{Deserialize, Serialize};
+
+/// A table or a figure.
+pub struct Experiment {
+    /// As it is asked for: `table3`.
+    pub name: &'static str,
+    /// With the paper's number.
+    pub title: &'static str,
+    /// What the paper says, and what differs here.
+    pub remark: &'static str,
+    pub columns: &'static [Column],
+    pub points: fn(&Sizes) -> Vec<Point>,
+    pub picture: Picture,
+}
+
+/// A quantity that rows have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Column {
+    pub name: &'static str,
+    /// In words, with the unit.
+    pub label: &'static str,
+}
+
+/// A row to compute.
+#[derive(Clone, Debug)]
+pub struct Point {
+    pub key: Key,
+    pub task: Task,
+    /// What the paper has, by column.
+    pub paper: Vec<(&'static str, f64)>,
+}
+
+/// What tells a row from the others of its experiment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    /// A line of the picture.
+    pub series: String,
+    pub dim: usize,
+    pub degree: usize,
+    /// `2^refine` cells a direction.
+    pub refine: usize,
+    pub precision: String,
+    /// Patches of a block, where they are chosen.
+    pub patches: Option<usize>,
+}
+
+impl Key {
+    /// Names of [`Self::fields`].
+    pub const FIELDS: [&str; 6] = ["series", "dim", "degree", "refine", "precision", "patches"];
+
+    /// As text; empty for none.
+    pub fn fields(&self) -> [String; 6] {
+        let Self { series, dim, degree, refine, precision, patches } = self;
+        let patches = patches.map_or(String::new(), |patches| patches.to_string());
+        [series.clone(), dim.to_string(), degree.to_string(), refine.to_string(), precision.clone(), patches]
+    }
+}
+
+/// What is computed for a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Task {
+    /// Iterations until the residual is `1e-9` of that of the stopping rule.
+    Iterations { method: Method, smoother: SmootherConfig, rule: Rule },
+    /// Error, iterations and time of a solve.
+    Solve { method: Method, problem: Problem },
+    /// One step of the patch smoother.
+    Step(PatchKernel),
+    /// The same with what limits it (table 5).
+    Analysis(PatchKernel),
+    /// The kernels of a step apart (table 6).
+    Launches(PatchKernel),
+    /// A GMRES solve by its components.
+    Components(PatchKernel),
+    /// A V-cycle by its levels.
+    Levels,
+    /// Work and memory traffic of a part.
+    Roofline(Part),
+    /// Work and shared-memory traffic of the patch smoother.
+    SharedRoofline(PatchKernel),
+    /// What the machine could do.
+    Roofs,
+}
+
+/// What a residual is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// The right-hand side.
+    RightHandSide,
+    /// The residual after the first pass of full multigrid.
+    FirstPass,
+}
+
+impl Point {
+    /// In double precision, without a value of the paper.
+    pub fn new(series: impl Into<String>, [dim, degree, refine]: [usize; 3], task: Task) -> Self {
+        let key = Key { series: series.into(), dim, degree, refine, precision: "f64".into(), patches: None };
+        Self { key, task, paper: Vec::new() }
+    }
+
+    /// In another precision.
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.key.precision = precision.name().into();
+        self
+    }
+
+    /// With a number of patches a block, which the task must have, too.
+    pub fn patches(mut self, patches: usize) -> Self {
+        self.key.patches = Some(patches);
+        self
+    }
+
+    /// With what the paper has, if it does.
+    pub fn paper(mut self, column: &'static str, value: Option<f64>) -> Self {
+        self.paper.extend(value.map(|value| (column, value)));
+        self
+    }
+}

@@ -1,0 +1,298 @@
+//! Where points are computed: a machine, and what was set up or measured there already.
+
+use super::experiment::{Point, Rule, Task};
+use super::work::{flops_per_piece, pieces};
+use crate::backend::{Backend, PatchKernel, Scalar};
+use crate::benchmark::{LevelBench, Part};
+use crate::error::{Error, Result};
+use crate::krylov::Stopping;
+use crate::measure::{Protocol, Timing, measure};
+use crate::mesh::Mesh;
+use crate::multigrid::{Multigrid, PoissonCg, SmootherConfig};
+use crate::operator::Preconditioner;
+use crate::problem::Problem;
+use crate::solve::{Case, Config, Method, Precision, Report};
+use crate::space::Space;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A row's values, by column.
+pub type Values = BTreeMap<String, Option<f64>>;
+
+/// Work that takes longer, in seconds, is timed once.
+const LONG: f64 = 0.5;
+/// Relative tolerance of all solves.
+const RTOL: f64 = 1e-9;
+
+/// One machine.
+pub struct Laboratory<B: Backend> {
+    backend: Arc<B>,
+    protocol: Protocol,
+    /// The last level that was timed: neighbouring points differ in the kernel alone.
+    level: Option<(Size, PatchKernel, Box<dyn TimedLevel>)>,
+    /// Figures share measurements.
+    timings: Vec<((Size, PatchKernel, Part), Timing)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Size {
+    dim: usize,
+    degree: usize,
+    refine: usize,
+    single: bool,
+}
+
+impl Size {
+    fn space(&self) -> Result<Space> {
+        Space::new(Mesh::unit_cube(self.dim, self.refine)?, self.degree)
+    }
+
+    fn word(&self) -> f64 {
+        if self.single { 4.0 } else { 8.0 }
+    }
+}
+
+/// A [`LevelBench`] in any scalar.
+trait TimedLevel {
+    fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()>;
+    fn time(&mut self, part: Part, protocol: Protocol) -> Result<Timing>;
+}
+
+impl<B: Backend, T: Scalar> TimedLevel for LevelBench<B, T> {
+    fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()> {
+        self.set_kernel(kernel)
+    }
+
+    fn time(&mut self, part: Part, protocol: Protocol) -> Result<Timing> {
+        self.time(part, protocol)
+    }
+}
+
+fn values<const N: usize>(pairs: [(&str, f64); N]) -> Values {
+    pairs.into_iter().map(|(name, value)| (name.to_string(), Some(value))).collect()
+}
+
+impl<B: Backend> Laboratory<B> {
+    /// With nothing set up.
+    pub fn new(backend: &Arc<B>, protocol: Protocol) -> Self {
+        Self { backend: backend.clone(), protocol, level: None, timings: Vec::new() }
+    }
+
+    /// The values of a point.
+    ///
+    /// # Errors
+    /// Those of the backend; [`Error::Unsupported`] for what this machine has no kernels for.
+    pub fn compute(&mut self, point: &Point) -> Result<Values> {
+        let key = &point.key;
+        let size = Size {
+            dim: key.dim,
+            degree: key.degree,
+            refine: key.refine,
+            single: key.precision != Precision::F64.name(),
+        };
+        let mixed = key.precision == Precision::Mixed.name();
+        match point.task {
+            Task::Iterations { method, smoother, rule } => self.iterations(size, method, smoother, rule),
+            Task::Solve { method, problem } => self.solve(size, mixed, method, problem),
+            Task::Step(kernel) => self.step(size, kernel),
+            Task::Analysis(kernel) => self.analysis(size, kernel),
+            Task::Launches(kernel) => self.step(size, kernel),
+            Task::Components(kernel) => self.components(size, kernel),
+            Task::Levels => self.levels(size),
+            Task::Roofline(part) => self.roofline(size, part),
+            Task::SharedRoofline(kernel) => self.analysis(size, kernel),
+            Task::Roofs => self.roofs(size),
+        }
+    }
+
+    /// Seconds of a part of a level; long ones are timed by their first run.
+    fn time(&mut self, size: Size, kernel: PatchKernel, part: Part) -> Result<Timing> {
+        let asked = (size, kernel, part);
+        if let Some((_, timing)) = self.timings.iter().find(|(known, _)| *known == asked) {
+            return Ok(*timing);
+        }
+        match &mut self.level {
+            Some((at, current, level)) if *at == size => {
+                if *current != kernel {
+                    level.set_kernel(kernel)?;
+                    *current = kernel;
+                }
+            }
+            _ => {
+                // Makes room first.
+                self.level = None;
+                let space = size.space()?;
+                let level: Box<dyn TimedLevel> = if size.single {
+                    Box::new(LevelBench::<B, f32>::new(&self.backend, &space, kernel)?)
+                } else {
+                    Box::new(LevelBench::<B, f64>::new(&self.backend, &space, kernel)?)
+                };
+                self.level = Some((size, kernel, level));
+            }
+        }
+        let Some((_, _, level)) = &mut self.level else { unreachable!("it was set up") };
+        let first = level.time(part, Protocol::ONCE)?;
+        let timing = if first.median_s > LONG { first } else { level.time(part, self.protocol)? };
+        self.timings.push((asked, timing));
+        Ok(timing)
+    }
+
+    fn step(&mut self, size: Size, kernel: PatchKernel) -> Result<Values> {
+        let seconds = self.time(size, kernel, Part::Step)?.median_s;
+        let dofs = size.space()?.dofs() as f64;
+        let colors = f64::from(1 << size.dim);
+        Ok(values([
+            ("step_ms", 1e3 * seconds),
+            ("color_ms", 1e3 * seconds / colors),
+            ("gdof_per_s", 1e-9 * dofs / seconds),
+        ]))
+    }
+
+    fn analysis(&mut self, size: Size, kernel: PatchKernel) -> Result<Values> {
+        let mut row = self.step(size, kernel)?;
+        let seconds = self.time(size, kernel, Part::Step)?.median_s;
+        let flops = Self::flops(size, Part::Step);
+        row.extend(values([("gflops", 1e-9 * flops / seconds)]));
+        if let Some(rates) = self.backend.info().rates {
+            row.extend(values([("peak_percent", 100.0 * flops / seconds / rates.flops(size.word() as usize))]));
+        }
+        Ok(row)
+    }
+
+    fn flops(size: Size, part: Part) -> f64 {
+        flops_per_piece(part, size.dim, size.degree) * pieces(part, size.dim, size.refine)
+    }
+
+    fn roofline(&mut self, size: Size, part: Part) -> Result<Values> {
+        let seconds = self.time(size, PatchKernel::default(), part)?.median_s;
+        let dofs = size.space()?.dofs() as f64;
+        let flops = Self::flops(size, part);
+        let bytes = part.words_per_dof(size.dim) * size.word() * dofs;
+        Ok(values([
+            ("time_ms", 1e3 * seconds),
+            ("intensity", flops / bytes),
+            ("gflops", 1e-9 * flops / seconds),
+            ("gb_per_s", 1e-9 * bytes / seconds),
+        ]))
+    }
+
+    fn roofs(&mut self, size: Size) -> Result<Values> {
+        let seconds = self.time(size, PatchKernel::default(), Part::Copy)?.median_s;
+        let bytes = Part::Copy.words_per_dof(size.dim) * size.word() * size.space()?.dofs() as f64;
+        let mut row = values([("time_ms", 1e3 * seconds), ("gb_per_s", 1e-9 * bytes / seconds)]);
+        if let Some(rates) = self.backend.info().rates {
+            row.extend(values([
+                ("gflops", 1e-9 * rates.flops(size.word() as usize)),
+                ("shared_gb_per_s", 1e-9 * rates.shared_memory()),
+            ]));
+        }
+        Ok(row)
+    }
+
+    /// Solves from nothing.
+    fn report(&mut self, size: Size, problem: Problem, config: Config, protocol: Protocol) -> Result<Report> {
+        // Makes room.
+        self.level = None;
+        let case = Case { dim: size.dim, degree: size.degree, refine: size.refine, problem, config };
+        Ok(case.prepare(&*self.backend)?.solve(&self.backend, protocol, &mut |_, _| {})?.0)
+    }
+
+    fn iterations(&mut self, size: Size, method: Method, smoother: SmootherConfig, rule: Rule) -> Result<Values> {
+        // Relative to the first residual of full multigrid, which is far below the right-hand side, rounding comes near.
+        let rtol = if rule == Rule::FirstPass { 1e-14 } else { RTOL };
+        let max_iters = if rule == Rule::FirstPass { 30 } else { 100 };
+        let config = Config { method, smoother, stopping: Stopping { rtol, max_iters }, ..Config::default() };
+        let info = self.report(size, Problem::One, config, Protocol::ONCE)?.info;
+        let history = &info.residual_history;
+        let first = if rule == Rule::FirstPass { history.first().copied().unwrap_or(1.0) } else { 1.0 };
+        let iterations = history.iter().position(|&residual| residual <= RTOL * first);
+        let least = usize::from(method == Method::Fmg);
+        let mut row = Values::from([("iterations".into(), iterations.map(|count| count.max(least) as f64))]);
+        if rule == Rule::RightHandSide {
+            row.insert("fractional_iterations".into(), info.fractional_iterations);
+        }
+        row.extend(values([("first_residual", history.first().copied().unwrap_or(f64::NAN))]));
+        Ok(row)
+    }
+
+    fn solve(&mut self, size: Size, mixed: bool, method: Method, problem: Problem) -> Result<Values> {
+        let precision = if mixed { Precision::Mixed } else { Precision::F64 };
+        let config = Config { method, precision, ..Config::default() };
+        let Report { dofs, info, errors, timing, .. } = self.report(size, problem, config, self.protocol)?;
+        let mut row = values([
+            ("iterations", info.iterations as f64),
+            ("time_s", timing.median_s),
+            ("min_s", timing.min_s),
+            ("max_s", timing.max_s),
+            ("s_per_gdof", 1e9 * timing.median_s / dofs as f64),
+        ]);
+        row.insert("fractional_iterations".into(), info.fractional_iterations);
+        if !info.converged {
+            row.insert("iterations".into(), None);
+        }
+        row.insert("l2_error".into(), errors.map(|errors| errors.l2));
+        Ok(row)
+    }
+
+    /// A V-cycle in `f32` on a level.
+    fn cycle(&mut self, size: Size, smoother: SmootherConfig) -> Result<Timing> {
+        self.level = None;
+        let space = size.space()?;
+        let mut multigrid =
+            Multigrid::<B, f32>::new(&self.backend, &space, &PoissonCg { smoother }, Default::default())?;
+        let mut bench = LevelBench::<B, f32>::new(&self.backend, &space, smoother.patch_kernel())?;
+        let (b, x) = bench.vectors();
+        measure(&*self.backend, self.protocol, || multigrid.apply(b, x))
+    }
+
+    /// Components of GMRES in mixed precision, each the time of doing it once times how often the solve does it; vector
+    /// operations of GMRES are what is left of the solve.
+    fn components(&mut self, size: Size, kernel: PatchKernel) -> Result<Values> {
+        let smoother = SmootherConfig::Patch(kernel);
+        let config = Config { method: Method::Gmres, precision: Precision::Mixed, smoother, ..Config::default() };
+        let Report { dofs, info, timing, .. } = self.report(size, Problem::One, config, self.protocol)?;
+        let cycles = info.iterations as f64;
+        let (single, double) = (Size { single: true, ..size }, Size { single: false, ..size });
+        let part = |laboratory: &mut Self, part| Ok::<_, Error>(laboratory.time(single, kernel, part)?.median_s);
+        let smooth = 2.0 * part(self, Part::Step)?;
+        let transfer = part(self, Part::Restrict)? + part(self, Part::Prolongate)?;
+        let operator = self.time(double, PatchKernel::default(), Part::Operator)?.median_s;
+        let coarser = self.cycle(Size { refine: size.refine - 1, ..single }, smoother)?.median_s;
+        let total = timing.median_s;
+        // One application more than cycles: the first residual.
+        let known = [cycles * coarser, cycles * transfer, cycles * smooth, (cycles + 1.0) * operator];
+        let [coarser, transfer, smooth, operator] = known;
+        let mut row = values([
+            ("coarser_s", coarser),
+            ("transfer_s", transfer),
+            ("smooth_s", smooth),
+            ("operator_s", operator),
+            ("vectors_s", total - known.iter().sum::<f64>()),
+            ("time_s", total),
+            ("iterations", cycles),
+            ("gdof_per_s", 1e-9 * dofs as f64 / total),
+        ]);
+        for (name, part) in [("coarser", coarser), ("transfer", transfer), ("smooth", smooth), ("operator", operator)] {
+            row.extend(values([(&*format!("{name}_percent"), 100.0 * part / total)]));
+        }
+        row.extend(values([("vectors_percent", 100.0 * (1.0 - known.iter().sum::<f64>() / total))]));
+        Ok(row)
+    }
+
+    /// Shares of the levels: differences of V-cycles that start on neighbouring levels.
+    fn levels(&mut self, size: Size) -> Result<Values> {
+        let smoother = SmootherConfig::default();
+        let finest = self.cycle(size, smoother)?.median_s;
+        let mut at = |below: usize| match size.refine.checked_sub(below) {
+            Some(refine) if refine >= 1 => Ok(self.cycle(Size { refine, ..size }, smoother)?.median_s),
+            _ => Ok::<_, Error>(0.0),
+        };
+        let (second, third) = (at(1)?, at(2)?);
+        Ok(values([
+            ("cycle_ms", 1e3 * finest),
+            ("finest_percent", 100.0 * (1.0 - second / finest)),
+            ("second_percent", 100.0 * (second - third) / finest),
+            ("coarser_percent", 100.0 * third / finest),
+        ]))
+    }
+}

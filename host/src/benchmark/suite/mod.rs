@@ -1,0 +1,264 @@
+//! Suites of experiments: every table and figure of a paper, as data and as pictures.
+//!
+//! An [`Experiment`] is a list of points. Rows are written as they come, and a run that was interrupted goes on where it
+//! stopped, as long as program, machine and settings are the same.
+
+mod drawing;
+mod experiment;
+mod laboratory;
+mod page;
+mod paper1;
+mod record;
+mod sizes;
+mod work;
+
+pub use experiment::{Experiment, Key, Point};
+pub use page::write_page;
+pub use paper1::PAPER1;
+pub use record::{Header, Results, Row};
+pub use sizes::Sizes;
+
+use crate::backend::Backend;
+use crate::error::{Error, Result};
+use crate::measure::Protocol;
+use laboratory::{Laboratory, Values};
+use record::Store;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Experiments that belong together.
+pub struct Suite {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub experiments: &'static [Experiment],
+}
+
+/// All suites.
+pub const SUITES: [&Suite; 1] = [&PAPER1];
+
+/// How a suite runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Where results go; must be there.
+    pub folder: PathBuf,
+    /// Small sizes.
+    pub quick: bool,
+    /// Problems with more unknowns are left out.
+    pub max_dofs: usize,
+    /// Nothing of an earlier run holds.
+    pub fresh: bool,
+    pub protocol: Protocol,
+    /// Version and revision of the program.
+    pub version: String,
+    pub commit: String,
+}
+
+/// What is told while a suite runs.
+pub enum Progress<'a> {
+    /// An experiment with so many points, of which so many are there from an earlier run.
+    Start { experiment: &'a Experiment, points: usize, kept: usize },
+    /// A point is about to be computed.
+    Point(&'a Key),
+    /// It was.
+    Row(&'a Row),
+    /// All files of the experiment are written.
+    Done,
+}
+
+impl Suite {
+    /// The suite of a name.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with the names that there are.
+    pub fn named(name: &str) -> Result<&'static Self> {
+        SUITES.into_iter().find(|suite| suite.name == name).ok_or_else(|| Error::InvalidArgument {
+            name: "suite",
+            value: name.into(),
+            allowed: SUITES.map(|suite| suite.name).join(", "),
+        })
+    }
+
+    /// The experiments of these names in the order of the suite, all for no name.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a name that there is not, with those that there are.
+    pub fn select(&self, names: &[String]) -> Result<Vec<&'static Experiment>> {
+        let known: Vec<_> = self.experiments.iter().map(|experiment| experiment.name).collect();
+        if let Some(unknown) = names.iter().find(|name| !known.contains(&&***name)) {
+            return Err(Error::InvalidArgument { name: "only", value: unknown.clone(), allowed: known.join(", ") });
+        }
+        let wanted = |experiment: &&Experiment| names.is_empty() || names.iter().any(|name| name == experiment.name);
+        Ok(self.experiments.iter().filter(wanted).collect())
+    }
+}
+
+/// Runs experiments and writes, for each, JSON row by row, and CSV and a picture at its end.
+///
+/// What a machine cannot do is a row with the reason.
+///
+/// # Errors
+/// Those of files; those of the machine that end all work, such as [`Error::Driver`] and [`Error::Timeout`].
+pub fn run<B: Backend>(
+    backend: &Arc<B>,
+    suite: &Suite,
+    experiments: &[&'static Experiment],
+    settings: &Settings,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    let mut laboratory = Laboratory::new(backend, settings.protocol);
+    let sizes = Sizes { gpu: backend.info().backend != "cpu", quick: settings.quick };
+    for experiment in experiments {
+        let points = (experiment.points)(&sizes);
+        let header = header(backend, suite, experiment, settings);
+        let columns = experiment.columns.iter().map(Into::into).collect();
+        let results = Results { header, remark: experiment.remark.into(), columns, rows: Vec::new() };
+        let mut store = Store::open(&settings.folder, results, settings.fresh);
+        let kept = points.iter().filter(|point| store.row(&point.key).is_some()).count();
+        progress(Progress::Start { experiment, points: points.len(), kept });
+        for point in &points {
+            if store.row(&point.key).is_some() {
+                continue;
+            }
+            progress(Progress::Point(&point.key));
+            let row = row(&mut laboratory, point, settings.max_dofs)?;
+            store.push(row.clone())?;
+            progress(Progress::Row(&row));
+        }
+        let keys: Vec<_> = points.into_iter().map(|point| point.key).collect();
+        store.finish(&keys)?;
+        let picture = drawing::picture(experiment.picture, store.results());
+        picture.write(&record::path(&settings.folder, experiment.name, "svg"))?;
+        progress(Progress::Done);
+    }
+    Ok(())
+}
+
+fn header<B: Backend>(backend: &Arc<B>, suite: &Suite, experiment: &Experiment, settings: &Settings) -> Header {
+    let device = backend.info();
+    Header {
+        suite: suite.name.into(),
+        experiment: experiment.name.into(),
+        title: experiment.title.into(),
+        backend: device.backend.into(),
+        device: device.name,
+        units: device.units,
+        architecture: device.architecture,
+        driver: device.driver,
+        version: settings.version.clone(),
+        commit: settings.commit.clone(),
+        protocol: settings.protocol,
+        quick: settings.quick,
+        max_dofs: settings.max_dofs,
+    }
+}
+
+fn row<B: Backend>(laboratory: &mut Laboratory<B>, point: &Point, max_dofs: usize) -> Result<Row> {
+    let Key { dim, degree, refine, .. } = point.key;
+    let dofs = (degree * (1 << refine) - 1).pow(dim as u32);
+    let found = if dofs > max_dofs {
+        Err(format!("{dofs} unknowns are more than the {max_dofs} asked for"))
+    } else {
+        outcome(laboratory.compute(point))?
+    };
+    let paper = point.paper.iter().map(|&(column, value)| (column.into(), value)).collect();
+    let (values, skipped) = match found {
+        Ok(values) => (values, None),
+        Err(reason) => (Values::new(), Some(reason)),
+    };
+    Ok(Row { key: point.key.clone(), dofs, values, paper, skipped })
+}
+
+/// Separates what a machine does not have from what went wrong.
+fn outcome(found: Result<Values>) -> Result<Result<Values, String>> {
+    match found {
+        Ok(values) => Ok(Ok(values)),
+        Err(error @ Error::Unsupported { backend: "cpu", .. }) => Ok(Err(format!("needs a GPU: {error}"))),
+        Err(error @ (Error::Unsupported { .. } | Error::OutOfMemory { .. } | Error::InvalidArgument { .. })) => {
+            Ok(Err(error.to_string()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::cpu::Cpu;
+
+    fn settings(folder: &std::path::Path) -> Settings {
+        Settings {
+            folder: folder.to_owned(),
+            quick: true,
+            max_dofs: 4000,
+            fresh: false,
+            protocol: Protocol::ONCE,
+            version: "0.1.0".into(),
+            commit: "test".into(),
+        }
+    }
+
+    /// Rows that were computed.
+    fn computed(only: &str, settings: &Settings) -> usize {
+        let backend = Arc::new(Cpu::new(Some(1)).unwrap());
+        let mut count = 0;
+        let mut progress = |progress: Progress| count += usize::from(matches!(progress, Progress::Row(_)));
+        run(&backend, &PAPER1, &PAPER1.select(&[only.into()]).unwrap(), settings, &mut progress).unwrap();
+        count
+    }
+
+    fn results(settings: &Settings, experiment: &str) -> Results {
+        serde_json::from_slice(&std::fs::read(settings.folder.join(format!("{experiment}.json"))).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_second_run_computes_what_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(folder.path());
+        let all = computed("table2", &settings);
+        let first = results(&settings, "table2");
+        assert_eq!((all, first.rows.len()), (8, 8));
+        let skipped = first.rows.iter().filter(|row| row.skipped.is_some()).count();
+        assert!(0 < skipped && skipped < all, "degrees from 5 on have more than 4000 unknowns");
+        assert_eq!(computed("table2", &settings), skipped);
+
+        let mut shortened = first.clone();
+        shortened.rows.remove(1);
+        std::fs::write(folder.path().join("table2.json"), serde_json::to_string(&shortened).unwrap()).unwrap();
+        assert_eq!(computed("table2", &settings), skipped + 1);
+        assert_eq!(results(&settings, "table2"), first);
+        assert_eq!(computed("table2", &Settings { fresh: true, ..settings }), all);
+    }
+
+    #[test]
+    fn iterations_are_those_of_the_method_and_never_more_than_the_papers() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(folder.path());
+        computed("table2", &settings);
+        for row in results(&settings, "table2").rows.iter().filter(|row| row.skipped.is_none()) {
+            assert!(row.value("iterations").unwrap() >= 1.0, "{row:?}");
+            assert!(row.value("iterations") <= row.paper.get("iterations").copied().or(Some(6.0)), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn what_needs_a_gpu_says_so_on_a_cpu() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(folder.path());
+        computed("table5", &settings);
+        let rows = results(&settings, "table5").rows;
+        assert_eq!(rows.len(), 4);
+        for row in &rows[..3] {
+            assert!(row.skipped.as_ref().unwrap().starts_with("needs a GPU"), "{row:?}");
+            assert!(row.paper["color_ms"] > 20.0);
+        }
+        assert!(rows[3].value("color_ms").unwrap() > 0.0, "our own kernel is there");
+    }
+
+    #[test]
+    fn names_that_are_not_there_are_refused_with_those_that_are() {
+        let error = PAPER1.select(&["table4".into()]).err().unwrap().to_string();
+        assert!(error.contains("table4") && error.contains("table3") && error.contains("figure20"), "{error}");
+        let error = Suite::named("paper9").err().unwrap().to_string();
+        assert!(error.contains("paper1"), "{error}");
+    }
+}

@@ -1,0 +1,123 @@
+//! Results of a suite as one page of Markdown: a table and a picture for each experiment.
+
+use super::Suite;
+use super::experiment::Key;
+use super::record::{ColumnName, Results, Row, path};
+use crate::error::Result;
+use crate::output::file;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Writes `file` from the results in `folder`; pictures are linked from `pictures`, the way from the page to `folder`.
+/// Experiments without results are named as missing.
+///
+/// # Errors
+/// [`Error::Io`](crate::Error::Io).
+pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str) -> Result<()> {
+    let mut page = format!("# {}\n", suite.title);
+    for experiment in suite.experiments {
+        let read = std::fs::read(path(folder, experiment.name, "json")).ok();
+        match read.and_then(|text| serde_json::from_slice::<Results>(&text).ok()) {
+            Some(results) => section(&mut page, &results, pictures),
+            None => _ = write!(page, "\n## {}\n\nNo results in this folder.\n", experiment.title),
+        }
+    }
+    file::replace(file, page.as_bytes())
+}
+
+fn section(page: &mut String, results: &Results, pictures: &str) {
+    let Results { header, remark, columns, rows } = results;
+    let driver = header.driver.as_ref().map_or(String::new(), |driver| format!(", {driver}"));
+    let protocol = header.protocol;
+    // Writing to a string does not fail.
+    let _ = write!(
+        page,
+        "\n## {}\n\n{remark}\n\n{}{driver}, commit `{}`; after {} untimed, the median of {}.\n\n![{}]({pictures}{}.svg)\n\n",
+        header.title,
+        header.device,
+        header.commit,
+        protocol.warmup,
+        protocol.repetitions,
+        header.title,
+        header.experiment,
+    );
+    let (there, skipped): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.skipped.is_none());
+    // Columns of which no row knows anything say nothing.
+    let known = |column: &&ColumnName| {
+        there.iter().any(|row| row.value(&column.name).is_some())
+            || rows.iter().any(|row| row.paper.contains_key(&column.name))
+    };
+    let columns: Vec<_> = columns.iter().filter(known).collect();
+    if !there.is_empty() {
+        let patches = rows.iter().any(|row| row.key.patches.is_some());
+        table(page, &there, &columns, patches);
+    }
+    reasons(page, &skipped);
+}
+
+/// Ours; the paper's value behind it in brackets.
+fn table(page: &mut String, rows: &[&Row], columns: &[&ColumnName], patches: bool) {
+    let head = ["series", "dim", "k", "L", "unknowns", "scalar"].into_iter().map(String::from);
+    let head = head.chain(patches.then(|| String::from("patches")));
+    let titles: Vec<_> = head.chain(columns.iter().map(|column| column.label.clone())).collect();
+    let _ = writeln!(page, "| {} |\n|{}", titles.join(" | "), "---|".repeat(titles.len()));
+    for row in rows {
+        let Key { series, dim, degree, refine, precision, .. } = &row.key;
+        let mut cells = vec![series.clone(), dim.to_string(), degree.to_string(), refine.to_string()];
+        cells.extend([row.dofs.to_string(), precision.clone()]);
+        cells.extend(patches.then(|| row.key.patches.map_or(String::new(), |patches| patches.to_string())));
+        cells.extend(columns.iter().map(|column| {
+            let ours = row.value(&column.name).map_or(String::from("-"), number);
+            let paper = row.paper.get(&column.name).map(|&value| format!(" ({})", number(value)));
+            ours + &paper.unwrap_or_default()
+        }));
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+    if rows.iter().any(|row| !row.paper.is_empty()) {
+        page.push_str("\nIn brackets: the paper, on one NVIDIA A100.\n");
+    }
+}
+
+/// Each reason once, with the points that it holds for.
+fn reasons(page: &mut String, skipped: &[&Row]) {
+    let mut seen: Vec<&str> = Vec::new();
+    for reason in skipped.iter().filter_map(|row| row.skipped.as_deref()) {
+        if seen.contains(&reason) {
+            continue;
+        }
+        seen.push(reason);
+        let same = skipped.iter().filter(|row| row.skipped.as_deref() == Some(reason));
+        let points: Vec<_> = same
+            .map(|row| {
+                let Key { series, dim, degree, refine, .. } = &row.key;
+                format!("{series} {dim}D k = {degree} L = {refine}")
+            })
+            .collect();
+        let _ = write!(page, "\nSkipped, {reason}: {}.\n", points.join("; "));
+    }
+}
+
+/// Four digits.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if value.fract() == 0.0 && size < 1e6 => format!("{value}"),
+        size if (1e-2..1e5).contains(&size) => {
+            let decimals = (3 - size.log10().floor() as i32).max(0) as usize;
+            format!("{value:.decimals$}")
+        }
+        _ => format!("{value:.3e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_four_digits() {
+        assert_eq!(
+            [3.0, 2.2061, 47.4217, 1.12e-6, 0.123456].map(number),
+            ["3", "2.206", "47.42", "1.120e-6", "0.1235"]
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! What limits the parts: figures 19 and 20.
+
+use super::super::drawing::Picture;
+use super::super::experiment::{Column, Experiment, Point, Task};
+use super::{CONFLICT_FREE, REGISTER};
+use crate::benchmark::Part;
+use crate::solve::Precision;
+use patchmg_device::kernels::DEGREES_3D;
+
+pub const FIGURE19: Experiment = Experiment {
+    name: "figure19",
+    title: "Figure 19: roofline of memory in 3D",
+    remark: "Operations by formula, bytes that must move: every vector once a launch. The roof is the bandwidth of a copy, \
+             measured here, and the peak of f64 arithmetic that the driver tells. Degrees 2 to 8, from the left.",
+    columns: &[
+        Column { name: "intensity", label: "operations a byte" },
+        Column { name: "gflops", label: "GFLOP/s" },
+        Column { name: "gb_per_s", label: "bytes that must move over time [GB/s]" },
+        Column { name: "time_ms", label: "time [ms]" },
+    ],
+    points: |sizes| {
+        let roof = Point::new("roof", [3, 3, sizes.throughput(3, 3)], Task::Roofs);
+        let parts = [Part::Operator, Part::Step, Part::Restrict, Part::Prolongate];
+        let points = (2..=*DEGREES_3D.end()).flat_map(|degree| {
+            parts.map(|part| Point::new(part.name(), [3, degree, sizes.throughput(3, degree)], Task::Roofline(part)))
+        });
+        std::iter::once(roof).chain(points).collect()
+    },
+    picture: Picture::Roofline { bandwidth: "gb_per_s" },
+};
+
+pub const FIGURE20: Experiment = Experiment {
+    name: "figure20",
+    title: "Figure 20: roofline of shared memory in 3D",
+    remark: "Equation 4.3: operations by formula, bytes of shared memory from a trace of the kernel, bandwidth from clock \
+             and multiprocessors. Degrees 1 to 8.",
+    columns: &[
+        Column { name: "intensity", label: "operations a byte of shared memory" },
+        Column { name: "gflops", label: "GFLOP/s" },
+        Column { name: "roof_percent", label: "share of the roof [%]" },
+        Column { name: "peak_percent", label: "share of the peak [%]" },
+        Column { name: "shared_gb_per_s", label: "bandwidth of shared memory [GB/s]" },
+    ],
+    points: |sizes| {
+        let kernels = [("conflict-free", CONFLICT_FREE), ("register (ours)", REGISTER)];
+        [Precision::F64, Precision::F32]
+            .into_iter()
+            .flat_map(|precision| {
+                let roof = Point::new("roof", [3, 3, sizes.throughput(3, 3)], Task::Roofs).precision(precision);
+                let points = DEGREES_3D.flat_map(move |degree| {
+                    let size = [3, degree, sizes.throughput(3, degree)];
+                    kernels
+                        .map(|(name, kernel)| Point::new(name, size, Task::SharedRoofline(kernel)).precision(precision))
+                });
+                std::iter::once(roof).chain(points)
+            })
+            .collect()
+    },
+    picture: Picture::Roofline { bandwidth: "shared_gb_per_s" },
+};

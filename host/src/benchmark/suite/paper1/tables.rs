@@ -1,0 +1,112 @@
+//! Measured tables: 5, 6 and 7.
+
+use super::super::drawing::Picture;
+use super::super::experiment::{Column, Experiment, Point, Task};
+use super::super::sizes::Sizes;
+use super::published::{self, KernelAnalysis, Launch, Solve};
+use super::{BASIC, CONFLICT_FREE, LINEAR, REGISTER, kernel};
+use crate::backend::{Structure, Variant};
+use crate::problem::Problem;
+use crate::solve::{Method, Precision};
+
+pub const TABLE5: Experiment = Experiment {
+    name: "table5",
+    title: "Table 5: fused kernels, Q3 in 3D, f64",
+    remark: "Share of the peak: operations by formula over the clock that the driver tells, without tensor cores. Branch \
+             efficiency needs a profiler and is not measured here.",
+    columns: &[
+        Column { name: "color_ms", label: "time of a color [ms]" },
+        Column { name: "peak_percent", label: "share of the f64 peak [%]" },
+        Column { name: "l1_percent", label: "share of the shared-memory bandwidth [%]" },
+        Column { name: "conflicts", label: "wavefronts of a block that bank conflicts add" },
+        Column { name: "branch_percent", label: "branch efficiency [%]" },
+        Column { name: "gflops", label: "GFLOP/s" },
+        Column { name: "gdof_per_s", label: "throughput of a smoothing step [GDoF/s]" },
+    ],
+    points: |sizes| {
+        let size = [3, 3, sizes.throughput(3, 3)];
+        let paper = [("basic", BASIC), ("linear", LINEAR), ("conflict-free", CONFLICT_FREE)];
+        let paper = paper.into_iter().zip(published::TABLE5).map(|((name, kernel), published)| {
+            let KernelAnalysis { l1_percent, peak_percent, conflicts, branch_percent, color_ms } = published;
+            Point::new(name, size, Task::Analysis(kernel))
+                .paper("color_ms", Some(color_ms))
+                .paper("peak_percent", Some(peak_percent))
+                .paper("l1_percent", Some(l1_percent))
+                .paper("conflicts", Some(conflicts))
+                .paper("branch_percent", Some(branch_percent))
+        });
+        paper.chain([Point::new("register (ours)", size, Task::Analysis(REGISTER))]).collect()
+    },
+    picture: Picture::Grouped("color_ms"),
+};
+
+pub const TABLE6: Experiment = Experiment {
+    name: "table6",
+    title: "Table 6: fused and separate kernels, Q2 and Q6 in 3D, f64",
+    remark: "Times of a color, conflict-free kernels.",
+    columns: &[
+        Column { name: "color_ms", label: "time of a color [ms]" },
+        Column { name: "data_only_ms", label: "loads and stores alone [ms]" },
+        Column { name: "blocks_per_sm", label: "blocks of a multiprocessor" },
+    ],
+    points: |sizes| {
+        let launches = [("fused", CONFLICT_FREE), ("separate", kernel(Structure::Separate, Variant::ConflictFree))];
+        published::TABLE6
+            .into_iter()
+            .flat_map(|(degree, [fused, residual, solver])| {
+                let both = Launch {
+                    total_ms: residual.total_ms + solver.total_ms,
+                    data_only_ms: residual.data_only_ms + solver.data_only_ms,
+                    blocks_per_sm: f64::NAN,
+                };
+                launches.into_iter().zip([fused, both]).map(move |((name, kernel), paper)| {
+                    Point::new(name, [3, degree, sizes.throughput(3, degree)], Task::Launches(kernel))
+                        .paper("color_ms", Some(paper.total_ms))
+                        .paper("data_only_ms", Some(paper.data_only_ms))
+                        .paper("blocks_per_sm", Some(paper.blocks_per_sm).filter(|blocks| blocks.is_finite()))
+                })
+            })
+            .collect()
+    },
+    picture: Picture::Grouped("color_ms"),
+};
+
+/// Columns of a solve.
+pub const SOLVE: &[Column] = &[
+    Column { name: "l2_error", label: "L2 error" },
+    Column { name: "iterations", label: "iterations" },
+    Column { name: "fractional_iterations", label: "iterations, interpolated" },
+    Column { name: "time_s", label: "time of a solve [s]" },
+    Column { name: "min_s", label: "least time [s]" },
+    Column { name: "max_s", label: "most time [s]" },
+    Column { name: "s_per_gdof", label: "seconds for 10^9 unknowns" },
+];
+
+pub const TABLE7: Experiment = Experiment {
+    name: "table7",
+    title: "Table 7: double and mixed precision in 3D",
+    remark: "u = prod sin(pi x_i), to 1e-9. The paper's table says full multigrid, its text GMRES: both are here, each \
+             beside the paper's values.",
+    columns: SOLVE,
+    points: precisions,
+    picture: Picture::Grouped("time_s"),
+};
+
+fn precisions(sizes: &Sizes) -> Vec<Point> {
+    let methods = [("full multigrid", Method::Fmg), ("GMRES", Method::Gmres)];
+    methods
+        .into_iter()
+        .flat_map(|method| published::TABLE7.map(|row| (method, row)))
+        .flat_map(|((name, method), (degree, rows))| {
+            [Precision::F64, Precision::Mixed].into_iter().zip(rows).map(move |(precision, paper)| {
+                let Solve { l2_error, iterations, time_s } = paper;
+                let task = Task::Solve { method, problem: Problem::Sine };
+                Point::new(name, [3, degree, sizes.throughput(3, degree)], task)
+                    .precision(precision)
+                    .paper("l2_error", l2_error)
+                    .paper("iterations", iterations)
+                    .paper("time_s", Some(time_s))
+            })
+        })
+        .collect()
+}

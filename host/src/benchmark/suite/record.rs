@@ -1,0 +1,257 @@
+//! Results of an experiment: its files, and which rows of an earlier run still hold.
+
+use super::experiment::{Column, Key};
+use crate::error::{Error, Result};
+use crate::measure::Protocol;
+use crate::output::{file, report};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Where rows come from. Rows of an earlier run hold if all of it is the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    pub suite: String,
+    pub experiment: String,
+    /// With the paper's number.
+    pub title: String,
+    pub backend: String,
+    pub device: String,
+    /// Threads of a CPU, multiprocessors of a GPU.
+    pub units: usize,
+    pub architecture: String,
+    pub driver: Option<String>,
+    pub version: String,
+    /// Revision that the program was built from.
+    pub commit: String,
+    pub protocol: Protocol,
+    /// Small sizes, to see that all works.
+    pub quick: bool,
+    /// Unknowns of the largest problem.
+    pub max_dofs: usize,
+}
+
+/// One point of an experiment: what was found, or why not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    #[serde(flatten)]
+    pub key: Key,
+    /// Unknowns.
+    pub dofs: usize,
+    /// By column; none where it is not known.
+    pub values: BTreeMap<String, Option<f64>>,
+    /// The paper's values, by column, on one NVIDIA A100.
+    pub paper: BTreeMap<String, f64>,
+    /// Why there are no values.
+    pub skipped: Option<String>,
+}
+
+impl Row {
+    /// A value that is known.
+    pub fn value(&self, column: &str) -> Option<f64> {
+        self.values.get(column).copied().flatten()
+    }
+}
+
+/// A whole results file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    #[serde(flatten)]
+    pub header: Header,
+    /// What is measured, what the paper says, and what differs.
+    pub remark: String,
+    pub columns: Vec<ColumnName>,
+    pub rows: Vec<Row>,
+}
+
+/// A column's name and what it means, with its unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ColumnName {
+    pub name: String,
+    pub label: String,
+}
+
+impl From<&Column> for ColumnName {
+    fn from(column: &Column) -> Self {
+        Self { name: column.name.into(), label: column.label.into() }
+    }
+}
+
+/// The files of an experiment while it runs.
+pub struct Store {
+    folder: PathBuf,
+    results: Results,
+}
+
+impl Store {
+    /// Starts from `results`, which may have no rows, with those of an earlier run in `folder` that still hold, unless
+    /// all is to be `fresh`.
+    pub fn open(folder: &Path, mut results: Results, fresh: bool) -> Self {
+        let path = path(folder, &results.header.experiment, "json");
+        // A file that is not there, or is of another program, holds nothing.
+        let earlier = std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<Results>(&text).ok());
+        if let Some(earlier) = earlier.filter(|earlier| !fresh && earlier.header == results.header) {
+            results.rows = earlier.rows.into_iter().filter(|row| row.skipped.is_none()).collect();
+        }
+        Self { folder: folder.to_owned(), results }
+    }
+
+    /// The row of a point that was computed.
+    pub fn row(&self, key: &Key) -> Option<&Row> {
+        self.results.rows.iter().find(|row| row.key == *key)
+    }
+
+    /// What there is so far.
+    pub fn results(&self) -> &Results {
+        &self.results
+    }
+
+    /// Adds a row and writes the JSON file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::Output`].
+    pub fn push(&mut self, row: Row) -> Result<()> {
+        self.results.rows.push(row);
+        self.write_json()
+    }
+
+    /// Puts the rows in the order of `keys` and writes JSON and CSV.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::Output`].
+    pub fn finish(&mut self, keys: &[Key]) -> Result<()> {
+        self.results.rows.sort_by_key(|row| keys.iter().position(|key| *key == row.key));
+        self.write_json()?;
+        let path = path(&self.folder, &self.results.header.experiment, "csv");
+        file::replace(&path, &csv(&self.results, &path)?)
+    }
+
+    fn write_json(&self) -> Result<()> {
+        let path = path(&self.folder, &self.results.header.experiment, "json");
+        file::replace(&path, report::json(&self.results, &path)?.as_bytes())
+    }
+}
+
+/// Where an experiment's file of a kind lies.
+pub fn path(folder: &Path, experiment: &str, extension: &str) -> PathBuf {
+    folder.join(format!("{experiment}.{extension}"))
+}
+
+/// The rows as comma-separated values: key, unknowns, values, the paper's values where there are some, and why a row has
+/// no values.
+fn csv(results: &Results, path: &Path) -> Result<Vec<u8>> {
+    let output = |reason: String| Error::Output { path: path.to_owned(), reason };
+    let paper = results.columns.iter().filter(|c| results.rows.iter().any(|row| row.paper.contains_key(&c.name)));
+    let paper: Vec<_> = paper.collect();
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let titles = Key::FIELDS.iter().map(ToString::to_string).chain([String::from("dofs")]);
+    let titles = titles.chain(results.columns.iter().map(|column| column.name.clone()));
+    let titles = titles.chain(paper.iter().map(|column| format!("paper_{}", column.name)));
+    writer.write_record(titles.chain([String::from("skipped")])).map_err(|e| output(e.to_string()))?;
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+    for row in &results.rows {
+        let cells = row.key.fields().into_iter().chain([row.dofs.to_string()]);
+        let cells = cells.chain(results.columns.iter().map(|column| number(row.value(&column.name))));
+        let cells = cells.chain(paper.iter().map(|column| number(row.paper.get(&column.name).copied())));
+        let cells = cells.chain([row.skipped.clone().unwrap_or_default()]);
+        writer.write_record(cells).map_err(|e| output(e.to_string()))?;
+    }
+    writer.into_inner().map_err(|e| output(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results(commit: &str) -> Results {
+        Results {
+            header: Header {
+                suite: "paper1".into(),
+                experiment: "table0".into(),
+                title: "Table 0".into(),
+                backend: "cpu".into(),
+                device: "a processor".into(),
+                units: 2,
+                architecture: "scalar".into(),
+                driver: None,
+                version: "0.1.0".into(),
+                commit: commit.into(),
+                protocol: Protocol::ONCE,
+                quick: true,
+                max_dofs: 1000,
+            },
+            remark: "nothing".into(),
+            columns: ["iterations", "time_s"].map(|name| ColumnName { name: name.into(), label: name.into() }).into(),
+            rows: Vec::new(),
+        }
+    }
+
+    fn key(degree: usize) -> Key {
+        Key { series: "patch, \"f64\"".into(), dim: 3, degree, refine: 2, precision: "f64".into(), patches: None }
+    }
+
+    fn row(degree: usize) -> Row {
+        let values = BTreeMap::from([("iterations".into(), Some(3.0)), ("time_s".into(), Some(1.0 / 3.0))]);
+        Row { key: key(degree), dofs: 27, values, paper: BTreeMap::from([("iterations".into(), 5.0)]), skipped: None }
+    }
+
+    fn skipped(degree: usize) -> Row {
+        Row { values: BTreeMap::new(), paper: BTreeMap::new(), skipped: Some("needs a GPU".into()), ..row(degree) }
+    }
+
+    #[test]
+    fn rows_of_the_same_program_hold_and_skipped_ones_are_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path(), results("a"), false);
+        store.push(row(1)).unwrap();
+        store.push(skipped(2)).unwrap();
+        let again = Store::open(folder.path(), results("a"), false);
+        assert_eq!(again.row(&key(1)), Some(&row(1)));
+        assert_eq!(again.row(&key(2)), None);
+        assert!(Store::open(folder.path(), results("a"), true).results().rows.is_empty());
+        assert!(Store::open(folder.path(), results("b"), false).results().rows.is_empty());
+        let mut larger = results("a");
+        larger.header.max_dofs += 1;
+        assert!(Store::open(folder.path(), larger, false).results().rows.is_empty());
+    }
+
+    #[test]
+    fn a_spoilt_file_holds_nothing_and_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("table0.json"), "{\"suite\": \"pap").unwrap();
+        let mut store = Store::open(folder.path(), results("a"), false);
+        assert!(store.results().rows.is_empty());
+        store.push(row(1)).unwrap();
+        assert!(Store::open(folder.path(), results("a"), false).row(&key(1)).is_some());
+    }
+
+    #[test]
+    fn csv_holds_what_json_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path(), results("a"), false);
+        store.push(skipped(2)).unwrap();
+        store.push(row(1)).unwrap();
+        store.finish(&[key(1), key(2)]).unwrap();
+        let json: Results = serde_json::from_slice(&std::fs::read(folder.path().join("table0.json")).unwrap()).unwrap();
+        assert_eq!(json, *store.results());
+        assert_eq!(json.rows.iter().map(|row| row.key.degree).collect::<Vec<_>>(), [1, 2]);
+
+        let mut reader = csv::Reader::from_path(folder.path().join("table0.csv")).unwrap();
+        let titles = reader.headers().unwrap().clone();
+        let at = |record: &csv::StringRecord, title: &str| {
+            record[titles.iter().position(|t| t == title).unwrap_or_else(|| panic!("{title}"))].to_string()
+        };
+        let records: Vec<_> = reader.records().map(Result::unwrap).collect();
+        assert_eq!(records.len(), json.rows.len());
+        for (record, row) in records.iter().zip(&json.rows) {
+            assert_eq!(at(record, "series"), row.key.series);
+            assert_eq!(at(record, "degree").parse::<usize>().unwrap(), row.key.degree);
+            for column in ["iterations", "time_s"] {
+                assert_eq!(at(record, column).parse().ok(), row.value(column));
+            }
+            assert_eq!(at(record, "paper_iterations").parse().ok(), row.paper.get("iterations").copied());
+            assert_eq!(at(record, "skipped"), row.skipped.clone().unwrap_or_default());
+        }
+        assert!(!titles.iter().any(|title| title == "paper_time_s"), "the paper says nothing of it");
+    }
+}

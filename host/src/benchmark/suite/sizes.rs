@@ -1,0 +1,89 @@
+//! How large the problems of a suite are.
+
+/// What decides the sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// The paper's sizes, or such that a CPU ends in minutes.
+    pub gpu: bool,
+    /// Just to see that all works.
+    pub quick: bool,
+}
+
+impl Sizes {
+    /// The level whose throughput is measured. On a GPU the paper's: 26 to 85 million unknowns in 2D, 135 to 721 million
+    /// in 3D.
+    pub fn throughput(&self, dim: usize, degree: usize) -> usize {
+        let nodes_per_direction = match (self.quick, self.gpu, dim) {
+            (true, _, 2) => 64,
+            (true, ..) => 16,
+            (_, true, 2) => 9216,
+            (_, true, _) => 896,
+            (.., 2) => 768,
+            _ => 64,
+        };
+        // At least two levels.
+        ((nodes_per_direction / degree).max(4)).ilog2() as usize
+    }
+
+    /// Levels of tables 1 and 2.
+    pub fn iteration_levels(&self, dim: usize) -> std::ops::RangeInclusive<usize> {
+        match (self.quick, self.gpu, dim) {
+            (true, _, 2) => 3..=4,
+            (true, ..) => 2..=2,
+            (_, true, 2) => 4..=12,
+            (_, true, _) => 4..=10,
+            (.., 2) => 4..=7,
+            _ => 3..=4,
+        }
+    }
+
+    /// The level of table 3, on which iterations are constant.
+    pub fn comparison_level(&self, degree: usize) -> usize {
+        match (self.quick, self.gpu) {
+            (true, _) => 2,
+            (_, true) => 5,
+            _ if degree <= 4 => 4,
+            _ => 3,
+        }
+    }
+
+    /// Degrees of an experiment that the paper shows for a few, or for all.
+    pub fn thin(&self, degrees: &[usize]) -> Vec<usize> {
+        if self.quick { degrees[..degrees.len().min(2)].to_vec() } else { degrees.to_vec() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::Mesh;
+    use crate::space::Space;
+
+    #[test]
+    fn on_a_gpu_sizes_are_those_of_the_paper() {
+        let sizes = Sizes { gpu: true, quick: false };
+        let dofs = |dim, degree| {
+            Space::new(Mesh::unit_cube(dim, sizes.throughput(dim, degree)).unwrap(), degree).unwrap().dofs() as f64
+                / 1e6
+        };
+        for degree in 1..=10 {
+            assert!((26.0..85.1).contains(&dofs(2, degree)), "{}", dofs(2, degree));
+        }
+        for degree in 1..=8 {
+            assert!((133.0..721.0).contains(&dofs(3, degree)), "{}", dofs(3, degree));
+        }
+        // Table 7: 135, 454 and 721 million, boundary included.
+        assert_eq!([1, 3, 7].map(|degree| sizes.throughput(3, degree)), [9, 8, 7]);
+    }
+
+    #[test]
+    fn every_size_has_two_levels() {
+        for gpu in [true, false] {
+            for quick in [true, false] {
+                for dim in [2, 3] {
+                    assert!((1..=8).all(|degree| Sizes { gpu, quick }.throughput(dim, degree) >= 2));
+                }
+            }
+        }
+    }
+}
