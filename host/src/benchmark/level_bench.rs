@@ -105,6 +105,14 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
         Ok(())
     }
 
+    /// Blocks of a multiprocessor, for each kernel of the patch smoother ([`Backend::resident_blocks`]).
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub fn resident_blocks(&self) -> Result<Vec<u32>> {
+        Ok(self.backend.resident_blocks(&self.level)?.into_iter().map(|(_, blocks)| blocks).collect())
+    }
+
     /// The right-hand side, and where a solution may go.
     pub fn vectors(&mut self) -> (&B::Vector<T>, &mut B::Vector<T>) {
         (&self.b, &mut self.x)

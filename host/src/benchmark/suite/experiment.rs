@@ -76,8 +76,8 @@ pub enum Task {
     Step(PatchKernel),
     /// The same with what limits it (table 5).
     Analysis(PatchKernel),
-    /// The kernels of a step apart (table 6).
-    Launches(PatchKernel),
+    /// The kernels of a color apart (table 6).
+    Launch(Launch),
     /// A GMRES solve by its components.
     Components(PatchKernel),
     /// A V-cycle by its levels.
@@ -88,6 +88,18 @@ pub enum Task {
     SharedRoofline(PatchKernel),
     /// What the machine could do.
     Roofs,
+}
+
+/// Kernels of a color at level conflict-free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Launch {
+    Fused,
+    /// Of the separate kernels the first one.
+    Residual,
+    /// The second one.
+    Solver,
+    /// Both.
+    Separate,
 }
 
 /// What a residual is compared with.

@@ -1,8 +1,8 @@
 //! Where points are computed: a machine, and what was set up or measured there already.
 
-use super::experiment::{Point, Rule, Task};
+use super::experiment::{Launch, Point, Rule, Task};
 use super::work::{flops_per_piece, pieces};
-use crate::backend::{Backend, PatchKernel, Scalar};
+use crate::backend::{Backend, PatchKernel, Scalar, Structure, Variant};
 use crate::benchmark::{LevelBench, Part};
 use crate::error::{Error, Result};
 use crate::krylov::Stopping;
@@ -56,6 +56,7 @@ impl Size {
 trait TimedLevel {
     fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()>;
     fn time(&mut self, part: Part, protocol: Protocol) -> Result<Timing>;
+    fn resident_blocks(&self) -> Result<Vec<u32>>;
 }
 
 impl<B: Backend, T: Scalar> TimedLevel for LevelBench<B, T> {
@@ -65,6 +66,10 @@ impl<B: Backend, T: Scalar> TimedLevel for LevelBench<B, T> {
 
     fn time(&mut self, part: Part, protocol: Protocol) -> Result<Timing> {
         self.time(part, protocol)
+    }
+
+    fn resident_blocks(&self) -> Result<Vec<u32>> {
+        self.resident_blocks()
     }
 }
 
@@ -96,7 +101,7 @@ impl<B: Backend> Laboratory<B> {
             Task::Solve { method, problem } => self.solve(size, mixed, method, problem),
             Task::Step(kernel) => self.step(size, kernel),
             Task::Analysis(kernel) => self.analysis(size, kernel),
-            Task::Launches(kernel) => self.step(size, kernel),
+            Task::Launch(launch) => self.launch(size, launch),
             Task::Components(kernel) => self.components(size, kernel),
             Task::Levels => self.levels(size),
             Task::Roofline(part) => self.roofline(size, part),
@@ -105,12 +110,8 @@ impl<B: Backend> Laboratory<B> {
         }
     }
 
-    /// Seconds of a part of a level; long ones are timed by their first run.
-    fn time(&mut self, size: Size, kernel: PatchKernel, part: Part) -> Result<Timing> {
-        let asked = (size, kernel, part);
-        if let Some((_, timing)) = self.timings.iter().find(|(known, _)| *known == asked) {
-            return Ok(*timing);
-        }
+    /// The level with its vectors and a kernel.
+    fn set_up(&mut self, size: Size, kernel: PatchKernel) -> Result<&mut dyn TimedLevel> {
         match &mut self.level {
             Some((at, current, level)) if *at == size => {
                 if *current != kernel {
@@ -131,8 +132,19 @@ impl<B: Backend> Laboratory<B> {
             }
         }
         let Some((_, _, level)) = &mut self.level else { unreachable!("it was set up") };
+        Ok(&mut **level)
+    }
+
+    /// Seconds of a part of a level; long ones are timed by their first run.
+    fn time(&mut self, size: Size, kernel: PatchKernel, part: Part) -> Result<Timing> {
+        let asked = (size, kernel, part);
+        if let Some((_, timing)) = self.timings.iter().find(|(known, _)| *known == asked) {
+            return Ok(*timing);
+        }
+        let protocol = self.protocol;
+        let level = self.set_up(size, kernel)?;
         let first = level.time(part, Protocol::ONCE)?;
-        let timing = if first.median_s > LONG { first } else { level.time(part, self.protocol)? };
+        let timing = if first.median_s > LONG { first } else { level.time(part, protocol)? };
         self.timings.push((asked, timing));
         Ok(timing)
     }
@@ -146,6 +158,39 @@ impl<B: Backend> Laboratory<B> {
             ("color_ms", 1e3 * seconds / colors),
             ("gdof_per_s", 1e-9 * dofs / seconds),
         ]))
+    }
+
+    /// Milliseconds of a color, and of its loads and stores alone where they can be timed, and blocks of a multiprocessor.
+    fn launch(&mut self, size: Size, launch: Launch) -> Result<Values> {
+        let kernel = |structure| PatchKernel { structure, variant: Variant::ConflictFree, ..Default::default() };
+        let color_ms = |laboratory: &mut Self, kernel| {
+            Ok::<_, Error>(1e3 * laboratory.time(size, kernel, Part::Step)?.median_s / f64::from(1 << size.dim))
+        };
+        let separate = kernel(Structure::Separate);
+        // The solver alone is the global step without its residual.
+        let solver_ms = |laboratory: &mut Self| {
+            let global = kernel(Structure::Global);
+            Ok::<_, Error>(
+                color_ms(laboratory, global)? - 1e3 * laboratory.time(size, global, Part::Residual)?.median_s,
+            )
+        };
+        let (whole, index, milliseconds) = match launch {
+            Launch::Fused => {
+                let fused = kernel(Structure::Fused);
+                (Some(fused), 0, color_ms(self, fused)?)
+            }
+            Launch::Separate => (Some(separate), usize::MAX, color_ms(self, separate)?),
+            Launch::Solver => (None, 1, solver_ms(self)?),
+            Launch::Residual => (None, 0, color_ms(self, separate)? - solver_ms(self)?),
+        };
+        let mut row = values([("color_ms", milliseconds)]);
+        if let Some(whole) = whole {
+            row.extend(values([("data_only_ms", color_ms(self, PatchKernel { data_only: true, ..whole })?)]));
+        }
+        if let Some(&blocks) = self.set_up(size, whole.unwrap_or(separate))?.resident_blocks()?.get(index) {
+            row.extend(values([("blocks_per_sm", f64::from(blocks))]));
+        }
+        Ok(row)
     }
 
     fn analysis(&mut self, size: Size, kernel: PatchKernel) -> Result<Values> {

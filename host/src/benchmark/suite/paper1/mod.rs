@@ -52,6 +52,7 @@ const REGISTER: PatchKernel = PatchKernel {
     local: crate::backend::LocalSolver::Fdm,
     threads: crate::backend::ThreadStructure::Column,
     patches: None,
+    data_only: false,
 };
 const BASIC: PatchKernel = kernel(Structure::Fused, Variant::Basic);
 const LINEAR: PatchKernel = kernel(Structure::Fused, Variant::Linear);

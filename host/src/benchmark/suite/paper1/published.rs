@@ -46,28 +46,28 @@ pub const TABLE5: [KernelAnalysis; 3] = [
 ];
 
 /// Table 6: a launch in 3D.
-pub struct Launch {
+pub struct LaunchTimes {
     pub total_ms: f64,
     pub data_only_ms: f64,
     pub blocks_per_sm: f64,
 }
 
 /// Degree; fused, residual alone, solver alone.
-pub const TABLE6: [(usize, [Launch; 3]); 2] = [
+pub const TABLE6: [(usize, [LaunchTimes; 3]); 2] = [
     (
         2,
         [
-            Launch { total_ms: 6.85, data_only_ms: 1.89, blocks_per_sm: 3.0 },
-            Launch { total_ms: 5.58, data_only_ms: 2.02, blocks_per_sm: 3.0 },
-            Launch { total_ms: 1.66, data_only_ms: 1.07, blocks_per_sm: 8.0 },
+            LaunchTimes { total_ms: 6.85, data_only_ms: 1.89, blocks_per_sm: 3.0 },
+            LaunchTimes { total_ms: 5.58, data_only_ms: 2.02, blocks_per_sm: 3.0 },
+            LaunchTimes { total_ms: 1.66, data_only_ms: 1.07, blocks_per_sm: 8.0 },
         ],
     ),
     (
         6,
         [
-            Launch { total_ms: 43.20, data_only_ms: 7.56, blocks_per_sm: 3.0 },
-            Launch { total_ms: 30.20, data_only_ms: 8.28, blocks_per_sm: 3.0 },
-            Launch { total_ms: 14.24, data_only_ms: 6.78, blocks_per_sm: 4.0 },
+            LaunchTimes { total_ms: 43.20, data_only_ms: 7.56, blocks_per_sm: 3.0 },
+            LaunchTimes { total_ms: 30.20, data_only_ms: 8.28, blocks_per_sm: 3.0 },
+            LaunchTimes { total_ms: 14.24, data_only_ms: 6.78, blocks_per_sm: 4.0 },
         ],
     ),
 ];
