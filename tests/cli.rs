@@ -439,6 +439,69 @@ fn the_ptx_of_a_kernel_is_printed_alone() {
     }
 }
 
+fn suite(folder: &Path, arguments: &[&str]) -> Output {
+    let start = ["bench", "--suite", "paper1", "--quick", "--backend", "cpu", "--output", folder.to_str().unwrap()];
+    patchmg(&[&start[..], arguments].concat())
+}
+
+#[test]
+fn a_suite_writes_its_files_and_goes_on_where_it_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("new");
+    let only = ["--only", "table3", "--max-dofs", "4000"];
+    let output = suite(&folder, &only);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("Table 3") && !stdout(&output).contains("earlier run"), "{}", stdout(&output));
+
+    let json = std::fs::read_to_string(folder.join("table3.json")).unwrap();
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&results["suite"], &results["experiment"], &results["backend"]),
+        (&"paper1".into(), &"table3".into(), &"cpu".into())
+    );
+    let rows = results["rows"].as_array().unwrap();
+    let computed = rows.iter().filter(|row| row["skipped"].is_null()).count();
+    assert!(0 < computed && computed < rows.len());
+    assert_eq!(
+        rows.iter().find(|row| row["series"].as_str().unwrap().contains("patches")).unwrap()["paper"]["iterations"],
+        6.0
+    );
+    let csv = std::fs::read_to_string(folder.join("table3.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + rows.len());
+    assert!(std::fs::read_to_string(folder.join("table3.svg")).unwrap().contains("Table 3"));
+    assert!(std::fs::read_to_string(folder.join("README.md")).unwrap().contains("table3.svg"));
+
+    let again = suite(&folder, &only);
+    assert!(stdout(&again).contains(&format!("{computed} of them from an earlier run")), "{}", stdout(&again));
+    assert_eq!(std::fs::read_to_string(folder.join("table3.json")).unwrap(), json);
+    let fresh = suite(&folder, &[&only[..], &["--fresh"]].concat());
+    assert!(!stdout(&fresh).contains("earlier run"), "{}", stdout(&fresh));
+}
+
+#[test]
+fn a_suite_refuses_what_it_does_not_have() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, parts) in [
+        (&["--only", "table4"][..], &["--only", "'table4'", "table3", "figure20"][..]),
+        (&["--degree", "3"], &["--suite", "--degree"]),
+        (&["--max-dofs", "0"], &["--max-dofs", "at least 1"]),
+    ] {
+        let output = suite(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(USAGE), "{arguments:?}: {}", stderr(&output));
+        for part in parts {
+            assert!(stderr(&output).contains(part), "{arguments:?}: no '{part}' in {}", stderr(&output));
+        }
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is written on wrong usage");
+    for arguments in [&["--suite", "paper9"][..], &["--only", "table3"], &["--quick"]] {
+        let output = patchmg(&[&["bench", "--backend", "cpu"][..], arguments].concat());
+        assert_eq!(output.status.code(), Some(USAGE), "{arguments:?}: {}", stderr(&output));
+    }
+    let output = suite(Path::new("/dev/null/results"), &[]);
+    assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--output"), "{}", stderr(&output));
+}
+
 #[test]
 fn info_lists_what_is_there() {
     let output = patchmg(&["info"]);

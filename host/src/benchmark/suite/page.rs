@@ -9,37 +9,40 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Writes `file` from the results in `folder`; pictures are linked from `pictures`, the way from the page to `folder`.
-/// Experiments without results are named as missing.
+///
+/// In a page that is there, only what stands between the marks of an experiment, `<!-- table1 -->` and
+/// `<!-- /table1 -->`, is replaced; experiments without marks come at the end. So text around them stays. Experiments
+/// without results stay as they are, or are named as missing.
 ///
 /// # Errors
 /// [`Error::Io`](crate::Error::Io).
 pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str) -> Result<()> {
-    let mut page = format!("# {}\n", suite.title);
+    let mut page = std::fs::read_to_string(file).unwrap_or_else(|_| format!("# {}\n", suite.title));
     for experiment in suite.experiments {
         let read = std::fs::read(path(folder, experiment.name, "json")).ok();
-        match read.and_then(|text| serde_json::from_slice::<Results>(&text).ok()) {
-            Some(results) => section(&mut page, &results, pictures),
-            None => _ = write!(page, "\n## {}\n\nNo results in this folder.\n", experiment.title),
+        let results = read.and_then(|text| serde_json::from_slice::<Results>(&text).ok());
+        let [begin, end] = [format!("<!-- {} -->", experiment.name), format!("<!-- /{} -->", experiment.name)];
+        let place = page.find(&begin).and_then(|at| Some((at + begin.len(), at + page[at..].find(&end)?)));
+        match (results, place) {
+            (Some(results), Some((from, to))) => page.replace_range(from..to, &section(&results, pictures)),
+            (Some(results), None) => {
+                let text = section(&results, pictures);
+                let _ = write!(page, "\n## {}\n\n{begin}{text}{end}\n", experiment.title);
+            }
+            (None, Some(_)) => {}
+            (None, None) => _ = write!(page, "\n## {}\n\n{begin}\nNo results.\n{end}\n", experiment.title),
         }
     }
     file::replace(file, page.as_bytes())
 }
 
-fn section(page: &mut String, results: &Results, pictures: &str) {
+fn section(results: &Results, pictures: &str) -> String {
     let Results { header, remark, columns, rows } = results;
     let driver = header.driver.as_ref().map_or(String::new(), |driver| format!(", {driver}"));
     let protocol = header.protocol;
-    // Writing to a string does not fail.
-    let _ = write!(
-        page,
-        "\n## {}\n\n{remark}\n\n{}{driver}, commit `{}`; after {} untimed, the median of {}.\n\n![{}]({pictures}{}.svg)\n\n",
-        header.title,
-        header.device,
-        header.commit,
-        protocol.warmup,
-        protocol.repetitions,
-        header.title,
-        header.experiment,
+    let mut page = format!(
+        "\n{remark}\n\n{}{driver}, commit `{}`; after {} untimed, the median of {}.\n\n![{}]({pictures}{}.svg)\n\n",
+        header.device, header.commit, protocol.warmup, protocol.repetitions, header.title, header.experiment,
     );
     let (there, skipped): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.skipped.is_none());
     // Columns of which no row knows anything say nothing.
@@ -50,10 +53,13 @@ fn section(page: &mut String, results: &Results, pictures: &str) {
     let columns: Vec<_> = columns.iter().filter(known).collect();
     if !there.is_empty() {
         let patches = rows.iter().any(|row| row.key.patches.is_some());
-        table(page, &there, &columns, patches);
+        table(&mut page, &there, &columns, patches);
     }
-    reasons(page, &skipped);
+    reasons(&mut page, &skipped);
+    page
 }
+
+// Writing to a string does not fail.
 
 /// Ours; the paper's value behind it in brackets.
 fn table(page: &mut String, rows: &[&Row], columns: &[&ColumnName], patches: bool) {
@@ -112,6 +118,19 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_around_the_marks_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("page.md");
+        std::fs::write(&file, "# Mine\n\nBefore.\n<!-- table1 -->\nold\n<!-- /table1 -->\nAfter.\n").unwrap();
+        write_page(&super::super::PAPER1, folder.path(), &file, "").unwrap();
+        let page = std::fs::read_to_string(&file).unwrap();
+        assert!(page.starts_with("# Mine\n\nBefore.\n<!-- table1 -->\nold\n<!-- /table1 -->\nAfter.\n"), "no results");
+        assert!(page.contains("## Table 2") && page.contains("No results."));
+        write_page(&super::super::PAPER1, folder.path(), &file, "").unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), page, "twice is once");
+    }
 
     #[test]
     fn numbers_have_four_digits() {

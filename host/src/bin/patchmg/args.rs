@@ -67,6 +67,7 @@ Examples:
   patchmg bench --backend cuda --degree 7 --refine 7 --repetitions 5 --json bench.json
   patchmg bench --suite paper1 --output results
   patchmg bench --suite paper1 --only table3 --only figure9 --quick
+  patchmg bench --suite paper1 --output results --report paper1.md
 
 A suite writes DIR/NAME.json row by row, DIR/NAME.csv and DIR/NAME.svg at the end of an experiment, and DIR/README.md;
 run again, it goes on where it stopped. Times are in seconds, those of one application; on a GPU between two events.")]
@@ -107,6 +108,9 @@ pub struct SuiteArgs {
     /// Leave out problems of a suite with more unknowns. [default: 2200000000]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true, requires = "name")]
     pub max_dofs: Option<usize>,
+    /// Run nothing: write the results in --output into this page of Markdown, between the marks of each experiment.
+    #[arg(long, value_name = "FILE.md", requires = "name", conflicts_with_all = ["only", "quick", "max_dofs", "fresh"])]
+    pub report: Option<PathBuf>,
     /// Compute again what an earlier run of the same program on the same machine left in the folder.
     #[arg(long, requires = "name")]
     pub fresh: bool,

@@ -9,6 +9,7 @@ use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
 use patchmg::benchmark::suite::{self, Experiment, Settings, Suite, write_page};
 use patchmg::measure::Protocol;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -21,6 +22,10 @@ pub fn run(args: &BenchArgs, name: &str) -> Result<ExitCode, Failure> {
     let suite = Suite::named(name)?;
     let experiments = suite.select(&args.suite.only)?;
     let folder = &args.suite.output;
+    if let Some(page) = &args.suite.report {
+        write_page(suite, folder, page, &way(page, folder)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     std::fs::create_dir_all(folder)
         .map_err(|source| Failure::usage("output", folder.display(), format_args!("must be a folder: {source}")))?;
     let console = result::console(None, args.quiet);
@@ -57,4 +62,17 @@ fn on<B: Backend>(
         write_page(suite, folder, &folder.join("README.md"), "")
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// From a page's folder to another one, with a slash at its end.
+fn way(page: &Path, folder: &Path) -> Result<String, Failure> {
+    let refuse =
+        |path: &Path, source| Failure::usage("report", path.display(), format_args!("must lie in a folder: {source}"));
+    let absolute = |path: &Path| path.canonicalize().map_err(|source| refuse(path, source));
+    let parent = page.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (from, to) = (absolute(parent)?, absolute(folder)?);
+    let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(common).map(|_| String::from(".."));
+    let down = to.components().skip(common).map(|part| part.as_os_str().to_string_lossy().into_owned());
+    Ok(up.chain(down).map(|part| part + "/").collect())
 }
