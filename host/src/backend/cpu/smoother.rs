@@ -13,6 +13,9 @@
 //! `F` transforms a face by `Sᵀ M` of all nodes in each of its directions; `G` leaves out the boundary lines that an
 //! earlier direction's faces have. The faces of a direction enter as their sum for even functions and as their
 //! difference for odd ones.
+//!
+//! A constant is in the kernel of `(A_II A_IB)`: all is done on `x_B` less the old value at the vertex, which is added in
+//! the end, so that rounding is relative to what `x` varies on a patch.
 
 use super::batch::{Batch, Patches};
 use super::face::{Face, full, inner};
@@ -51,13 +54,14 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
         self.matrices.vectors.analyze(&row)
     }
 
-    /// Writes `S row` to the interior of row `(y, z)`.
+    /// Writes `S row + middle` to the interior of row `(y, z)`.
     ///
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn store<S: Simd>(&self, batch: &Batch, row: &[Lanes<S, T>; M], y: usize, z: usize) {
+    unsafe fn store<S: Simd>(&self, batch: &Batch, row: &[Lanes<S, T>; M], middle: Lanes<S, T>, y: usize, z: usize) {
         let row = self.matrices.vectors.synthesize(row);
+        let row: [_; M] = column(|x| row[x] + middle);
         let offset = self.patches.grid.offset_3d(1, y, z);
         #[cfg(target_arch = "x86_64")]
         if Lanes::<S, T>::has_blocks::<M>() && batch.active == Lanes::<S, T>::WIDTH {
@@ -76,37 +80,33 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
     /// Nodes of `x`, `N` in a row from `(x, y, z)` on.
     ///
     /// # Safety
-    /// As for [`PatchKernel::run`]; the nodes must lie on the patch's boundary.
+    /// As for [`PatchKernel::run`]; the nodes must lie on the patch's boundary, or not be written yet.
     #[inline(always)]
-    unsafe fn boundary<S: Simd, const N: usize>(
-        &self,
-        batch: &Batch,
-        x: usize,
-        y: usize,
-        z: usize,
-    ) -> [Lanes<S, T>; N] {
+    unsafe fn nodes<S: Simd, const N: usize>(&self, batch: &Batch, x: usize, y: usize, z: usize) -> [Lanes<S, T>; N] {
         // SAFETY: a patch's nodes are stored, and no patch of the color has a boundary node in its interior.
         unsafe { Lanes::gather(self.x.pointer(), &batch.fine, self.patches.grid.offset_3d(x, y, z)) }
     }
 
-    /// Sums (0) and differences (1) of the `N` nodes from `(x, y, z)` on and of the row opposite in `direction`.
+    /// Sums (0) and differences (1) of the `N` nodes from `(x, y, z)` on and of the row opposite in `direction`, each less
+    /// `middle`.
     ///
     /// # Safety
-    /// As for [`Self::boundary`].
+    /// As for [`Self::nodes`].
     #[inline(always)]
     unsafe fn opposite<S: Simd, const N: usize>(
         &self,
         batch: &Batch,
         node: [usize; 3],
         direction: usize,
+        middle: Lanes<S, T>,
     ) -> [[Lanes<S, T>; N]; 2] {
         let [x, y, z] = node;
         let mut other = node;
         other[direction] = 2 * K;
         // SAFETY: the caller's.
         let [first, last]: [[Lanes<S, T>; N]; 2] =
-            unsafe { [self.boundary(batch, x, y, z), self.boundary(batch, other[0], other[1], other[2])] };
-        [column(|i| first[i] + last[i]), column(|i| first[i] - last[i])]
+            unsafe { [self.nodes(batch, x, y, z), self.nodes(batch, other[0], other[1], other[2])] };
+        [column(|i| (first[i] - middle) + (last[i] - middle)), column(|i| first[i] - last[i])]
     }
 }
 
@@ -125,14 +125,16 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<
         let Smooth { matrices, inverse_eigenvalues, .. } = self.0;
         let SmootherMatrices { vectors, mass_boundary: m, coupling: d, .. } = matrices;
 
+        // SAFETY: the caller's; a patch is written after it was read.
+        let [middle] = unsafe { self.0.nodes(batch, K, K, 0) };
         // SAFETY (this block): the caller's.
         let (x_faces, y_faces) = unsafe {
             let mut lines = [[Lanes::<S, T>::ZERO; N]; 2];
             for y in 0..N {
-                let [[sum], [difference]] = self.0.opposite::<S, 1>(batch, [0, y, 0], 0);
+                let [[sum], [difference]] = self.0.opposite::<S, 1>(batch, [0, y, 0], 0, middle);
                 (lines[0][y], lines[1][y]) = (sum, difference);
             }
-            (lines, self.0.opposite::<S, N>(batch, [0, 0, 0], 1))
+            (lines, self.0.opposite::<S, N>(batch, [0, 0, 0], 1, middle))
         };
         let fx = [full(matrices, &x_faces[0]), full(matrices, &x_faces[1])];
         let gy: [[_; M]; 2] = [inner(matrices, &y_faces[0]), inner(matrices, &y_faces[1])];
@@ -158,7 +160,7 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<
         }
         for y in 0..M {
             // SAFETY: the caller's.
-            unsafe { self.0.store(batch, &work.interior[y], y + 1, 0) };
+            unsafe { self.0.store(batch, &work.interior[y], middle, y + 1, 0) };
         }
     }
 }
@@ -182,15 +184,17 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<
         let SmootherMatrices { vectors, mass_boundary: m, coupling: d, .. } = matrices;
         let Workspace3d { interior, x_faces, y_faces, z_faces } = work;
 
+        // SAFETY: the caller's; a patch is written after it was read.
+        let [middle] = unsafe { self.0.nodes(batch, K, K, K) };
         for outer in 0..N {
             // SAFETY (this block): the caller's.
             unsafe {
                 for y in 0..N {
-                    let [[sum], [difference]] = self.0.opposite::<S, 1>(batch, [0, y, outer], 0);
+                    let [[sum], [difference]] = self.0.opposite::<S, 1>(batch, [0, y, outer], 0, middle);
                     (x_faces[0].nodes[outer][y], x_faces[1].nodes[outer][y]) = (sum, difference);
                 }
-                [y_faces[0].nodes[outer], y_faces[1].nodes[outer]] = self.0.opposite(batch, [0, 0, outer], 1);
-                [z_faces[0].nodes[outer], z_faces[1].nodes[outer]] = self.0.opposite(batch, [0, outer, 0], 2);
+                [y_faces[0].nodes[outer], y_faces[1].nodes[outer]] = self.0.opposite(batch, [0, 0, outer], 1, middle);
+                [z_faces[0].nodes[outer], z_faces[1].nodes[outer]] = self.0.opposite(batch, [0, outer, 0], 2, middle);
             }
         }
         for parity in 0..2 {
@@ -240,7 +244,7 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<
             }
             for y in 0..M {
                 // SAFETY: the caller's.
-                unsafe { self.0.store(batch, &interior[z][y], y + 1, z + 1) };
+                unsafe { self.0.store(batch, &interior[z][y], middle, y + 1, z + 1) };
             }
         }
     }
