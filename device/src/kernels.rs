@@ -27,167 +27,7 @@ pub const fn columns(dim: usize, nodes: usize) -> usize {
     if dim == 3 { nodes * nodes } else { nodes }
 }
 
-use crate::variants::Step;
-
-/// How a step of the patch smoother is split into kernels (paper 1, table 4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Structure {
-    /// Residual of all dofs by the operator, then local solves.
-    Global,
-    /// Residual of a color's patches, then their local solves.
-    Separate,
-    /// One kernel.
-    #[default]
-    Fused,
-}
-
-/// Optimization level of a kernel of the patch smoother (paper 1, section 4.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Variant {
-    /// Threads of boundary dofs masked.
-    Basic,
-    /// Threads numbered through the interior dofs.
-    Linear,
-    /// Interior dofs contiguous, contractions without bank conflicts (paper 1, listing 2).
-    ConflictFree,
-    /// Also: only `b - A_IB x_B` for an exact local solver (paper 1, section 4.1.3).
-    Boundary,
-    /// Columns in registers, even and odd parts apart; see [`crate::smoother`].
-    #[default]
-    Register,
-}
-
-/// Solver on a patch (paper 1, section 3.1.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum LocalSolver {
-    /// Fast diagonalization.
-    #[default]
-    Fdm,
-    /// One stored inverse of the patch matrix, the same for all patches.
-    Inverse,
-}
-
-/// What a thread owns (paper 1, figure 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ThreadStructure {
-    /// A column of dofs; in 2D, the kernels of the paper give a thread one dof.
-    #[default]
-    Column,
-    /// One dof.
-    Dof,
-}
-
-/// Which kernels smooth; the default is the fastest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct PatchKernel {
-    pub structure: Structure,
-    pub variant: Variant,
-    pub local: LocalSolver,
-    pub threads: ThreadStructure,
-    /// Patches of a block; none for the kernel's own number.
-    pub patches: Option<usize>,
-    /// Loads and stores without the work between, of fused and separate kernels at level `conflict-free`: to be timed,
-    /// not to smooth.
-    pub data_only: bool,
-}
-
-impl PatchKernel {
-    /// The kernels that do a step, in their order; empty for the default one, [`crate::smoother`], and none where there
-    /// are none. A global residual is the operator's.
-    pub fn steps(self, dim: usize, degree: usize) -> Option<&'static [(Step, Variant)]> {
-        use LocalSolver::{Fdm, Inverse};
-        use Structure::{Fused, Global, Separate};
-        use ThreadStructure::{Column, Dof};
-        use Variant::{Basic, Boundary, ConflictFree, Linear, Register};
-        let Self { structure, variant, local, threads, patches, data_only } = self;
-        Some(match (structure, variant, local, threads, data_only) {
-            (Fused, Register, Fdm, Column, false) if patches.is_none() => &[],
-            (Fused, Basic, Fdm, Column, false) => &[(Step::Fused, Basic)],
-            (Fused, Linear, Fdm, Column, false) => &[(Step::Fused, Linear)],
-            (Fused, ConflictFree, Fdm, Column, false) => &[(Step::Fused, ConflictFree)],
-            (Fused, ConflictFree, Fdm, Column, true) => &[(Step::FusedData, ConflictFree)],
-            (Fused, Boundary, Fdm, Column, false) => &[(Step::Fused, Boundary)],
-            (Fused, Basic, Inverse, Column, false) => &[(Step::FusedInverse, Basic)],
-            (Fused, Basic, Fdm, Dof, false) if Step::FusedDof.exists(dim, degree) => &[(Step::FusedDof, Basic)],
-            (Separate, Basic, Fdm, Column, false) => &[(Step::Residual, Basic), (Step::Solve, Basic)],
-            (Separate, Linear, Fdm, Column, false) => &[(Step::Residual, Linear), (Step::Solve, Basic)],
-            (Separate, ConflictFree, Fdm, Column, false) => {
-                &[(Step::Residual, ConflictFree), (Step::Solve, ConflictFree)]
-            }
-            (Separate, ConflictFree, Fdm, Column, true) => {
-                &[(Step::ResidualData, ConflictFree), (Step::SolveData, ConflictFree)]
-            }
-            (Separate, Boundary, Fdm, Column, false) => &[(Step::Residual, Boundary), (Step::Solve, Boundary)],
-            (Global, Basic | Linear, Fdm, Column, false) => &[(Step::Solve, Basic)],
-            (Global, ConflictFree, Fdm, Column, false) => &[(Step::Solve, ConflictFree)],
-            _ => return None,
-        })
-    }
-
-    /// What [`Self::steps`] has, in the words of the command line.
-    pub const AVAILABLE: &'static str = "fused register fdm column; \
-        fused or separate with basic, linear, conflict-free or boundary fdm column; \
-        global with basic, linear or conflict-free fdm column; fused basic inverse column; \
-        fused basic fdm dof (3D, degree 1 to 4)";
-}
-
-impl Structure {
-    pub const ALL: [Self; 3] = [Self::Global, Self::Separate, Self::Fused];
-
-    /// As on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Global => "global",
-            Self::Separate => "separate",
-            Self::Fused => "fused",
-        }
-    }
-}
-
-impl Variant {
-    pub const ALL: [Self; 5] = [Self::Basic, Self::Linear, Self::ConflictFree, Self::Boundary, Self::Register];
-
-    /// As on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Basic => "basic",
-            Self::Linear => "linear",
-            Self::ConflictFree => "conflict-free",
-            Self::Boundary => "boundary",
-            Self::Register => "register",
-        }
-    }
-}
-
-impl LocalSolver {
-    /// As on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fdm => "fdm",
-            Self::Inverse => "inverse",
-        }
-    }
-}
-
-impl ThreadStructure {
-    /// As on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Column => "column",
-            Self::Dof => "dof",
-        }
-    }
-}
-
-/// In the words of the command line.
-impl core::fmt::Display for PatchKernel {
-    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
-        let Self { structure, variant, local, threads, patches, data_only } = self;
-        write!(f, "{} {} {} {}", structure.name(), variant.name(), local.name(), threads.name())?;
-        patches.map_or(Ok(()), |patches| write!(f, ", {patches} patches a block"))?;
-        if *data_only { f.write_str(", loads and stores only") } else { Ok(()) }
-    }
-}
+pub use crate::choice::{LocalSolver, PatchKernel, Structure, ThreadStructure, Variant};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use table::*;
@@ -197,7 +37,7 @@ pub use table::*;
 mod table {
     use super::*;
     use crate::scalar::Real;
-    use crate::variants;
+    use crate::variants::{self, Step};
     use std::format;
     use std::string::String;
     use std::vec::Vec;
@@ -272,27 +112,6 @@ mod table {
         pub common_bytes: u32,
         /// Block-wide barriers in the source.
         pub barriers: u32,
-    }
-
-    impl PatchKernel {
-        /// Every choice that there are kernels for and that smooths, with the kernels' own number of patches.
-        pub fn all(dim: usize, degree: usize) -> Vec<Self> {
-            let locals_and_threads = [
-                (LocalSolver::Fdm, ThreadStructure::Column),
-                (LocalSolver::Fdm, ThreadStructure::Dof),
-                (LocalSolver::Inverse, ThreadStructure::Column),
-            ];
-            let mut choices = Vec::new();
-            for structure in Structure::ALL {
-                for variant in Variant::ALL {
-                    for (local, threads) in locals_and_threads {
-                        let choice = Self { structure, variant, local, threads, ..Self::default() };
-                        choices.extend(choice.steps(dim, degree).map(|_| choice));
-                    }
-                }
-            }
-            choices
-        }
     }
 
     impl KernelSpec {

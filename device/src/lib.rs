@@ -12,19 +12,29 @@
 #[cfg(not(target_arch = "nvptx64"))]
 extern crate std;
 
+// On the device a module has what its kernels need, so that a change rebuilds no other.
+#[cfg(any(not(target_arch = "nvptx64"), module = "blas1"))]
 pub mod blas1;
+#[cfg(any(not(target_arch = "nvptx64"), not(module = "blas1")))]
 mod block;
+pub mod choice;
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod contract;
 #[cfg(target_arch = "nvptx64")]
 mod entries;
 pub mod kernels;
 pub mod layout;
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod matrices;
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod operator;
 pub mod patch;
 pub mod scalar;
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod smoother;
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod transfer;
+#[cfg(any(not(target_arch = "nvptx64"), module = "patch_variants"))]
 pub mod variants;
 
 /// Calls `$body` with the constant `$K` equal to the run-time `$degree`, 1 to 10; other degrees give `$none`.

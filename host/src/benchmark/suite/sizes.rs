@@ -25,6 +25,13 @@ impl Sizes {
         ((nodes_per_direction / degree).max(4)).ilog2() as usize
     }
 
+    /// The level whose solve is taken apart, a level below the former: shares hardly change, and the host integrates the
+    /// right-hand side for every kernel anew.
+    pub fn components(&self, dim: usize, degree: usize) -> usize {
+        let finest = self.throughput(dim, degree);
+        if self.gpu && !self.quick { finest - 1 } else { finest }
+    }
+
     /// Levels of tables 1 and 2.
     pub fn iteration_levels(&self, dim: usize) -> std::ops::RangeInclusive<usize> {
         match (self.quick, self.gpu, dim) {

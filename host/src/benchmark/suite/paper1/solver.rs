@@ -36,7 +36,8 @@ const SHARES: &[&str] =
 /// How components are told apart, for every figure that does.
 const HOW: &str = "GMRES in f64, V-cycle in f32, f = 1, to 1e-9. Each component is timed alone and multiplied by how often \
                    the solve does it, the levels below the finest as a V-cycle that starts there; vector operations and \
-                   changes of precision are what is left of the solve. Our residual is formed by the restriction, so \
+                   changes of precision are what is left of the solve. On a GPU one level below the \
+                   paper's sizes. Our residual is formed by the restriction, so \
                    that the paper's mat-vec and vector update on level L are part of the transfer.";
 
 pub const FIGURE10: Experiment = Experiment {
@@ -79,7 +80,7 @@ fn components(
 ) -> Vec<Point> {
     let in_all_spaces = |&(name, kernel): &(&'static str, PatchKernel)| {
         spaces.clone().map(move |(dim, degree)| {
-            let size = [dim, degree, sizes.throughput(dim, degree)];
+            let size = [dim, degree, sizes.components(dim, degree)];
             Point::new(name, size, Task::Components(kernel)).precision(Precision::Mixed)
         })
     };
