@@ -92,7 +92,7 @@ impl KernelReport {
 
 impl SharedMemory {
     /// From a run of a block on host threads.
-    pub(super) fn of(module: Module, spec: &KernelSpec) -> Self {
+    pub fn of(module: Module, spec: &KernelSpec) -> Self {
         let kernel = Kernel::new(module, spec.clone()).expect("every kernel of the list can be emulated");
         let wavefronts = kernel.trace().wavefronts();
         let emulate::Wavefronts { total, .. } = wavefronts;

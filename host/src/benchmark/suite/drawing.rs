@@ -10,10 +10,19 @@ pub enum Picture {
     Lines { x: Axis, y: &'static str, log_y: bool },
     /// Columns on top of each other for each degree, a panel for each series.
     Stacked { columns: &'static [&'static str], label: &'static str },
-    /// A column for each series and degree, beside what the paper has.
-    Grouped(&'static str),
+    /// A column beside what the paper has.
+    Grouped { column: &'static str, by: By },
     /// `gflops` over `intensity` under the roofs of memory, `gb_per_s`, and of arithmetic.
     Roofline { bandwidth: &'static str },
+}
+
+/// What stands side by side in a panel of bars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Series, a panel for each degree.
+    Series,
+    /// Degrees and precisions, a panel for each series.
+    Precision,
 }
 
 /// The horizontal axis.
@@ -38,7 +47,13 @@ pub fn picture(picture: Picture, results: &Results) -> Panels {
             let title = |row: &Row| format!("{}, {}", place(row), row.key.series);
             panels(&rows, title, |rows| stacked(rows, columns, results, y_label))
         }
-        Picture::Grouped(column) => panels(&rows, place, |rows| grouped(rows, column, label(results, column))),
+        Picture::Grouped { column, by } => {
+            let title = |row: &Row| match by {
+                By::Series => format!("Q{} in {}D, {}", row.key.degree, row.key.dim, row.key.precision),
+                By::Precision => row.key.series.clone(),
+            };
+            panels(&rows, title, |rows| grouped(rows, column, by, results))
+        }
         Picture::Roofline { bandwidth } => panels(&rows, place, |rows| roofline(rows, bandwidth)),
     };
     Panels { title: format!("{} ({})", results.header.title, results.header.device), panels }
@@ -128,23 +143,25 @@ fn stacked(rows: &[&Row], columns: &[&str], results: &Results, y_label: &str) ->
     }
 }
 
-fn grouped(rows: &[&Row], column: &str, y_label: &str) -> Panel {
-    let bars = |label: String, height: &dyn Fn(&Row) -> Option<f64>| Bars {
-        label,
+fn grouped(rows: &[&Row], column: &str, by: By, results: &Results) -> Panel {
+    let bars = |label: &str, height: &dyn Fn(&Row) -> Option<f64>| Bars {
+        label: label.into(),
         heights: rows.iter().map(|row| height(row)).collect(),
+    };
+    let mut series = vec![bars("here", &|row| row.value(column))];
+    // At other sizes than the paper's, times do not belong into one picture.
+    if results.header.backend == "cuda" && !results.header.quick {
+        series.push(bars("paper, A100", &|row| row.paper.get(column).copied()));
+    }
+    let category = |row: &&Row| match by {
+        By::Series => row.key.series.clone(),
+        By::Precision => format!("Q{} {}", row.key.degree, row.key.precision),
     };
     Panel {
         title: String::new(),
         x_label: String::new(),
-        y_label: y_label.into(),
-        marks: Marks::Bars {
-            categories: rows.iter().map(|row| format!("Q{} {}", row.key.degree, row.key.series)).collect(),
-            series: vec![
-                bars("here".into(), &|row| row.value(column)),
-                bars("paper, A100".into(), &|row| row.paper.get(column).copied()),
-            ],
-            stacked: false,
-        },
+        y_label: label(results, column).into(),
+        marks: Marks::Bars { categories: rows.iter().map(category).collect(), series, stacked: false },
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where points are computed: a machine, and what was set up or measured there already.
 
 use super::experiment::{Launch, Point, Rule, Task};
+use super::traffic::{Traffic, WAVEFRONT_BYTES};
 use super::work::{flops_per_piece, pieces};
 use crate::backend::{Backend, PatchKernel, Scalar, Structure, Variant};
 use crate::benchmark::{LevelBench, Part};
@@ -30,8 +31,10 @@ pub struct Laboratory<B: Backend> {
     protocol: Protocol,
     /// The last level that was timed: neighbouring points differ in the kernel alone.
     level: Option<(Size, PatchKernel, Box<dyn TimedLevel>)>,
-    /// Figures share measurements.
+    /// Experiments share measurements.
     timings: Vec<((Size, PatchKernel, Part), Timing)>,
+    /// And whole points.
+    points: Vec<((Size, bool, Task), Values)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,7 +83,7 @@ fn values<const N: usize>(pairs: [(&str, f64); N]) -> Values {
 impl<B: Backend> Laboratory<B> {
     /// With nothing set up.
     pub fn new(backend: &Arc<B>, protocol: Protocol) -> Self {
-        Self { backend: backend.clone(), protocol, level: None, timings: Vec::new() }
+        Self { backend: backend.clone(), protocol, level: None, timings: Vec::new(), points: Vec::new() }
     }
 
     /// The values of a point.
@@ -96,7 +99,11 @@ impl<B: Backend> Laboratory<B> {
             single: key.precision != Precision::F64.name(),
         };
         let mixed = key.precision == Precision::Mixed.name();
-        match point.task {
+        let asked = (size, mixed, point.task);
+        if let Some((_, known)) = self.points.iter().find(|(known, _)| *known == asked) {
+            return Ok(known.clone());
+        }
+        let found = match point.task {
             Task::Iterations { method, smoother, rule } => self.iterations(size, method, smoother, rule),
             Task::Solve { method, problem } => self.solve(size, mixed, method, problem),
             Task::Step(kernel) => self.step(size, kernel),
@@ -107,7 +114,9 @@ impl<B: Backend> Laboratory<B> {
             Task::Roofline(part) => self.roofline(size, part),
             Task::SharedRoofline(kernel) => self.analysis(size, kernel),
             Task::Roofs => self.roofs(size),
-        }
+        }?;
+        self.points.push((asked, found.clone()));
+        Ok(found)
     }
 
     /// The level with its vectors and a kernel.
@@ -193,13 +202,35 @@ impl<B: Backend> Laboratory<B> {
         Ok(row)
     }
 
+    /// Shared memory first, which needs no GPU; times where the machine has the kernel.
     fn analysis(&mut self, size: Size, kernel: PatchKernel) -> Result<Values> {
-        let mut row = self.step(size, kernel)?;
+        let Size { dim, degree, .. } = size;
+        let traffic =
+            if size.single { Traffic::of::<f32>(kernel, dim, degree) } else { Traffic::of::<f64>(kernel, dim, degree) };
+        let mut row = Values::new();
+        if let Some(Traffic { patch_wavefronts, block_excess }) = traffic {
+            row.extend(values([("conflicts", block_excess), ("wavefronts", patch_wavefronts)]));
+        }
+        let info = self.backend.info();
+        match self.step(size, kernel) {
+            Err(Error::Unsupported { .. }) if info.rates.is_none() => return Ok(row),
+            step => row.extend(step?),
+        }
         let seconds = self.time(size, kernel, Part::Step)?.median_s;
         let flops = Self::flops(size, Part::Step);
         row.extend(values([("gflops", 1e-9 * flops / seconds)]));
-        if let Some(rates) = self.backend.info().rates {
-            row.extend(values([("peak_percent", 100.0 * flops / seconds / rates.flops(size.word() as usize))]));
+        let Some(rates) = info.rates else { return Ok(row) };
+        let peak = rates.flops(size.word() as usize);
+        row.extend(values([("peak_percent", 100.0 * flops / seconds / peak)]));
+        if let Some(traffic) = traffic {
+            let bytes = traffic.patch_wavefronts * WAVEFRONT_BYTES * pieces(Part::Step, dim, size.refine);
+            let bandwidth = rates.shared_memory();
+            let roof = peak.min(bandwidth * flops / bytes);
+            row.extend(values([
+                ("l1_percent", 100.0 * bytes / seconds / bandwidth),
+                ("intensity", flops / bytes),
+                ("roof_percent", 100.0 * flops / seconds / roof),
+            ]));
         }
         Ok(row)
     }
@@ -295,7 +326,9 @@ impl<B: Backend> Laboratory<B> {
     fn components(&mut self, size: Size, kernel: PatchKernel) -> Result<Values> {
         let smoother = SmootherConfig::Patch(kernel);
         let config = Config { method: Method::Gmres, precision: Precision::Mixed, smoother, ..Config::default() };
-        let Report { dofs, info, timing, .. } = self.report(size, Problem::One, config, self.protocol)?;
+        // The basic kernels take long.
+        let protocol = Protocol { repetitions: 1, ..self.protocol };
+        let Report { dofs, info, timing, .. } = self.report(size, Problem::One, config, protocol)?;
         let cycles = info.iterations as f64;
         let (single, double) = (Size { single: true, ..size }, Size { single: false, ..size });
         let part = |laboratory: &mut Self, part| Ok::<_, Error>(laboratory.time(single, kernel, part)?.median_s);

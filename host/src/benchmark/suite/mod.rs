@@ -10,6 +10,7 @@ mod page;
 mod paper1;
 mod record;
 mod sizes;
+mod traffic;
 mod work;
 
 pub use experiment::{Experiment, Key, Point};
@@ -244,13 +245,21 @@ mod tests {
     fn what_needs_a_gpu_says_so_on_a_cpu() {
         let folder = tempfile::tempdir().unwrap();
         let settings = settings(folder.path());
+        computed("figure5", &settings);
+        let rows = results(&settings, "figure5").rows;
+        assert!(!rows.is_empty());
+        assert!(rows.iter().all(|row| row.skipped.as_ref().unwrap().starts_with("needs a GPU")), "{rows:?}");
+    }
+
+    #[test]
+    fn bank_conflicts_need_no_gpu() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(folder.path());
         computed("table5", &settings);
         let rows = results(&settings, "table5").rows;
-        assert_eq!(rows.len(), 4);
-        for row in &rows[..3] {
-            assert!(row.skipped.as_ref().unwrap().starts_with("needs a GPU"), "{row:?}");
-            assert!(row.paper["color_ms"] > 20.0);
-        }
+        let conflicts: Vec<_> = rows.iter().map(|row| row.value("conflicts").unwrap()).collect();
+        assert!(conflicts[0] > 0.0 && conflicts[1] > 0.0 && conflicts[2] == 0.0, "{conflicts:?}");
+        assert!(rows[..3].iter().all(|row| row.value("color_ms").is_none() && row.paper["color_ms"] > 20.0));
         assert!(rows[3].value("color_ms").unwrap() > 0.0, "our own kernel is there");
     }
 

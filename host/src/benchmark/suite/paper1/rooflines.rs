@@ -32,13 +32,15 @@ pub const FIGURE19: Experiment = Experiment {
 pub const FIGURE20: Experiment = Experiment {
     name: "figure20",
     title: "Figure 20: roofline of shared memory in 3D",
-    remark: "Equation 4.3: operations by formula, bytes of shared memory from a trace of the kernel, bandwidth from clock \
-             and multiprocessors. Degrees 1 to 8.",
+    remark: "Equation 4.3: operations by formula, bytes of shared memory from a trace of the kernel (128 for each wavefront), \
+             bandwidth of shared memory from clock and multiprocessors. Degrees 1 to 8.",
     columns: &[
         Column { name: "intensity", label: "operations a byte of shared memory" },
         Column { name: "gflops", label: "GFLOP/s" },
         Column { name: "roof_percent", label: "share of the roof [%]" },
         Column { name: "peak_percent", label: "share of the peak [%]" },
+        Column { name: "l1_percent", label: "share of the shared-memory bandwidth [%]" },
+        Column { name: "wavefronts", label: "wavefronts of a patch" },
         Column { name: "shared_gb_per_s", label: "bandwidth of shared memory [GB/s]" },
     ],
     points: |sizes| {

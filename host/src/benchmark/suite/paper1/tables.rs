@@ -1,6 +1,6 @@
 //! Measured tables: 5, 6 and 7.
 
-use super::super::drawing::Picture;
+use super::super::drawing::{By, Picture};
 use super::super::experiment::{Column, Experiment, Launch, Point, Task};
 use super::super::sizes::Sizes;
 use super::published::{self, KernelAnalysis, Solve};
@@ -11,13 +11,15 @@ use crate::solve::{Method, Precision};
 pub const TABLE5: Experiment = Experiment {
     name: "table5",
     title: "Table 5: fused kernels, Q3 in 3D, f64",
-    remark: "Share of the peak: operations by formula over the clock that the driver tells, without tensor cores. Branch \
-             efficiency needs a profiler and is not measured here.",
+    remark: "Times of a color. Share of the peak: operations by formula, at the clock that the driver tells, without tensor \
+             cores. Wavefronts: counted from the kernels' own accesses to shared memory, 128 bytes each; their share of the \
+             bandwidth stands in for the paper's L1 throughput. Branch efficiency needs a profiler: not measured.",
     columns: &[
         Column { name: "color_ms", label: "time of a color [ms]" },
         Column { name: "peak_percent", label: "share of the f64 peak [%]" },
         Column { name: "l1_percent", label: "share of the shared-memory bandwidth [%]" },
         Column { name: "conflicts", label: "wavefronts of a block that bank conflicts add" },
+        Column { name: "wavefronts", label: "wavefronts of a patch" },
         Column { name: "branch_percent", label: "branch efficiency [%]" },
         Column { name: "gflops", label: "GFLOP/s" },
         Column { name: "gdof_per_s", label: "throughput of a smoothing step [GDoF/s]" },
@@ -36,13 +38,13 @@ pub const TABLE5: Experiment = Experiment {
         });
         paper.chain([Point::new("register (ours)", size, Task::Analysis(REGISTER))]).collect()
     },
-    picture: Picture::Grouped("color_ms"),
+    picture: Picture::Grouped { column: "color_ms", by: By::Series },
 };
 
 pub const TABLE6: Experiment = Experiment {
     name: "table6",
     title: "Table 6: fused and separate kernels, Q2 and Q6 in 3D, f64",
-    remark: "Times of a color, conflict-free kernels. The solver alone is the global step less the operator's residual, \
+    remark: "Times of a color, conflict-free kernels; separate is residual and solver together. The solver alone is the global step less the operator's residual, \
              the residual alone the separate step less that; loads and stores alone are timed for both together.",
     columns: &[
         Column { name: "color_ms", label: "time of a color [ms]" },
@@ -53,13 +55,9 @@ pub const TABLE6: Experiment = Experiment {
         published::TABLE6
             .into_iter()
             .flat_map(|(degree, paper)| {
-                let launches = [
-                    ("fused", Launch::Fused),
-                    ("separate (residual)", Launch::Residual),
-                    ("separate (solver)", Launch::Solver),
-                ];
+                let launches = [("fused", Launch::Fused), ("residual", Launch::Residual), ("solver", Launch::Solver)];
                 let size = [3, degree, sizes.throughput(3, degree)];
-                let both = Point::new("separate (both)", size, Task::Launch(Launch::Separate));
+                let both = Point::new("separate", size, Task::Launch(Launch::Separate));
                 let apart = launches.into_iter().zip(paper).map(move |((name, launch), paper)| {
                     Point::new(name, size, Task::Launch(launch))
                         .paper("color_ms", Some(paper.total_ms))
@@ -70,7 +68,7 @@ pub const TABLE6: Experiment = Experiment {
             })
             .collect()
     },
-    picture: Picture::Grouped("color_ms"),
+    picture: Picture::Grouped { column: "color_ms", by: By::Series },
 };
 
 /// Columns of a solve.
@@ -91,7 +89,7 @@ pub const TABLE7: Experiment = Experiment {
              beside the paper's values.",
     columns: SOLVE,
     points: precisions,
-    picture: Picture::Grouped("time_s"),
+    picture: Picture::Grouped { column: "time_s", by: By::Precision },
 };
 
 fn precisions(sizes: &Sizes) -> Vec<Point> {

@@ -1,0 +1,70 @@
+//! Traffic of shared memory: what no GPU is needed for.
+
+use crate::backend::{PatchKernel, Scalar};
+use crate::inspect::SharedMemory;
+use patchmg_device::kernels::{Module, Operation};
+
+/// Bytes that shared memory delivers or takes in one pass: 32 banks of 4 bytes.
+pub const WAVEFRONT_BYTES: f64 = 128.0;
+
+/// Passes through shared memory of the kernels that do a step, together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Traffic {
+    /// For a patch, of a block with all its patches.
+    pub patch_wavefronts: f64,
+    /// Those of a block that bank conflicts cause.
+    pub block_excess: f64,
+}
+
+impl Traffic {
+    /// None if there are no such kernels; a global residual, the operator's, is left out.
+    pub fn of<T: Scalar>(kernel: PatchKernel, dim: usize, degree: usize) -> Option<Self> {
+        let steps = kernel.steps(dim, degree)?;
+        let kernels = if steps.is_empty() {
+            vec![(Module::PoissonCg { dim, degree }, Operation::Smooth)]
+        } else {
+            let module = Module::PatchVariants { dim, degree };
+            steps.iter().map(|&(step, variant)| (module, Operation::Variant(step, variant))).collect()
+        };
+        kernels.into_iter().try_fold(Self::default(), |sum, (module, operation)| {
+            let spec = module.kernel::<T>(operation);
+            let spec = match kernel.patches {
+                Some(patches) => spec.with_patches(patches.try_into().ok()?)?,
+                None => spec,
+            };
+            let memory = SharedMemory::of(module, &spec);
+            Some(Self {
+                patch_wavefronts: sum.patch_wavefronts + memory.patch?.wavefronts,
+                block_excess: sum.block_excess + memory.block.excess as f64,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{Structure, Variant};
+
+    #[test]
+    fn conflict_free_kernels_have_no_conflicts_and_the_others_do() {
+        let traffic = |structure, variant| {
+            let kernel = PatchKernel { structure, variant, ..PatchKernel::default() };
+            Traffic::of::<f64>(kernel, 3, 3).unwrap()
+        };
+        assert_eq!(traffic(Structure::Fused, Variant::ConflictFree).block_excess, 0.0);
+        assert!(traffic(Structure::Fused, Variant::Basic).block_excess > 0.0);
+        // Less than an access of 8 bytes a wavefront of 16 would be no traffic at all.
+        let least = 2.0 * 7f64.powi(4) / 16.0;
+        assert!(traffic(Structure::Fused, Variant::ConflictFree).patch_wavefronts > least);
+        assert!(traffic(Structure::Fused, Variant::Register).patch_wavefronts < least);
+        assert_eq!(
+            Traffic::of::<f64>(
+                PatchKernel { patches: Some(10_000), variant: Variant::Basic, ..PatchKernel::default() },
+                3,
+                3
+            ),
+            None
+        );
+    }
+}
