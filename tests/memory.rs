@@ -7,7 +7,6 @@ use common::{cpu, space};
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, DeviceInfo, PatchKernel, Scalar};
 use patchmg::krylov::Stopping;
-use patchmg::measure::Protocol;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Config, Method, Precision, solve};
 use patchmg::space::Space;
@@ -139,7 +138,7 @@ fn a_solve_allocates_what_was_said_and_nothing_once_it_runs() {
             let load = load_vector(&space, &*Problem::One.right_hand_side(dim)).unwrap();
             let said = config.bytes::<Counting<Cpu>>(&space).unwrap();
             let mut seen = Vec::new();
-            solve(&backend, &space, load, &config, Protocol::ONCE, &mut |_, _| seen.push(backend.bytes())).unwrap();
+            solve(&backend, &space, load, &config, &mut |_, _| seen.push(backend.bytes())).unwrap();
             let allocated = backend.bytes();
             assert!(seen.iter().all(|&bytes| bytes == allocated), "{config:?}: {seen:?}, {allocated}");
             // The difference is the eigenvalues of a patch, once a level and once for the operator.
@@ -157,24 +156,21 @@ fn too_little_memory_is_said_before_anything_is_allocated() {
         let space = space(2, 3, 4);
         let needed = config.bytes::<Counting<Cpu>>(&space).unwrap();
         let backend = Arc::new(Counting::new(cpu(), needed - 1));
-        let error =
-            solve(&backend, &space, vec![0.0; space.storage()], &config, Protocol::ONCE, &mut |_, _| ()).unwrap_err();
+        let error = solve(&backend, &space, vec![0.0; space.storage()], &config, &mut |_, _| ()).unwrap_err();
         match error {
             Error::OutOfMemory { needed: said, available, .. } => assert_eq!((said, available), (needed, needed - 1)),
             other => panic!("{other}"),
         }
         assert_eq!(backend.bytes(), 0);
         let enough = Arc::new(Counting::new(cpu(), needed));
-        solve(&enough, &space, vec![0.0; space.storage()], &config, Protocol::ONCE, &mut |_, _| ()).unwrap();
+        solve(&enough, &space, vec![0.0; space.storage()], &config, &mut |_, _| ()).unwrap();
     }
 }
 
 #[test]
 fn bad_input_is_an_error() {
     let (backend, space) = (cpu(), space(2, 2, 2));
-    let run = |load: Vec<f64>, config: Config| {
-        solve(&backend, &space, load, &config, Protocol::ONCE, &mut |_, _| ()).unwrap_err()
-    };
+    let run = |load: Vec<f64>, config: Config| solve(&backend, &space, load, &config, &mut |_, _| ()).unwrap_err();
     let load = || vec![1.0; space.storage()];
     let stop = |rtol, max_iters| Config { stopping: Stopping { rtol, max_iters }, ..Config::default() };
     for rtol in [-1e-9, 0.0, 1.0, f64::NAN, f64::INFINITY] {

@@ -1,6 +1,6 @@
 //! A model problem from its parameters to a report.
 
-use super::{Config, Solution, solve};
+use super::{Config, Solution, solve_repeatedly};
 use crate::backend::Backend;
 use crate::error::Result;
 use crate::krylov::Info;
@@ -90,7 +90,7 @@ impl PreparedCase {
     /// Solves as often as `protocol` says; a report, and the nodal values in storage order.
     ///
     /// # Errors
-    /// Those of [`solve`] and of [`error_norms`].
+    /// Those of [`solve_repeatedly`] and of [`error_norms`].
     pub fn solve<B: Backend>(
         self,
         backend: &Arc<B>,
@@ -99,7 +99,7 @@ impl PreparedCase {
     ) -> Result<(Report, Vec<f64>)> {
         let Self { case, space, load, prepare_s } = self;
         let Solution { values, info, setup_s, timing } =
-            solve(backend, &space, load, &case.config, protocol, observer)?;
+            solve_repeatedly(backend, &space, load, &case.config, protocol, observer)?;
         let exact = case.problem.solution(case.dim);
         let errors = exact.map(|exact| error_norms(&space, &values, &*exact)).transpose()?;
         let (cells, dofs) = (space.mesh().cells(), space.dofs());

@@ -30,15 +30,28 @@ pub struct Solution {
     pub timing: Timing,
 }
 
-/// Solves `-Δu = f` for the load vector `b_i = ∫ f φ_i`, given in the storage order of `space`,
-/// from `x = 0`, as often as `protocol` says.
+/// Solves `-Δu = f` for the load vector `b_i = ∫ f φ_i`, given in the storage order of `space`.
 ///
-/// `observer` is told the iteration and its relative residual, each time.
+/// `observer` is told the iteration and its relative residual.
 ///
 /// # Errors
 /// Those of [`Config::check`], before anything is allocated; [`Error::SizeMismatch`] for a load vector of another
 /// length; those of [`Solver::solve`] and of the backend.
 pub fn solve<B: Backend>(
+    backend: &Arc<B>,
+    space: &Space,
+    load: Vec<f64>,
+    config: &Config,
+    observer: &mut dyn FnMut(usize, f64),
+) -> Result<Solution> {
+    solve_repeatedly(backend, space, load, config, Protocol::ONCE, observer)
+}
+
+/// [`solve`] from `x = 0` as often as `protocol` says, on what is set up once: the last solution, and all times.
+///
+/// # Errors
+/// Those of [`solve`]; [`Error::InvalidArgument`] for no repetition.
+pub fn solve_repeatedly<B: Backend>(
     backend: &Arc<B>,
     space: &Space,
     load: Vec<f64>,

@@ -81,7 +81,7 @@ fn panels(rows: &[&Row], title: impl Fn(&Row) -> String, panel: impl Fn(&[&Row])
 }
 
 /// In the order in which they come first.
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+pub fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     values.fold(Vec::new(), |mut known, value| {
         if !known.contains(&value) {
             known.push(value);

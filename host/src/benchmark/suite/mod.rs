@@ -169,15 +169,19 @@ fn row<B: Backend>(laboratory: &mut Laboratory<B>, point: &Point, max_dofs: usiz
     Ok(Row { key: point.key.clone(), dofs, values, paper, skipped })
 }
 
-/// Separates what a machine does not have from what went wrong.
+/// Separates what ends all work from what this machine, or this point, cannot do.
 fn outcome(found: Result<Values>) -> Result<Result<Values, String>> {
     match found {
         Ok(values) => Ok(Ok(values)),
         Err(error @ Error::Unsupported { backend: "cpu", .. }) => Ok(Err(format!("needs a GPU: {error}"))),
-        Err(error @ (Error::Unsupported { .. } | Error::OutOfMemory { .. } | Error::InvalidArgument { .. })) => {
-            Ok(Err(error.to_string()))
-        }
-        Err(error) => Err(error),
+        Err(
+            error @ (Error::Driver { .. }
+            | Error::Timeout { .. }
+            | Error::NoDevice { .. }
+            | Error::Io { .. }
+            | Error::Output { .. }),
+        ) => Err(error),
+        Err(error) => Ok(Err(error.to_string())),
     }
 }
 

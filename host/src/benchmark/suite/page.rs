@@ -1,6 +1,7 @@
 //! Results of a suite as one page of Markdown: a table and a picture for each experiment.
 
 use super::Suite;
+use super::drawing::{self, Axis, Picture};
 use super::experiment::Key;
 use super::record::{ColumnName, Results, Row, path};
 use crate::error::Result;
@@ -24,9 +25,11 @@ pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str) -> 
         let [begin, end] = [format!("<!-- {} -->", experiment.name), format!("<!-- /{} -->", experiment.name)];
         let place = page.find(&begin).and_then(|at| Some((at + begin.len(), at + page[at..].find(&end)?)));
         match (results, place) {
-            (Some(results), Some((from, to))) => page.replace_range(from..to, &section(&results, pictures)),
+            (Some(results), Some((from, to))) => {
+                page.replace_range(from..to, &section(&results, experiment.picture, pictures));
+            }
             (Some(results), None) => {
-                let text = section(&results, pictures);
+                let text = section(&results, experiment.picture, pictures);
                 let _ = write!(page, "\n## {}\n\n{begin}{text}{end}\n", experiment.title);
             }
             (None, Some(_)) => {}
@@ -36,7 +39,7 @@ pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str) -> 
     file::replace(file, page.as_bytes())
 }
 
-fn section(results: &Results, pictures: &str) -> String {
+fn section(results: &Results, picture: Picture, pictures: &str) -> String {
     let Results { header, remark, columns, rows } = results;
     let driver = header.driver.as_ref().map_or(String::new(), |driver| format!(", {driver}"));
     let protocol = header.protocol;
@@ -45,15 +48,20 @@ fn section(results: &Results, pictures: &str) -> String {
         header.device, header.commit, protocol.warmup, protocol.repetitions, header.title, header.experiment,
     );
     let (there, skipped): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.skipped.is_none());
-    // Columns of which no row knows anything say nothing.
-    let known = |column: &&ColumnName| {
-        there.iter().any(|row| row.value(&column.name).is_some())
-            || rows.iter().any(|row| row.paper.contains_key(&column.name))
-    };
-    let columns: Vec<_> = columns.iter().filter(known).collect();
-    if !there.is_empty() {
-        let patches = rows.iter().any(|row| row.key.patches.is_some());
-        table(&mut page, &there, &columns, patches);
+    match picture {
+        _ if there.is_empty() => {}
+        Picture::Lines { x, y, .. } => matrix(&mut page, results, x, y),
+        _ => {
+            // Columns of which no row knows anything say nothing.
+            let known = |column: &&ColumnName| {
+                there.iter().any(|row| row.value(&column.name).is_some())
+                    || rows.iter().any(|row| row.paper.contains_key(&column.name))
+            };
+            list(&mut page, &there, &columns.iter().filter(known).collect::<Vec<_>>());
+        }
+    }
+    if rows.iter().any(|row| !row.paper.is_empty()) {
+        page.push_str("\nIn brackets: the paper, on one NVIDIA A100.\n");
     }
     reasons(&mut page, &skipped);
     page
@@ -61,27 +69,58 @@ fn section(results: &Results, pictures: &str) -> String {
 
 // Writing to a string does not fail.
 
-/// Ours; the paper's value behind it in brackets.
-fn table(page: &mut String, rows: &[&Row], columns: &[&ColumnName], patches: bool) {
-    let head = ["series", "dim", "k", "L", "unknowns", "scalar"].into_iter().map(String::from);
-    let head = head.chain(patches.then(|| String::from("patches")));
-    let titles: Vec<_> = head.chain(columns.iter().map(|column| column.label.clone())).collect();
-    let _ = writeln!(page, "| {} |\n|{}", titles.join(" | "), "---|".repeat(titles.len()));
+/// One column of the results: a row for each series, a column for each degree, number of patches, or level.
+fn matrix(page: &mut String, results: &Results, axis: Axis, y: &str) {
+    let name = |row: &Row| format!("{}, {}D, {}", row.key.series, row.key.dim, row.key.precision);
+    let place = |row: &Row| match axis {
+        Axis::Degree => row.key.degree,
+        Axis::Patches => row.key.patches.unwrap_or_default(),
+        Axis::Dofs => row.key.refine,
+    };
+    let title = |place: usize| match axis {
+        Axis::Degree => format!("k = {place}"),
+        Axis::Patches => format!("{place} patches"),
+        Axis::Dofs => format!("L = {place}"),
+    };
+    let mut places: Vec<_> = results.rows.iter().map(place).collect();
+    places.sort_unstable();
+    places.dedup();
+    let label = results.columns.iter().find(|column| column.name == y).map_or(y, |column| &column.label);
+    let titles = std::iter::once(label.to_string()).chain(places.iter().map(|&place| title(place)));
+    head(page, &titles.collect::<Vec<_>>());
+    for of in drawing::distinct(results.rows.iter().map(name)) {
+        let cells = places.iter().map(|&at| {
+            let row = results.rows.iter().find(|row| name(row) == of && place(row) == at);
+            row.map_or(String::new(), |row| cell(row, y))
+        });
+        let cells: Vec<_> = cells.collect();
+        let _ = writeln!(page, "| {of} | {} |", cells.join(" | "));
+    }
+}
+
+/// All columns, a line for each row.
+fn list(page: &mut String, rows: &[&Row], columns: &[&ColumnName]) {
+    let titles = ["series", "dim", "k", "L", "unknowns", "scalar"].into_iter().map(String::from);
+    head(page, &titles.chain(columns.iter().map(|column| column.label.clone())).collect::<Vec<_>>());
     for row in rows {
         let Key { series, dim, degree, refine, precision, .. } = &row.key;
         let mut cells = vec![series.clone(), dim.to_string(), degree.to_string(), refine.to_string()];
         cells.extend([row.dofs.to_string(), precision.clone()]);
-        cells.extend(patches.then(|| row.key.patches.map_or(String::new(), |patches| patches.to_string())));
-        cells.extend(columns.iter().map(|column| {
-            let ours = row.value(&column.name).map_or(String::from("-"), number);
-            let paper = row.paper.get(&column.name).map(|&value| format!(" ({})", number(value)));
-            ours + &paper.unwrap_or_default()
-        }));
+        cells.extend(columns.iter().map(|column| cell(row, &column.name)));
         let _ = writeln!(page, "| {} |", cells.join(" | "));
     }
-    if rows.iter().any(|row| !row.paper.is_empty()) {
-        page.push_str("\nIn brackets: the paper, on one NVIDIA A100.\n");
-    }
+}
+
+fn head(page: &mut String, titles: &[String]) {
+    let titles: Vec<_> = titles.iter().map(|title| title.replace('|', "\\|")).collect();
+    let _ = writeln!(page, "| {} |\n|{}", titles.join(" | "), "---|".repeat(titles.len()));
+}
+
+/// Ours; the paper's value behind it in brackets.
+fn cell(row: &Row, column: &str) -> String {
+    let ours = row.value(column).map_or(String::from("-"), number);
+    let paper = row.paper.get(column).map(|&value| format!(" ({})", number(value)));
+    ours + &paper.unwrap_or_default()
 }
 
 /// Each reason once, with the points that it holds for.

@@ -11,10 +11,7 @@ use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 const COLUMNS: &[Column] = &[
     Column { name: "iterations", label: "iterations" },
     Column { name: "fractional_iterations", label: "iterations, interpolated" },
-    Column {
-        name: "first_residual",
-        label: "residual after the first pass (full multigrid) or at the start, over ||b||",
-    },
+    Column { name: "first_residual", label: "first residual: after the first pass of full multigrid, or at the start" },
 ];
 
 const PICTURE: Picture = Picture::Lines { x: Axis::Degree, y: "iterations", log_y: false };
