@@ -1,16 +1,13 @@
 //! The patch smoother's kernels of paper 1, run on host threads, against the CPU's smoother: every one of the list, on
 //! random vectors, with as many patches a block as it has by default and with more.
 
-use cuda_std::emulate::Launch;
-use cuda_std::shared::Word;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, LocalSolver, PatchKernel, Scalar, Structure};
 use patchmg::mesh::Mesh;
 use patchmg::space::Space;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use patchmg_device::patch::{bit, color_count};
-use patchmg_device::variants::step::{Data, step};
-use patchmg_device::variants::{Sizes, Step};
+use patchmg_emulation::{Arguments, Kernel};
 
 fn random<T: Scalar>(space: &Space, seed: u64) -> Vec<T> {
     let mut state = seed;
@@ -24,22 +21,17 @@ fn random<T: Scalar>(space: &Space, seed: u64) -> Vec<T> {
     space.from_dofs(&dofs).unwrap()
 }
 
-/// Pointers to vectors, for the threads of an emulated block.
-struct Pointers<T>(Data<T>);
-// SAFETY: kernels write to each entry from one thread.
-unsafe impl<T> Sync for Pointers<T> {}
-
 /// One color of a choice of kernels, emulated. Without more patches than there are, blocks are as in the list.
-fn smooth<T: Scalar + Word>(space: &Space, choice: PatchKernel, color: u32, b: &[T], x: &[T], more: u32) -> Vec<T> {
+fn smooth<T: Scalar>(space: &Space, choice: PatchKernel, color: u32, b: &[T], x: &[T], more: u32) -> Vec<T> {
     let (dim, degree, cells) = (space.dim(), space.degree(), space.grid().cells);
     let module = Module::PatchVariants { dim, degree };
-    let table = space.variant_table::<T>();
-    let inverse = if choice.local == LocalSolver::Inverse { space.patch_inverse::<T>() } else { Vec::new() };
-    let mut x = x.to_vec();
+    let mut table = space.variant_table::<T>();
+    let mut inverse = if choice.local == LocalSolver::Inverse { space.patch_inverse::<T>() } else { Vec::new() };
+    let (mut b, mut x) = (b.to_vec(), x.to_vec());
     let mut r = vec![T::from_f64(f64::NAN); x.len()];
     if choice.structure == Structure::Global {
         let cpu = Cpu::new(Some(1)).unwrap();
-        let [b, old] = [b, &x].map(|host| {
+        let [b, old] = [&b, &x].map(|host| {
             let mut vector = cpu.zeros(host.len()).unwrap();
             cpu.upload(host, &mut vector).unwrap();
             vector
@@ -55,29 +47,15 @@ fn smooth<T: Scalar + Word>(space: &Space, choice: PatchKernel, color: u32, b: &
         let spec = spec.with_patches(patches).unwrap();
         let count = |direction: usize| color_count(cells, bit(color, direction));
         let grid = [count(0).div_ceil(patches), count(1), if dim == 3 { count(2) } else { 1 }];
-        let pointers = Pointers(Data {
-            table: table.as_ptr(),
-            inverse: inverse.as_ptr(),
-            b: b.as_ptr(),
-            r: r.as_mut_ptr(),
-            x: x.as_mut_ptr(),
-        });
-        let kernel = (part, variant, Sizes::new(dim, degree));
-        let threads = &pointers;
-        Launch { grid, threads: spec.threads, shared_bytes: spec.shared_bytes }.run(|| {
-            // SAFETY: vectors of the space; tables as long as the kernel reads them.
-            unsafe {
-                match (dim, part) {
-                    (2, _) | (_, Step::FusedDof) => step::<T, 1>(kernel, threads.0, cells, color),
-                    _ => step::<T, 17>(kernel, threads.0, cells, color),
-                }
-            }
-        });
+        let vectors = [&mut table, &mut inverse, &mut b, &mut r, &mut x].map(|vector| vector.as_mut_ptr().cast());
+        let arguments = Arguments { vectors: &vectors, cells, color, ..Arguments::default() };
+        // SAFETY: vectors of the space; tables as long as the kernel reads them.
+        unsafe { Kernel::new(module, spec).unwrap().run(grid, arguments) };
     }
     x
 }
 
-fn check<T: Scalar + Word>(dim: usize, degree: usize, refine: usize, tolerance: f64) {
+fn check<T: Scalar>(dim: usize, degree: usize, refine: usize, tolerance: f64) {
     let space = Space::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
     let (b, x) = (random::<T>(&space, 1), random::<T>(&space, 2));
     let cpu = Cpu::new(Some(1)).unwrap();

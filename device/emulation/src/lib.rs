@@ -215,11 +215,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kernel_of_the_list_is_here() {
+    fn every_kernel_of_the_list_is_here_and_all_its_threads_pass_its_barriers() {
         for module in Module::all() {
             for spec in module.kernels() {
-                let name = spec.name.clone();
-                assert!(Kernel::new(module, spec).is_some(), "{name}");
+                let (name, barriers) = (spec.name.clone(), spec.barriers);
+                let kernel = Kernel::new(module, spec).unwrap_or_else(|| panic!("{name} is not here"));
+                assert_eq!(kernel.trace().barriers(), Some(barriers), "{name}");
             }
         }
     }

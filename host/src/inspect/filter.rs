@@ -1,6 +1,6 @@
 //! Which kernels to look at.
 
-use patchmg_device::kernels::{KernelSpec, Module};
+use patchmg_device::kernels::{KernelSpec, Module, Operation};
 use std::fmt;
 
 /// Kernels of the list; what is not said is all the same.
@@ -14,6 +14,8 @@ pub struct Filter {
     pub degree: Option<usize>,
     /// `f32` or `f64`.
     pub scalar: Option<&'static str>,
+    /// Kernels that take so many patches a block, with that many.
+    pub patches: Option<u32>,
 }
 
 impl Filter {
@@ -23,6 +25,10 @@ impl Filter {
             .into_iter()
             .flat_map(|module| module.kernels().into_iter().map(move |spec| (module, spec)))
             .filter(|(module, spec)| self.passes(*module, spec))
+            .filter_map(|(module, spec)| match self.patches {
+                Some(patches) => Some((module, spec.with_patches(patches)?)),
+                None => Some((module, spec)),
+            })
             .collect()
     }
 
@@ -32,7 +38,13 @@ impl Filter {
             && (self.dim.is_none() || self.dim == dim)
             && (self.degree.is_none() || self.degree == degree)
             && self.scalar.is_none_or(|scalar| spec.scalar == scalar)
+            && self.patches.is_none_or(|patches| spec.patches == patches || takes_patches(spec))
     }
+}
+
+/// Whether the patches of a block are those of the launch.
+fn takes_patches(spec: &KernelSpec) -> bool {
+    matches!(spec.operation, Operation::Variant(..))
 }
 
 impl fmt::Display for Filter {
@@ -40,7 +52,8 @@ impl fmt::Display for Filter {
         let name = self.name.clone();
         let dim = self.dim.map(|dim| format!("{dim}D"));
         let degree = self.degree.map(|degree| format!("degree {degree}"));
-        let parts: Vec<_> = [name, dim, degree, self.scalar.map(String::from)].into_iter().flatten().collect();
+        let patches = self.patches.map(|patches| format!("{patches} patches a block"));
+        let parts: Vec<_> = [name, dim, degree, self.scalar.map(String::from), patches].into_iter().flatten().collect();
         f.write_str(&parts.join(", "))
     }
 }
@@ -65,6 +78,12 @@ mod tests {
         let one = Filter { name: Some("poisson_cg_3d_q4_smooth".into()), scalar: Some("f32"), ..all };
         assert_eq!(one.kernels()[0].1.name, "poisson_cg_3d_q4_smooth_f32");
         assert_eq!(count(Filter { degree: Some(4), ..one.clone() }), 1);
-        assert_eq!(count(Filter { degree: Some(5), ..one }), 0);
+        assert_eq!(count(Filter { degree: Some(5), ..one.clone() }), 0);
+        // Its number of patches cannot be chosen; that of the kernels of paper 1 can.
+        for (patches, kernels) in [(1, 0), (2, 1), (3, 0)] {
+            assert_eq!(count(Filter { patches: Some(patches), ..one.clone() }), kernels);
+        }
+        let variant = Filter { name: Some("3d_q4_fused_basic".into()), patches: Some(3), ..one };
+        assert_eq!(variant.kernels()[0].1.patches, 3);
     }
 }

@@ -44,15 +44,6 @@ pub struct InstructionMix {
 }
 
 impl InstructionMix {
-    /// Of both scalars: multiply-adds, then additions and multiplications, then others.
-    pub fn floating_point(&self) -> [usize; 3] {
-        [
-            self.fma_f32 + self.fma_f64,
-            self.add_f32 + self.add_f64 + self.mul_f32 + self.mul_f64,
-            self.other_f32 + self.other_f64,
-        ]
-    }
-
     /// The count that an opcode with its types belongs to.
     fn count(&mut self, opcode: &str) -> &mut usize {
         let mut parts = opcode.split('.');
@@ -171,6 +162,5 @@ mod tests {
             ..InstructionMix::default()
         };
         assert_eq!(mix, expected);
-        assert_eq!(mix.floating_point(), [3, 4, 1]);
     }
 }

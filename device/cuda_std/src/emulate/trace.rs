@@ -70,6 +70,12 @@ impl Trace {
         })
     }
 
+    /// Barriers that all threads pass; none if some pass others: on a GPU they would wait for ever.
+    pub fn barriers(&self) -> Option<u32> {
+        let first = self.threads.first()?.phase;
+        self.threads.iter().all(|thread| thread.phase == first).then_some(first)
+    }
+
     /// Of all requests.
     pub fn wavefronts(&self) -> Wavefronts {
         self.requests().map(|(_, request)| request.wavefronts()).sum()
@@ -121,6 +127,16 @@ mod tests {
     }
 
     #[test]
+    fn a_barrier_that_some_threads_miss_is_seen() {
+        let trace = LAUNCH.trace(|| {
+            if own() > 0 {
+                thread::sync_threads();
+            }
+        });
+        assert_eq!(trace.barriers(), None);
+    }
+
+    #[test]
     fn barriers_and_places_in_the_source_keep_requests_apart() {
         let trace = LAUNCH.trace(|| {
             let read = || {
@@ -136,6 +152,7 @@ mod tests {
                 let _ = unsafe { Dynamic::<f64>::at(0).get(own()) };
             }
         });
+        assert_eq!(trace.barriers(), Some(1));
         let of_first_warp: Vec<_> = trace.requests().map(|(i, request)| (i.phase, request.lanes())).collect();
         assert_eq!(of_first_warp, [(0, 32), (1, 16), (1, 16), (0, 16), (1, 16)]);
     }

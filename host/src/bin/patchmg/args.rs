@@ -216,14 +216,17 @@ pub struct KernelsArgs {
     /// Only kernels in this scalar.
     #[arg(long, value_enum)]
     pub scalar: Option<Scalar>,
+    /// Only kernels that take so many patches a block, with that many. [default: each kernel's own number]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub patches_per_block: Option<u32>,
     /// Architecture that ptxas assembles for: sm_80 or a newer one.
     #[arg(long, value_name = "SM", default_value = "sm_90")]
     pub arch: String,
     /// Print the PTX of one kernel and nothing else.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "sass", "json"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "patches_per_block", "sass", "json"])]
     pub ptx: Option<String>,
     /// Print the machine code of one kernel and nothing else; takes ptxas and nvdisasm.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "json"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "patches_per_block", "json"])]
     pub sass: Option<String>,
     /// Write the list as one JSON object; `-` is standard output, which then holds nothing else.
     #[arg(long, value_name = "FILE|-")]

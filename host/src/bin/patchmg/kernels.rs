@@ -42,7 +42,8 @@ fn list(args: &KernelsArgs, assembler: Option<&Assembler>) -> Result<(), Failure
         Scalar::F32 => "f32",
         Scalar::F64 => "f64",
     });
-    let filter = Filter { name: args.name.clone(), dim: args.dim, degree: args.degree, scalar };
+    let (name, patches) = (args.name.clone(), args.patches_per_block);
+    let filter = Filter { name, dim: args.dim, degree: args.degree, scalar, patches };
     let console = result::console(args.json.as_deref(), false);
     let ptxas_version = assembler.map(Assembler::version).transpose()?;
     let kernels = inspect::reports(&filter, assembler)?;
@@ -62,46 +63,42 @@ fn missing() -> String {
     format!("not found: {}", Assembler::INSTALL)
 }
 
+/// Heading and cell of a column.
+type Column = (&'static str, fn(&KernelReport) -> String);
+
+const COLUMNS: [Column; 16] = [
+    ("kernel", |kernel| kernel.name.clone()),
+    ("threads", |kernel| kernel.threads.to_string()),
+    ("patches", |kernel| kernel.patches.to_string()),
+    ("registers", |kernel| text(kernel.registers)),
+    ("shared/B", |kernel| kernel.shared_bytes.to_string()),
+    ("spills/B", |kernel| {
+        text(kernel.spill_store_bytes.zip(kernel.spill_load_bytes).map(|(store, load)| store + load))
+    }),
+    ("stack/B", |kernel| text(kernel.stack_bytes)),
+    ("barriers", |kernel| kernel.barriers.to_string()),
+    ("fma", |kernel| text(kernel.instructions.map(|mix| mix.fma_f32 + mix.fma_f64))),
+    ("ld.global", |kernel| text(kernel.instructions.map(|mix| mix.load_global))),
+    ("st.global", |kernel| text(kernel.instructions.map(|mix| mix.store_global))),
+    ("ld.shared", |kernel| text(kernel.instructions.map(|mix| mix.load_shared))),
+    ("st.shared", |kernel| text(kernel.instructions.map(|mix| mix.store_shared))),
+    ("integer", |kernel| text(kernel.instructions.map(|mix| mix.integer))),
+    ("wavefronts", |kernel| decimal(of_patch_or_block(kernel).wavefronts)),
+    ("conflicts", |kernel| decimal(of_patch_or_block(kernel).excess)),
+];
+
 fn table(kernels: &[KernelReport]) -> Table {
-    let mut table = Table::new([
-        "kernel",
-        "threads",
-        "patches",
-        "registers",
-        "shared/B",
-        "spills/B",
-        "stack/B",
-        "barriers",
-        "fma",
-        "ld.global",
-        "st.global",
-        "ld.shared",
-        "st.shared",
-        "integer",
-        "wavefronts",
-        "conflicts",
-    ]);
+    let mut table = Table::new(COLUMNS.map(|(heading, _)| heading));
     for kernel in kernels {
-        let KernelReport { name, threads, patches, shared_bytes, barriers, shared_memory, .. } = kernel;
-        let spills = kernel.spill_store_bytes.zip(kernel.spill_load_bytes).map(|(store, load)| store + load);
-        let mix = kernel.instructions;
-        let counts = [
-            mix.map(|mix| mix.fma_f32 + mix.fma_f64),
-            mix.map(|mix| mix.load_global),
-            mix.map(|mix| mix.store_global),
-            mix.map(|mix| mix.load_shared),
-            mix.map(|mix| mix.store_shared),
-            mix.map(|mix| mix.integer),
-        ];
-        let wavefronts = match shared_memory.patch {
-            Some(Wavefronts { wavefronts, excess }) => [wavefronts, excess].map(decimal),
-            None => [shared_memory.block.wavefronts, shared_memory.block.excess].map(|count| count.to_string()),
-        };
-        let block = [name.clone(), threads.to_string(), patches.to_string(), text(kernel.registers)];
-        let memory = [shared_bytes.to_string(), text(spills), text(kernel.stack_bytes), barriers.to_string()];
-        table.row(block.into_iter().chain(memory).chain(counts.map(text)).chain(wavefronts));
+        table.row(COLUMNS.map(|(_, cell)| cell(kernel)));
     }
     table
+}
+
+fn of_patch_or_block(kernel: &KernelReport) -> Wavefronts<f64> {
+    let Wavefronts { wavefronts, excess } = kernel.shared_memory.block;
+    let block = Wavefronts { wavefronts: wavefronts as f64, excess: excess as f64 };
+    kernel.shared_memory.patch.unwrap_or(block)
 }
 
 /// A number, or a dash where it is not known.
