@@ -71,7 +71,7 @@ pub struct Bars {
 }
 
 const PANEL: (u32, u32) = (470, 400);
-const LEGEND: u32 = 230;
+const LEGEND: u32 = 300;
 const TITLE: u32 = 44;
 const GRAY: RGBColor = RGBColor(110, 110, 110);
 
@@ -308,7 +308,12 @@ fn number(value: f64) -> String {
     match value.abs() {
         0.0 => String::from("0"),
         size if (1e-3..1e5).contains(&size) => format!("{}", (value * 1e6).round() / 1e6),
-        _ => format!("{value:e}"),
+        // To three digits: steps of an axis are sums, and not exact.
+        _ => {
+            let text = format!("{value:.2e}");
+            let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+            format!("{}e{exponent}", mantissa.trim_end_matches('0').trim_end_matches('.'))
+        }
     }
 }
 
@@ -371,5 +376,6 @@ mod tests {
     #[test]
     fn labels_are_short() {
         assert_eq!([0.0, 0.1, 2.5, 12000.0, 1e9].map(number), ["0", "0.1", "2.5", "12000", "1e9"]);
+        assert_eq!([6.000000000000001e-4, 2.5e6].map(number), ["6e-4", "2.5e6"]);
     }
 }

@@ -79,7 +79,8 @@ pub const DEFINITIONS: Experiment = Experiment {
     name: "definitions",
     title: "Tables 1 and 2 by other definitions of an iteration",
     remark: "The same residual reduction of 1e-9 on level 4: counted from the right-hand side, from the residual after \
-             the first pass, from a zero start, or by GMRES and conjugate gradients preconditioned by a V-cycle.",
+             the first pass, from a zero start, or by GMRES and conjugate gradients preconditioned by a V-cycle. Where \
+             rounding ends the reduction before, there is no count.",
     columns: COLUMNS,
     points: definitions,
     picture: PICTURE,
