@@ -329,6 +329,10 @@ impl<B: Backend> Laboratory<B> {
         // The basic kernels take long.
         let protocol = Protocol { repetitions: 1, ..self.protocol };
         let Report { dofs, info, timing, .. } = self.report(size, Problem::One, config, protocol)?;
+        if !info.converged {
+            // Its time is that of the most iterations allowed.
+            return Ok(Values::from([("iterations".into(), None)]));
+        }
         let cycles = info.iterations as f64;
         let (single, double) = (Size { single: true, ..size }, Size { single: false, ..size });
         let part = |laboratory: &mut Self, part| Ok::<_, Error>(laboratory.time(single, kernel, part)?.median_s);

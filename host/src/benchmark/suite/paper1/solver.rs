@@ -125,8 +125,7 @@ pub const FIGURE18: Experiment = Experiment {
             .flat_map(|(degree, precision)| {
                 let task = Task::Solve { method: Method::Gmres, problem: Problem::Sine };
                 (2..=sizes.throughput(3, degree)).map(move |refine| {
-                    let name = format!("k = {degree}, {}", precision.name());
-                    Point::new(name, [3, degree, refine], task).precision(precision)
+                    Point::new(format!("k = {degree}"), [3, degree, refine], task).precision(precision)
                 })
             })
             .collect()
