@@ -158,6 +158,36 @@ fn every_precision_reaches_what_it_can() {
 }
 
 #[test]
+fn every_smoother_finds_the_same_solution() {
+    let reference = json(&[])["l2_error"].as_f64().unwrap();
+    for smoother in ["patch", "additive-patch", "point-gs", "jacobi", "chebyshev"] {
+        for solver in ["fmg", "gmres", "cg"] {
+            let value = json(&["--smoother", smoother, "--solver", solver]);
+            assert_eq!(value["smoother"], smoother);
+            approx::assert_relative_eq!(value["l2_error"].as_f64().unwrap(), reference, max_relative = 1e-5);
+        }
+    }
+}
+
+#[test]
+fn damping_is_for_smoothers_that_have_it() {
+    for smoother in ["additive-patch", "jacobi"] {
+        let history =
+            |damping: &[&str]| json(&[&["--smoother", smoother], damping].concat())["residual_history"].clone();
+        let default = if smoother == "jacobi" { "0.6666666666666666" } else { "0.25" };
+        assert_eq!(history(&[]), history(&["--damping", default]), "{smoother}");
+        assert_ne!(history(&[]), history(&["--damping", "0.2"]), "{smoother}");
+        for damping in ["0", "2", "-1", "NaN", "much"] {
+            let parts = ["--damping", &format!("'{damping}'"), "above 0 and below 2"];
+            refused(&["--smoother", smoother, "--damping", damping], &parts);
+        }
+    }
+    for smoother in ["patch", "point-gs", "chebyshev"] {
+        refused(&["--smoother", smoother, "--damping", "0.5"], &["--damping", "'0.5'", smoother, "additive-patch"]);
+    }
+}
+
+#[test]
 fn errors_are_null_where_no_solution_is_known() {
     let value = json(&["--problem", "one"]);
     assert_eq!((&value["l2_error"], &value["h1_error"]), (&Value::Null, &Value::Null));
@@ -252,7 +282,7 @@ fn choices_that_do_not_exist_are_refused_with_what_does() {
         ("--system", "poisson-dg", "poisson-cg"),
         ("--problem", "two", "one, sine"),
         ("--solver", "lu", "fmg, vcycle, gmres, fgmres, cg"),
-        ("--smoother", "point-gs", "patch"),
+        ("--smoother", "sor", "patch, additive-patch, point-gs, jacobi, chebyshev"),
         ("--kernel", "global", "fused"),
         ("--variant", "linear", "register"),
         ("--local", "inverse", "fdm"),

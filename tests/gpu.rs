@@ -1,6 +1,8 @@
 //! The CUDA backend against the host and against the CPU backend. Without a device every test is ignored; with
 //! `PATCHMG_REQUIRE_GPU=1` it fails instead.
 
+#[path = "common/mod.rs"]
+mod dense;
 #[path = "common/histories.rs"]
 mod histories;
 
@@ -8,6 +10,7 @@ mod gpu {
     pub mod backend;
     pub mod compare;
     pub mod oracles;
+    pub mod smoothers;
     pub mod spaces;
     pub mod variants;
     pub mod vectors;
@@ -51,6 +54,8 @@ fn main() -> ExitCode {
     gpu::spaces::add::<f64>(&mut suite);
     gpu::variants::add::<f32>(&mut suite);
     gpu::variants::add::<f64>(&mut suite);
+    gpu::smoothers::add::<f32>(&mut suite);
+    gpu::smoothers::add::<f64>(&mut suite);
     gpu::oracles::add(&mut suite);
     libtest_mimic::run(&Arguments::from_args(), suite.trials).exit_code()
 }

@@ -8,6 +8,7 @@ use patchmg::mesh::Mesh;
 use patchmg::space::Space;
 use patchmg_device::kernels::{Module, Operation};
 use patchmg_device::patch::{bit, class_count, color_count, color_origin};
+use patchmg_device::point;
 use patchmg_device::scalar::Real;
 use patchmg_device::with_degree;
 use patchmg_emulation::{Arguments, Kernel};
@@ -145,6 +146,25 @@ impl Naive {
         result
     }
 
+    /// `x_i += (b_i - (A x)_i) / A_ii` for the nodes whose classes, by direction, are the digits of the color.
+    fn point(&self, color: usize, b: &Tensor, x: &Tensor) -> Tensor {
+        let degree = self.space.degree();
+        let class = |node: usize| if node.is_multiple_of(degree) { (node / degree + 1) % 2 } else { node % degree + 1 };
+        let residual = self.residual(b, x);
+        let mut result = x.clone();
+        let lengths = [0, 1, 2].map(|d| if d < x.dim { x.length } else { 1 });
+        for at in grid(lengths) {
+            let classes = (0..x.dim).rev().fold(0, |color, d| color * (degree + 1) + class(at[d] + 1));
+            if classes == color {
+                let factor = |d: usize, stiff: usize| if d == stiff { &self.stiffness } else { &self.mass };
+                let term = |stiff: usize| (0..x.dim).map(|d| factor(d, stiff)[(at[d], at[d])]).product::<f64>();
+                let index = x.index(at);
+                result.values[index] += residual.values[index] / (0..x.dim).map(term).sum::<f64>();
+            }
+        }
+        result
+    }
+
     fn stored<T: Real>(&self, tensor: &Tensor) -> Vec<T> {
         let dofs: Vec<T> = tensor.values.iter().map(|&v| T::from_f64(v)).collect();
         self.space.from_dofs(&dofs).unwrap()
@@ -221,6 +241,18 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
         let counts = counts(&|d| color_count(cells, bit(color, d)));
         run(&fine.space, operation, counts, &smoother_matrices, &vectors, color);
         fine.check(&format!("color {color}"), &smoothed, &fine.smooth(color, &b, &x));
+    }
+
+    let mut rows = fine.space.point_rows::<T>();
+    let colors = point::colors(dim, degree);
+    // Of hundreds of colors some: vertices, and nodes inside of cells.
+    for color in (0..colors).step_by(colors.div_ceil(9) as usize) {
+        let mut relaxed = x_stored.clone();
+        let vectors = [rows.as_mut_ptr(), b_stored.as_mut_ptr(), relaxed.as_mut_ptr()];
+        let class = |d| point::Class::of(fine.space.grid(), color, d).count;
+        let blocks = (0..dim as u32).map(class).product::<usize>().div_ceil(point::THREADS) as u32;
+        run(&fine.space, Operation::PointGaussSeidel, [blocks, 1, 1], &[], &vectors, color);
+        fine.check(&format!("point color {color}"), &relaxed, &fine.point(color as usize, &b, &x));
     }
 
     let operator_matrices = matrices::<T>(&fine.space, Operation::Apply);

@@ -7,6 +7,7 @@ use common::{cpu, space};
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, DeviceInfo, PatchKernel, Scalar};
 use patchmg::krylov::Stopping;
+use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Config, Method, Precision, solve};
 use patchmg::space::Space;
@@ -68,6 +69,17 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.axpby(alpha, x, beta, y)
     }
 
+    fn diagonal_axpby<T: Scalar>(
+        &self,
+        alpha: f64,
+        d: &B::Vector<T>,
+        x: &B::Vector<T>,
+        beta: f64,
+        y: &mut B::Vector<T>,
+    ) -> Result<()> {
+        self.inner.diagonal_axpby(alpha, d, x, beta, y)
+    }
+
     fn dots<T: Scalar>(&self, xs: &[&B::Vector<T>], y: &B::Vector<T>) -> Result<Vec<f64>> {
         self.inner.dots(xs, y)
     }
@@ -104,6 +116,16 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.smooth_color(level, color, b, x)
     }
 
+    fn point_gauss_seidel<T: Scalar>(
+        &self,
+        level: &B::Level<T>,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        reverse: bool,
+    ) -> Result<()> {
+        self.inner.point_gauss_seidel(level, b, x, reverse)
+    }
+
     fn restrict_residual<T: Scalar>(
         &self,
         fine: &B::Level<T>,
@@ -119,6 +141,16 @@ impl<B: Backend> Backend for Counting<B> {
     }
 }
 
+fn smoothers(dim: usize) -> [SmootherConfig; 5] {
+    [
+        SmootherConfig::default(),
+        SmootherConfig::additive_patch(dim),
+        SmootherConfig::PointGaussSeidel,
+        SmootherConfig::jacobi(),
+        SmootherConfig::chebyshev(),
+    ]
+}
+
 fn configs() -> impl Iterator<Item = Config> {
     let methods = [Method::Fmg, Method::VCycle, Method::Gmres, Method::Fgmres, Method::Cg];
     let precisions = [Precision::F64, Precision::F32, Precision::Mixed];
@@ -131,8 +163,9 @@ fn configs() -> impl Iterator<Item = Config> {
 
 #[test]
 fn a_solve_allocates_what_was_said_and_nothing_once_it_runs() {
-    for config in configs() {
-        for [dim, degree, refine] in [[2, 3, 4], [3, 2, 3]] {
+    let cases = [[2, 3, 4], [3, 2, 3]].into_iter().flat_map(|case| smoothers(case[0]).map(|smoother| (case, smoother)));
+    for ([dim, degree, refine], smoother) in cases {
+        for config in configs().map(|config| Config { smoother, ..config }) {
             let backend = Arc::new(Counting::new(cpu(), u64::MAX));
             let space = space(dim, degree, refine);
             let load = load_vector(&space, &*Problem::One.right_hand_side(dim)).unwrap();

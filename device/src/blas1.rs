@@ -55,6 +55,21 @@ mod device {
         }
     }
 
+    /// `y = alpha D x + beta y`, `D` diagonal; `beta = 0` overwrites.
+    ///
+    /// # Safety
+    /// The vectors, and the diagonal, have `n` entries.
+    #[inline(always)]
+    pub unsafe fn diagonal_axpby<T: Real>(alpha: T, d: *const T, x: *const T, beta: T, y: *mut T, n: u64) {
+        for i in indices(n) {
+            // SAFETY: the caller's promise; a thread owns its indices.
+            unsafe {
+                let old = if beta == T::ZERO { T::ZERO } else { beta * *y.add(i) };
+                *y.add(i) = T::fma(alpha * *d.add(i), *x.add(i), old);
+            }
+        }
+    }
+
     /// `y = x`, rounded to the scalar of `y`.
     ///
     /// # Safety

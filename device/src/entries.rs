@@ -24,6 +24,10 @@ const K: usize = {
     }
     value
 };
+#[cfg(all(module = "poisson_cg", dim = "2"))]
+const DIM: usize = 2;
+#[cfg(all(module = "poisson_cg", dim = "3"))]
+const DIM: usize = 3;
 #[cfg(module = "poisson_cg")]
 const M: usize = 2 * K - 1;
 #[cfg(module = "poisson_cg")]
@@ -110,6 +114,13 @@ macro_rules! poisson {
             ) {
                 // SAFETY: the launch's promise.
                 unsafe { crate::transfer::$prolongate::<$t, K, N, C>(&matrices, coarse, x, cells) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_point_gauss_seidel_", stringify!($t)))]
+            pub unsafe fn point_gauss_seidel(table: *const $t, b: *const $t, x: *mut $t, cells: u32, color: u32) {
+                // SAFETY: the launch's promise.
+                unsafe { crate::point::gauss_seidel::<$t, DIM, K>(table, b, x, cells, color) }
             }
         }
     };
@@ -199,6 +210,13 @@ macro_rules! blas1 {
             pub unsafe fn axpby(alpha: $t, x: *const $t, beta: $t, y: *mut $t, n: u64) {
                 // SAFETY: the launch's promise.
                 unsafe { crate::blas1::axpby(alpha, x, beta, y, n) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_diagonal_axpby_", stringify!($t)))]
+            pub unsafe fn diagonal_axpby(alpha: $t, d: *const $t, x: *const $t, beta: $t, y: *mut $t, n: u64) {
+                // SAFETY: the launch's promise.
+                unsafe { crate::blas1::diagonal_axpby(alpha, d, x, beta, y, n) }
             }
 
             #[kernel]

@@ -78,8 +78,12 @@ mod table {
         RestrictResidual,
         /// `x += P coarse`.
         ProlongateAdd,
+        /// One color of point Gauss-Seidel.
+        PointGaussSeidel,
         /// `y = alpha x + beta y`.
         Axpby,
+        /// `y = alpha D x + beta y`, `D` diagonal.
+        DiagonalAxpby,
         /// `y = x` in the other scalar; the kernel's scalar is that of `y`.
         Convert,
         /// Partial sums of dot products.
@@ -226,6 +230,7 @@ mod table {
                     Operation::Residual,
                     Operation::RestrictResidual,
                     Operation::ProlongateAdd,
+                    Operation::PointGaussSeidel,
                 ],
                 Module::PatchVariants { dim, degree } => Variant::ALL
                     .into_iter()
@@ -235,6 +240,7 @@ mod table {
                     .collect(),
                 Module::Blas1 => std::vec![
                     Operation::Axpby,
+                    Operation::DiagonalAxpby,
                     Operation::Convert,
                     Operation::Dots,
                     Operation::SumPartials,
@@ -256,6 +262,7 @@ mod table {
                         Operation::RestrictResidual => {
                             ("restrict_residual", crate::transfer::restrict_shape(dim, degree))
                         }
+                        Operation::PointGaussSeidel => ("point_gauss_seidel", crate::point::shape()),
                         _ => ("prolongate_add", crate::transfer::prolongate_shape(dim, degree)),
                     };
                     KernelSpec::of_patches::<T>(entry(name), operation, shape, shape.patches, 0)
@@ -274,6 +281,7 @@ mod table {
                 }
                 Module::Blas1 => {
                     let (name, barriers) = match operation {
+                        Operation::DiagonalAxpby => ("diagonal_axpby", 0),
                         Operation::Convert => ("convert", 0),
                         Operation::Dots => ("dots", crate::blas1::VECTORS * crate::blas1::SUM_BARRIERS),
                         Operation::SumPartials => ("sum_partials", crate::blas1::SUM_BARRIERS),

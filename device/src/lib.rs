@@ -29,6 +29,7 @@ pub mod matrices;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod operator;
 pub mod patch;
+pub mod point;
 pub mod scalar;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod smoother;

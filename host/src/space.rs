@@ -188,6 +188,32 @@ impl Space {
         (0..rows).flat_map(column).collect()
     }
 
+    /// Rows `1..=k` of a patch's mass and stiffness matrix, from which [`patchmg_device::point`] takes those of a mesh:
+    /// `[mass row 1, stiffness row 1, mass row 2, ..]`, `2k + 1` entries each.
+    pub fn point_rows<T: Real>(&self) -> Vec<T> {
+        let rows = (1..=self.degree()).flat_map(|row| [&self.mass, &self.stiffness].map(|matrix| matrix.row(row)));
+        rows.flat_map(|row| row.iter().map(|&entry| T::from_f64(entry)).collect::<Vec<_>>()).collect()
+    }
+
+    /// `1 / A_ii` for every unknown `i`, in storage order; other entries are zero.
+    pub fn inverse_diagonal<T: Real>(&self) -> Vec<T> {
+        let diagonals: Vec<(f64, f64)> = (0..self.grid().row())
+            .map(|node| if node.is_multiple_of(self.degree()) { self.degree() } else { node % self.degree() })
+            .map(|row| (self.mass[(row, row)], self.stiffness[(row, row)]))
+            .collect();
+        let mut inverse = vec![T::ZERO; self.storage()];
+        for node in self.unknowns() {
+            // `A_ii` of one direction more: its stiffness times the mass so far, and its mass times the stiffness so far.
+            let add = |(m, s): (f64, f64), &node: &usize| {
+                let (mass, stiffness) = diagonals[node];
+                (mass * m, stiffness * m + mass * s)
+            };
+            let (_, entry) = node[..self.dim()].iter().fold((1.0, 0.0), add);
+            inverse[self.offset(node)] = T::from_f64(1.0 / entry);
+        }
+        inverse
+    }
+
     /// What the patch smoother takes (paper 1, equation 2.15).
     ///
     /// # Panics

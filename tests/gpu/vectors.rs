@@ -19,6 +19,7 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
     test("convert_to_f32", convert::<T, f32>);
     test("convert_to_f64", convert::<T, f64>);
     test("axpby", axpby::<T>);
+    test("diagonal_axpby", diagonal_axpby::<T>);
     test("dots", dots::<T>);
     test("dots_of_many_vectors", dots_of_many_vectors::<T>);
     test("add_combination", add_combination::<T>);
@@ -66,6 +67,22 @@ fn axpby<T: Scalar>(gpu: &Cuda) -> Outcome {
     let (x, mut y) = (random::<T>(7, 100), uploaded(gpu, &nan)?);
     gpu.axpby(1.0, &uploaded(gpu, &x)?, 0.0, &mut y)?;
     assert_identical(&downloaded(gpu, &y, 100)?, &x)
+}
+
+fn diagonal_axpby<T: Scalar>(gpu: &Cuda) -> Outcome {
+    for len in LENGTHS {
+        for (alpha, beta) in [(1.0, 1.0), (-0.75, 0.3), (2.5, 0.0), (0.0, -1.0)] {
+            let [d, x, y] = [5, 6, 7].map(|seed| random::<T>(seed, len));
+            // What is overwritten does not matter.
+            let old = if beta == 0.0 { vec![T::from_f64(f64::NAN); len] } else { y.clone() };
+            let mut result = uploaded(gpu, &old)?;
+            gpu.diagonal_axpby(alpha, &uploaded(gpu, &d)?, &uploaded(gpu, &x)?, beta, &mut result)?;
+            let entry = |i: usize| T::from_f64(alpha * d[i].to_f64() * x[i].to_f64() + beta * y[i].to_f64());
+            let expected: Vec<T> = (0..len).map(entry).collect();
+            assert_close(&downloaded(gpu, &result, len)?, &expected, 4.0 * epsilon::<T>())?;
+        }
+    }
+    Ok(())
 }
 
 fn dots<T: Scalar>(gpu: &Cuda) -> Outcome {

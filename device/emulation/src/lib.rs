@@ -10,7 +10,7 @@ use patchmg_device::patch::Grid;
 use patchmg_device::scalar::Real;
 use patchmg_device::variants::step::Data;
 use patchmg_device::variants::{self, Sizes, Step};
-use patchmg_device::{blas1, operator, smoother, transfer};
+use patchmg_device::{blas1, operator, point, smoother, transfer};
 
 /// What a kernel is called with, by kind.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,6 +105,7 @@ fn block(module: Module, spec: &KernelSpec) -> (Grid, usize) {
     let end = if dim == 2 { grid.offset_2d(grid.row(), all - 1) } else { grid.offset_3d(grid.row(), all - 1, all - 1) };
     let other = match spec.operation {
         Operation::Variant(Step::FusedInverse, _) => interior.pow(2 * dim as u32),
+        Operation::PointGaussSeidel => grid.storage(dim),
         Operation::Variant(..) => variants::table_words(degree),
         _ => smoother::table_words(dim, degree),
     };
@@ -146,7 +147,7 @@ fn patch_variant<T: Real + Word>(operation: Operation, sizes: Sizes) -> Option<B
 
 /// The kernels of a space, from the functions of its dimension; arguments as in `entries`.
 macro_rules! poisson {
-    ($name:ident, $smooth:ident, $apply:ident, $restrict:ident, $prolongate:ident) => {
+    ($name:ident, $dim:literal, $smooth:ident, $apply:ident, $restrict:ident, $prolongate:ident) => {
         fn $name<T: Real + Word, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize>(
             operation: Operation,
         ) -> Option<Body> {
@@ -176,14 +177,17 @@ macro_rules! poisson {
                     let matrices = a.matrices::<ProlongationMatrices<T, C>>();
                     transfer::$prolongate::<T, K, N, C>(&matrices, a.vector(0), a.vector(1), a.cells)
                 }),
+                Operation::PointGaussSeidel => Box::new(|a| unsafe {
+                    point::gauss_seidel::<T, $dim, K>(a.vector(0), a.vector(1), a.vector(2), a.cells, a.color)
+                }),
                 _ => return None,
             };
             Some(body)
         }
     };
 }
-poisson!(poisson_2d, smooth_2d, apply_2d, restrict_residual_2d, prolongate_add_2d);
-poisson!(poisson_3d, smooth_3d, apply_3d, restrict_residual_3d, prolongate_add_3d);
+poisson!(poisson_2d, 2, smooth_2d, apply_2d, restrict_residual_2d, prolongate_add_2d);
+poisson!(poisson_3d, 3, smooth_3d, apply_3d, restrict_residual_3d, prolongate_add_3d);
 
 /// Vector operations, all of their vectors the first one.
 fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> {
@@ -196,6 +200,9 @@ fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> 
         Operation::Axpby => {
             Box::new(|a| unsafe { blas1::axpby(T::ZERO, a.vector(0), T::ZERO, a.vector(1), a.entries) })
         }
+        Operation::DiagonalAxpby => Box::new(|a| unsafe {
+            blas1::diagonal_axpby(T::ZERO, a.vector(0), a.vector(0), T::ZERO, a.vector(1), a.entries)
+        }),
         Operation::Convert => Box::new(|a| unsafe { blas1::convert::<Other, T>(a.vector(0), a.vector(1), a.entries) }),
         Operation::Dots => {
             Box::new(|a| unsafe { blas1::dots::<T>(vectors(a), COUNT, a.vector(1), a.entries, a.vector(2)) })

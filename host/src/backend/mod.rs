@@ -106,6 +106,15 @@ pub trait Backend: Send + Sync + Sized + 'static {
     fn convert<S: Scalar, T: Scalar>(&self, x: &Self::Vector<S>, y: &mut Self::Vector<T>) -> Result<()>;
     /// `y = alpha x + beta y`; `beta = 0` overwrites whatever was in `y`.
     fn axpby<T: Scalar>(&self, alpha: f64, x: &Self::Vector<T>, beta: f64, y: &mut Self::Vector<T>) -> Result<()>;
+    /// `y = alpha D x + beta y` for the diagonal matrix `D` with the entries `d`; `beta = 0` overwrites whatever was in `y`.
+    fn diagonal_axpby<T: Scalar>(
+        &self,
+        alpha: f64,
+        d: &Self::Vector<T>,
+        x: &Self::Vector<T>,
+        beta: f64,
+        y: &mut Self::Vector<T>,
+    ) -> Result<()>;
     /// `x_j · y` for every `j`, in one pass over `y`; the order of summation does not change between runs.
     fn dots<T: Scalar>(&self, xs: &[&Self::Vector<T>], y: &Self::Vector<T>) -> Result<Vec<f64>>;
     /// `y += sum_j c_j x_j`, in one pass over `y`.
@@ -152,6 +161,15 @@ pub trait Backend: Send + Sync + Sized + 'static {
         color: usize,
         b: &Self::Vector<T>,
         x: &mut Self::Vector<T>,
+    ) -> Result<()>;
+    /// A sweep of point Gauss-Seidel, `x_i += (b_i - (A x)_i) / A_ii` for one dof `i` after the other, or in the opposite
+    /// order. A CPU takes them lexicographically, `x` fastest, a GPU by the colors of [`patchmg_device::point`].
+    fn point_gauss_seidel<T: Scalar>(
+        &self,
+        level: &Self::Level<T>,
+        b: &Self::Vector<T>,
+        x: &mut Self::Vector<T>,
+        reverse: bool,
     ) -> Result<()>;
     /// `coarse = Pᵀ (b - A x)`, `fine` being the level of `b` and `x`; no residual vector is formed.
     fn restrict_residual<T: Scalar>(

@@ -4,8 +4,8 @@ use super::level_bench::{LevelBench, Part};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::measure::{Protocol, Timing, measure};
-use crate::multigrid::{Multigrid, PoissonCg};
-use crate::operator::Preconditioner;
+use crate::multigrid::{Multigrid, PoissonCg, SmootherConfig};
+use crate::operator::{Preconditioner, SpaceOn};
 use crate::solve::{Case, Precision};
 use crate::space::Space;
 use serde::Serialize;
@@ -65,21 +65,36 @@ fn cycle<B: Backend, S: Scalar>(
 ) -> Result<Vec<Measurement>> {
     let smoother = case.config.smoother;
     let mut bench = LevelBench::<B, S>::new(backend, space, smoother.patch_kernel())?;
+    let (step, step_words) =
+        (step(backend, space, smoother, &mut bench, protocol)?, smoother.words_per_dof(space.dim()));
+    let mut results = vec![Measurement::of::<S>(Part::Step.name(), step, space, step_words)];
     let transfers: &[Part] = if space.coarser().is_some() { &[Part::Restrict, Part::Prolongate] } else { &[] };
-    let mut results = [&[Part::Step], transfers]
-        .concat()
-        .into_iter()
-        .map(|part| Measurement::of_part(&mut bench, part, protocol))
-        .collect::<Result<Vec<_>>>()?;
+    for &part in transfers {
+        results.push(Measurement::of_part(&mut bench, part, protocol)?);
+    }
     let mut multigrid = Multigrid::<B, S>::new(backend, space, &PoissonCg { smoother }, Default::default())?;
     let (b, x) = bench.vectors();
     let v_cycle = measure(&**backend, protocol, || multigrid.apply(b, x))?;
     let words = |part: Part| part.words_per_dof(space.dim());
     // All levels together are a geometric series.
     let levels = 1.0 / (1.0 - 0.5f64.powi(space.dim() as i32));
-    let words = (2.0 * words(Part::Step) + words(Part::Restrict) + words(Part::Prolongate)) * levels;
+    let words = (2.0 * step_words + words(Part::Restrict) + words(Part::Prolongate)) * levels;
     results.push(Measurement::of::<S>("V-cycle", v_cycle, space, words));
     Ok(results)
+}
+
+/// A step of the smoother on a level.
+fn step<B: Backend, S: Scalar>(
+    backend: &Arc<B>,
+    space: &Space,
+    smoother: SmootherConfig,
+    bench: &mut LevelBench<B, S>,
+    protocol: Protocol,
+) -> Result<Timing> {
+    let on = Arc::new(SpaceOn::new(backend, space, smoother.patch_kernel())?);
+    let mut smoother = smoother.build(&on)?;
+    let (b, x) = bench.vectors();
+    measure(&**backend, protocol, || smoother.step(b, x))
 }
 
 impl Measurement {

@@ -59,14 +59,7 @@ where
             });
         }
         let backend = operator.backend();
-        let norm_b = backend.norm(b)?;
-        let mut monitor = Monitor::new(stopping, norm_b, observer)?;
-        if norm_b == 0.0 {
-            backend.set_zero(x)?;
-            return Ok(monitor.finish_zero());
-        }
-        operator.residual(b, x, &mut self.residual)?;
-        monitor.record(backend.norm(&self.residual)?)?;
+        let (mut monitor, _) = Monitor::start(operator, b, x, &mut self.residual, stopping, observer)?;
         let mut last_product = None;
         while !monitor.is_done() {
             preconditioner.apply(&self.residual, &mut self.work)?;

@@ -99,14 +99,7 @@ where
         observer: &mut dyn FnMut(usize, f64),
     ) -> Result<Info> {
         let backend = operator.backend();
-        let norm_b = backend.norm(b)?;
-        let mut monitor = Monitor::new(stopping, norm_b, observer)?;
-        if norm_b == 0.0 {
-            backend.set_zero(x)?;
-            return Ok(monitor.finish_zero());
-        }
-        let mut residual = self.residual(operator, b, x)?;
-        monitor.record(residual)?;
+        let (mut monitor, mut residual) = Monitor::start(operator, b, x, &mut self.work, stopping, observer)?;
         while !monitor.is_done() {
             let y = self.cycle(operator, preconditioner, residual, &mut monitor)?;
             self.directions.correct(backend, preconditioner, &self.basis[..y.len()], &y, &mut self.work, x)?;

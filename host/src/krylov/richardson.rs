@@ -63,15 +63,8 @@ impl<B: Backend, T: Scalar> Richardson<B, T> {
         observer: &mut dyn FnMut(usize, f64),
     ) -> Result<Info> {
         let backend = operator.backend();
-        let norm_b = backend.norm(b)?;
-        let mut monitor = Monitor::new(stopping, norm_b, observer)?;
-        if norm_b == 0.0 {
-            backend.set_zero(x)?;
-            return Ok(monitor.finish_zero());
-        }
-        operator.residual(b, x, &mut self.residual)?;
-        monitor.record(backend.norm(&self.residual)?)?;
-        while monitor.iterations() < least || !monitor.is_done() {
+        let (mut monitor, _) = Monitor::start(operator, b, x, &mut self.residual, stopping, observer)?;
+        while !monitor.is_done() || monitor.iterations() < least && !monitor.is_exact() {
             self.correct(backend, preconditioner, x)?;
             operator.residual(b, x, &mut self.residual)?;
             monitor.record(backend.norm(&self.residual)?)?;

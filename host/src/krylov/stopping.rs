@@ -1,6 +1,8 @@
 //! When an iteration ends, and what it reports.
 
+use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
+use crate::operator::LinearOperator;
 
 /// When an iteration ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,8 +59,30 @@ pub(super) struct Monitor<'a> {
 }
 
 impl<'a> Monitor<'a> {
+    /// Of an iteration for `A x = b` that begins at `x`: leaves `b - A x` in `residual`, and gives its norm, which it
+    /// records. For `b = 0` it begins, and ends, at the solution 0.
+    pub(super) fn start<B: Backend, T: Scalar>(
+        operator: &impl LinearOperator<B, T>,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        residual: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &'a mut dyn FnMut(usize, f64),
+    ) -> Result<(Self, f64)> {
+        let backend = operator.backend();
+        let norm_b = backend.norm(b)?;
+        let mut monitor = Self::new(stopping, if norm_b == 0.0 { 1.0 } else { norm_b }, observer)?;
+        if norm_b == 0.0 {
+            backend.set_zero(x)?;
+        }
+        operator.residual(b, x, residual)?;
+        let norm = backend.norm(residual)?;
+        monitor.record(norm)?;
+        Ok((monitor, norm))
+    }
+
     /// `norm_b` must be finite and above 0.
-    pub(super) fn new(stopping: &Stopping, norm_b: f64, observer: &'a mut dyn FnMut(usize, f64)) -> Result<Self> {
+    fn new(stopping: &Stopping, norm_b: f64, observer: &'a mut dyn FnMut(usize, f64)) -> Result<Self> {
         stopping.check()?;
         if !norm_b.is_finite() {
             return Err(Error::NotFinite { what: "norm of the right-hand side", value: norm_b, place: "start".into() });
@@ -69,13 +93,6 @@ impl<'a> Monitor<'a> {
             history: Vec::with_capacity(stopping.max_iters.min(1000) + 1),
             observer,
         })
-    }
-
-    /// The solution of `b = 0`, which needs no iteration.
-    pub(super) fn finish_zero(mut self) -> Info {
-        (self.observer)(0, 0.0);
-        self.history.push(0.0);
-        self.finish()
     }
 
     /// The residual's norm, at the start and after each iteration.
@@ -112,6 +129,11 @@ impl<'a> Monitor<'a> {
     /// Whether the iteration ends here.
     pub(super) fn is_done(&self) -> bool {
         self.is_converged() || self.iterations() >= self.stopping.max_iters
+    }
+
+    /// Whether nothing is left to correct.
+    pub(super) fn is_exact(&self) -> bool {
+        self.history.last() == Some(&0.0)
     }
 
     fn is_converged(&self) -> bool {

@@ -1,6 +1,6 @@
 //! A level of the hierarchy, and the choice of what its parts are.
 
-use super::smoother::{PatchSmoother, PatchSolver, Smoother, SmootherConfig};
+use super::smoother::{PatchSolver, Smoother, SmootherConfig};
 use super::transfer::{Embedding, Transfer};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
@@ -23,6 +23,10 @@ pub trait Scheme<B: Backend, S: Scalar> {
     /// Kernels of the patch smoother that a level is made ready with.
     fn patch_kernel(&self) -> PatchKernel {
         PatchKernel::default()
+    }
+    /// Bytes of the vectors that a level's smoother allocates on the machine.
+    fn smoother_bytes(&self, _space: &Space) -> u64 {
+        0
     }
     /// Operator of a level.
     fn operator(&self, on: &Arc<SpaceOn<B, S>>) -> Result<Self::Operator>;
@@ -51,14 +55,16 @@ impl<B: Backend, S: Scalar> Scheme<B, S> for PoissonCg {
         self.smoother.patch_kernel()
     }
 
+    fn smoother_bytes(&self, space: &Space) -> u64 {
+        self.smoother.bytes::<B, S>(space)
+    }
+
     fn operator(&self, on: &Arc<SpaceOn<B, S>>) -> Result<Poisson<B, S>> {
         Ok(Poisson::from_space(on))
     }
 
     fn smoother(&self, on: &Arc<SpaceOn<B, S>>) -> Result<Box<dyn Smoother<B, S>>> {
-        Ok(match self.smoother {
-            SmootherConfig::Patch(_) => Box::new(PatchSmoother::new(on)),
-        })
+        self.smoother.build(on)
     }
 
     fn transfer(&self, fine: &Arc<SpaceOn<B, S>>) -> Result<Embedding<B, S>> {

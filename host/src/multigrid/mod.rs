@@ -15,6 +15,8 @@ mod vcycle;
 pub use fmg::{Fmg, NestedIteration};
 pub use level::{Level, PoissonCg, Scheme, hierarchy};
 pub use precision::LowPrecision;
-pub use smoother::{PatchSmoother, PatchSolver, Smoother, SmootherConfig};
+pub use smoother::{
+    AdditivePatchSmoother, Chebyshev, Jacobi, PatchSmoother, PatchSolver, PointGaussSeidel, Smoother, SmootherConfig,
+};
 pub use transfer::{Embedding, Transfer};
 pub use vcycle::{Multigrid, PostSmoothing, VCycle};

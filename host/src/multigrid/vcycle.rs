@@ -85,8 +85,9 @@ impl<B: Backend, S: Scalar, C: Scheme<B, S>> Multigrid<B, S, C> {
     pub fn bytes(finest: &Space, scheme: &C) -> Result<u64> {
         let spaces = hierarchy(finest)?;
         let tables: u64 = spaces.iter().map(|space| SpaceOn::<B, S>::bytes(space, scheme.patch_kernel())).sum();
-        let coarser = &spaces[..spaces.len() - 1];
-        Ok(tables + coarser.iter().map(|space| vector_bytes::<S>(2, space.storage())).sum::<u64>())
+        let vectors: u64 = spaces[..spaces.len() - 1].iter().map(|space| vector_bytes::<S>(2, space.storage())).sum();
+        let smoothers: u64 = spaces[1..].iter().map(|space| scheme.smoother_bytes(space)).sum();
+        Ok(tables + vectors + smoothers)
     }
 
     /// The levels above the coarsest, coarse to fine.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::backend::cpu::Cpu;
 use crate::error::Error;
 use crate::mesh::Mesh;
 use crate::space::Space;
@@ -160,8 +161,7 @@ fn bad_solutions_are_refused() {
 fn results_do_not_depend_on_the_number_of_threads() {
     let space = space(3, 3, 3);
     let compute = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| {
+        Cpu::new(Some(threads)).unwrap().install(|| {
             let b = load_vector(&space, &|p: DVec3| (p.x + 2.0 * p.y * p.z).exp()).unwrap();
             let norms = error_norms(&space, &b, &SineProduct { dim: 3, scale: 1.0 }).unwrap();
             (b, norms)

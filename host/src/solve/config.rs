@@ -115,6 +115,7 @@ impl Config {
     /// [`Error::InvalidArgument`] and [`Error::OutOfMemory`].
     pub fn check<B: Backend>(&self, backend: &B, space: &Space) -> Result<()> {
         self.stopping.check()?;
+        self.smoother.check()?;
         check_restart(self.restart)?;
         let (needed, info) = (self.bytes::<B>(space)?, backend.info());
         if needed > info.memory_free {

@@ -3,6 +3,7 @@
 use super::batch::{Patches, Selection};
 use super::lanes::Vectorized;
 use super::operator::{Apply, Apply2d, Apply3d};
+use super::point::GaussSeidel;
 use super::scatter::{Difference, Output, Sum};
 use super::smoother::{Smooth, Smooth2d, Smooth3d};
 use super::sweep::{Shared, Sweep};
@@ -32,6 +33,7 @@ pub struct Level<T> {
     pub(super) grid: Grid,
     pub(super) dim: usize,
     pub(super) kernels: Box<dyn Kernels<T>>,
+    pub(super) point: GaussSeidel<T>,
 }
 
 /// Scalars that there are kernels for. They are compiled here, once, and not in every crate that uses the library: the
@@ -72,7 +74,7 @@ fn kernels<T: Vectorized>(space: &Space) -> Result<Box<dyn Kernels<T>>> {
 
 impl<T: Prepared> Level<T> {
     pub(super) fn new(space: &Space) -> Result<Self> {
-        Ok(Self { grid: space.grid(), dim: space.dim(), kernels: T::kernels(space)? })
+        Ok(Self { grid: space.grid(), dim: space.dim(), kernels: T::kernels(space)?, point: GaussSeidel::new(space) })
     }
 }
 

@@ -14,6 +14,7 @@ mod lanes;
 pub(super) mod level;
 mod operator;
 pub mod parallel;
+mod point;
 mod scatter;
 mod smoother;
 mod sweep;
@@ -145,6 +146,25 @@ impl Backend for Cpu {
         Ok(())
     }
 
+    fn diagonal_axpby<T: Scalar>(
+        &self,
+        alpha: f64,
+        d: &Vector<T>,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        check("d", y.len(), d.len())?;
+        check("x", y.len(), x.len())?;
+        let (alpha, overwrite, beta) = (T::from_f64(alpha), beta == 0.0, T::from_f64(beta));
+        self.for_pieces(y, |place, y| {
+            for ((y, &d), &x) in y.iter_mut().zip(&d[place.clone()]).zip(&x[place]) {
+                *y = if overwrite { alpha * d * x } else { alpha * d * x + beta * *y };
+            }
+        });
+        Ok(())
+    }
+
     fn dots<T: Scalar>(&self, xs: &[&Vector<T>], y: &Vector<T>) -> Result<Vec<f64>> {
         for x in xs {
             check("x", y.len(), x.len())?;
@@ -206,6 +226,22 @@ impl Backend for Cpu {
             });
         }
         level.kernels.smooth_color(self.sweep(), color as u32, b, x);
+        Ok(())
+    }
+
+    fn point_gauss_seidel<T: Scalar>(
+        &self,
+        level: &Level<T>,
+        b: &Vector<T>,
+        x: &mut Vector<T>,
+        reverse: bool,
+    ) -> Result<()> {
+        check("b", level.storage(), b.len())?;
+        check("x", level.storage(), x.len())?;
+        self.arch.dispatch(
+            #[inline(always)]
+            || level.point.sweep(b, x, reverse),
+        );
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use bytemuck::bytes_of;
 use cust::sys::{CUdeviceptr, CUfunction};
 use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
 use patchmg_device::kernels::{KernelSpec, Module, Operation};
+use patchmg_device::point;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -220,9 +221,35 @@ pub(super) fn prolongate_add<T: Scalar>(
     unsafe { kernel.launch(gpu, blocks, &arguments) }
 }
 
+/// A sweep of point Gauss-Seidel: the colors ascending, or descending.
+pub(super) fn point_gauss_seidel<T: Scalar>(
+    gpu: &Arc<Gpu>,
+    level: &Level<T>,
+    b: &Vector<T>,
+    x: &mut Vector<T>,
+    reverse: bool,
+) -> Result<()> {
+    level.check(gpu)?;
+    b.check(gpu, "b", level.storage())?;
+    x.check(gpu, "x", level.storage())?;
+    let (kernel, dim) = (&level.kernels.point_gauss_seidel, level.dim as u32);
+    let (rows, b, x) = (level.point_rows.pointer(), b.pointer(), x.pointer());
+    let colors = point::colors(level.dim, level.grid.degree as usize);
+    for index in 0..colors {
+        let color = if reverse { colors - 1 - index } else { index };
+        let dofs = (0..dim).map(|direction| point::Class::of(level.grid, color, direction).count).product();
+        let Some(blocks) = stride_blocks(dofs, kernel.spec.threads, u32::MAX) else { continue };
+        let arguments = [bytes_of(&rows), bytes_of(&b), bytes_of(&x), bytes_of(&level.grid.cells), bytes_of(&color)];
+        // SAFETY: vectors of the level, checked above; a thread for every dof of the color.
+        unsafe { kernel.launch(gpu, blocks, &arguments)? };
+    }
+    Ok(())
+}
+
 /// Vector operations in one scalar.
 pub(super) struct Blas1 {
     axpby: Kernel,
+    diagonal_axpby: Kernel,
     convert: Kernel,
     dots: Kernel,
     sum_partials: Kernel,
@@ -234,6 +261,7 @@ impl Blas1 {
         let kernel = |operation| modules::kernel(gpu, Module::Blas1, Module::Blas1.kernel::<T>(operation));
         Ok(Self {
             axpby: kernel(Operation::Axpby)?,
+            diagonal_axpby: kernel(Operation::DiagonalAxpby)?,
             convert: kernel(Operation::Convert)?,
             dots: kernel(Operation::Dots)?,
             sum_partials: modules::kernel(gpu, Module::Blas1, Module::Blas1.kernel::<f64>(Operation::SumPartials))?,
@@ -258,6 +286,27 @@ impl Blas1 {
         let arguments = [bytes_of(&alpha), bytes_of(&x), bytes_of(&beta), bytes_of(&y), bytes_of(&n)];
         // SAFETY: two vectors of `n` entries, checked above.
         unsafe { self.axpby.launch(gpu, blocks, &arguments) }
+    }
+
+    /// `y = alpha D x + beta y`.
+    pub fn diagonal_axpby<T: Scalar>(
+        &self,
+        gpu: &Arc<Gpu>,
+        alpha: f64,
+        d: &Vector<T>,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        d.check(gpu, "d", y.len())?;
+        x.check(gpu, "x", y.len())?;
+        y.check(gpu, "y", y.len())?;
+        let Some(blocks) = elementwise(gpu, &self.diagonal_axpby, y.len()) else { return Ok(()) };
+        let (alpha, beta, n) = (T::from_f64(alpha), T::from_f64(beta), y.len() as u64);
+        let (d, x, y) = (d.pointer(), x.pointer(), y.pointer());
+        let arguments = [bytes_of(&alpha), bytes_of(&d), bytes_of(&x), bytes_of(&beta), bytes_of(&y), bytes_of(&n)];
+        // SAFETY: three vectors of `n` entries, checked above.
+        unsafe { self.diagonal_axpby.launch(gpu, blocks, &arguments) }
     }
 
     /// `y = x`, `S` and `T` not the same; of the operations of `T`.

@@ -2,6 +2,7 @@
 
 use super::gpu::Gpu;
 use super::launch::Kernel;
+use super::memory::Vector;
 use super::modules;
 use super::smoother::PatchSmoother;
 use crate::backend::Scalar;
@@ -20,6 +21,8 @@ pub struct Level<T: Scalar> {
     pub(super) kernels: Kernels,
     pub(super) matrices: Matrices,
     pub(super) smoother: PatchSmoother<T>,
+    /// Rows of the 1D matrices, for point Gauss-Seidel.
+    pub(super) point_rows: Vector<T>,
 }
 
 /// Kernels of one space and scalar.
@@ -28,6 +31,7 @@ pub(super) struct Kernels {
     pub residual: Kernel,
     pub restrict_residual: Kernel,
     pub prolongate_add: Kernel,
+    pub point_gauss_seidel: Kernel,
 }
 
 /// The structs of [`patchmg_device::matrices`], typed by degree there, as bytes.
@@ -52,9 +56,11 @@ impl<T: Scalar> Level<T> {
                 residual: kernel(Operation::Residual)?,
                 restrict_residual: kernel(Operation::RestrictResidual)?,
                 prolongate_add: kernel(Operation::ProlongateAdd)?,
+                point_gauss_seidel: kernel(Operation::PointGaussSeidel)?,
             },
             matrices,
             smoother: PatchSmoother::new(gpu, space, choice)?,
+            point_rows: Vector::uploaded(gpu, &space.point_rows::<T>())?,
         })
     }
 
@@ -141,6 +147,7 @@ fn blocks(dim: usize, patches: u32, count: impl Fn(usize) -> u32) -> Option<[u32
 mod tests {
     use super::*;
     use crate::mesh::Mesh;
+    use patchmg_device::point;
     use patchmg_device::smoother::table_words;
 
     #[test]
@@ -166,6 +173,7 @@ mod tests {
         let space = Space::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
         let matrices = Matrices::new::<T>(&space).unwrap();
         assert_eq!(space.smoother_table::<T>().len(), table_words(dim, degree));
+        assert_eq!(space.point_rows::<T>().len(), point::table_words(degree));
         let module = Module::PoissonCg { dim, degree };
         let Some(ptx) = modules::ptx(&module.name()) else { return };
         let Matrices { smoother, operator, restriction, prolongation } = &matrices;
@@ -175,6 +183,7 @@ mod tests {
             (Operation::Residual, vec![operator.len(), 8, 8, 8, 4, 4]),
             (Operation::RestrictResidual, vec![restriction.len(), 8, 8, 8, 4, 4]),
             (Operation::ProlongateAdd, vec![prolongation.len(), 8, 8, 4]),
+            (Operation::PointGaussSeidel, vec![8, 8, 8, 4, 4]),
         ] {
             let entry = module.kernel::<T>(operation).name;
             assert_eq!(expected, parameters(ptx, &entry), "{entry}");

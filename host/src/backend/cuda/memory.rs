@@ -29,6 +29,13 @@ impl<T: Scalar> Vector<T> {
         Ok(vector)
     }
 
+    /// With the entries of `host`.
+    pub(super) fn uploaded(gpu: &Arc<Gpu>, host: &[T]) -> Result<Self> {
+        let mut vector = Self::zeros(gpu, host.len())?;
+        vector.write(host)?;
+        Ok(vector)
+    }
+
     /// Entries.
     pub(super) fn len(&self) -> usize {
         self.len

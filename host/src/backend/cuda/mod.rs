@@ -123,6 +123,17 @@ impl Backend for Cuda {
         self.blas1::<T>()?.axpby(&self.gpu, alpha, x, beta, y)
     }
 
+    fn diagonal_axpby<T: Scalar>(
+        &self,
+        alpha: f64,
+        d: &Vector<T>,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        self.blas1::<T>()?.diagonal_axpby(&self.gpu, alpha, d, x, beta, y)
+    }
+
     fn dots<T: Scalar>(&self, xs: &[&Vector<T>], y: &Vector<T>) -> Result<Vec<f64>> {
         let operations = self.blas1::<T>()?;
         let mut guard = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,6 +179,16 @@ impl Backend for Cuda {
 
     fn smooth_color<T: Scalar>(&self, level: &Level<T>, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         launch::smooth(&self.gpu, level, color, b, x)
+    }
+
+    fn point_gauss_seidel<T: Scalar>(
+        &self,
+        level: &Level<T>,
+        b: &Vector<T>,
+        x: &mut Vector<T>,
+        reverse: bool,
+    ) -> Result<()> {
+        launch::point_gauss_seidel(&self.gpu, level, b, x, reverse)
     }
 
     fn restrict_residual<T: Scalar>(

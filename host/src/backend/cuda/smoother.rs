@@ -35,11 +35,7 @@ pub(super) struct Variant<T: Scalar> {
 impl<T: Scalar> PatchSmoother<T> {
     pub fn new(gpu: &Arc<Gpu>, space: &Space, choice: PatchKernel) -> Result<Self> {
         let (dim, degree) = (space.dim(), space.degree());
-        let uploaded = |numbers: Vec<T>| {
-            let mut vector = Vector::zeros(gpu, numbers.len())?;
-            vector.write(&numbers)?;
-            Ok::<_, Error>(vector)
-        };
+        let uploaded = |numbers: Vec<T>| Vector::uploaded(gpu, &numbers);
         let steps = choice.steps(dim, degree).ok_or_else(|| unsupported(choice))?;
         if steps.is_empty() {
             let module = Module::PoissonCg { dim, degree };

@@ -160,6 +160,10 @@ pub struct CaseArgs {
     /// Smoother of the V-cycle.
     #[arg(long, value_enum, default_value_t)]
     pub smoother: Smoother,
+    /// Factor of the smoother's correction, above 0 and below 2. [default: 1/4 in 2D and 1/8 in 3D for additive-patch, 2/3
+    /// for jacobi; others have none]
+    #[arg(long, value_name = "W", value_parser = damping, allow_hyphen_values = true)]
+    pub damping: Option<f64>,
     /// Structure of the patch smoother.
     #[arg(long, value_enum, default_value_t)]
     pub kernel: Kernel,
@@ -298,6 +302,14 @@ choice!(Smoother {
     /// Multiplicative vertex patches, colored
     #[default]
     Patch,
+    /// Additive vertex patches, damped
+    AdditivePatch,
+    /// Gauss-Seidel dof by dof: lexicographic on the CPU, colored on a GPU
+    PointGs,
+    /// Damped Jacobi
+    Jacobi,
+    /// Chebyshev iteration over Jacobi, degree 5
+    Chebyshev,
 });
 choice!(Kernel {
     /// Residual of all dofs by the operator, then local solves
@@ -363,6 +375,11 @@ choice!(BackendChoice {
 
 fn dimension(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|dim| [2, 3].contains(dim)).ok_or_else(|| String::from("must be 2 or 3"))
+}
+
+fn damping(text: &str) -> Result<f64, String> {
+    let allowed = |damping: &f64| *damping > 0.0 && *damping < 2.0;
+    text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number above 0 and below 2"))
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

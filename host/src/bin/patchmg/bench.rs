@@ -42,7 +42,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
 }
 
 fn on<B: Backend>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Result<ExitCode, Failure> {
-    let case = args.case.model();
+    let case = args.case.model()?;
     let device = backend.info();
     let space = case.space()?;
     console.line(parameters(&args.case, &device, case.config.bytes::<B>(&space)?));

@@ -1,6 +1,7 @@
 //! The model problem that the arguments describe.
 
 use crate::args::{self, CaseArgs};
+use crate::failure::Failure;
 use patchmg::backend::{DeviceInfo, LocalSolver, PatchKernel, Structure, ThreadStructure, Variant};
 use patchmg::krylov::Stopping;
 use patchmg::multigrid::SmootherConfig;
@@ -9,8 +10,8 @@ use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision};
 
 impl CaseArgs {
-    /// Unchecked: the library says what is not allowed.
-    pub fn model(&self) -> Case {
+    /// The library says which values are not allowed; here, which options do not go together.
+    pub fn model(&self) -> Result<Case, Failure> {
         let method = match self.solver {
             args::Solver::Fmg => Method::Fmg,
             args::Solver::Vcycle => Method::VCycle,
@@ -28,11 +29,29 @@ impl CaseArgs {
             args::Problem::Sine => Problem::Sine,
         };
         let stopping = Stopping { rtol: self.rtol, max_iters: self.max_iters };
-        let smoother = match self.smoother {
+        let config = Config { method, precision, smoother: self.smoother()?, stopping, ..Config::default() };
+        Ok(Case { dim: self.dim, degree: self.degree, refine: self.refine, problem, config })
+    }
+
+    fn smoother(&self) -> Result<SmootherConfig, Failure> {
+        let mut smoother = match self.smoother {
             args::Smoother::Patch => SmootherConfig::Patch(self.patch_kernel()),
+            args::Smoother::AdditivePatch => SmootherConfig::additive_patch(self.dim),
+            args::Smoother::PointGs => SmootherConfig::PointGaussSeidel,
+            args::Smoother::Jacobi => SmootherConfig::jacobi(),
+            args::Smoother::Chebyshev => SmootherConfig::chebyshev(),
         };
-        let config = Config { method, precision, smoother, stopping, ..Config::default() };
-        Case { dim: self.dim, degree: self.degree, refine: self.refine, problem, config }
+        if let Some(given) = self.damping {
+            match &mut smoother {
+                SmootherConfig::AdditivePatch { damping } | SmootherConfig::Jacobi { damping } => *damping = given,
+                _ => {
+                    let reason =
+                        format_args!("--smoother {} is not damped, additive-patch and jacobi are", self.smoother);
+                    return Err(Failure::usage("damping", given, reason));
+                }
+            }
+        }
+        Ok(smoother)
     }
 
     fn patch_kernel(&self) -> PatchKernel {

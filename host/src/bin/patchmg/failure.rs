@@ -14,7 +14,7 @@ const USAGE: u8 = 2;
 const DEVICE: u8 = 4;
 
 /// Arguments of the library that are options of the command line.
-const OPTIONS: [&str; 15] = [
+const OPTIONS: [&str; 16] = [
     "dim",
     "degree",
     "refine",
@@ -23,6 +23,7 @@ const OPTIONS: [&str; 15] = [
     "threads",
     "device",
     "solver",
+    "damping",
     "precision",
     "plot",
     "vtu",

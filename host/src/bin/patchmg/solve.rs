@@ -9,6 +9,7 @@ use crate::result;
 use patchmg::Error;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, DeviceInfo};
+use patchmg::multigrid::hierarchy;
 use patchmg::output::chart::{Chart, Format};
 use patchmg::output::report::SolveReport;
 use patchmg::output::table::{Table, count, seconds};
@@ -21,7 +22,7 @@ use std::sync::Arc;
 pub const NOT_CONVERGED: u8 = 3;
 
 pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
-    let case = args.case.model();
+    let case = args.case.model()?;
     let space = case.space()?;
     check_files(args, &case, &space)?;
     let console = result::console(args.json.as_deref(), args.quiet);
@@ -76,8 +77,8 @@ fn on<B: Backend>(
 
 fn levels(space: &Space) -> Result<Table, Failure> {
     let mut table = Table::new(["level", "cells", "dofs"]);
-    for mesh in space.mesh().hierarchy() {
-        let level = Space::new(mesh, space.degree())?;
+    for level in hierarchy(space)? {
+        let mesh = level.mesh();
         table.row([mesh.refine().to_string(), count(mesh.cells()), count(level.dofs())]);
     }
     Ok(table)

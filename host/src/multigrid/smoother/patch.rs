@@ -1,53 +1,12 @@
-//! Smoothers: cheap iterations that leave an error which a coarser level can see.
+//! Multiplicative vertex patches, and the exact solver of one patch.
 
+use super::Smoother;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{Preconditioner, SpaceOn};
-use patchmg_device::kernels::PatchKernel;
+use crate::space::Space;
 use patchmg_device::patch::{bit, color_count};
 use std::sync::Arc;
-
-/// Which smoother a level has.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum SmootherConfig {
-    /// Multiplicative vertex patches, [`PatchSmoother`].
-    Patch(PatchKernel),
-}
-
-impl Default for SmootherConfig {
-    fn default() -> Self {
-        Self::Patch(PatchKernel::default())
-    }
-}
-
-impl SmootherConfig {
-    /// Kernels of the patch smoother, which solves on the coarsest level whatever smooths above.
-    pub fn patch_kernel(&self) -> PatchKernel {
-        match *self {
-            Self::Patch(kernel) => kernel,
-        }
-    }
-}
-
-/// One step of a stationary iteration on a level.
-pub trait Smoother<B: Backend, S: Scalar> {
-    /// `x ← S(x, b)`.
-    fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()>;
-
-    /// The step whose error propagation is the `A`-adjoint of that of [`Self::step`].
-    fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()>;
-}
-
-impl<B: Backend, S: Scalar> Smoother<B, S> for Box<dyn Smoother<B, S>> {
-    fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        (**self).step(b, x)
-    }
-
-    fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        (**self).step_adjoint(b, x)
-    }
-}
 
 /// Multiplicative vertex-patch smoother (paper 1, algorithm 2.3): color after color, every patch of it solves its local
 /// problem exactly, `x += R_jᵀ A_j⁻¹ R_j (b - A x)`.
@@ -61,10 +20,7 @@ pub struct PatchSmoother<B: Backend, S: Scalar> {
 impl<B: Backend, S: Scalar> PatchSmoother<B, S> {
     /// On a space that is ready.
     pub fn new(on: &Arc<SpaceOn<B, S>>) -> Self {
-        let (dim, cells) = (on.space.dim(), on.space.grid().cells);
-        // The coarsest level has a patch of color 0 alone.
-        let has_patches = |color: &usize| (0..dim).all(|d| color_count(cells, bit(*color as u32, d)) > 0);
-        Self { on: on.clone(), colors: (0..1 << dim).filter(has_patches).collect() }
+        Self { on: on.clone(), colors: colors(&on.space) }
     }
 
     fn sweep(&self, colors: impl Iterator<Item = usize>, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
@@ -83,6 +39,13 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for PatchSmoother<B, S> {
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         self.sweep(self.colors.iter().rev().copied(), b, x)
     }
+}
+
+/// Colors that have a patch: the coarsest level has one of color 0 alone.
+pub(super) fn colors(space: &Space) -> Vec<usize> {
+    let (dim, cells) = (space.dim(), space.grid().cells);
+    let has_patches = |color: &usize| (0..dim).all(|d| color_count(cells, bit(*color as u32, d)) > 0);
+    (0..1 << dim).filter(has_patches).collect()
 }
 
 /// Exact solver of the coarsest level: one step of the patch smoother, there being one patch.

@@ -1,0 +1,230 @@
+//! Point Gauss-Seidel, a color at a time: `x_i += (b_i - (A x)_i) / A_ii` for all dofs `i` of the color at once.
+//!
+//! In one direction two nodes couple if they share a cell. So nodes fall into `k + 1` classes of nodes that do not: the
+//! vertices `1, 3, ..`; the vertices `2, 4, ..`; and, for each `a` in `1..k`, the `a`-th node inside of every cell. A
+//! color is a class in every direction. Row `i` of a 1D matrix is a row of a patch's matrix, all `2k + 1` entries of the
+//! middle one for a vertex, the first `k + 1` for a node inside of a cell, which `(A x)_i` takes direction by direction.
+
+use crate::kernels::{Shape, patch_nodes};
+use crate::patch::{Grid, color_count};
+
+/// Threads of a block; a thread owns a dof.
+pub const THREADS: usize = 128;
+
+/// Its shape on a block: there are no patches, and no thread needs another.
+pub const fn shape() -> Shape {
+    Shape { columns: THREADS, patches: 1, words: 0, barriers: 0 }
+}
+
+/// Words of the table of rows: for every row `1..=k` of a patch's matrices that of the mass, then that of the stiffness.
+pub const fn table_words(degree: usize) -> usize {
+    2 * degree * patch_nodes(degree).1
+}
+
+/// Number of colors, `(k + 1)^dim`; the class in `x` changes fastest.
+pub const fn colors(dim: usize, degree: usize) -> u32 {
+    (degree as u32 + 1).pow(dim as u32)
+}
+
+/// A class of nodes of one direction: `first`, `first + step`, ..
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class {
+    pub first: usize,
+    pub step: usize,
+    pub count: usize,
+}
+
+impl Class {
+    /// Of a color, in one direction.
+    #[inline(always)]
+    pub const fn of(grid: Grid, color: u32, direction: u32) -> Self {
+        let degree = grid.degree;
+        let class = color / (degree + 1).pow(direction) % (degree + 1);
+        let (first, step, count) = match class {
+            0 | 1 => ((1 + class) * degree, 2 * degree, color_count(grid.cells, class)),
+            _ => (class - 1, degree, grid.cells),
+        };
+        Self { first: first as usize, step: step as usize, count: count as usize }
+    }
+}
+
+/// A row of the 1D matrices of all cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// First node that couples.
+    pub first: usize,
+    /// Nodes that couple, boundary included.
+    pub len: usize,
+    /// Position of the node itself among them, and its row of a patch's matrices.
+    pub own: usize,
+}
+
+impl Row {
+    /// Of a node that is not on the boundary.
+    #[inline(always)]
+    pub const fn of(degree: usize, node: usize) -> Self {
+        let inside = node % degree;
+        let (own, len) = if inside == 0 { (degree, 2 * degree + 1) } else { (inside, degree + 1) };
+        Self { first: node - own, len, own }
+    }
+
+    /// Where its entries begin in the table: those of the mass, or of the stiffness.
+    #[inline(always)]
+    pub const fn mass(self, degree: usize) -> usize {
+        (2 * self.own - 2) * (2 * degree + 1)
+    }
+
+    /// See [`Self::mass`].
+    #[inline(always)]
+    pub const fn stiffness(self, degree: usize) -> usize {
+        (2 * self.own - 1) * (2 * degree + 1)
+    }
+}
+
+pub use device::*;
+
+mod device {
+    use super::*;
+    use crate::scalar::Real;
+    use cuda_std::thread;
+
+    /// The rows of one direction's matrices at a thread's node.
+    #[derive(Clone, Copy)]
+    struct Line<T> {
+        row: Row,
+        mass: *const T,
+        stiffness: *const T,
+    }
+
+    impl<T: Real> Line<T> {
+        /// # Safety
+        /// `table` has [`table_words`] numbers.
+        #[inline(always)]
+        unsafe fn new(table: *const T, degree: usize, node: usize) -> Self {
+            let row = Row::of(degree, node);
+            // SAFETY: the caller's promise; a row of the table is one of the patch's.
+            unsafe { Self { row, mass: table.add(row.mass(degree)), stiffness: table.add(row.stiffness(degree)) } }
+        }
+
+        /// `(Σ_j M_j m_j, Σ_j A_j m_j + M_j s_j)`, `(m_j, s_j)` being what the directions before made of node `j`.
+        #[inline(always)]
+        fn sum(self, value: impl Fn(usize) -> (T, T)) -> (T, T) {
+            let mut sum = (T::ZERO, T::ZERO);
+            for j in 0..self.row.len {
+                sum = self.add(j, value(self.row.first + j), sum);
+            }
+            sum
+        }
+
+        /// The node's own term of the sum.
+        #[inline(always)]
+        fn own(self, value: (T, T)) -> (T, T) {
+            self.add(self.row.own, value, (T::ZERO, T::ZERO))
+        }
+
+        #[inline(always)]
+        fn add(self, j: usize, (m, s): (T, T), (mass_sum, stiffness_sum): (T, T)) -> (T, T) {
+            // SAFETY: the promise of `new`; `j` is below the row's length.
+            let (mass, stiffness) = unsafe { (*self.mass.add(j), *self.stiffness.add(j)) };
+            (T::fma(mass, m, mass_sum), T::fma(stiffness, m, T::fma(mass, s, stiffness_sum)))
+        }
+    }
+
+    /// One color.
+    ///
+    /// # Safety
+    /// Launched as [`shape`] says, with a thread for every dof of the color; `table` has [`table_words`] numbers; the
+    /// vectors are of the grid.
+    #[inline(always)]
+    pub unsafe fn gauss_seidel<T: Real, const DIM: usize, const K: usize>(
+        table: *const T,
+        b: *const T,
+        x: *mut T,
+        cells: u32,
+        color: u32,
+    ) {
+        let grid = Grid { cells, degree: K as u32 };
+        let mut index = thread::block_idx_x() as usize * THREADS + thread::thread_idx_x() as usize;
+        let mut node = [0; DIM];
+        for direction in 0..DIM {
+            let class = Class::of(grid, color, direction as u32);
+            node[direction] = class.first + class.step * (index % class.count);
+            index /= class.count;
+        }
+        if index > 0 {
+            return;
+        }
+        // SAFETY: the caller's promise.
+        let line = |direction: usize| unsafe { Line::new(table, K, node[direction]) };
+        // SAFETY: nodes that couple lie within the grid and its guard, and none but the thread's own is of this color.
+        let value = |offset: usize| (unsafe { *x.add(offset) }, T::ZERO);
+        let (own, (_, product), (_, diagonal)) = if DIM == 2 {
+            let plane = |y: usize| line(0).sum(|x| value(grid.offset_2d(x, y)));
+            let own = grid.offset_2d(node[0], node[1]);
+            (own, line(1).sum(plane), line(1).own(line(0).own((T::from_f64(1.0), T::ZERO))))
+        } else {
+            let plane = |z: usize| line(1).sum(|y| line(0).sum(|x| value(grid.offset_3d(x, y, z))));
+            let own = grid.offset_3d(node[0], node[1], node[2]);
+            (own, line(2).sum(plane), line(2).own(line(1).own(line(0).own((T::from_f64(1.0), T::ZERO)))))
+        };
+        // SAFETY: the thread's own dof.
+        unsafe {
+            let residual = *b.add(own) - product;
+            *x.add(own) = *x.add(own) + T::from_f64(residual.to_f64() / diagonal.to_f64());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec;
+
+    #[test]
+    fn classes_hold_every_node_once_and_no_two_that_share_a_cell() {
+        for (degree, cells) in [(1, 2), (1, 8), (2, 4), (3, 2), (5, 4), (10, 8)] {
+            let grid = Grid { cells, degree };
+            let mut seen = vec![0; grid.row()];
+            for color in 0..colors(1, degree as usize) {
+                let class = Class::of(grid, color, 0);
+                let nodes = (0..class.count).map(|index| class.first + class.step * index);
+                nodes.clone().for_each(|node| seen[node] += 1);
+                for (node, next) in nodes.clone().zip(nodes.skip(1)) {
+                    let row = Row::of(degree as usize, node);
+                    assert!(row.first + row.len <= next, "Q{degree}: {node} and {next} couple");
+                }
+            }
+            assert!(seen[0] == 0 && seen[1..].iter().all(|&count| count == 1), "Q{degree}: {seen:?}");
+        }
+    }
+
+    #[test]
+    fn colors_are_classes_in_every_direction() {
+        let grid = Grid { cells: 4, degree: 3 };
+        for color in 0..colors(3, 3) {
+            for direction in 0..3 {
+                let class = Class::of(grid, color / 4u32.pow(direction), 0);
+                assert_eq!(Class::of(grid, color, direction), class);
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_couples_with_the_cells_of_its_node() {
+        for degree in 1..=5 {
+            for node in 1..4 * degree {
+                let row = Row::of(degree, node);
+                let share = |other: usize| {
+                    (0..4).any(|cell| {
+                        let nodes = cell * degree..=(cell + 1) * degree;
+                        nodes.contains(&node) && nodes.contains(&other)
+                    })
+                };
+                let expected: std::vec::Vec<_> = (0..=4 * degree).filter(|&other| share(other)).collect();
+                assert_eq!(expected, (row.first..row.first + row.len).collect::<std::vec::Vec<_>>());
+                assert_eq!(row.first + row.own, node);
+                assert!(row.stiffness(degree) + 2 * degree < table_words(degree));
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The choice of a smoother.
+
+use super::{AdditivePatchSmoother, Chebyshev, Jacobi, PatchSmoother, PointGaussSeidel, Smoother};
+use crate::backend::{Backend, Scalar};
+use crate::error::{Error, Result};
+use crate::operator::SpaceOn;
+use crate::space::Space;
+use patchmg_device::kernels::PatchKernel;
+use std::sync::Arc;
+
+/// Which smoother a level has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum SmootherConfig {
+    /// Multiplicative vertex patches, [`PatchSmoother`].
+    Patch(PatchKernel),
+    /// Additive vertex patches, [`AdditivePatchSmoother`].
+    AdditivePatch {
+        /// Factor of the correction, above 0 and below 2.
+        damping: f64,
+    },
+    /// Gauss-Seidel dof by dof, [`PointGaussSeidel`].
+    PointGaussSeidel,
+    /// Damped Jacobi iteration, [`Jacobi`].
+    Jacobi {
+        /// Factor of the correction, above 0 and below 2.
+        damping: f64,
+    },
+    /// Chebyshev iteration over Jacobi's, [`Chebyshev`].
+    Chebyshev {
+        /// Degree of the polynomial, and so residuals a step; at least 1.
+        degree: usize,
+        /// Largest over smallest eigenvalue of those that are smoothed; above 1.
+        range: f64,
+    },
+}
+
+impl Default for SmootherConfig {
+    fn default() -> Self {
+        Self::Patch(PatchKernel::default())
+    }
+}
+
+impl SmootherConfig {
+    /// Additive patches with damping `1 / 2^dim`: so many patches overlap at a dof inside of a cell, so that no eigenvalue
+    /// of the correction is above 1.
+    pub fn additive_patch(dim: usize) -> Self {
+        Self::AdditivePatch { damping: 0.5f64.powi(dim as i32) }
+    }
+
+    /// Jacobi with damping 2/3, which is right for low degrees and safe for all: the eigenvalues of `D⁻¹ A` are below 3.
+    pub fn jacobi() -> Self {
+        Self::Jacobi { damping: 2.0 / 3.0 }
+    }
+
+    /// Chebyshev of degree 5 and range 15, as in deal.II's tutorial program step-37.
+    pub fn chebyshev() -> Self {
+        Self::Chebyshev { degree: 5, range: 15.0 }
+    }
+
+    /// Kernels of the patch smoother, which solves on the coarsest level whatever smooths above.
+    pub fn patch_kernel(&self) -> PatchKernel {
+        match *self {
+            Self::Patch(kernel) => kernel,
+            _ => PatchKernel::default(),
+        }
+    }
+
+    /// Whether the values are allowed.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn check(&self) -> Result<()> {
+        let invalid =
+            |name, value: String, allowed: &str| Err(Error::InvalidArgument { name, value, allowed: allowed.into() });
+        match *self {
+            Self::AdditivePatch { damping } | Self::Jacobi { damping } if !(damping > 0.0 && damping < 2.0) => {
+                invalid("damping", damping.to_string(), "above 0 and below 2")
+            }
+            Self::Chebyshev { degree: 0, .. } => {
+                invalid("degree of the Chebyshev polynomial", "0".into(), "at least 1")
+            }
+            Self::Chebyshev { range, .. } if !(range > 1.0 && range.is_finite()) => {
+                invalid("range of the Chebyshev polynomial", range.to_string(), "above 1")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes it for a level.
+    ///
+    /// # Errors
+    /// Those of [`Self::check`] and of the backend.
+    pub fn build<B: Backend, S: Scalar>(&self, on: &Arc<SpaceOn<B, S>>) -> Result<Box<dyn Smoother<B, S>>> {
+        self.check()?;
+        Ok(match *self {
+            Self::Patch(_) => Box::new(PatchSmoother::new(on)),
+            Self::AdditivePatch { damping } => Box::new(AdditivePatchSmoother::new(on, damping)?),
+            Self::PointGaussSeidel => Box::new(PointGaussSeidel::new(on)),
+            Self::Jacobi { damping } => Box::new(Jacobi::new(on, damping)?),
+            Self::Chebyshev { degree, range } => Box::new(Chebyshev::new(on, degree, range)?),
+        })
+    }
+
+    /// Words of memory that a step moves for an unknown: every vector read or written once an operation, by the patches
+    /// once a color.
+    pub fn words_per_dof(&self, dim: usize) -> f64 {
+        let colors = 1 << dim;
+        let words = match *self {
+            Self::Patch(_) => 3 * colors,
+            // The residual; a color's zeros, patches, and sum.
+            Self::AdditivePatch { .. } => 3 + (1 + 3 + 3) * colors,
+            Self::PointGaussSeidel => 3,
+            Self::Jacobi { .. } => 3 + 4,
+            // The residual, the direction, and the sum.
+            Self::Chebyshev { degree, .. } => (3 + 4 + 3) * degree,
+        };
+        words as f64
+    }
+
+    /// Bytes of the vectors that [`Self::build`] allocates on the machine, those in use while it runs included.
+    pub fn bytes<B: Backend, S: Scalar>(&self, space: &Space) -> u64 {
+        let storage = space.storage();
+        match self {
+            Self::Patch(_) | Self::PointGaussSeidel => 0,
+            Self::AdditivePatch { .. } => AdditivePatchSmoother::<B, S>::bytes(storage),
+            Self::Jacobi { .. } => Jacobi::<B, S>::bytes(storage),
+            Self::Chebyshev { .. } => Chebyshev::<B, S>::bytes(storage),
+        }
+    }
+}
