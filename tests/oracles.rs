@@ -14,7 +14,7 @@ use patchmg::multigrid::{
 };
 use patchmg::operator::{LinearOperator, Poisson, SpaceOn};
 use patchmg::problem::{Problem, load_vector};
-use patchmg::solve::{Method, Precision};
+use patchmg::solve::{Case, Config, Method, Precision};
 use std::sync::Arc;
 
 fn check(dim: usize, method: Method, history: impl Fn(&Oracle) -> &Vec<f64>) {
@@ -140,6 +140,25 @@ fn full_multigrid_needs_no_more_iterations_than_in_paper_1() {
                 let found = info.iterations;
                 assert!(info.converged && found <= most, "{dim}D Q{degree} level {refine}: {found} iterations");
             }
+        }
+    }
+}
+
+/// Paper 1, table 7.
+#[test]
+fn mixed_precision_needs_as_many_iterations_and_has_the_same_error() {
+    for [dim, degree, refine] in [[2, 3, 5], [3, 1, 4], [3, 3, 4], [3, 4, 3]] {
+        for method in [Method::Fmg, Method::Gmres] {
+            let [double, mixed] = [Precision::F64, Precision::Mixed].map(|precision| {
+                let config = Config { method, precision, ..Config::default() };
+                let case = Case { dim, degree, refine, problem: Problem::Sine, config };
+                case.solve(&cpu(), &mut |_, _| ()).unwrap().0
+            });
+            let name = format!("{dim}D Q{degree} level {refine}, {method:?}");
+            assert!(double.info.converged && mixed.info.converged, "{name}");
+            assert_eq!(double.info.iterations, mixed.info.iterations, "{name}");
+            let [double, mixed] = [double, mixed].map(|report| report.errors.unwrap().l2);
+            assert!((mixed / double - 1.0).abs() < 1e-2, "{name}: {double:e}, {mixed:e}");
         }
     }
 }

@@ -3,10 +3,12 @@
 //! Level 1 has two cells a direction, which is one vertex patch; level `l` has `2^l`. A [`Level`] owns its operator, its
 //! smoother and the transfer to the next coarser level; [`Scheme`] says which types these are. [`Multigrid`] is one
 //! V-cycle (paper 1, algorithm 2.1) as a preconditioner, and guesses the solution for [`Fmg`], full multigrid
-//! (algorithm 2.2). [`LowPrecision`] does either in a smaller scalar.
+//! (algorithm 2.2). [`LowPrecision`] does either in a smaller scalar, [`LowPrecisionNesting`] with the residuals of all levels
+//! in the larger one.
 
 mod fmg;
 mod level;
+mod nested;
 mod precision;
 mod smoother;
 mod transfer;
@@ -14,6 +16,7 @@ mod vcycle;
 
 pub use fmg::{Fmg, NestedIteration};
 pub use level::{Level, PoissonCg, Scheme, hierarchy};
+pub use nested::LowPrecisionNesting;
 pub use precision::LowPrecision;
 pub use smoother::{
     AdditivePatchSmoother, Chebyshev, Jacobi, PatchSmoother, PatchSolver, PointGaussSeidel, Smoother, SmootherConfig,

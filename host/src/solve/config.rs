@@ -3,7 +3,7 @@
 use crate::backend::{Backend, PatchKernel, Scalar};
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, DEFAULT_RESTART, Fgmres, Gmres, Richardson, Stopping, check_restart};
-use crate::multigrid::{Fmg, LowPrecision, Multigrid, PoissonCg, SmootherConfig, VCycle};
+use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, PoissonCg, SmootherConfig, VCycle};
 use crate::operator::{SpaceOn, vector_bytes};
 use crate::space::Space;
 
@@ -88,6 +88,10 @@ impl Config {
         Ok(match self.precision {
             Precision::F64 => double + self.outer_bytes::<B, f64>(space),
             Precision::F32 => single + self.outer_bytes::<B, f32>(space),
+            Precision::Mixed if self.method == Method::Fmg => {
+                let nested = LowPrecisionNesting::<B, f64, f32, PoissonCg>::bytes(space, &scheme)?;
+                nested + self.outer_bytes::<B, f64>(space)
+            }
             Precision::Mixed => {
                 let rounded = LowPrecision::<B, f64, f32, Multigrid<B, f32>>::bytes(space);
                 single + rounded + self.outer_bytes::<B, f64>(space)

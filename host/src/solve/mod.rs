@@ -8,7 +8,7 @@ use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, Fgmres, Gmres, Info, Richardson, Solver};
 use crate::measure::{Protocol, Timing};
-use crate::multigrid::{Fmg, LowPrecision, Multigrid, NestedIteration, PoissonCg};
+use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration, PoissonCg};
 use crate::operator::{LinearOperator, Poisson};
 use crate::space::Space;
 use std::sync::Arc;
@@ -72,6 +72,10 @@ pub fn solve_repeatedly<B: Backend>(
         Precision::F32 => {
             let multigrid = || Multigrid::<B, f32>::new(backend, space, &scheme, cycle);
             run::<B, f32, _>(backend, space, load, config, protocol, observer, multigrid)
+        }
+        Precision::Mixed if config.method == Method::Fmg => {
+            let multigrid = || LowPrecisionNesting::<B, f64, f32, _>::new(backend, space, &scheme, cycle);
+            run::<B, f64, _>(backend, space, load, config, protocol, observer, multigrid)
         }
         Precision::Mixed => run::<B, f64, _>(backend, space, load, config, protocol, observer, || {
             LowPrecision::new(backend, space, Multigrid::<B, f32>::new(backend, space, &scheme, cycle)?)
