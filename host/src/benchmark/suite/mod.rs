@@ -157,7 +157,7 @@ fn row<B: Backend>(laboratory: &mut Laboratory<B>, point: &Point, max_dofs: usiz
     let Key { dim, degree, refine, .. } = point.key;
     let dofs = (degree * (1 << refine) - 1).pow(dim as u32);
     let found = if dofs > max_dofs {
-        Err(format!("{dofs} unknowns are more than the {max_dofs} asked for"))
+        Err(format!("more than the {max_dofs} unknowns asked for"))
     } else {
         outcome(laboratory.compute(point))?
     };

@@ -135,7 +135,9 @@ fn reasons(page: &mut String, skipped: &[&Row]) {
         let points: Vec<_> = same
             .map(|row| {
                 let Key { series, dim, degree, refine, .. } = &row.key;
-                format!("{series} {dim}D k = {degree} L = {refine}")
+                // Series of a level or a degree would say it twice.
+                let series = if series.contains('=') { String::new() } else { format!("{series}, ") };
+                format!("{series}{dim}D k = {degree} L = {refine}")
             })
             .collect();
         let _ = write!(page, "\nSkipped, {reason}: {}.\n", points.join("; "));
