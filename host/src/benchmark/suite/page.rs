@@ -116,9 +116,10 @@ fn head(page: &mut String, titles: &[String]) {
     let _ = writeln!(page, "| {} |\n|{}", titles.join(" | "), "---|".repeat(titles.len()));
 }
 
-/// Ours; the paper's value behind it in brackets.
+/// Ours, a dash where it is not known, nothing where it was skipped; the paper's value behind it in brackets.
 fn cell(row: &Row, column: &str) -> String {
-    let ours = row.value(column).map_or(String::from("-"), number);
+    let unknown = if row.skipped.is_some() { "" } else { "-" };
+    let ours = row.value(column).map_or(String::from(unknown), number);
     let paper = row.paper.get(column).map(|&value| format!(" ({})", number(value)));
     ours + &paper.unwrap_or_default()
 }

@@ -117,7 +117,7 @@ pub struct SuiteArgs {
 }
 
 /// Options of one problem, which a suite chooses itself.
-const SINGLE_CASE: [&str; 16] = [
+const SINGLE_CASE: [&str; 17] = [
     "system",
     "dim",
     "degree",
@@ -125,6 +125,7 @@ const SINGLE_CASE: [&str; 16] = [
     "problem",
     "solver",
     "smoother",
+    "damping",
     "kernel",
     "variant",
     "local",
