@@ -503,7 +503,7 @@ fn a_suite_writes_its_files_and_goes_on_where_it_stopped() {
 
     let again = suite(&folder, &only);
     assert!(stdout(&again).contains(&format!("{computed} of them from an earlier run")), "{}", stdout(&again));
-    assert_eq!(std::fs::read_to_string(folder.join("table3.json")).unwrap(), json);
+    assert!(std::fs::read_to_string(folder.join("table3.json")).unwrap() == json, "every digit is kept");
     let fresh = suite(&folder, &[&only[..], &["--fresh"]].concat());
     assert!(!stdout(&fresh).contains("earlier run"), "{}", stdout(&fresh));
 }
