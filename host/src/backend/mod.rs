@@ -133,10 +133,15 @@ pub trait Backend: Send + Sync + Sized + 'static {
         Ok(self.dot(x, x)?.sqrt())
     }
 
+    /// Whether the machine has these kernels of the patch smoother for a space.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::Error::Unsupported), with those that it has.
+    fn check_kernel(&self, space: &Space, kernel: PatchKernel) -> Result<()>;
     /// Makes a space ready, with the kernels that smooth there.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::Error::Unsupported) for kernels that the machine does not have.
+    /// Those of [`Self::check_kernel`] and of the machine.
     fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Self::Level<T>>;
     /// The patch smoother's kernels on a level, in their order, with the blocks of each that a multiprocessor holds;
     /// none where a machine has no such things.

@@ -116,10 +116,11 @@ impl Config {
     /// Whether the values are allowed, and the backend has the memory.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] and [`Error::OutOfMemory`].
+    /// [`Error::InvalidArgument`], [`Error::Unsupported`] and [`Error::OutOfMemory`].
     pub fn check<B: Backend>(&self, backend: &B, space: &Space) -> Result<()> {
         self.stopping.check()?;
         self.smoother.check()?;
+        backend.check_kernel(space, self.smoother.patch_kernel())?;
         check_restart(self.restart)?;
         let (needed, info) = (self.bytes::<B>(space)?, backend.info());
         if needed > info.memory_free {

@@ -192,11 +192,16 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Level<T>> {
+    fn check_kernel(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
         if kernel.steps(space.dim(), space.degree()).is_none_or(|steps| !steps.is_empty()) {
             let (asked, available) = (kernel.to_string(), PatchKernel::default().to_string());
             return Err(Error::Unsupported { backend: "cpu", what: "kernel of the patch smoother", asked, available });
         }
+        Ok(())
+    }
+
+    fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Level<T>> {
+        self.check_kernel(space, kernel)?;
         Level::new(space)
     }
 

@@ -160,6 +160,10 @@ impl Backend for Cuda {
         Ok(())
     }
 
+    fn check_kernel(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
+        smoother::steps(space, kernel).map(|_| ())
+    }
+
     fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Level<T>> {
         Level::new(&self.gpu, space, kernel)
     }

@@ -7,7 +7,7 @@ use super::modules;
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
 use crate::space::Space;
-use patchmg_device::kernels::{Module, Operation, PatchKernel, Structure};
+use patchmg_device::kernels::{self, Module, Operation, PatchKernel, Structure};
 use patchmg_device::variants::Step;
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl<T: Scalar> PatchSmoother<T> {
     pub fn new(gpu: &Arc<Gpu>, space: &Space, choice: PatchKernel) -> Result<Self> {
         let (dim, degree) = (space.dim(), space.degree());
         let uploaded = |numbers: Vec<T>| Vector::uploaded(gpu, &numbers);
-        let steps = choice.steps(dim, degree).ok_or_else(|| unsupported(choice))?;
+        let steps = steps(space, choice)?;
         if steps.is_empty() {
             let module = Module::PoissonCg { dim, degree };
             let kernel = modules::kernel(gpu, module, module.kernel::<T>(Operation::Smooth))?;
@@ -81,11 +81,15 @@ impl<T: Scalar> PatchSmoother<T> {
     }
 }
 
-fn unsupported(choice: PatchKernel) -> Error {
-    Error::Unsupported {
+/// The kernels of a choice.
+///
+/// # Errors
+/// [`Error::Unsupported`], with what there is.
+pub(super) fn steps(space: &Space, choice: PatchKernel) -> Result<&'static [(Step, kernels::Variant)]> {
+    choice.steps(space.dim(), space.degree()).ok_or_else(|| Error::Unsupported {
         backend: "cuda",
         what: "kernel of the patch smoother",
         asked: choice.to_string(),
         available: PatchKernel::AVAILABLE.into(),
-    }
+    })
 }
