@@ -40,9 +40,7 @@ const PAPER: &str = "paper";
 pub fn picture(picture: Picture, results: &Results) -> Panels {
     let rows: Vec<&Row> = results.rows.iter().filter(|row| row.skipped.is_none()).collect();
     let panels = match picture {
-        Picture::Lines { x, y, log_y } => {
-            panels(&rows, |row| place(row), |rows| lines(rows, x, y, log_y, label(results, y)))
-        }
+        Picture::Lines { x, y, log_y } => panels(&rows, place, |rows| lines(rows, x, y, log_y, label(results, y))),
         Picture::Stacked { columns, label: y_label } => {
             let title = |row: &Row| format!("{}, {}", place(row), row.key.series);
             panels(&rows, title, |rows| stacked(rows, columns, results, y_label))

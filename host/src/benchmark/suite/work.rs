@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     /// Operations of a contraction chain, counted by doing it.
-    fn contract(shape: &mut Vec<f64>, mode: usize, rows: f64) -> f64 {
+    fn contract(shape: &mut [f64], mode: usize, rows: f64) -> f64 {
         let count = rows * shape.iter().product::<f64>();
         shape[mode] = rows;
         count
