@@ -11,13 +11,14 @@ use patchmg::krylov::{Gmres, Richardson, Solver, Stopping};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Fmg, Multigrid, NestedIteration, PoissonCg, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Poisson};
-use patchmg::output::table::Table;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::space::Space;
 use std::sync::Arc;
 
 /// By how much residuals are to fall.
 const TOLERANCE: f64 = 1e-9;
+/// Columns of a definition's name.
+const WIDTH: usize = 96;
 /// Iterations at most.
 const MOST: usize = 60;
 
@@ -175,12 +176,13 @@ fn main() -> Result<()> {
     let spaces = (1..=most_degree)
         .map(|degree| Space::new(Mesh::unit_cube(dim, refine)?, degree))
         .collect::<Result<Vec<_>>>()?;
-    let mut table = Table::new(std::iter::once("definition".into()).chain((1..=most_degree).map(|k| format!("Q{k}"))));
+    println!("{dim}D, 2^{refine} cells a direction, residuals fall by {TOLERANCE:e}");
+    let line = |name: &str, cells: &[String]| println!("{name:WIDTH$}{}", cells.concat());
+    line("definition", &(1..=most_degree).map(|degree| format!("{:>5}", format!("Q{degree}"))).collect::<Vec<_>>());
     for (name, definition) in definitions() {
         let counts = spaces.iter().map(|space| definition.iterations(&backend, space));
-        let counts = counts.map(|count| Ok(count?.map_or("-".into(), |n| n.to_string())));
-        table.row(std::iter::once(Ok(name)).chain(counts).collect::<Result<Vec<String>>>()?);
+        let cell = |count: Option<usize>| format!("{:>5}", count.map_or("-".into(), |n| n.to_string()));
+        line(&name, &counts.map(|count| count.map(cell)).collect::<Result<Vec<_>>>()?);
     }
-    println!("{dim}D, 2^{refine} cells a direction, residuals fall by {TOLERANCE:e}\n{table}");
     Ok(())
 }
