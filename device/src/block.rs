@@ -1,6 +1,5 @@
 //! What a thread of a patch kernel is: its patch and its column.
 
-use crate::kernels::Shape;
 use cuda_std::thread;
 
 /// A thread's place: the patch (in x, along a color, class or tiling; y and z are the block's) and its column.
@@ -17,15 +16,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// With `count > 0` patches in x.
+    /// With `count > 0` patches in x, in a block of `patches` patches with `columns` threads each.
     #[inline(always)]
-    pub fn new(shape: Shape, count: u32) -> Self {
-        Self::among(shape.columns, shape.patches, count)
-    }
-
-    /// The same in a block of `patches` patches with `columns` threads each.
-    #[inline(always)]
-    pub fn among(columns: usize, patches: usize, count: u32) -> Self {
+    pub fn new(columns: usize, patches: usize, count: u32) -> Self {
         let thread = thread::thread_idx_x() as usize;
         let slot = thread / columns;
         let patch = thread::block_idx_x() as usize * patches + slot;

@@ -69,7 +69,7 @@ mod device {
     ) {
         let shape = const { shape(3, K) };
         let grid = Grid { cells, degree: K as u32 };
-        let place = Place::new(shape, class_count(cells, bit(class, 0)));
+        let place = Place::new(shape.columns, shape.patches, class_count(cells, bit(class, 0)));
         let node = [
             2 * K * class_patch(bit(class, 0), place.patch),
             2 * K * class_patch(bit(class, 1), thread::block_idx_y() as usize),
@@ -136,7 +136,7 @@ mod device {
     ) {
         let shape = const { shape(2, K) };
         let grid = Grid { cells, degree: K as u32 };
-        let place = Place::new(shape, class_count(cells, bit(class, 0)));
+        let place = Place::new(shape.columns, shape.patches, class_count(cells, bit(class, 0)));
         let node = [
             2 * K * class_patch(bit(class, 0), place.patch),
             2 * K * class_patch(bit(class, 1), thread::block_idx_y() as usize),

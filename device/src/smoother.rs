@@ -162,7 +162,7 @@ mod device {
     ) {
         let (shape, parts) = const { (shape(3, K), parts(3, K)) };
         let grid = Grid { cells, degree: K as u32 };
-        let place = Place::new(shape, color_count(cells, bit(color, 0)));
+        let place = Place::new(shape.columns, shape.patches, color_count(cells, bit(color, 0)));
         let origin = grid.offset_3d(
             color_origin(K, bit(color, 0), place.patch),
             color_origin(K, bit(color, 1), thread::block_idx_y() as usize),
@@ -304,7 +304,7 @@ mod device {
     ) {
         let (shape, parts) = const { (shape(2, K), parts(2, K)) };
         let grid = Grid { cells, degree: K as u32 };
-        let place = Place::new(shape, color_count(cells, bit(color, 0)));
+        let place = Place::new(shape.columns, shape.patches, color_count(cells, bit(color, 0)));
         let origin = grid.offset_2d(
             color_origin(K, bit(color, 0), place.patch),
             color_origin(K, bit(color, 1), thread::block_idx_y() as usize),

@@ -83,7 +83,7 @@ mod device {
     ) {
         let shape = const { restrict_shape(3, K) };
         let grid = Grid { cells, degree: K as u32 };
-        let place = Place::new(shape, class_count(cells, bit(class, 0)));
+        let place = Place::new(shape.columns, shape.patches, class_count(cells, bit(class, 0)));
         let patch = [
             class_patch(bit(class, 0), place.patch),
             class_patch(bit(class, 1), thread::block_idx_y() as usize),
@@ -174,7 +174,7 @@ mod device {
     ) {
         let shape = const { restrict_shape(2, K) };
         let grid = Grid { cells, degree: K as u32 };
-        let place = Place::new(shape, class_count(cells, bit(class, 0)));
+        let place = Place::new(shape.columns, shape.patches, class_count(cells, bit(class, 0)));
         let patch =
             [class_patch(bit(class, 0), place.patch), class_patch(bit(class, 1), thread::block_idx_y() as usize)];
         let origin = grid.offset_2d(2 * K * patch[0], 2 * K * patch[1]);
@@ -226,7 +226,7 @@ mod device {
     ) {
         let shape = const { prolongate_shape(3, K) };
         let (fine, grid) = (Grid { cells, degree: K as u32 }, Grid { cells: cells / 2, degree: K as u32 });
-        let place = Place::new(shape, cells / 2);
+        let place = Place::new(shape.columns, shape.patches, cells / 2);
         let cell = [place.patch, thread::block_idx_y() as usize, thread::block_idx_z() as usize];
         let tensor = Shared::<T>::at(place.slot * shape.words);
 
@@ -275,7 +275,7 @@ mod device {
     ) {
         let shape = const { prolongate_shape(2, K) };
         let (fine, grid) = (Grid { cells, degree: K as u32 }, Grid { cells: cells / 2, degree: K as u32 });
-        let place = Place::new(shape, cells / 2);
+        let place = Place::new(shape.columns, shape.patches, cells / 2);
         let cell = [place.patch, thread::block_idx_y() as usize];
         let tensor = Shared::<T>::at(place.slot * shape.words);
         let own = place.column;

@@ -52,7 +52,7 @@ impl<T: Real + Word> Patch<T> {
         let (columns, parts) = (shape(step, variant, dim, degree).columns, Parts::new(step, variant, dim, degree));
         let grid = Grid { cells, degree: degree as u32 };
         let patches = thread::block_dim_x() as usize / columns;
-        let place = Place::among(columns, patches, color_count(cells, bit(color, 0)));
+        let place = Place::new(columns, patches, color_count(cells, bit(color, 0)));
         let x = color_origin(degree, bit(color, 0), place.patch);
         let y = color_origin(degree, bit(color, 1), thread::block_idx_y() as usize);
         let origin = if dim == 3 {
