@@ -119,20 +119,14 @@ mod table {
     }
 
     impl KernelSpec {
-        fn of_patches<T: Real>(
-            name: String,
-            operation: Operation,
-            shape: Shape,
-            most_patches: usize,
-            common_words: usize,
-        ) -> Self {
+        fn of_patches<T: Real>(name: String, operation: Operation, shape: Shape, common_words: usize) -> Self {
             let bytes = |words: usize| (words * size_of::<T>()) as u32;
             Self {
                 name,
                 operation,
                 scalar: T::NAME,
                 threads: (shape.columns * shape.patches) as u32,
-                most_threads: (shape.columns * most_patches) as u32,
+                most_threads: (shape.columns * shape.patches) as u32,
                 min_blocks: 1,
                 patches: shape.patches as u32,
                 shared_bytes: bytes(common_words + shape.words * shape.patches),
@@ -265,7 +259,7 @@ mod table {
                         Operation::PointGaussSeidel => ("point_gauss_seidel", crate::point::shape()),
                         _ => ("prolongate_add", crate::transfer::prolongate_shape(dim, degree)),
                     };
-                    KernelSpec::of_patches::<T>(entry(name), operation, shape, shape.patches, 0)
+                    KernelSpec::of_patches::<T>(entry(name), operation, shape, 0)
                 }
                 Module::PatchVariants { dim, degree } => {
                     let Operation::Variant(step, variant) = operation else {
@@ -273,11 +267,10 @@ mod table {
                     };
                     let shape = variants::shape(step, variant, dim, degree);
                     let name = entry(&format!("{}_{}", step.name(), variant.name().replace('-', "_")));
-                    let most_patches = variants::most_patches(shape.columns);
-                    let common_words = variants::table_words(degree);
-                    let min_blocks = variants::min_blocks(dim, degree);
-                    let spec = KernelSpec::of_patches::<T>(name, operation, shape, most_patches, common_words);
-                    KernelSpec { min_blocks, ..spec }
+                    let most_threads = variants::most_threads(shape.columns);
+                    let min_blocks = variants::min_blocks(step, dim, degree, most_threads);
+                    let spec = KernelSpec::of_patches::<T>(name, operation, shape, variants::table_words(degree));
+                    KernelSpec { min_blocks, most_threads: most_threads as u32, ..spec }
                 }
                 Module::Blas1 => {
                     let (name, barriers) = match operation {

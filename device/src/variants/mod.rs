@@ -219,10 +219,16 @@ pub const fn shape(step: Step, variant: Variant, dim: usize, degree: usize) -> S
     Shape { columns, patches, words: parts.words, barriers: barriers(step, variant, dim) }
 }
 
+/// Threads that a block of the kernel may have, whole groups of four warps: so registers are handed out.
+pub const fn most_threads(columns: usize) -> usize {
+    (columns * most_patches(columns)).next_multiple_of(4 * WARP)
+}
+
 /// Blocks of the most threads that a multiprocessor should hold. Up to degree 5 shared memory has room for more threads
 /// than their registers, if not bounded, leave; columns of higher degrees need them all.
-pub const fn min_blocks(dim: usize, degree: usize) -> u32 {
-    if dim == 2 || degree <= 5 { 2 } else { 1 }
+pub const fn min_blocks(step: Step, dim: usize, degree: usize, most_threads: usize) -> u32 {
+    let bounded = (dim == 2 || degree <= 5) && most_threads <= MOST_THREADS && !matches!(step, Step::FusedInverse);
+    if bounded { 2 } else { 1 }
 }
 
 /// Patches that a block of the kernel may have.
