@@ -45,7 +45,7 @@ fn on<B: Backend>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Resul
     let case = args.case.model()?;
     let device = backend.info();
     let space = case.space()?;
-    case.config.check(&**backend, &space)?;
+    case.config.check(&**backend, &space).map_err(|error| args.case.refused(error))?;
     console.line(parameters(&args.case, &device, case.config.bytes::<B>(&space)?));
 
     let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);

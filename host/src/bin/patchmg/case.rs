@@ -2,6 +2,7 @@
 
 use crate::args::{self, CaseArgs};
 use crate::failure::Failure;
+use patchmg::Error;
 use patchmg::backend::{DeviceInfo, LocalSolver, PatchKernel, Structure, ThreadStructure, Variant};
 use patchmg::krylov::Stopping;
 use patchmg::multigrid::SmootherConfig;
@@ -52,6 +53,20 @@ impl CaseArgs {
             }
         }
         Ok(smoother)
+    }
+
+    /// An error of the library, in the options that it is about.
+    pub fn refused(&self, error: Error) -> Failure {
+        match error {
+            Error::Unsupported { backend, available, .. } => {
+                let rest = format!(
+                    "with --variant '{}' --local '{}' --thread-structure '{}'",
+                    self.variant, self.local, self.thread_structure
+                );
+                Failure::usage("kernel", self.kernel, format_args!("{rest}, {backend} has: {available}"))
+            }
+            other => other.into(),
+        }
     }
 
     fn patch_kernel(&self) -> PatchKernel {

@@ -57,7 +57,7 @@ fn on<B: Backend>(
     console: Console,
 ) -> Result<ExitCode, Failure> {
     let device = backend.info();
-    case.config.check(&**backend, space)?;
+    case.config.check(&**backend, space).map_err(|error| args.case.refused(error))?;
     console.line(parameters(&args.case, &device, case.config.bytes::<B>(space)?));
     console.line(levels(space)?);
 
