@@ -66,6 +66,17 @@ mod device {
             unsafe { self.0.set(index as u32, value) }
         }
 
+        /// Starts to copy a word from global memory; `cuda_std::shared::wait_for_copies` and a barrier end it.
+        ///
+        /// # Safety
+        /// `source` may be read, and nobody writes it until then.
+        #[inline(always)]
+        #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+        pub unsafe fn copy(self, index: usize, source: *const T) {
+            // SAFETY: as above, and the caller's promise.
+            unsafe { self.0.copy_async(index as u32, source) }
+        }
+
         #[inline(always)]
         #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
         pub fn read<const N: usize>(self, column: Column) -> [T; N] {

@@ -26,11 +26,29 @@ pub trait Word: Copy {
     /// `address` is aligned and inside the block's shared memory.
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn store(address: u32, value: Self);
+    /// Starts to copy from global memory to an address of the shared window, past the registers; [`wait_for_copies`]
+    /// ends it.
+    ///
+    /// # Safety
+    /// `address` is aligned and inside the block's shared memory, and `source` may be read; until the copy has ended and
+    /// a barrier has been passed nobody reads or writes `address`, nor writes `source`.
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn copy_async(address: u32, source: *const Self);
+}
+
+/// Waits until the calling thread's copies have ended. Other threads see them after the next barrier.
+#[inline(always)]
+pub fn wait_for_copies() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: waits; what was copied is read by later loads, which stay behind it.
+    unsafe {
+        asm!("cp.async.wait_all;", options(nostack, preserves_flags))
+    };
 }
 
 #[cfg(target_arch = "nvptx64")]
 macro_rules! word {
-    ($type:ty, $register:ident, $load:literal, $store:literal) => {
+    ($type:ty, $register:ident, $load:literal, $store:literal, $copy:literal) => {
         impl Word for $type {
             #[inline(always)]
             unsafe fn load(address: u32) -> Self {
@@ -47,13 +65,19 @@ macro_rules! word {
                 // SAFETY: the caller's promise.
                 unsafe { asm!($store, in(reg32) address, in($register) value, options(nostack, preserves_flags)) };
             }
+
+            #[inline(always)]
+            unsafe fn copy_async(address: u32, source: *const Self) {
+                // SAFETY: the caller's promise. A generic address of global memory is its global address.
+                unsafe { asm!($copy, in(reg32) address, in(reg64) source, options(nostack, preserves_flags)) };
+            }
         }
     };
 }
 #[cfg(target_arch = "nvptx64")]
-word!(f32, reg32, "ld.shared.f32 {}, [{}];", "st.shared.f32 [{}], {};");
+word!(f32, reg32, "ld.shared.f32 {}, [{}];", "st.shared.f32 [{}], {};", "cp.async.ca.shared.global [{}], [{}], 4;");
 #[cfg(target_arch = "nvptx64")]
-word!(f64, reg64, "ld.shared.f64 {}, [{}];", "st.shared.f64 [{}], {};");
+word!(f64, reg64, "ld.shared.f64 {}, [{}];", "st.shared.f64 [{}], {};", "cp.async.ca.shared.global [{}], [{}], 8;");
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl Word for f32 {
@@ -65,6 +89,12 @@ impl Word for f32 {
     #[track_caller]
     unsafe fn store(address: u32, value: Self) {
         emulate::store(address, [value.to_bits()]);
+    }
+
+    #[track_caller]
+    unsafe fn copy_async(address: u32, source: *const Self) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::store(address, *source) };
     }
 }
 
@@ -79,6 +109,12 @@ impl Word for f64 {
     #[track_caller]
     unsafe fn store(address: u32, value: Self) {
         emulate::store(address, [value.to_bits() as u32, (value.to_bits() >> 32) as u32]);
+    }
+
+    #[track_caller]
+    unsafe fn copy_async(address: u32, source: *const Self) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::store(address, *source) };
     }
 }
 
@@ -133,5 +169,17 @@ impl<T: Word> Dynamic<T> {
     pub unsafe fn set(self, index: u32, value: T) {
         // SAFETY: the caller's promise; an offset of whole words is aligned.
         unsafe { T::store(self.offset(index).address, value) }
+    }
+
+    /// Starts to copy a word from global memory to entry `index` ([`Word::copy_async`]).
+    ///
+    /// # Safety
+    /// The entry lies in the memory that the launch gave, `source` may be read, and until [`wait_for_copies`] and a
+    /// barrier no thread reads or writes the entry, nor writes `source`.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn copy_async(self, index: u32, source: *const T) {
+        // SAFETY: the caller's promise; an offset of whole words is aligned.
+        unsafe { T::copy_async(self.offset(index).address, source) }
     }
 }
