@@ -27,17 +27,43 @@ mod device {
     #[derive(Clone, Copy)]
     pub struct Coefficients(pub [f64; VECTORS]);
 
-    /// Indices `0..n` of the calling thread: a grid-stride loop.
+    /// Entries that a thread has under way at once: enough to keep memory busy in `f32`, too.
+    const ENTRIES: usize = 4;
+
+    /// Calls `some` with the first of [`ENTRIES`] indices, [`THREADS`] apart, and `one` with single ones at the end: all of
+    /// `0..n` that are the calling thread's, in a grid-stride loop.
     #[inline(always)]
-    fn indices(n: u64) -> impl Iterator<Item = usize> {
-        let first = thread::block_idx_x() as u64 * THREADS as u64 + thread::thread_idx_x() as u64;
-        let stride = thread::grid_dim_x() as u64 * THREADS as u64;
-        let mut next = first;
-        core::iter::from_fn(move || {
-            let index = next;
-            next += stride;
-            (index < n).then_some(index as usize)
-        })
+    fn for_indices(n: u64, mut some: impl FnMut([usize; ENTRIES]), mut one: impl FnMut(usize)) {
+        let step = (THREADS * ENTRIES) as u64;
+        let mut start = thread::block_idx_x() as u64 * step;
+        while start < n {
+            let first = start + thread::thread_idx_x() as u64;
+            if start + step <= n {
+                some(core::array::from_fn(|entry| first as usize + entry * THREADS));
+            } else {
+                let mut index = first;
+                while index < n {
+                    one(index as usize);
+                    index += THREADS as u64;
+                }
+            }
+            start += thread::grid_dim_x() as u64 * step;
+        }
+    }
+
+    /// `store(i, load(i))` for the calling thread's indices below `n`, several loads before the first store.
+    #[inline(always)]
+    fn map<T: Copy>(n: u64, load: impl Fn(usize) -> T, store: impl Fn(usize, T)) {
+        for_indices(
+            n,
+            |indices| {
+                let values = indices.map(&load);
+                for entry in 0..ENTRIES {
+                    store(indices[entry], values[entry]);
+                }
+            },
+            |index| store(index, load(index)),
+        );
     }
 
     /// `y = alpha x + beta y`; `beta = 0` overwrites.
@@ -46,13 +72,10 @@ mod device {
     /// The vectors have `n` entries.
     #[inline(always)]
     pub unsafe fn axpby<T: Real>(alpha: T, x: *const T, beta: T, y: *mut T, n: u64) {
-        for i in indices(n) {
-            // SAFETY: the caller's promise; a thread owns its indices.
-            unsafe {
-                let old = if beta == T::ZERO { T::ZERO } else { beta * *y.add(i) };
-                *y.add(i) = T::fma(alpha, *x.add(i), old);
-            }
-        }
+        // SAFETY: the caller's promise.
+        let old = |i: usize| if beta == T::ZERO { T::ZERO } else { beta * unsafe { *y.add(i) } };
+        // SAFETY: the caller's promise; a thread owns its indices.
+        unsafe { map(n, |i| T::fma(alpha, *x.add(i), old(i)), |i, value| *y.add(i) = value) }
     }
 
     /// `y = alpha D x + beta y`, `D` diagonal; `beta = 0` overwrites.
@@ -61,13 +84,10 @@ mod device {
     /// The vectors, and the diagonal, have `n` entries.
     #[inline(always)]
     pub unsafe fn diagonal_axpby<T: Real>(alpha: T, d: *const T, x: *const T, beta: T, y: *mut T, n: u64) {
-        for i in indices(n) {
-            // SAFETY: the caller's promise; a thread owns its indices.
-            unsafe {
-                let old = if beta == T::ZERO { T::ZERO } else { beta * *y.add(i) };
-                *y.add(i) = T::fma(alpha * *d.add(i), *x.add(i), old);
-            }
-        }
+        // SAFETY: the caller's promise.
+        let old = |i: usize| if beta == T::ZERO { T::ZERO } else { beta * unsafe { *y.add(i) } };
+        // SAFETY: the caller's promise; a thread owns its indices.
+        unsafe { map(n, |i| T::fma(alpha * *d.add(i), *x.add(i), old(i)), |i, value| *y.add(i) = value) }
     }
 
     /// `y = x`, rounded to the scalar of `y`.
@@ -76,10 +96,8 @@ mod device {
     /// The vectors have `n` entries.
     #[inline(always)]
     pub unsafe fn convert<S: Real, T: Real>(x: *const S, y: *mut T, n: u64) {
-        for i in indices(n) {
-            // SAFETY: the caller's promise; a thread owns its indices.
-            unsafe { *y.add(i) = T::from_f64((*x.add(i)).to_f64()) };
-        }
+        // SAFETY: the caller's promise; a thread owns its indices.
+        unsafe { map(n, |i| T::from_f64((*x.add(i)).to_f64()), |i, value| *y.add(i) = value) }
     }
 
     /// Sum of one number a thread over the block, valid in thread 0.
@@ -107,21 +125,25 @@ mod device {
     /// The vectors have `n` entries; launched with [`DOT_BLOCKS`] blocks.
     #[inline(always)]
     pub unsafe fn dots<T: Real>(xs: Vectors<T>, count: u32, y: *const T, n: u64, partials: *mut f64) {
-        let mut sums = [0.0; VECTORS];
-        for i in indices(n) {
-            // SAFETY: the caller's promise.
-            let y = unsafe { *y.add(i) }.to_f64();
+        let sums = [0.0; VECTORS].map(core::cell::Cell::new);
+        let add = |indices: &[usize]| {
             for j in 0..VECTORS {
                 if (j as u32) < count {
-                    // SAFETY: as above.
-                    sums[j] = f64::fma(unsafe { *xs.0[j].add(i) }.to_f64(), y, sums[j]);
+                    let mut sum = sums[j].get();
+                    for &i in indices {
+                        // SAFETY: the caller's promise.
+                        let (x, y) = unsafe { (*xs.0[j].add(i), *y.add(i)) };
+                        sum = f64::fma(x.to_f64(), y.to_f64(), sum);
+                    }
+                    sums[j].set(sum);
                 }
             }
-        }
+        };
+        for_indices(n, |indices| add(&indices), |index| add(&[index]));
         for j in 0..VECTORS {
             // The same for all threads, so that all come to the barriers.
             if (j as u32) < count {
-                let sum = block_sum(sums[j]);
+                let sum = block_sum(sums[j].get());
                 if thread::thread_idx_x() == 0 {
                     // SAFETY: `partials` has room for `count` rows of `DOT_BLOCKS`.
                     unsafe { *partials.add(j * DOT_BLOCKS + thread::block_idx_x() as usize) = sum };
@@ -157,17 +179,34 @@ mod device {
     /// The vectors have `n` entries.
     #[inline(always)]
     pub unsafe fn add_combination<T: Real>(coefficients: Coefficients, xs: Vectors<T>, count: u32, y: *mut T, n: u64) {
-        for i in indices(n) {
-            // SAFETY: the caller's promise; a thread owns its indices.
-            unsafe {
-                let mut sum = (*y.add(i)).to_f64();
-                for j in 0..VECTORS {
-                    if (j as u32) < count {
-                        sum = f64::fma(coefficients.0[j], (*xs.0[j].add(i)).to_f64(), sum);
+        let add = |indices: &[usize], sums: &mut [f64]| {
+            for j in 0..VECTORS {
+                if (j as u32) < count {
+                    for (&i, sum) in indices.iter().zip(sums.iter_mut()) {
+                        // SAFETY: the caller's promise.
+                        *sum = f64::fma(coefficients.0[j], unsafe { *xs.0[j].add(i) }.to_f64(), *sum);
                     }
                 }
-                *y.add(i) = T::from_f64(sum);
             }
-        }
+        };
+        // SAFETY: the caller's promise; a thread owns its indices.
+        let load = |i: usize| unsafe { *y.add(i) }.to_f64();
+        // SAFETY: as above.
+        let store = |i: usize, sum: f64| unsafe { *y.add(i) = T::from_f64(sum) };
+        for_indices(
+            n,
+            |indices| {
+                let mut sums = indices.map(load);
+                add(&indices, &mut sums);
+                for entry in 0..ENTRIES {
+                    store(indices[entry], sums[entry]);
+                }
+            },
+            |index| {
+                let mut sum = [load(index)];
+                add(&[index], &mut sum);
+                store(index, sum[0]);
+            },
+        );
     }
 }

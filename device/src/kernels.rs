@@ -259,7 +259,9 @@ mod table {
                         Operation::PointGaussSeidel => ("point_gauss_seidel", crate::point::shape()),
                         _ => ("prolongate_add", crate::transfer::prolongate_shape(dim, degree)),
                     };
-                    KernelSpec::of_patches::<T>(entry(name), operation, shape, 0)
+                    let common =
+                        if operation == Operation::Smooth { crate::smoother::common_words(dim, degree) } else { 0 };
+                    KernelSpec::of_patches::<T>(entry(name), operation, shape, common)
                 }
                 Module::PatchVariants { dim, degree } => {
                     let Operation::Variant(step, variant) = operation else {

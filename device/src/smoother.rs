@@ -22,8 +22,11 @@
 
 use crate::kernels::{Shape, columns, patch_nodes, patches_per_block};
 
-/// Shared memory that the patches of a block may take, in `f64` words.
+/// Shared memory that the patches of a block may take in 2D, in `f64` words.
 const WORDS_WANTED: usize = 6 * 1024;
+
+/// Patches of a block in 3D, by degree: of the numbers that leave few threads of the last warp idle, the fastest.
+const PATCHES_3D: [usize; 8] = [32, 14, 5, 3, 1, 1, 1, 1];
 
 /// Where the parts of a patch's shared memory begin, in words.
 struct Parts {
@@ -31,7 +34,7 @@ struct Parts {
     faces: usize,
     /// Transformed edges, four (a sign in each of two directions) a direction.
     edges: usize,
-    /// Corners at both ends of y, four (a sign in x and in z).
+    /// Corners at both ends of one direction, four (a sign in each of the other two).
     corners: usize,
     words: usize,
 }
@@ -41,7 +44,10 @@ const fn parts(dim: usize, degree: usize) -> Parts {
     let faces = m.pow(dim as u32);
     let edges = faces + 2 * dim * if dim == 3 { n * m } else { m };
     let corners = edges + if dim == 3 { 12 * m } else { 0 };
-    Parts { faces, edges, corners, words: corners + if dim == 3 { 8 } else { 4 } }
+    let words = corners + if dim == 3 { 8 } else { 4 };
+    // In 3D a row of a block's tensors goes on in the next patch's banks.
+    let words = if dim == 3 { words + (32 + m - words % 32) % 32 } else { words };
+    Parts { faces, edges, corners, words }
 }
 
 /// Words of the smoother's table: `(2k - 1)^dim` inverse eigenvalue sums, `m` and `d`.
@@ -50,13 +56,22 @@ pub const fn table_words(dim: usize, degree: usize) -> usize {
     interior.pow(dim as u32) + 2 * interior
 }
 
+/// Words of shared memory that a block has besides those of its patches: in 3D all nodes of `p` patches side by side are
+/// `(2k p + 1) (2k + 1)²`, of which `(2k + 1)²` are the common ones.
+pub const fn common_words(dim: usize, degree: usize) -> usize {
+    if dim == 3 { patch_nodes(degree).1.pow(2) } else { 0 }
+}
+
 /// Its shape on a block: a thread owns a column of interior nodes.
 pub const fn shape(dim: usize, degree: usize) -> Shape {
-    let columns = columns(dim, patch_nodes(degree).0);
-    let words = parts(dim, degree).words;
+    let (m, n) = patch_nodes(degree);
+    let (columns, words) = (columns(dim, m), parts(dim, degree).words);
+    if dim == 3 {
+        return Shape { columns, patches: PATCHES_3D[degree - 1], words: words + 2 * degree * n * n, barriers: 5 };
+    }
     let (by_threads, by_words) = (patches_per_block(columns), WORDS_WANTED / words);
     let patches = if by_words > 0 && by_words < by_threads { by_words } else { by_threads };
-    Shape { columns, patches, words, barriers: if dim == 3 { 4 } else { 2 } }
+    Shape { columns, patches, words, barriers: 2 }
 }
 
 pub use device::*;
@@ -68,7 +83,7 @@ mod device {
     use crate::matrices::SmootherMatrices;
     use crate::patch::{Grid, bit, color_count, color_origin};
     use crate::scalar::Real;
-    use cuda_std::shared::Word;
+    use cuda_std::shared::{Word, wait_for_copies};
     use cuda_std::thread;
 
     /// What a thread looks up by its own column, in global memory: `1 / (λ_i + λ_j [+ λ_l])`, then `m`, then `d`.
@@ -127,24 +142,81 @@ mod device {
     }
 
     /// A line of nodes on a pair of opposite faces, each less `middle`: `low + high` for sign 0, `low - high` for sign 1.
-    ///
-    /// # Safety
-    /// All of both lines may be read.
     #[inline(always)]
-    unsafe fn pair_of_lines<T: Real, const N: usize>(
-        low: *const T,
-        across: usize,
-        along: usize,
-        sign: usize,
-        middle: T,
-    ) -> [T; N] {
+    fn pair_of_lines<T: Real, const N: usize>(low: &[T; N], high: &[T; N], middle: T, sign: usize) -> [T; N] {
         let factor = if sign == 0 { T::from_f64(1.0) } else { T::from_f64(-1.0) };
         let mut line = [T::ZERO; N];
         for i in 0..N {
-            // SAFETY: the caller's promise.
-            line[i] = unsafe { T::fma(factor, *low.add(across + i * along) - middle, *low.add(i * along) - middle) };
+            line[i] = T::fma(factor, high[i] - middle, low[i] - middle);
         }
         line
+    }
+
+    /// The nodes of all patches of a block, side by side in x: rows of `WIDTH` nodes, `N` rows a plane and `N` planes.
+    struct Stage<T> {
+        nodes: Shared<T>,
+        width: usize,
+    }
+
+    impl<T: Real + Word> Stage<T> {
+        /// Starts to copy the nodes on the patches' faces, and at their vertices, of `patches` patches whose first node is `x`: a row by
+        /// neighbouring threads, so that a warp reads few lines of memory.
+        ///
+        /// # Safety
+        /// These patches lie within the grid, and nobody writes them until the copies have ended.
+        #[inline(always)]
+        unsafe fn copy<const K: usize, const N: usize>(&self, threads: usize, x: *const T, grid: Grid, patches: usize) {
+            let thread = thread::thread_idx_x() as usize;
+            let (rows, rounds) =
+                if threads < self.width { (1, self.width.div_ceil(threads)) } else { (threads / self.width, 1) };
+            for round in 0..rounds {
+                let first = thread + round * threads;
+                let (column, row) = (first % self.width, first / self.width);
+                if row >= rows || column > 2 * K * patches {
+                    continue;
+                }
+                for i in 0..N.div_ceil(rows) {
+                    let y = row + i * rows;
+                    let on_face = y == 0 || y == 2 * K || column % (2 * K) == 0;
+                    let on_middle = y == K && column % (2 * K) == K;
+                    for z in 0..N {
+                        if y < N && (z == 0 || z == 2 * K || on_face || z == K && on_middle) {
+                            // SAFETY: the caller's promise.
+                            unsafe {
+                                let source = x.add(grid.local_3d(column, y, z));
+                                self.nodes.copy(column + self.width * (y + N * z), source);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+
+        /// Distance of neighbours in a direction.
+        #[inline(always)]
+        fn stride<const N: usize>(&self, direction: usize) -> usize {
+            match direction % 3 {
+                0 => 1,
+                1 => self.width,
+                _ => self.width * N,
+            }
+        }
+
+        /// Line `lane` on the pair of faces of patch `slot` that are normal to direction `face`: it runs in the direction
+        /// after, lines lie side by side in the one after that.
+        #[inline(always)]
+        fn lines<const K: usize, const N: usize>(&self, slot: usize, face: usize, lane: usize) -> [[T; N]; 2] {
+            let start = slot * 2 * K + lane * self.stride::<N>(face + 2);
+            let stride = self.stride::<N>(face + 1);
+            let line = |start: usize| self.nodes.read::<N>(Column { start, stride });
+            [line(start), line(start + 2 * K * self.stride::<N>(face))]
+        }
+
+        /// The node at the vertex of patch `slot`.
+        #[inline(always)]
+        fn middle<const K: usize, const N: usize>(&self, slot: usize) -> T {
+            self.nodes.get(slot * 2 * K + K + self.width * (K + N * K))
+        }
     }
 
     /// The smoother in 3D.
@@ -161,109 +233,116 @@ mod device {
         color: u32,
     ) {
         let (shape, parts) = const { (shape(3, K), parts(3, K)) };
+        let threads = shape.columns * shape.patches;
         let grid = Grid { cells, degree: K as u32 };
-        let place = Place::new(shape.columns, shape.patches, color_count(cells, bit(color, 0)));
-        let origin = grid.offset_3d(
-            color_origin(K, bit(color, 0), place.patch),
-            color_origin(K, bit(color, 1), thread::block_idx_y() as usize),
-            color_origin(K, bit(color, 2), thread::block_idx_z() as usize),
-        );
-        // SAFETY: the patch lies within the grid and its guard.
-        let (b, x) = unsafe { (b.add(origin), x.add(origin)) };
-        let (first, second) = (place.column % M, place.column / M);
-        let tensor = Shared::<T>::at(place.slot * shape.words);
-        let faces = Shared::<T>::at(place.slot * shape.words + parts.faces);
-        let edges = Shared::<T>::at(place.slot * shape.words + parts.edges);
-        let corners = Shared::<T>::at(place.slot * shape.words + parts.corners);
-        let along_x = RowMajor::<M, M>::along_x(first, second);
-        let along_y = RowMajor::<M, M>::along_y(first, second);
-        let along_z = RowMajor::<M, M>::along_z(first, second);
-        // SAFETY: as above; of this color only this patch writes it, after barriers.
-        let middle = unsafe { *x.add(grid.local_3d(K, K, K)) };
+        let count = color_count(cells, bit(color, 0)) as usize;
+        // Threads along a row of all patches: for global memory, and the columns along z and y.
+        let thread = thread::thread_idx_x() as usize;
+        let (first, slot, second) = (thread % M, thread / M % shape.patches, thread / (M * shape.patches));
+        let block = thread::block_idx_x() as usize * shape.patches;
+        let (active, last) = (block + slot < count, count - 1);
+        let patch = if active { block + slot } else { last };
+        let at = |patch: usize| {
+            grid.offset_3d(
+                color_origin(K, bit(color, 0), patch),
+                color_origin(K, bit(color, 1), thread::block_idx_y() as usize),
+                color_origin(K, bit(color, 2), thread::block_idx_z() as usize),
+            )
+        };
+        let stage = Stage { nodes: Shared::<T>::at(0), width: 2 * K * shape.patches + 1 };
+        let stage_words = stage.width * N * N;
+        let part = |slot: usize, offset: usize| Shared::<T>::at(stage_words + slot * parts.words + offset);
+        let patches = if count - block < shape.patches { count - block } else { shape.patches };
+        // SAFETY: the patches lie within the grid and its guard; of this color only a patch itself writes its interior,
+        // which is not copied.
+        unsafe { stage.copy::<K, N>(threads, x.add(at(block)), grid, patches) };
 
+        // SAFETY: the patch lies within the grid and its guard.
+        let (b, x) = unsafe { (b.add(at(patch)), x.add(at(patch))) };
         let mut column = [T::ZERO; M];
         for z in 0..M {
             // SAFETY: as above.
             column[z] = unsafe { *b.add(grid.local_3d(first + 1, second + 1, z + 1)) };
         }
+        let tensor = part(slot, 0);
+        let along_y = RowMajor::<M, M>::along_y(first, second);
+        let along_z = RowMajor::<M, M>::along_z(first, second);
+        tensor.write(along_z, &matrices.vectors.analyze(&column));
+        wait_for_copies();
+        thread::sync_threads();
 
-        // Where registers are short the column leaves them now, else its loads go on behind those of the faces.
-        let column_first = K > 6;
-        if column_first {
-            tensor.write(along_z, &matrices.vectors.analyze(&column));
-        }
-
-        // Faces, first transform. Face 0 is normal to x, its lines run along z and lie side by side in y; the others
-        // follow by rotation. A thread does both signs of a line where there are more lines than threads.
-        let rotated = |direction: usize| match direction % 3 {
-            0 => 1,
-            1 => grid.local_2d(0, 1),
-            _ => grid.local_3d(0, 0, 1),
-        };
+        // Faces, first transform. A thread does both signs of a line where there are more lines than threads.
         let signs = if 6 * N <= M * M { 1 } else { 2 };
         let tasks = 6 * N / signs;
-        for round in 0..tasks.div_ceil(M * M) {
-            let task = place.column + round * M * M;
-            if task < tasks {
+        for round in 0..(tasks * shape.patches).div_ceil(threads) {
+            let task = thread + round * threads;
+            if task < tasks * shape.patches {
+                let (slot, task) = (task / tasks, task % tasks);
                 let (pair, lane) = (task / N, task % N);
                 let (face, first_sign) = if signs == 1 { (pair / 2, pair % 2) } else { (pair, 0) };
-                let (across, along) = (2 * K * rotated(face), rotated(face + 2));
+                let [low, high] = stage.lines::<K, N>(slot, face, lane);
+                let middle = stage.middle::<K, N>(slot);
                 for sign in first_sign..first_sign + signs {
-                    // SAFETY: as above.
-                    let line =
-                        unsafe { pair_of_lines::<T, N>(x.add(lane * rotated(face + 1)), across, along, sign, middle) };
+                    let line = pair_of_lines(&low, &high, middle, sign);
                     let (transformed, ends) = transform(matrices, &line);
                     let start = ((2 * face + sign) * N + lane) * M;
-                    faces.write(Column { start, stride: 1 }, &transformed);
+                    part(slot, parts.faces).write(Column { start, stride: 1 }, &transformed);
                     if face == 0 && (lane == 0 || lane == N - 1) {
                         let start = 4 * (lane / (N - 1)) + 2 * sign;
-                        corners.write(Column { start, stride: 1 }, &ends);
+                        part(slot, parts.corners).write(Column { start, stride: 1 }, &ends);
                     }
                 }
             }
         }
-        if !column_first {
-            tensor.write(along_z, &matrices.vectors.analyze(&column));
-        }
         thread::sync_threads();
 
         // Faces, second transform, in place; the lines' ends are the edges.
-        for round in 0..(6 * M).div_ceil(M * M) {
-            let task = place.column + round * M * M;
-            if task < 6 * M {
+        for round in 0..(6 * M * shape.patches).div_ceil(threads) {
+            let task = thread + round * threads;
+            if task < 6 * M * shape.patches {
+                let (slot, task) = (task / (6 * M), task % (6 * M));
                 let (pair, index) = (task / M, task % M);
                 let line = Column { start: pair * N * M + index, stride: M };
+                let faces = part(slot, parts.faces);
                 let (transformed, ends) = transform(matrices, &faces.read::<N>(line));
                 faces.write(line, &transformed);
-                edges.write(Column { start: 2 * pair * M + index, stride: M }, &ends);
+                part(slot, parts.edges).write(Column { start: 2 * pair * M + index, stride: M }, &ends);
             }
         }
-        tensor.write(along_x, &matrices.vectors.analyze(&tensor.read::<M>(along_x)));
+        // Rows: threads of a patch side by side have no bank conflicts.
+        let (row_slot, row) = (thread / (M * M), thread % (M * M));
+        let row_tensor = part(row_slot, 0);
+        let along_x = RowMajor::<M, M>::along_x(row % M, row / M);
+        row_tensor.write(along_x, &matrices.vectors.analyze(&row_tensor.read::<M>(along_x)));
         thread::sync_threads();
 
         let mut column = matrices.vectors.analyze(&tensor.read::<M>(along_y));
         let (i, l) = (first, second);
         let (i_odd, l_odd) = (is_odd::<K>(i), is_odd::<K>(l));
         let ((m_i, d_i), (m_l, d_l)) = (table.boundary::<M>(M * M * M, i), table.boundary::<M>(M * M * M, l));
-        let x_face = |j: usize| faces.get(i_odd * N * M + j * M + l);
-        let y_face = |j_odd: usize| faces.get((2 + j_odd) * N * M + l * M + i);
-        let z_face = |j: usize| faces.get((4 + l_odd) * N * M + i * M + j);
-        let xy_edge = |j_odd: usize| edges.get((2 * i_odd + j_odd) * M + l);
-        let yz_edge = |j_odd: usize| edges.get((4 + 2 * j_odd + l_odd) * M + i);
-        let zx_edge = |j: usize| edges.get((8 + 2 * l_odd + i_odd) * M + j);
-        let corner = [corners.get(2 * i_odd + l_odd), corners.get(4 + 2 * i_odd + l_odd)];
+        let (faces, edges, corners) = (part(slot, parts.faces), part(slot, parts.edges), part(slot, parts.corners));
+        let x_face = |j: usize| faces.get(i_odd * N * M + l * M + j);
+        let y_face = |j_odd: usize| faces.get((2 + j_odd) * N * M + i * M + l);
+        let z_face = |j: usize| faces.get((4 + l_odd) * N * M + j * M + i);
+        let zx_edge = |j: usize| edges.get((2 * i_odd + l_odd) * M + j);
+        let xy_edge = |j_odd: usize| edges.get((4 + 2 * j_odd + i_odd) * M + l);
+        let yz_edge = |j_odd: usize| edges.get((8 + 2 * l_odd + j_odd) * M + i);
+        let l_sign = T::from_f64(if l_odd == 0 { 1.0 } else { -1.0 });
+        let corner = |j_odd: usize| {
+            let at_end = |end: usize| corners.get(4 * end + 2 * i_odd + j_odd);
+            T::fma(l_sign, at_end(1), at_end(0))
+        };
         let m_il = m_i * m_l;
         let y_faces = [y_face(0), y_face(1)];
         // All of `x̂_B` that has the factor `m_j`, by the parity of `j`.
-        let y_terms = [corner[0] + corner[1], corner[0] - corner[1]];
         let y_term = |j_odd: usize| {
             let edges = T::fma(m_i, xy_edge(j_odd), m_l * yz_edge(j_odd));
-            T::fma(m_il, y_terms[j_odd], y_faces[j_odd] - edges)
+            T::fma(m_il, corner(j_odd), y_faces[j_odd] - edges)
         };
         let y_terms = [y_term(0), y_term(1)];
         for j in 0..M {
             // The table is symmetric in its indices, so lanes read neighbours.
-            let inverse = table.get(place.column + M * M * j);
+            let inverse = table.get(i + M * (l + M * j));
             let (x_face, z_face) = (x_face(j), z_face(j));
             let mut residual = T::fma(-matrices.coupling[j], y_faces[is_odd::<K>(j)], column[j]);
             residual = T::fma(-d_i, x_face, residual);
@@ -277,11 +356,12 @@ mod device {
         tensor.write(along_y, &matrices.vectors.synthesize(&column));
         thread::sync_threads();
 
-        tensor.write(along_x, &matrices.vectors.synthesize(&tensor.read::<M>(along_x)));
+        row_tensor.write(along_x, &matrices.vectors.synthesize(&row_tensor.read::<M>(along_x)));
         thread::sync_threads();
 
         let column = matrices.vectors.synthesize(&tensor.read::<M>(along_z));
-        if place.active {
+        let middle = stage.middle::<K, N>(slot);
+        if active {
             for z in 0..M {
                 // SAFETY: interior nodes of a patch that no other patch of the color shares.
                 unsafe { *x.add(grid.local_3d(first + 1, second + 1, z + 1)) = column[z] + middle };
@@ -332,7 +412,8 @@ mod device {
                 let (face, sign) = (task / 2, task % 2);
                 let (normal, along) = if face == 0 { (1, grid.row()) } else { (grid.row(), 1) };
                 // SAFETY: as above.
-                let line = unsafe { pair_of_lines::<T, N>(x, 2 * K * normal, along, sign, middle) };
+                let line = |start: usize| core::array::from_fn(|i| unsafe { *x.add(start + i * along) });
+                let line = pair_of_lines::<T, N>(&line(0), &line(2 * K * normal), middle, sign);
                 let (transformed, ends) = transform(matrices, &line);
                 faces.write(Column { start: task * M, stride: 1 }, &transformed);
                 if face == 0 {
