@@ -10,6 +10,7 @@ use patchmg_device::kernels::{Module, Operation};
 use patchmg_device::patch::{bit, class_count, color_count, color_origin};
 use patchmg_device::point;
 use patchmg_device::scalar::Real;
+use patchmg_device::transfer::restrict_blocks;
 use patchmg_device::with_degree;
 use patchmg_emulation::{Arguments, Kernel};
 
@@ -198,12 +199,25 @@ fn run<T: Real>(
     vectors: &[*mut T],
     color: u32,
 ) {
-    if counts.contains(&0) {
-        return;
-    }
+    let blocks = |patches| [counts[0].div_ceil(patches), counts[1], counts[2]];
+    run_blocks(space, operation, blocks, matrices, vectors, color);
+}
+
+/// Runs a kernel for so many blocks in each direction, by the patches of a block.
+fn run_blocks<T: Real>(
+    space: &Space,
+    operation: Operation,
+    blocks: impl Fn(u32) -> [u32; 3],
+    matrices: &[u8],
+    vectors: &[*mut T],
+    color: u32,
+) {
     let module = Module::PoissonCg { dim: space.dim(), degree: space.degree() };
     let spec = module.kernel::<T>(operation);
-    let blocks = [counts[0].div_ceil(spec.patches), counts[1], counts[2]];
+    let blocks = blocks(spec.patches);
+    if blocks.contains(&0) {
+        return;
+    }
     let vectors: Vec<_> = vectors.iter().map(|vector| vector.cast()).collect();
     let (matrices, cells) = (Some(matrices), space.grid().cells);
     let arguments = Arguments { matrices, vectors: &vectors, cells, color, ..Arguments::default() };
@@ -268,7 +282,8 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
         let vectors = [b_pointer, x_pointer, residual.as_mut_ptr()];
         run(&fine.space, Operation::Residual, counts, &operator_matrices, &vectors, class);
         let vectors = [b_pointer, x_pointer, restricted.as_mut_ptr()];
-        run(&fine.space, Operation::RestrictResidual, counts, &restriction_matrices, &vectors, class);
+        let blocks = |patches| restrict_blocks(dim, patches, cells, class);
+        run_blocks(&fine.space, Operation::RestrictResidual, blocks, &restriction_matrices, &vectors, class);
     }
     fine.check("product", &product, &x.laplace(&fine.mass, &fine.stiffness));
     fine.check("residual", &residual, &fine.residual(&b, &x));
@@ -300,6 +315,7 @@ check_kernels! {
     middle_degrees_in_2d = 2 3: 5 6 7;
     high_degrees_in_2d = 2 3: 8 9 10;
     low_degrees_in_3d = 3 2: 1 2 3;
+    several_blocks_a_row_in_3d = 3 4: 3;
     middle_degrees_in_3d = 3 2: 4 5;
     degree_6_in_3d = 3 2: 6;
     degree_7_in_3d = 3 2: 7;

@@ -12,7 +12,7 @@ use bytemuck::bytes_of;
 use cust::sys::{CUdeviceptr, CUfunction};
 use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
 use patchmg_device::kernels::{KernelSpec, Module, Operation};
-use patchmg_device::point;
+use patchmg_device::{point, transfer};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -177,8 +177,13 @@ pub(super) fn restrict_residual<T: Scalar>(
     x.check(gpu, "x", fine.storage())?;
     coarse.check(gpu, "coarse", fine.coarse_storage()?)?;
     let vectors = [b.pointer(), x.pointer(), coarse.pointer()];
-    // SAFETY: two vectors of the level and one of the next coarser, checked above.
-    unsafe { launch_classes(gpu, fine, &fine.kernels.restrict_residual, &fine.matrices.restriction, &vectors) }
+    let kernel = &fine.kernels.restrict_residual;
+    for class in 0..fine.colors() {
+        let blocks = transfer::restrict_blocks(fine.dim, kernel.spec.patches, fine.grid.cells, class);
+        // SAFETY: two vectors of the level and one of the next coarser, checked above.
+        unsafe { launch_class(gpu, fine, kernel, blocks, &fine.matrices.restriction, &vectors, class)? };
+    }
+    Ok(())
 }
 
 /// A kernel for every class in ascending order: the order in which they write and add.
@@ -193,14 +198,34 @@ unsafe fn launch_classes<T: Scalar>(
     vectors: &[CUdeviceptr],
 ) -> Result<()> {
     for class in 0..level.colors() {
-        let Some(blocks) = level.class_blocks(kernel, class) else { continue };
-        let mut arguments = vec![matrices];
-        arguments.extend(vectors.iter().map(bytes_of));
-        arguments.extend([bytes_of(&level.grid.cells), bytes_of(&class)]);
+        let blocks = level.class_blocks(kernel, class);
         // SAFETY: the caller's promise.
-        unsafe { kernel.launch(gpu, blocks, &arguments)? };
+        unsafe { launch_class(gpu, level, kernel, blocks, matrices, vectors, class)? };
     }
     Ok(())
+}
+
+/// A kernel for one class, if it has any blocks.
+///
+/// # Safety
+/// The kernel takes `matrices`, then `vectors`, then cells and class.
+unsafe fn launch_class<T: Scalar>(
+    gpu: &Gpu,
+    level: &Level<T>,
+    kernel: &Kernel,
+    blocks: [u32; 3],
+    matrices: &[u8],
+    vectors: &[CUdeviceptr],
+    class: u32,
+) -> Result<()> {
+    if blocks.contains(&0) {
+        return Ok(());
+    }
+    let mut arguments = vec![matrices];
+    arguments.extend(vectors.iter().map(bytes_of));
+    arguments.extend([bytes_of(&level.grid.cells), bytes_of(&class)]);
+    // SAFETY: the caller's promise.
+    unsafe { kernel.launch(gpu, blocks, &arguments) }
 }
 
 /// `x += P coarse`.

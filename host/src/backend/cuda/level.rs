@@ -101,10 +101,11 @@ impl<T: Scalar> Level<T> {
         blocks(self.dim, kernel.spec().patches, |direction| color_count(cells, bit(color, direction)))
     }
 
-    /// Blocks for a class of the tiling's patches; none if it has no patch.
-    pub(super) fn class_blocks(&self, kernel: &Kernel, class: u32) -> Option<[u32; 3]> {
+    /// Blocks for a class of the tiling's patches; a 0 if it has no patch.
+    pub(super) fn class_blocks(&self, kernel: &Kernel, class: u32) -> [u32; 3] {
         let cells = self.grid.cells;
         blocks(self.dim, kernel.spec().patches, |direction| class_count(cells, bit(class, direction)))
+            .unwrap_or_default()
     }
 
     /// Blocks for the whole tiling.
