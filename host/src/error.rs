@@ -104,6 +104,24 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// A file that was read holds something else.
+    #[error("{path}: {reason}")]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Results were found under different conditions.
+    #[error("results cannot be compared: {what} was {earlier} and is {now}")]
+    NotComparable {
+        /// What differs.
+        what: &'static str,
+        /// In the earlier result.
+        earlier: String,
+        /// In the later one.
+        now: String,
+    },
     /// A plot could not be drawn, or a file format not be written.
     #[error("{path}: {reason}")]
     Output {

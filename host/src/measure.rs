@@ -25,7 +25,7 @@ impl Default for Protocol {
 }
 
 /// Seconds that work took: the median of all repetitions, and their spread.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     pub median_s: f64,
     pub min_s: f64,

@@ -1,8 +1,11 @@
-//! How long the parts of a problem take, and suites of such experiments.
+//! How long the parts of a problem take, suites of such experiments, and how two runs compare.
 
+pub mod compare;
 mod level_bench;
 mod parts;
+mod report;
 pub mod suite;
 
 pub use level_bench::{LevelBench, Part};
-pub use parts::{Measurement, parts};
+pub use parts::{Measurement, cycle_words_per_dof, parts};
+pub use report::BenchReport;

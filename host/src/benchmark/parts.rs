@@ -8,16 +8,16 @@ use crate::multigrid::{Multigrid, PoissonCg, SmootherConfig};
 use crate::operator::{Preconditioner, SpaceOn};
 use crate::solve::{Case, Precision};
 use crate::space::Space;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// How long one part takes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// What was done, once.
-    pub what: &'static str,
+    pub what: String,
     /// In which scalar.
-    pub scalar: &'static str,
+    pub scalar: String,
     #[serde(flatten)]
     pub timing: Timing,
     /// Median over the unknowns of the finest level.
@@ -75,12 +75,17 @@ fn cycle<B: Backend, S: Scalar>(
     let mut multigrid = Multigrid::<B, S>::new(backend, space, &PoissonCg { smoother }, Default::default())?;
     let (b, x) = bench.vectors();
     let v_cycle = measure(&**backend, protocol, || multigrid.apply(b, x))?;
-    let words = |part: Part| part.words_per_dof(space.dim());
-    // All levels together are a geometric series.
-    let levels = 1.0 / (1.0 - 0.5f64.powi(space.dim() as i32));
-    let words = (2.0 * step_words + words(Part::Restrict) + words(Part::Prolongate)) * levels;
-    results.push(Measurement::of::<S>("V-cycle", v_cycle, space, words));
+    results.push(Measurement::of::<S>("V-cycle", v_cycle, space, cycle_words_per_dof(space.dim(), step_words)));
     Ok(results)
+}
+
+/// Words of memory that a V-cycle must move for an unknown of its finest level: two steps of a smoother that moves
+/// `step_words`, restriction of the residual and prolongation, on all levels.
+pub fn cycle_words_per_dof(dim: usize, step_words: f64) -> f64 {
+    // All levels together are a geometric series.
+    let levels = 1.0 / (1.0 - 0.5f64.powi(dim as i32));
+    let transfer = Part::Restrict.words_per_dof(dim) + Part::Prolongate.words_per_dof(dim);
+    (2.0 * step_words + transfer) * levels
 }
 
 /// A step of the smoother on a level.
@@ -104,11 +109,11 @@ impl Measurement {
         Ok(Self::of::<T>(part.name(), timing, space, part.words_per_dof(space.dim())))
     }
 
-    fn of<T: Scalar>(what: &'static str, timing: Timing, space: &Space, words_per_dof: f64) -> Self {
+    fn of<T: Scalar>(what: &str, timing: Timing, space: &Space, words_per_dof: f64) -> Self {
         let (dofs, seconds) = (space.dofs() as f64, timing.median_s);
         Self {
-            what,
-            scalar: T::NAME,
+            what: what.into(),
+            scalar: T::NAME.into(),
             timing,
             ns_per_dof: 1e9 * seconds / dofs,
             gdof_per_s: 1e-9 * dofs / seconds,

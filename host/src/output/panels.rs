@@ -61,6 +61,8 @@ pub enum LineStyle {
     Open,
     /// A gray line without markers: a limit.
     Limit,
+    /// A dashed gray line: what is aimed at.
+    Goal,
 }
 
 /// A height for each category, none where there is no value.
@@ -114,6 +116,11 @@ impl Panels {
                     legend.draw(&Circle::new((18, y), 4, color.filled()))?;
                 }
                 Some(LineStyle::Open) => legend.draw(&Circle::new((18, y), 6, color.stroke_width(2)))?,
+                Some(LineStyle::Goal) => {
+                    for left in [6, 19] {
+                        legend.draw(&PathElement::new([(left, y), (left + 9, y)], GRAY.stroke_width(2)))?;
+                    }
+                }
                 Some(LineStyle::Limit) => {
                     legend.draw(&PathElement::new([(6, y), (30, y)], GRAY.stroke_width(2)))?;
                 }
@@ -204,6 +211,10 @@ impl Panel {
                             chart.draw_series(
                                 points.iter().map(|&point| Circle::new(point, 7, color.stroke_width(2))),
                             )?;
+                        }
+                        LineStyle::Goal => {
+                            let line = DashedLineSeries::new(points.iter().copied(), 8, 5, GRAY.stroke_width(2));
+                            chart.draw_series(line)?;
                         }
                         LineStyle::Limit => {
                             chart.draw_series(LineSeries::new(points.iter().copied(), GRAY.stroke_width(2)))?;
@@ -328,8 +339,12 @@ mod tests {
     fn lines(log_x: bool, log_y: bool) -> Panel {
         let line =
             |label: &str, style| Line { label: label.into(), points: vec![(1.0, 2.0), (2.0, 0.0), (3.0, 8.0)], style };
-        let series =
-            vec![line("fused", LineStyle::Marked), line("A100", LineStyle::Open), line("roof", LineStyle::Limit)];
+        let series = vec![
+            line("fused", LineStyle::Marked),
+            line("A100", LineStyle::Open),
+            line("roof", LineStyle::Limit),
+            line("aim", LineStyle::Goal),
+        ];
         panel(Marks::Lines { series, log_x, log_y })
     }
 
@@ -344,7 +359,7 @@ mod tests {
     fn lines_are_drawn_where_their_axes_show_them() {
         for (log_x, log_y, points) in [(false, false, 3), (true, false, 3), (false, true, 2), (true, true, 2)] {
             let svg = svg(vec![lines(log_x, log_y)]);
-            for text in ["Figure 0", "3D", "degree", "time [ms]", "fused", "A100", "roof"] {
+            for text in ["Figure 0", "3D", "degree", "time [ms]", "fused", "A100", "roof", "aim"] {
                 assert!(svg.contains(text), "{text}");
             }
             // Two lines have markers, and each has one in the legend.

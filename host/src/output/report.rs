@@ -1,14 +1,14 @@
 //! What a solve has to say, in the order of its JSON.
 
 use crate::error::{Error, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Record of one solve: what was asked, on which machine, and what came out.
 ///
 /// Field names and their order are those of the JSON object; times are seconds, errors are absolute, residuals relative
 /// to the Euclidean norm of the right-hand side.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SolveReport {
     pub system: String,
     pub dim: usize,

@@ -71,6 +71,18 @@ pub fn count(value: usize) -> String {
     std::iter::once(head.to_string()).chain(groups).collect::<Vec<_>>().join(" ")
 }
 
+/// A number with four digits.
+pub fn four_digits(value: f64) -> String {
+    match value.abs() {
+        size if value.fract() == 0.0 && size < 1e6 => format!("{value}"),
+        size if (1e-2..1e5).contains(&size) => {
+            let decimals = (3 - size.log10().floor() as i32).max(0) as usize;
+            format!("{value:.decimals$}")
+        }
+        _ => format!("{value:.3e}"),
+    }
+}
+
 fn three_digits(value: f64) -> String {
     let decimals = match value.abs() {
         v if v >= 99.95 => 0,
@@ -104,5 +116,13 @@ mod tests {
         assert_eq!(count(123), "123");
         assert_eq!(count(1_030_301), "1 030 301");
         assert_eq!(order(8.0, 1.0), 3.0);
+    }
+
+    #[test]
+    fn numbers_have_four_digits() {
+        assert_eq!(
+            [3.0, 2.2061, 47.4217, 1.12e-6, 0.123456].map(four_digits),
+            ["3", "2.206", "47.42", "1.120e-6", "0.1235"]
+        );
     }
 }

@@ -8,6 +8,9 @@ use crate::output::panels::{Bars, Line, LineStyle, Marks, Panel, Panels};
 pub enum Picture {
     /// A column over `x`, a line for each series.
     Lines { x: Axis, y: &'static str, log_y: bool },
+    /// A column over the degree beside what is aimed at, a line for each precision, a panel for each series; another
+    /// column where no row has it.
+    Goals { y: &'static str, or: &'static str },
     /// Columns on top of each other for each degree, a panel for each series.
     Stacked { columns: &'static [&'static str], label: &'static str },
     /// A column beside what the paper has.
@@ -41,6 +44,12 @@ pub fn picture(picture: Picture, results: &Results) -> Panels {
     let rows: Vec<&Row> = results.rows.iter().filter(|row| row.skipped.is_none()).collect();
     let panels = match picture {
         Picture::Lines { x, y, log_y } => panels(&rows, place, |rows| lines(rows, x, y, log_y, label(results, y))),
+        Picture::Goals { y, or } => {
+            let y = known_column(results, y, or);
+            let known: Vec<&Row> = rows.iter().copied().filter(|row| row.value(y).is_some()).collect();
+            let title = |row: &Row| format!("{}D, {}", row.key.dim, row.key.series);
+            panels(&known, title, |rows| goals(rows, y, label(results, y)))
+        }
         Picture::Stacked { columns, label: y_label } => {
             let title = |row: &Row| format!("{}, {}", place(row), row.key.series);
             panels(&rows, title, |rows| stacked(rows, columns, results, y_label))
@@ -55,6 +64,11 @@ pub fn picture(picture: Picture, results: &Results) -> Panels {
         Picture::Roofline { bandwidth } => panels(&rows, place, |rows| roofline(rows, bandwidth)),
     };
     Panels { title: format!("{} ({})", results.header.title, results.header.device), panels }
+}
+
+/// `column` if a row has it, else `or`.
+pub fn known_column(results: &Results, column: &'static str, or: &'static str) -> &'static str {
+    if results.rows.iter().any(|row| row.value(column).is_some()) { column } else { or }
 }
 
 /// What a column means.
@@ -124,6 +138,30 @@ fn lines(rows: &[&Row], axis: Axis, y: &str, log_y: bool, y_label: &str) -> Pane
     }
 }
 
+fn goals(rows: &[&Row], y: &str, y_label: &str) -> Panel {
+    let degree = |row: &Row| row.key.degree as f64;
+    let along = |label: String, style, height: &dyn Fn(&Row) -> Option<f64>, rows: &[&Row]| {
+        let mut points: Vec<_> = rows.iter().filter_map(|row| Some((degree(row), height(row)?))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // The same for every precision.
+        points.dedup();
+        Line { label, points, style }
+    };
+    let measured = distinct(rows.iter().map(|row| row.key.precision.clone())).into_iter().map(|precision| {
+        let of: Vec<&Row> = rows.iter().copied().filter(|row| row.key.precision == precision).collect();
+        along(precision, LineStyle::Marked, &|row| row.value(y), &of)
+    });
+    let target = along("target".into(), LineStyle::Goal, &|row| Some(row.goals.get(y)?.target), rows);
+    let least = along("least".into(), LineStyle::Limit, &|row| row.goals.get(y)?.least, rows);
+    let stated = [target, least].into_iter().filter(|line| !line.points.is_empty());
+    Panel {
+        title: String::new(),
+        x_label: "degree k".into(),
+        y_label: y_label.into(),
+        marks: Marks::Lines { series: measured.chain(stated).collect(), log_x: false, log_y: false },
+    }
+}
+
 fn stacked(rows: &[&Row], columns: &[&str], results: &Results, y_label: &str) -> Panel {
     let series = columns.iter().map(|column| Bars {
         label: label(results, column).into(),
@@ -187,5 +225,44 @@ fn roofline(rows: &[&Row], bandwidth: &str) -> Panel {
         x_label: "operations a byte".into(),
         y_label: "GFLOP/s".into(),
         marks: Marks::Lines { series, log_x: true, log_y: true },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::experiment::Key;
+    use super::super::goal::Goal;
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn what_is_aimed_at_is_drawn_once_for_all_precisions() {
+        let row = |degree, precision: &str, ratio| Row {
+            key: Key {
+                series: "operator".into(),
+                dim: 3,
+                degree,
+                refine: 2,
+                precision: precision.into(),
+                patches: None,
+            },
+            dofs: 1000,
+            values: BTreeMap::from([("ratio".into(), ratio)]),
+            paper: BTreeMap::new(),
+            goals: BTreeMap::from([("ratio".into(), Goal::new(60.0, (degree > 2).then_some(35.0)))]),
+            skipped: None,
+        };
+        let rows =
+            [row(3, "f64", Some(50.0)), row(2, "f64", Some(70.0)), row(2, "f32", Some(40.0)), row(3, "f32", None)];
+        let panel = goals(&rows.each_ref(), "ratio", "floor over median [%]");
+        let Marks::Lines { series, .. } = panel.marks else { panic!("lines") };
+        let found: Vec<_> = series.iter().map(|line| (&*line.label, &*line.points)).collect();
+        let expected: [(&str, &[(f64, f64)]); 4] = [
+            ("f64", &[(2.0, 70.0), (3.0, 50.0)]),
+            ("f32", &[(2.0, 40.0)]),
+            ("target", &[(2.0, 60.0), (3.0, 60.0)]),
+            ("least", &[(3.0, 35.0)]),
+        ];
+        assert_eq!(found, expected);
     }
 }

@@ -1,6 +1,7 @@
 //! What an experiment is: points to compute, columns that they have, and how they are drawn.
 
 use super::drawing::Picture;
+use super::goal::{Better, Goal};
 use super::sizes::Sizes;
 use crate::backend::PatchKernel;
 use crate::benchmark::Part;
@@ -13,9 +14,9 @@ use serde::{Deserialize, Serialize};
 pub struct Experiment {
     /// As it is asked for: `table3`.
     pub name: &'static str,
-    /// With the paper's number.
+    /// With the paper's number, if it is of a paper.
     pub title: &'static str,
-    /// What the paper says, and what differs here.
+    /// What is measured, what the paper says, and what differs here.
     pub remark: &'static str,
     pub columns: &'static [Column],
     pub points: fn(&Sizes) -> Vec<Point>,
@@ -26,8 +27,34 @@ pub struct Experiment {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
     pub name: &'static str,
-    /// In words, with the unit.
+    /// In words, with the unit in brackets.
     pub label: &'static str,
+    /// Which of two values is better, if one is.
+    pub better: Option<Better>,
+    /// Whether runs are compared by it.
+    pub compared: bool,
+}
+
+impl Column {
+    /// A quantity that says nothing of better or worse.
+    pub const fn new(name: &'static str, label: &'static str) -> Self {
+        Self { name, label, better: None, compared: false }
+    }
+
+    /// The more the better; runs are compared by it.
+    pub const fn higher(self) -> Self {
+        Self { better: Some(Better::Higher), compared: true, ..self }
+    }
+
+    /// The less the better; runs are compared by it.
+    pub const fn lower(self) -> Self {
+        Self { better: Some(Better::Lower), compared: true, ..self }
+    }
+
+    /// Follows from others, by which runs are compared.
+    pub const fn derived(self) -> Self {
+        Self { compared: false, ..self }
+    }
 }
 
 /// A row to compute.
@@ -37,6 +64,8 @@ pub struct Point {
     pub task: Task,
     /// What the paper has, by column.
     pub paper: Vec<(&'static str, f64)>,
+    /// What is aimed at, by column.
+    pub goals: Vec<(&'static str, Goal)>,
 }
 
 /// What tells a row from the others of its experiment.
@@ -65,6 +94,15 @@ impl Key {
     }
 }
 
+/// In words.
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let Self { series, dim, degree, refine, precision, patches } = self;
+        write!(f, "{series}, {dim}D, k = {degree}, L = {refine}, {precision}")?;
+        patches.map_or(Ok(()), |patches| write!(f, ", {patches} patches"))
+    }
+}
+
 /// What is computed for a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Task {
@@ -88,6 +126,27 @@ pub enum Task {
     SharedRoofline(PatchKernel),
     /// What the machine could do.
     Roofs,
+    /// A part beside the time that its words of memory take.
+    Floor(Part),
+    /// Restriction and prolongation of all levels, the same, and their share of a V-cycle.
+    Transfer,
+    /// A V-cycle beside the time that its words of memory take.
+    VCycle,
+    /// Time of a solve for an unknown.
+    Speed(Method),
+    /// Memory of the same solve.
+    Memory(Method),
+    /// A solve by the program itself, from its start.
+    Start(Kernels),
+}
+
+/// Where a process that starts has its GPU kernels from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernels {
+    /// From an earlier process, if the driver has kept them.
+    Kept,
+    /// Compiled by the driver.
+    Compiled,
 }
 
 /// Kernels of a color at level conflict-free.
@@ -115,7 +174,7 @@ impl Point {
     /// In double precision, without a value of the paper.
     pub fn new(series: impl Into<String>, [dim, degree, refine]: [usize; 3], task: Task) -> Self {
         let key = Key { series: series.into(), dim, degree, refine, precision: "f64".into(), patches: None };
-        Self { key, task, paper: Vec::new() }
+        Self { key, task, paper: Vec::new(), goals: Vec::new() }
     }
 
     /// In another precision.
@@ -133,6 +192,12 @@ impl Point {
     /// With what the paper has, if it does.
     pub fn paper(mut self, column: &'static str, value: Option<f64>) -> Self {
         self.paper.extend(value.map(|value| (column, value)));
+        self
+    }
+
+    /// With what a column is to reach.
+    pub fn goal(mut self, column: &'static str, goal: Option<Goal>) -> Self {
+        self.goals.extend(goal.map(|goal| (column, goal)));
         self
     }
 }

@@ -1,23 +1,29 @@
-//! Suites of experiments: every table and figure of a paper, as data and as pictures.
+//! Suites of experiments: every table and figure of a paper, or how fast all is, as data and as pictures.
 //!
 //! An [`Experiment`] is a list of points. Rows are written as they come, and a run that was interrupted goes on where it
 //! stopped, as long as program, machine and settings are the same.
 
 mod drawing;
 mod experiment;
+mod goal;
 mod laboratory;
 mod page;
 mod paper1;
 mod record;
 mod sizes;
+mod speed;
+pub mod summary;
 mod traffic;
 mod work;
 
-pub use experiment::{Experiment, Key, Point};
+pub use experiment::{Column, Experiment, Key, Point};
+pub use goal::{Better, Goal, Verdict};
+pub use laboratory::Program;
 pub use page::write_page;
 pub use paper1::PAPER1;
 pub use record::{Header, Results, Row};
 pub use sizes::Sizes;
+pub use speed::SPEED;
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
@@ -35,7 +41,7 @@ pub struct Suite {
 }
 
 /// All suites.
-pub const SUITES: [&Suite; 1] = [&PAPER1];
+pub const SUITES: [&Suite; 2] = [&PAPER1, &SPEED];
 
 /// How a suite runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +55,8 @@ pub struct Settings {
     /// Nothing of an earlier run holds.
     pub fresh: bool,
     pub protocol: Protocol,
+    /// This program, for what is measured from the start of a process.
+    pub program: Option<Program>,
     /// Version and revision of the program.
     pub version: String,
     pub commit: String,
@@ -95,7 +103,7 @@ impl Suite {
 
 /// Runs experiments and writes, for each, JSON row by row, and CSV and a picture at its end.
 ///
-/// What a machine cannot do is a row with the reason.
+/// What a machine cannot do is a row with the reason. Returns the results in the order of the experiments.
 ///
 /// # Errors
 /// Those of files; those of the machine that end all work, such as [`Error::Driver`] and [`Error::Timeout`].
@@ -105,8 +113,9 @@ pub fn run<B: Backend>(
     experiments: &[&'static Experiment],
     settings: &Settings,
     progress: &mut dyn FnMut(Progress),
-) -> Result<()> {
-    let mut laboratory = Laboratory::new(backend, settings.protocol);
+) -> Result<Vec<Results>> {
+    let mut laboratory = Laboratory::new(backend, settings.protocol, settings.program.clone());
+    let mut all = Vec::new();
     let sizes = Sizes { gpu: backend.info().backend != "cpu", quick: settings.quick };
     for experiment in experiments {
         let points = (experiment.points)(&sizes);
@@ -121,7 +130,7 @@ pub fn run<B: Backend>(
                 continue;
             }
             progress(Progress::Point(&point.key));
-            let row = row(&mut laboratory, point, settings.max_dofs)?;
+            let row = row(&mut laboratory, experiment, point, settings.max_dofs)?;
             store.push(row.clone())?;
             progress(Progress::Row(&row));
         }
@@ -130,11 +139,13 @@ pub fn run<B: Backend>(
         let picture = drawing::picture(experiment.picture, store.results());
         picture.write(&record::path(&settings.folder, experiment.name, "svg"))?;
         progress(Progress::Done);
+        all.push(store.into_results());
     }
-    Ok(())
+    Ok(all)
 }
 
-fn header<B: Backend>(backend: &Arc<B>, suite: &Suite, experiment: &Experiment, settings: &Settings) -> Header {
+/// Where the rows of an experiment come from on this machine.
+pub fn header<B: Backend>(backend: &Arc<B>, suite: &Suite, experiment: &Experiment, settings: &Settings) -> Header {
     let device = backend.info();
     Header {
         suite: suite.name.into(),
@@ -153,7 +164,12 @@ fn header<B: Backend>(backend: &Arc<B>, suite: &Suite, experiment: &Experiment, 
     }
 }
 
-fn row<B: Backend>(laboratory: &mut Laboratory<B>, point: &Point, max_dofs: usize) -> Result<Row> {
+fn row<B: Backend>(
+    laboratory: &mut Laboratory<B>,
+    experiment: &Experiment,
+    point: &Point,
+    max_dofs: usize,
+) -> Result<Row> {
     let Key { dim, degree, refine, .. } = point.key;
     let dofs = (degree * (1 << refine) - 1).pow(dim as u32);
     let found = if dofs > max_dofs {
@@ -166,7 +182,13 @@ fn row<B: Backend>(laboratory: &mut Laboratory<B>, point: &Point, max_dofs: usiz
         Ok(values) => (values, None),
         Err(reason) => (Values::new(), Some(reason)),
     };
-    Ok(Row { key: point.key.clone(), dofs, values, paper, skipped })
+    let judge = |&(name, goal): &(&str, Goal)| {
+        let better = experiment.columns.iter().find(|column| column.name == name).and_then(|column| column.better);
+        let value = values.get(name).copied().flatten();
+        (name.into(), better.map_or(goal, |better| goal.judge(better, value)))
+    };
+    let goals = point.goals.iter().map(judge).collect();
+    Ok(Row { key: point.key.clone(), dofs, values, paper, goals, skipped })
 }
 
 /// Separates what ends all work from what this machine, or this point, cannot do.
@@ -197,6 +219,7 @@ mod tests {
             max_dofs: 4000,
             fresh: false,
             protocol: Protocol::ONCE,
+            program: None,
             version: "0.1.0".into(),
             commit: "test".into(),
         }

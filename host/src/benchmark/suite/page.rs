@@ -2,10 +2,12 @@
 
 use super::Suite;
 use super::drawing::{self, Axis, Picture};
-use super::experiment::Key;
+use super::experiment::{Experiment, Key};
 use super::record::{ColumnName, Results, Row, path};
+use super::summary;
 use crate::error::Result;
 use crate::output::file;
+use crate::output::table::four_digits;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -13,30 +15,51 @@ use std::path::Path;
 ///
 /// In a page that is there, only what stands between the marks of an experiment, `<!-- table1 -->` and
 /// `<!-- /table1 -->`, is replaced; experiments without marks come at the end. So text around them stays. Experiments
-/// without results stay as they are, or are named as missing.
+/// without results stay as they are, or are named as missing. What is measured beside what is aimed at stands between the
+/// marks of `summary`, where a suite has that.
 ///
 /// # Errors
 /// [`Error::Io`](crate::Error::Io).
 pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str) -> Result<()> {
     let mut page = std::fs::read_to_string(file).unwrap_or_else(|_| format!("# {}\n", suite.title));
-    for experiment in suite.experiments {
-        let read = std::fs::read(path(folder, experiment.name, "json")).ok();
-        let results = read.and_then(|text| serde_json::from_slice::<Results>(&text).ok());
-        let [begin, end] = [format!("<!-- {} -->", experiment.name), format!("<!-- /{} -->", experiment.name)];
-        let place = page.find(&begin).and_then(|at| Some((at + begin.len(), at + page[at..].find(&end)?)));
-        match (results, place) {
-            (Some(results), Some((from, to))) => {
-                page.replace_range(from..to, &section(&results, experiment.picture, pictures));
-            }
-            (Some(results), None) => {
-                let text = section(&results, experiment.picture, pictures);
-                let _ = write!(page, "\n## {}\n\n{begin}{text}{end}\n", experiment.title);
-            }
-            (None, Some(_)) => {}
-            (None, None) => _ = write!(page, "\n## {}\n\n{begin}\nNo results.\n{end}\n", experiment.title),
-        }
+    let read = |experiment: &Experiment| {
+        let text = std::fs::read(path(folder, experiment.name, "json")).ok()?;
+        serde_json::from_slice::<Results>(&text).ok()
+    };
+    let all: Vec<_> = suite.experiments.iter().map(|experiment| (experiment, read(experiment))).collect();
+    let lines = summary::lines(all.iter().filter_map(|(_, results)| results.as_ref()));
+    if !lines.is_empty() {
+        put(&mut page, "summary", "Measured, floor and target", Some(&overview(&lines)));
+    }
+    for (experiment, results) in &all {
+        let text = results.as_ref().map(|results| section(results, experiment.picture, pictures));
+        put(&mut page, experiment.name, experiment.title, text.as_deref());
     }
     file::replace(file, page.as_bytes())
+}
+
+/// Puts a text between its marks.
+fn put(page: &mut String, name: &str, title: &str, text: Option<&str>) {
+    let [begin, end] = [format!("<!-- {name} -->"), format!("<!-- /{name} -->")];
+    let place = page.find(&begin).and_then(|at| Some((at + begin.len(), at + page[at..].find(&end)?)));
+    match (text, place) {
+        (Some(text), Some((from, to))) => page.replace_range(from..to, text),
+        (None, Some(_)) => {}
+        (text, None) => {
+            let text = text.unwrap_or("\nNo results.\n");
+            let _ = write!(page, "\n## {title}\n\n{begin}{text}{end}\n");
+        }
+    }
+}
+
+/// The lines of [`summary::lines`].
+fn overview(lines: &[[String; 10]]) -> String {
+    let mut page = format!("\n{}\n\n", summary::EXPLANATION);
+    head(&mut page, &summary::HEADINGS.map(String::from));
+    for line in lines {
+        let _ = writeln!(page, "| {} |", line.join(" | "));
+    }
+    page
 }
 
 fn section(results: &Results, picture: Picture, pictures: &str) -> String {
@@ -51,6 +74,9 @@ fn section(results: &Results, picture: Picture, pictures: &str) -> String {
     match picture {
         _ if there.is_empty() => {}
         Picture::Lines { x, y, .. } => matrix(&mut page, results, x, y),
+        Picture::Goals { y, or } => {
+            matrix(&mut page, results, Axis::Degree, drawing::known_column(results, y, or));
+        }
         _ => {
             // Columns of which no row knows anything say nothing.
             let known = |column: &&ColumnName| {
@@ -119,8 +145,8 @@ fn head(page: &mut String, titles: &[String]) {
 /// Ours, a dash where it is not known, nothing where it was skipped; the paper's value behind it in brackets.
 fn cell(row: &Row, column: &str) -> String {
     let unknown = if row.skipped.is_some() { "" } else { "-" };
-    let ours = row.value(column).map_or(String::from(unknown), number);
-    let paper = row.paper.get(column).map(|&value| format!(" ({})", number(value)));
+    let ours = row.value(column).map_or(String::from(unknown), four_digits);
+    let paper = row.paper.get(column).map(|&value| format!(" ({})", four_digits(value)));
     ours + &paper.unwrap_or_default()
 }
 
@@ -145,18 +171,6 @@ fn reasons(page: &mut String, skipped: &[&Row]) {
     }
 }
 
-/// Four digits.
-fn number(value: f64) -> String {
-    match value.abs() {
-        size if value.fract() == 0.0 && size < 1e6 => format!("{value}"),
-        size if (1e-2..1e5).contains(&size) => {
-            let decimals = (3 - size.log10().floor() as i32).max(0) as usize;
-            format!("{value:.decimals$}")
-        }
-        _ => format!("{value:.3e}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,13 +186,5 @@ mod tests {
         assert!(page.contains("## Table 2") && page.contains("No results."));
         write_page(&super::super::PAPER1, folder.path(), &file, "").unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), page, "twice is once");
-    }
-
-    #[test]
-    fn numbers_have_four_digits() {
-        assert_eq!(
-            [3.0, 2.2061, 47.4217, 1.12e-6, 0.123456].map(number),
-            ["3", "2.206", "47.42", "1.120e-6", "0.1235"]
-        );
     }
 }

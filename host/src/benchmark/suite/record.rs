@@ -1,6 +1,7 @@
 //! Results of an experiment: its files, and which rows of an earlier run still hold.
 
 use super::experiment::{Column, Key};
+use super::goal::{Goal, Verdict};
 use crate::error::{Error, Result};
 use crate::measure::Protocol;
 use crate::output::{file, report};
@@ -42,6 +43,9 @@ pub struct Row {
     pub values: BTreeMap<String, Option<f64>>,
     /// The paper's values, by column, on one NVIDIA A100.
     pub paper: BTreeMap<String, f64>,
+    /// What is aimed at, by column, and whether it is reached.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub goals: BTreeMap<String, Goal>,
     /// Why there are no values.
     pub skipped: Option<String>,
 }
@@ -106,6 +110,11 @@ impl Store {
         &self.results
     }
 
+    /// All that there is.
+    pub fn into_results(self) -> Results {
+        self.results
+    }
+
     /// Adds a row and writes the JSON file.
     ///
     /// # Errors
@@ -137,22 +146,31 @@ pub fn path(folder: &Path, experiment: &str, extension: &str) -> PathBuf {
     folder.join(format!("{experiment}.{extension}"))
 }
 
-/// The rows as comma-separated values: key, unknowns, values, the paper's values where there are some, and why a row has
-/// no values.
+/// The rows as comma-separated values: key, unknowns, values, the paper's values and what is aimed at where there are
+/// some, and why a row has no values.
 fn csv(results: &Results, path: &Path) -> Result<Vec<u8>> {
     let output = |reason: String| Error::Output { path: path.to_owned(), reason };
     let paper = results.columns.iter().filter(|c| results.rows.iter().any(|row| row.paper.contains_key(&c.name)));
     let paper: Vec<_> = paper.collect();
+    let goals = results.columns.iter().filter(|c| results.rows.iter().any(|row| row.goals.contains_key(&c.name)));
+    let goals: Vec<_> = goals.map(|column| &column.name).collect();
     let mut writer = csv::Writer::from_writer(Vec::new());
     let titles = Key::FIELDS.iter().map(ToString::to_string).chain([String::from("dofs")]);
     let titles = titles.chain(results.columns.iter().map(|column| column.name.clone()));
     let titles = titles.chain(paper.iter().map(|column| format!("paper_{}", column.name)));
+    let titles =
+        titles.chain(goals.iter().flat_map(|name| ["target", "least", "verdict"].map(|what| format!("{what}_{name}"))));
     writer.write_record(titles.chain([String::from("skipped")])).map_err(|e| output(e.to_string()))?;
     let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
     for row in &results.rows {
         let cells = row.key.fields().into_iter().chain([row.dofs.to_string()]);
         let cells = cells.chain(results.columns.iter().map(|column| number(row.value(&column.name))));
         let cells = cells.chain(paper.iter().map(|column| number(row.paper.get(&column.name).copied())));
+        let cells = cells.chain(goals.iter().flat_map(|name| {
+            let goal = row.goals.get(*name);
+            let verdict = goal.and_then(|goal| goal.verdict).map_or("", Verdict::name);
+            [number(goal.map(|goal| goal.target)), number(goal.and_then(|goal| goal.least)), verdict.into()]
+        }));
         let cells = cells.chain([row.skipped.clone().unwrap_or_default()]);
         writer.write_record(cells).map_err(|e| output(e.to_string()))?;
     }
@@ -161,6 +179,7 @@ fn csv(results: &Results, path: &Path) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::goal::Better;
     use super::*;
 
     fn results(commit: &str) -> Results {
@@ -192,11 +211,20 @@ mod tests {
 
     fn row(degree: usize) -> Row {
         let values = BTreeMap::from([("iterations".into(), Some(3.0)), ("time_s".into(), Some(1.0 / 3.0))]);
-        Row { key: key(degree), dofs: 27, values, paper: BTreeMap::from([("iterations".into(), 5.0)]), skipped: None }
+        Row {
+            key: key(degree),
+            dofs: 27,
+            values,
+            paper: BTreeMap::from([("iterations".into(), 5.0)]),
+            goals: BTreeMap::from([("time_s".into(), Goal::new(0.5, None).judge(Better::Lower, Some(1.0 / 3.0)))]),
+            skipped: None,
+        }
     }
 
     fn skipped(degree: usize) -> Row {
-        Row { values: BTreeMap::new(), paper: BTreeMap::new(), skipped: Some("needs a GPU".into()), ..row(degree) }
+        let goals = BTreeMap::from([("time_s".into(), Goal::new(0.5, Some(1.0)))]);
+        let (values, paper) = (BTreeMap::new(), BTreeMap::new());
+        Row { values, paper, goals, skipped: Some("needs a GPU".into()), ..row(degree) }
     }
 
     #[test]
@@ -252,6 +280,14 @@ mod tests {
             assert_eq!(at(record, "paper_iterations").parse().ok(), row.paper.get("iterations").copied());
             assert_eq!(at(record, "skipped"), row.skipped.clone().unwrap_or_default());
         }
+        assert_eq!(
+            ["target_time_s", "least_time_s", "verdict_time_s"].map(|title| at(&records[0], title)),
+            ["0.5", "", "target"]
+        );
+        assert_eq!(
+            ["target_time_s", "least_time_s", "verdict_time_s"].map(|title| at(&records[1], title)),
+            ["0.5", "1", ""]
+        );
         assert!(!titles.iter().any(|title| title == "paper_time_s"), "the paper says nothing of it");
     }
 }

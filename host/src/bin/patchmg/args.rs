@@ -15,7 +15,7 @@ Example:
   patchmg solve --dim 3 --degree 4 --refine 5
 
 Exit codes: 0 converged, 1 internal error, 2 wrong usage or input, 3 not converged within --max-iters,
-4 no such device, no driver, or out of memory. PATCHMG_LOG=debug logs to standard error."
+4 no such device, no driver, or out of memory, 5 slower than --against allows. PATCHMG_LOG=debug logs to standard error."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -68,14 +68,22 @@ Examples:
   patchmg bench --suite paper1 --output results
   patchmg bench --suite paper1 --only table3 --only figure9 --quick
   patchmg bench --suite paper1 --output results --report paper1.md
+  patchmg bench --suite speed --output now --against earlier --margin 5
+  patchmg bench --against earlier/smoother.json --result now/smoother.json
 
 A suite writes DIR/NAME.json row by row, DIR/NAME.csv and DIR/NAME.svg at the end of an experiment, and DIR/README.md;
-run again, it goes on where it stopped. Times are in seconds, those of one application; on a GPU between two events.")]
+run again, it goes on where it stopped. Times are in seconds, those of one application; on a GPU between two events.
+
+--against matches rows by what was measured and where, and compares times, rates and iterations. The exit code is 5 if
+one is worse than before by more than --margin, or is missing, and 2 if the results cannot be compared: another device,
+precision or problem, or a file that holds no results.")]
 pub struct BenchArgs {
     #[command(flatten)]
     pub case: CaseArgs,
     #[command(flatten)]
     pub suite: SuiteArgs,
+    #[command(flatten)]
+    pub against: AgainstArgs,
     /// Times that everything is done before it is timed.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole, allow_hyphen_values = true)]
     pub warmup: usize,
@@ -93,7 +101,7 @@ pub struct BenchArgs {
 /// Many experiments instead of one problem.
 #[derive(Debug, Args)]
 pub struct SuiteArgs {
-    /// Run the experiments of a paper: paper1.
+    /// Run a list of experiments: paper1, those of the paper; speed, parts beside the limit of memory and whole solves.
     #[arg(long = "suite", value_name = "NAME", conflicts_with_all = SINGLE_CASE)]
     pub name: Option<String>,
     /// Run this experiment of the suite alone; may be given several times.
@@ -114,6 +122,20 @@ pub struct SuiteArgs {
     /// Compute again what an earlier run of the same program on the same machine left in the folder.
     #[arg(long, requires = "name")]
     pub fresh: bool,
+}
+
+/// Comparison with an earlier run.
+#[derive(Debug, Args)]
+pub struct AgainstArgs {
+    /// Compare with an earlier run: a file that --json wrote, or a file or the folder of a suite.
+    #[arg(long, value_name = "FILE|DIR")]
+    pub against: Option<PathBuf>,
+    /// Run nothing: compare these results with those of --against.
+    #[arg(long, value_name = "FILE|DIR", requires = "against", conflicts_with = "name", conflicts_with_all = SINGLE_CASE)]
+    pub result: Option<PathBuf>,
+    /// How much slower a median may be than in the results of --against, percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = percent, allow_hyphen_values = true, requires = "against")]
+    pub margin: f64,
 }
 
 /// Options of one problem, which a suite chooses itself.
@@ -386,6 +408,11 @@ fn damping(text: &str) -> Result<f64, String> {
 fn tolerance(text: &str) -> Result<f64, String> {
     let allowed = |rtol: &f64| *rtol > 0.0 && *rtol < 1.0;
     text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number above 0 and below 1"))
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let allowed = |percent: &f64| (0.0..f64::INFINITY).contains(percent);
+    text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number of percent, at least 0"))
 }
 
 fn whole(text: &str) -> Result<usize, String> {

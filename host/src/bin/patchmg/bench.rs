@@ -5,43 +5,40 @@ use crate::case::parameters;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::machine::Machine;
-use crate::{result, solve, suite};
+use crate::{against, result, solve, suite};
 use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
-use patchmg::benchmark::{Measurement, parts};
+use patchmg::benchmark::compare::Record;
+use patchmg::benchmark::{BenchReport, Measurement, parts};
 use patchmg::measure::{Protocol, Timing};
 use patchmg::output::report::SolveReport;
 use patchmg::output::table::{Table, seconds};
-use serde::Serialize;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// What a run has to say, in the order of its JSON.
-#[derive(Serialize)]
-struct BenchReport {
-    #[serde(flatten)]
-    solve: SolveReport,
-    driver: Option<String>,
-    protocol: Protocol,
-    /// Of the solve, whose median is `solve_s`.
-    solve_timing: Timing,
-    measurements: Vec<Measurement>,
-}
-
 pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
+    let console = result::console(args.json.as_deref(), args.quiet);
+    if args.against.result.is_some() {
+        return against::run(&args.against, console);
+    }
+    let earlier = args.against.against.as_deref().map(Record::read).transpose()?;
     if let Some(name) = &args.suite.name {
-        return suite::run(args, name);
+        return suite::run(args, name, earlier);
     }
     result::check("json", args.json.as_deref())?;
-    let console = result::console(args.json.as_deref(), args.quiet);
     match Machine::choose(&args.case.machine, console)? {
-        Machine::Cpu(backend) => on(&backend, args, console),
+        Machine::Cpu(backend) => on(&backend, args, earlier, console),
         #[cfg(feature = "cuda")]
-        Machine::Cuda(backend) => on(&backend, args, console),
+        Machine::Cuda(backend) => on(&backend, args, earlier, console),
     }
 }
 
-fn on<B: Backend>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Result<ExitCode, Failure> {
+fn on<B: Backend>(
+    backend: &Arc<B>,
+    args: &BenchArgs,
+    earlier: Option<Vec<Record>>,
+    console: Console,
+) -> Result<ExitCode, Failure> {
     let case = args.case.model()?;
     let device = backend.info();
     let space = case.space()?;
@@ -58,11 +55,15 @@ fn on<B: Backend>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Resul
     let measurements = parts(backend, &case, protocol)?;
     console.line(table(&solve, solve_timing, &measurements));
 
-    let converged = solve.converged;
+    let report = BenchReport { solve, driver: device.driver, protocol, solve_timing, measurements };
     if let Some(path) = &args.json {
-        result::write_json(&BenchReport { solve, driver: device.driver, protocol, solve_timing, measurements }, path)?;
+        result::write_json(&report, path)?;
     }
-    Ok(if converged { ExitCode::SUCCESS } else { ExitCode::from(solve::NOT_CONVERGED) })
+    let compared = match &earlier {
+        Some(earlier) => against::compare(earlier, &[Record::of_bench(&report)], &args.against, console)?,
+        None => ExitCode::SUCCESS,
+    };
+    Ok(if report.solve.converged { compared } else { ExitCode::from(solve::NOT_CONVERGED) })
 }
 
 fn table(solve: &SolveReport, solve_timing: Timing, measurements: &[Measurement]) -> Table {

@@ -111,13 +111,13 @@ impl SuiteProgress {
                     self.bar.enable_steady_tick(Duration::from_millis(200));
                 }
             }
-            suite::Progress::Point(key) => self.bar.set_message(point(key)),
+            suite::Progress::Point(key) => self.bar.set_message(key.to_string()),
             suite::Progress::Row(row) => {
                 let outcome = match &row.skipped {
                     Some(reason) => format!("skipped, {reason}"),
                     None => values(row),
                 };
-                let line = format!("  {}: {outcome}", point(&row.key));
+                let line = format!("  {}: {outcome}", row.key);
                 if self.bar.is_hidden() {
                     self.console.line(line);
                 } else {
@@ -128,12 +128,6 @@ impl SuiteProgress {
             suite::Progress::Done => self.bar.finish_and_clear(),
         }
     }
-}
-
-fn point(key: &suite::Key) -> String {
-    let suite::Key { series, dim, degree, refine, precision, patches } = key;
-    let patches = patches.map_or(String::new(), |patches| format!(", {patches} patches"));
-    format!("{series}, {dim}D, k = {degree}, L = {refine}, {precision}{patches}")
 }
 
 fn values(row: &suite::Row) -> String {

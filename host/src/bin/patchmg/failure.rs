@@ -63,6 +63,8 @@ impl From<Error> for Failure {
             | Error::Unsupported { .. }
             | Error::NotFinite { .. }
             | Error::Io { .. }
+            | Error::Input { .. }
+            | Error::NotComparable { .. }
             | Error::Tool { .. }
             | Error::Output { .. } => USAGE,
             Error::OutOfMemory { .. } | Error::NoDevice { .. } => DEVICE,

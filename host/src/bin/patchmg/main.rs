@@ -1,5 +1,6 @@
 //! The command line of patchmg. Only this folder parses arguments, prints and exits.
 
+mod against;
 mod args;
 mod bench;
 mod case;

@@ -1,14 +1,18 @@
 //! `patchmg bench --suite`.
 
-use crate::args::BenchArgs;
+use crate::args::{BenchArgs, MachineArgs};
 use crate::console::{Console, SuiteProgress};
 use crate::failure::Failure;
 use crate::machine::Machine;
-use crate::result;
+use crate::{against, result};
+use patchmg::Error;
 use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
-use patchmg::benchmark::suite::{self, Experiment, Settings, Suite, write_page};
+use patchmg::benchmark::compare::Record;
+use patchmg::benchmark::suite::{self, Experiment, Program, Settings, Suite, summary, write_page};
 use patchmg::measure::Protocol;
+use patchmg::output::table::Table;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,7 +22,7 @@ const MAX_DOFS: usize = 2_200_000_000;
 /// Repetitions: a suite is long.
 const REPETITIONS: usize = 3;
 
-pub fn run(args: &BenchArgs, name: &str) -> Result<ExitCode, Failure> {
+pub fn run(args: &BenchArgs, name: &str, earlier: Option<Vec<Record>>) -> Result<ExitCode, Failure> {
     let suite = Suite::named(name)?;
     let experiments = suite.select(&args.suite.only)?;
     let folder = &args.suite.output;
@@ -30,9 +34,9 @@ pub fn run(args: &BenchArgs, name: &str) -> Result<ExitCode, Failure> {
         .map_err(|source| Failure::usage("output", folder.display(), format_args!("must be a folder: {source}")))?;
     let console = result::console(None, args.quiet);
     match Machine::choose(&args.case.machine, console)? {
-        Machine::Cpu(backend) => on(&backend, args, suite, &experiments, console),
+        Machine::Cpu(backend) => on(&backend, args, suite, &experiments, earlier, console),
         #[cfg(feature = "cuda")]
-        Machine::Cuda(backend) => on(&backend, args, suite, &experiments, console),
+        Machine::Cuda(backend) => on(&backend, args, suite, &experiments, earlier, console),
     }
 }
 
@@ -41,6 +45,7 @@ fn on<B: Backend>(
     args: &BenchArgs,
     suite: &'static Suite,
     experiments: &[&'static Experiment],
+    earlier: Option<Vec<Record>>,
     console: Console,
 ) -> Result<ExitCode, Failure> {
     let folder = &args.suite.output;
@@ -50,18 +55,41 @@ fn on<B: Backend>(
         max_dofs: args.suite.max_dofs.unwrap_or(MAX_DOFS),
         fresh: args.suite.fresh,
         protocol: Protocol { warmup: args.warmup, repetitions: args.repetitions.unwrap_or(REPETITIONS) },
+        program: program(&args.case.machine, backend.info().backend),
         version: result::VERSION.into(),
         commit: result::COMMIT.into(),
     };
+    let planned =
+        experiments.iter().map(|experiment| Record::of_header(&suite::header(backend, suite, experiment, &settings)));
+    let planned: Vec<_> = planned.collect();
+    let earlier = earlier.map(|earlier| Record::select(earlier, &planned)).transpose()?;
     console.line(format_args!("{} on {}, into {}", suite.title, backend.info().name, folder.display()));
     // Load vectors and errors are computed by the CPU, whatever the backend.
     let host = Cpu::new(args.case.machine.threads)?;
-    host.install(|| {
+    let results = host.install(|| {
         let mut shown = SuiteProgress::new(console);
-        suite::run(backend, suite, experiments, &settings, &mut |progress| shown.show(progress))?;
-        write_page(suite, folder, &folder.join("README.md"), "")
+        let results = suite::run(backend, suite, experiments, &settings, &mut |progress| shown.show(progress))?;
+        write_page(suite, folder, &folder.join("README.md"), "")?;
+        Ok::<_, Error>(results)
     })?;
-    Ok(ExitCode::SUCCESS)
+    let lines = summary::lines(&results);
+    if !lines.is_empty() {
+        let mut table = Table::new(summary::HEADINGS);
+        lines.into_iter().for_each(|line| table.row(line));
+        console.line(format_args!("\n{table}{}", summary::EXPLANATION));
+    }
+    let Some(earlier) = earlier else { return Ok(ExitCode::SUCCESS) };
+    let now = results.iter().map(Record::of_results).collect::<Result<Vec<_>, _>>()?;
+    against::compare(&earlier, &now, &args.against, console)
+}
+
+/// This program, on the machine that was chosen.
+fn program(machine: &MachineArgs, backend: &str) -> Option<Program> {
+    let numbers = [("--device", machine.device), ("--threads", machine.threads)];
+    let numbers = numbers.into_iter().filter_map(|(option, value)| Some([option.into(), value?.to_string()]));
+    let arguments = [[String::from("--backend"), backend.into()]].into_iter().chain(numbers).flatten();
+    let arguments = arguments.map(OsString::from).collect();
+    Some(Program { path: std::env::current_exe().ok()?, arguments })
 }
 
 /// From a page's folder to another one, with a slash at its end.

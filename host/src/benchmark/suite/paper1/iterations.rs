@@ -9,9 +9,9 @@ use crate::solve::Method;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 
 const COLUMNS: &[Column] = &[
-    Column { name: "iterations", label: "iterations" },
-    Column { name: "fractional_iterations", label: "iterations, interpolated" },
-    Column { name: "first_residual", label: "first residual: after the first pass of full multigrid, or at the start" },
+    Column::new("iterations", "iterations").lower(),
+    Column::new("fractional_iterations", "iterations, interpolated"),
+    Column::new("first_residual", "first residual: after the first pass of full multigrid, or at the start"),
 ];
 
 const PICTURE: Picture = Picture::Lines { x: Axis::Degree, y: "iterations", log_y: false };

@@ -13,10 +13,10 @@ pub const FIGURE19: Experiment = Experiment {
     remark: "Operations by formula, bytes that must move: every vector once a launch. The roof is the bandwidth of a copy, \
              measured here, and the peak of f64 arithmetic that the driver tells. Degrees 2 to 8, from the left.",
     columns: &[
-        Column { name: "intensity", label: "operations a byte" },
-        Column { name: "gflops", label: "GFLOP/s" },
-        Column { name: "gb_per_s", label: "bytes that must move over time [GB/s]" },
-        Column { name: "time_ms", label: "time [ms]" },
+        Column::new("intensity", "operations a byte"),
+        Column::new("gflops", "GFLOP/s").higher(),
+        Column::new("gb_per_s", "bytes that must move over time [GB/s]"),
+        Column::new("time_ms", "time [ms]"),
     ],
     points: |sizes| {
         let roof = Point::new("roof", [3, 3, sizes.throughput(3, 3)], Task::Roofs);
@@ -35,13 +35,13 @@ pub const FIGURE20: Experiment = Experiment {
     remark: "Equation 4.3: operations by formula, bytes of shared memory from a trace of the kernel (128 for each wavefront), \
              bandwidth of shared memory from clock and multiprocessors. Degrees 1 to 8.",
     columns: &[
-        Column { name: "intensity", label: "operations a byte of shared memory" },
-        Column { name: "gflops", label: "GFLOP/s" },
-        Column { name: "roof_percent", label: "share of the roof [%]" },
-        Column { name: "peak_percent", label: "share of the peak [%]" },
-        Column { name: "l1_percent", label: "share of the shared-memory bandwidth [%]" },
-        Column { name: "wavefronts", label: "wavefronts of a patch" },
-        Column { name: "shared_gb_per_s", label: "bandwidth of shared memory [GB/s]" },
+        Column::new("intensity", "operations a byte of shared memory"),
+        Column::new("gflops", "GFLOP/s").higher(),
+        Column::new("roof_percent", "share of the roof [%]"),
+        Column::new("peak_percent", "share of the peak [%]"),
+        Column::new("l1_percent", "share of the shared-memory bandwidth [%]"),
+        Column::new("wavefronts", "wavefronts of a patch"),
+        Column::new("shared_gb_per_s", "bandwidth of shared memory [GB/s]"),
     ],
     points: |sizes| {
         let kernels = [("conflict-free", CONFLICT_FREE), ("register (ours)", REGISTER)];

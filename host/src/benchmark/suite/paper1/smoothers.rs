@@ -9,9 +9,9 @@ use crate::solve::Precision;
 use patchmg_device::kernels::DEGREES_3D;
 
 const COLUMNS: &[Column] = &[
-    Column { name: "gdof_per_s", label: "throughput of a smoothing step [GDoF/s]" },
-    Column { name: "step_ms", label: "time of a step [ms]" },
-    Column { name: "color_ms", label: "time of a color [ms]" },
+    Column::new("gdof_per_s", "throughput of a smoothing step [GDoF/s]").higher(),
+    Column::new("step_ms", "time of a step [ms]"),
+    Column::new("color_ms", "time of a color [ms]"),
 ];
 
 const BY_DEGREE: Picture = Picture::Lines { x: Axis::Degree, y: "gdof_per_s", log_y: false };

@@ -10,24 +10,24 @@ use crate::solve::{Method, Precision};
 use patchmg_device::kernels::DEGREES_3D;
 
 const SECONDS: &[Column] = &[
-    Column { name: "coarser_s", label: "levels below L" },
-    Column { name: "transfer_s", label: "level L residual and transfer" },
-    Column { name: "smooth_s", label: "level L smooth" },
-    Column { name: "operator_s", label: "GMRES mat-vec" },
-    Column { name: "vectors_s", label: "GMRES vector operations" },
-    Column { name: "time_s", label: "solve [s]" },
-    Column { name: "iterations", label: "iterations" },
-    Column { name: "gdof_per_s", label: "throughput of the solve [GDoF/s]" },
+    Column::new("coarser_s", "levels below L"),
+    Column::new("transfer_s", "level L residual and transfer"),
+    Column::new("smooth_s", "level L smooth"),
+    Column::new("operator_s", "GMRES mat-vec"),
+    Column::new("vectors_s", "GMRES vector operations"),
+    Column::new("time_s", "solve [s]").lower(),
+    Column::new("iterations", "iterations").lower(),
+    Column::new("gdof_per_s", "throughput of the solve [GDoF/s]"),
 ];
 
 const PERCENT: &[Column] = &[
-    Column { name: "coarser_percent", label: "levels below L" },
-    Column { name: "transfer_percent", label: "level L residual and transfer" },
-    Column { name: "smooth_percent", label: "level L smooth" },
-    Column { name: "operator_percent", label: "GMRES mat-vec" },
-    Column { name: "vectors_percent", label: "GMRES vector operations" },
-    Column { name: "time_s", label: "solve [s]" },
-    Column { name: "iterations", label: "iterations" },
+    Column::new("coarser_percent", "levels below L"),
+    Column::new("transfer_percent", "level L residual and transfer"),
+    Column::new("smooth_percent", "level L smooth"),
+    Column::new("operator_percent", "GMRES mat-vec"),
+    Column::new("vectors_percent", "GMRES vector operations"),
+    Column::new("time_s", "solve [s]").lower(),
+    Column::new("iterations", "iterations").lower(),
 ];
 
 const SHARES: &[&str] =
@@ -93,10 +93,10 @@ pub const FIGURE12: Experiment = Experiment {
     remark: "V-cycle in f32; the time of a level is that of a V-cycle from it less that of a V-cycle from the next \
              coarser one.",
     columns: &[
-        Column { name: "finest_percent", label: "level L" },
-        Column { name: "second_percent", label: "level L - 1" },
-        Column { name: "coarser_percent", label: "coarser levels" },
-        Column { name: "cycle_ms", label: "V-cycle [ms]" },
+        Column::new("finest_percent", "level L"),
+        Column::new("second_percent", "level L - 1"),
+        Column::new("coarser_percent", "coarser levels"),
+        Column::new("cycle_ms", "V-cycle [ms]").lower(),
     ],
     points: |sizes| {
         let point = |degree| {

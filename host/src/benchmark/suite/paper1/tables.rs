@@ -15,14 +15,14 @@ pub const TABLE5: Experiment = Experiment {
              cores. Wavefronts: counted from the kernels' own accesses to shared memory, 128 bytes each; their share of the \
              bandwidth stands in for the paper's L1 throughput. Branch efficiency needs a profiler: not measured.",
     columns: &[
-        Column { name: "color_ms", label: "time of a color [ms]" },
-        Column { name: "peak_percent", label: "share of the f64 peak [%]" },
-        Column { name: "l1_percent", label: "share of the shared-memory bandwidth [%]" },
-        Column { name: "conflicts", label: "wavefronts of a block that bank conflicts add" },
-        Column { name: "wavefronts", label: "wavefronts of a patch" },
-        Column { name: "branch_percent", label: "branch efficiency [%]" },
-        Column { name: "gflops", label: "GFLOP/s" },
-        Column { name: "gdof_per_s", label: "throughput of a smoothing step [GDoF/s]" },
+        Column::new("color_ms", "time of a color [ms]").lower(),
+        Column::new("peak_percent", "share of the f64 peak [%]"),
+        Column::new("l1_percent", "share of the shared-memory bandwidth [%]"),
+        Column::new("conflicts", "wavefronts of a block that bank conflicts add"),
+        Column::new("wavefronts", "wavefronts of a patch"),
+        Column::new("branch_percent", "branch efficiency [%]"),
+        Column::new("gflops", "GFLOP/s"),
+        Column::new("gdof_per_s", "throughput of a smoothing step [GDoF/s]"),
     ],
     points: |sizes| {
         let size = [3, 3, sizes.throughput(3, 3)];
@@ -47,9 +47,9 @@ pub const TABLE6: Experiment = Experiment {
     remark: "Times of a color, conflict-free kernels; separate is residual and solver together. The solver alone is the global step less the operator's residual, \
              the residual alone the separate step less that; loads and stores alone are timed for both together.",
     columns: &[
-        Column { name: "color_ms", label: "time of a color [ms]" },
-        Column { name: "data_only_ms", label: "loads and stores alone [ms]" },
-        Column { name: "blocks_per_sm", label: "blocks of a multiprocessor" },
+        Column::new("color_ms", "time of a color [ms]").lower(),
+        Column::new("data_only_ms", "loads and stores alone [ms]"),
+        Column::new("blocks_per_sm", "blocks of a multiprocessor"),
     ],
     points: |sizes| {
         published::TABLE6
@@ -73,13 +73,13 @@ pub const TABLE6: Experiment = Experiment {
 
 /// Columns of a solve.
 pub const SOLVE: &[Column] = &[
-    Column { name: "l2_error", label: "L2 error" },
-    Column { name: "iterations", label: "iterations" },
-    Column { name: "fractional_iterations", label: "iterations, interpolated" },
-    Column { name: "time_s", label: "time of a solve [s]" },
-    Column { name: "min_s", label: "least time [s]" },
-    Column { name: "max_s", label: "most time [s]" },
-    Column { name: "s_per_gdof", label: "seconds for 10^9 unknowns" },
+    Column::new("l2_error", "L2 error"),
+    Column::new("iterations", "iterations").lower(),
+    Column::new("fractional_iterations", "iterations, interpolated"),
+    Column::new("time_s", "time of a solve [s]").lower(),
+    Column::new("min_s", "least time [s]"),
+    Column::new("max_s", "most time [s]"),
+    Column::new("s_per_gdof", "seconds for 10^9 unknowns"),
 ];
 
 pub const TABLE7: Experiment = Experiment {

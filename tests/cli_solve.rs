@@ -1,17 +1,13 @@
-//! The command line: what it writes where, its messages and its exit codes.
+//! The command line of `patchmg solve`: what it writes where, its messages and its exit codes.
+
+#[path = "common/program.rs"]
+mod common;
 
 use assert_cmd::Command;
+use common::{DEVICE, NOT_CONVERGED, USAGE, has_gpu, patchmg, stderr, stdout};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
-
-const NOT_CONVERGED: i32 = 3;
-const USAGE: i32 = 2;
-const DEVICE: i32 = 4;
-
-fn patchmg(arguments: &[&str]) -> Output {
-    Command::cargo_bin("patchmg").unwrap().args(arguments).env_remove("PATCHMG_LOG").output().unwrap()
-}
 
 /// A small problem on the CPU, and more arguments.
 fn solve(arguments: &[&str]) -> Output {
@@ -19,14 +15,6 @@ fn solve(arguments: &[&str]) -> Output {
     // An option must not be given twice.
     let kept = small[1..].chunks(2).filter(|pair| !arguments.contains(&pair[0])).flatten().copied();
     patchmg(&["solve"].into_iter().chain(kept).chain(arguments.iter().copied()).collect::<Vec<_>>())
-}
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
 }
 
 /// The object that `--json -` writes; fails if standard output holds anything else.
@@ -325,13 +313,6 @@ fn a_problem_too_large_for_memory_says_what_it_needs() {
     assert!(stderr(&output).contains("needs") && stderr(&output).contains("bytes"), "{}", stderr(&output));
 }
 
-/// Whether `patchmg info` finds a GPU.
-fn has_gpu() -> bool {
-    let output = patchmg(&["info", "--json", "-"]);
-    let info: Value = serde_json::from_str(stdout(&output)).unwrap();
-    !info["gpus"].as_array().unwrap().is_empty()
-}
-
 #[test]
 fn a_device_that_is_not_there_is_exit_code_4() {
     let device: &[&str] = if has_gpu() { &["--device", "1000"] } else { &[] };
@@ -356,207 +337,4 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let three = json(&["--dim", "3", "--threads", "3"]);
     assert_eq!(one["residual_history"], three["residual_history"]);
     assert_eq!(one["l2_error"], three["l2_error"]);
-}
-
-#[test]
-fn bench_times_every_part_and_the_solve() {
-    let problem = ["--backend", "cpu", "--dim", "2", "--degree", "2", "--refine", "3", "--precision", "mixed"];
-    let protocol = ["--warmup", "0", "--repetitions", "2", "--json", "-"];
-    let output = patchmg(&[&["bench"][..], &problem, &protocol].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let report: Value = serde_json::from_str(stdout(&output)).unwrap();
-    assert_eq!(report["converged"], true);
-    assert_eq!(report["solve_timing"]["repetitions"], 2);
-    assert_eq!(report["solve_timing"]["median_s"], report["solve_s"]);
-    let parts = report["measurements"].as_array().unwrap();
-    let names: Vec<_> =
-        parts.iter().map(|part| (part["what"].as_str().unwrap(), part["scalar"].as_str().unwrap())).collect();
-    let expected = [
-        ("operator", "f64"),
-        ("residual", "f64"),
-        ("smoother step", "f32"),
-        ("restriction of the residual", "f32"),
-        ("prolongation", "f32"),
-        ("V-cycle", "f32"),
-    ];
-    assert_eq!(names, expected);
-    for part in parts {
-        let [min, median, max] = ["min_s", "median_s", "max_s"].map(|time| part[time].as_f64().unwrap());
-        assert!(0.0 < min && min <= median && median <= max, "{part}");
-    }
-}
-
-#[test]
-fn bench_refuses_what_it_cannot_time() {
-    let output = patchmg(&["bench", "--repetitions", "0"]);
-    assert_eq!(output.status.code(), Some(USAGE));
-    assert!(stderr(&output).contains("--repetitions"), "{}", stderr(&output));
-    let output = patchmg(&["bench", "--degree", "99"]);
-    assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
-}
-
-fn kernels(arguments: &[&str]) -> Output {
-    patchmg(&[&["kernels"][..], arguments].concat())
-}
-
-#[test]
-fn kernels_are_listed_with_what_is_known_of_them() {
-    let output = kernels(&["smooth", "--dim", "3", "--degree", "4", "--scalar", "f64", "--json", "-"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let list: Value = serde_json::from_str(stdout(&output)).unwrap();
-    assert_eq!(list["arch"], "sm_90");
-    let listed = list["kernels"].as_array().unwrap();
-    assert_eq!(listed.len(), 1, "{list}");
-    let kernel = &listed[0];
-    assert_eq!(kernel["name"], "poisson_cg_3d_q4_smooth_f64");
-    for (field, expected) in [("dim", 3), ("degree", 4), ("threads", 98), ("patches", 2), ("barriers", 4)] {
-        assert_eq!(kernel[field], expected, "{field}");
-    }
-    let number = |value: &Value| value.as_f64().unwrap();
-    let (block, patch) = (&kernel["shared_memory"]["block"], &kernel["shared_memory"]["patch"]);
-    assert!(number(&block["wavefronts"]) > number(&block["excess"]));
-    assert_eq!(number(&block["wavefronts"]), 2.0 * number(&patch["wavefronts"]));
-    // Only with an assembler, and only with GPU kernels.
-    assert_eq!(kernel["registers"].is_null(), list["ptxas_version"].is_null() || cfg!(not(feature = "cuda")));
-    let instructions = &kernel["instructions"];
-    assert_eq!(instructions.is_null(), cfg!(not(feature = "cuda")));
-    if cfg!(feature = "cuda") {
-        assert_eq!((&instructions["barrier"], &instructions["fma_f32"]), (&Value::from(4), &Value::from(0)));
-        assert!(number(&instructions["fma_f64"]) > number(&instructions["add_f64"]));
-    }
-}
-
-#[test]
-fn the_table_of_kernels_has_a_row_for_each() {
-    let output = kernels(&["dots"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    for part in ["kernel", "registers", "shared/B", "spills/B", "barriers", "fma", "wavefronts", "conflicts"] {
-        assert!(stdout(&output).contains(part), "no '{part}' in: {}", stdout(&output));
-    }
-    for part in ["blas1_dots_f32", "blas1_dots_f64", "2 kernels", "ptxas"] {
-        assert!(stdout(&output).contains(part), "no '{part}' in: {}", stdout(&output));
-    }
-}
-
-#[test]
-fn kernels_that_do_not_exist_are_refused_with_similar_ones() {
-    for arguments in [&["--ptx", "poisson_cg_3d_q4_smoth_f64"][..], &["--sass", "poisson_cg_3d_q4_smoth_f64"]] {
-        let output = kernels(arguments);
-        assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
-        assert_eq!(stdout(&output), "");
-        assert!(stderr(&output).contains("poisson_cg_3d_q4_smooth_f64"), "{}", stderr(&output));
-    }
-    for arguments in
-        [&["--degree", "9", "--dim", "3"][..], &["--arch", "ninety"], &["--dim", "4"], &["--scalar", "f16"]]
-    {
-        let output = kernels(arguments);
-        assert_eq!((output.status.code(), stdout(&output)), (Some(USAGE), ""), "{arguments:?}: {}", stderr(&output));
-    }
-    let output = Command::cargo_bin("patchmg").unwrap().arg("kernels").env("PATCHMG_PTXAS", "/dev/null/ptxas").output();
-    let output = output.unwrap();
-    assert_eq!(output.status.code(), Some(USAGE));
-    assert!(stderr(&output).contains("PATCHMG_PTXAS"), "{}", stderr(&output));
-}
-
-#[cfg(feature = "cuda")]
-#[test]
-fn the_ptx_of_a_kernel_is_printed_alone() {
-    let output = kernels(&["--ptx", "poisson_cg_2d_q3_apply_f32"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(stdout(&output).matches(".entry ").count(), 1);
-    for part in [".target sm_80", ".entry poisson_cg_2d_q3_apply_f32(", "bar.sync"] {
-        assert!(stdout(&output).contains(part), "no '{part}' in: {}", stdout(&output));
-    }
-}
-
-fn suite(folder: &Path, arguments: &[&str]) -> Output {
-    let start = ["bench", "--suite", "paper1", "--quick", "--backend", "cpu", "--output", folder.to_str().unwrap()];
-    patchmg(&[&start[..], arguments].concat())
-}
-
-#[test]
-fn a_suite_writes_its_files_and_goes_on_where_it_stopped() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path().join("new");
-    let only = ["--only", "table3", "--max-dofs", "4000"];
-    let output = suite(&folder, &only);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("Table 3") && !stdout(&output).contains("earlier run"), "{}", stdout(&output));
-
-    let json = std::fs::read_to_string(folder.join("table3.json")).unwrap();
-    let results: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(
-        (&results["suite"], &results["experiment"], &results["backend"]),
-        (&"paper1".into(), &"table3".into(), &"cpu".into())
-    );
-    let rows = results["rows"].as_array().unwrap();
-    let computed = rows.iter().filter(|row| row["skipped"].is_null()).count();
-    assert!(0 < computed && computed < rows.len());
-    assert_eq!(
-        rows.iter().find(|row| row["series"].as_str().unwrap().contains("patches")).unwrap()["paper"]["iterations"],
-        6.0
-    );
-    let csv = std::fs::read_to_string(folder.join("table3.csv")).unwrap();
-    assert_eq!(csv.lines().count(), 1 + rows.len());
-    assert!(std::fs::read_to_string(folder.join("table3.svg")).unwrap().contains("Table 3"));
-    assert!(std::fs::read_to_string(folder.join("README.md")).unwrap().contains("table3.svg"));
-
-    let again = suite(&folder, &only);
-    assert!(stdout(&again).contains(&format!("{computed} of them from an earlier run")), "{}", stdout(&again));
-    assert!(std::fs::read_to_string(folder.join("table3.json")).unwrap() == json, "every digit is kept");
-    let fresh = suite(&folder, &[&only[..], &["--fresh"]].concat());
-    assert!(!stdout(&fresh).contains("earlier run"), "{}", stdout(&fresh));
-}
-
-#[test]
-fn a_suite_refuses_what_it_does_not_have() {
-    let folder = tempfile::tempdir().unwrap();
-    for (arguments, parts) in [
-        (&["--only", "table4"][..], &["--only", "'table4'", "table3", "figure20"][..]),
-        (&["--degree", "3"], &["--suite", "--degree"]),
-        (&["--max-dofs", "0"], &["--max-dofs", "at least 1"]),
-    ] {
-        let output = suite(folder.path(), arguments);
-        assert_eq!(output.status.code(), Some(USAGE), "{arguments:?}: {}", stderr(&output));
-        for part in parts {
-            assert!(stderr(&output).contains(part), "{arguments:?}: no '{part}' in {}", stderr(&output));
-        }
-    }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is written on wrong usage");
-    for arguments in [&["--suite", "paper9"][..], &["--only", "table3"], &["--quick"]] {
-        let output = patchmg(&[&["bench", "--backend", "cpu"][..], arguments].concat());
-        assert_eq!(output.status.code(), Some(USAGE), "{arguments:?}: {}", stderr(&output));
-    }
-    let output = suite(Path::new("/dev/null/results"), &[]);
-    assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
-    assert!(stderr(&output).contains("--output"), "{}", stderr(&output));
-}
-
-#[test]
-fn info_lists_what_is_there() {
-    let output = patchmg(&["info"]);
-    assert_eq!(output.status.code(), Some(0));
-    for part in ["features", "2D: 1 to 10, 3D: 1 to 8", "cpu", "threads", "default", "--backend"] {
-        assert!(stdout(&output).contains(part), "no '{part}' in: {}", stdout(&output));
-    }
-    let output = patchmg(&["info", "--json", "-"]);
-    let info: Value = serde_json::from_str(stdout(&output)).unwrap();
-    assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
-    assert!(info["cpu"]["units"].as_u64().unwrap() >= 1);
-    assert_eq!(info["no_gpu"].is_null(), has_gpu());
-    assert_eq!(patchmg(&["info", "--json", "/dev/null/info.json"]).status.code(), Some(USAGE));
-}
-
-#[test]
-fn help_has_examples_and_units() {
-    for arguments in [&["--help"][..], &["solve", "--help"], &["kernels", "--help"], &["info", "--help"]] {
-        let output = patchmg(arguments);
-        assert_eq!(output.status.code(), Some(0));
-        assert!(stdout(&output).contains("Example"), "{arguments:?}");
-    }
-    let help = patchmg(&["solve", "--help"]);
-    for part in ["cells a direction", "seconds", "bytes", "[default: fmg]", "patchmg solve --dim 3"] {
-        assert!(stdout(&help).contains(part), "{part}");
-    }
-    assert_eq!(stdout(&patchmg(&["--version"])), format!("patchmg {}\n", env!("CARGO_PKG_VERSION")));
 }

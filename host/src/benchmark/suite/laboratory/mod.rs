@@ -1,5 +1,11 @@
 //! Where points are computed: a machine, and what was set up or measured there already.
 
+mod floor;
+mod program;
+mod speed;
+
+pub use program::Program;
+
 use super::experiment::{Launch, Point, Rule, Task};
 use super::traffic::{Traffic, WAVEFRONT_BYTES};
 use super::work::{flops_per_piece, pieces};
@@ -14,6 +20,7 @@ use crate::operator::Preconditioner;
 use crate::problem::Problem;
 use crate::solve::{Case, Config, Method, Precision, Report};
 use crate::space::Space;
+use speed::Solved;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,6 +42,9 @@ pub struct Laboratory<B: Backend> {
     timings: Vec<((Size, PatchKernel, Part), Timing)>,
     /// And whole points.
     points: Vec<((Size, bool, Task), Values)>,
+    /// And solves.
+    solves: Vec<((Size, bool, Method), Solved)>,
+    program: Option<Program>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,8 +92,16 @@ fn values<const N: usize>(pairs: [(&str, f64); N]) -> Values {
 
 impl<B: Backend> Laboratory<B> {
     /// With nothing set up.
-    pub fn new(backend: &Arc<B>, protocol: Protocol) -> Self {
-        Self { backend: backend.clone(), protocol, level: None, timings: Vec::new(), points: Vec::new() }
+    pub fn new(backend: &Arc<B>, protocol: Protocol, program: Option<Program>) -> Self {
+        Self {
+            backend: backend.clone(),
+            protocol,
+            level: None,
+            timings: Vec::new(),
+            points: Vec::new(),
+            solves: Vec::new(),
+            program,
+        }
     }
 
     /// The values of a point.
@@ -114,6 +132,12 @@ impl<B: Backend> Laboratory<B> {
             Task::Roofline(part) => self.roofline(size, part),
             Task::SharedRoofline(kernel) => self.analysis(size, kernel),
             Task::Roofs => self.roofs(size),
+            Task::Floor(part) => self.floor(size, part),
+            Task::Transfer => self.transfer(size),
+            Task::VCycle => self.v_cycle(size),
+            Task::Speed(method) => self.speed(size, mixed, method),
+            Task::Memory(method) => self.memory(size, mixed, method),
+            Task::Start(kernels) => self.start(size, kernels),
         }?;
         self.points.push((asked, found.clone()));
         Ok(found)
@@ -310,13 +334,17 @@ impl<B: Backend> Laboratory<B> {
         Ok(row)
     }
 
-    /// A V-cycle in `f32` on a level.
+    /// A V-cycle on a level.
     fn cycle(&mut self, size: Size, smoother: SmootherConfig) -> Result<Timing> {
+        // Makes room.
         self.level = None;
+        if size.single { self.cycle_in::<f32>(size, smoother) } else { self.cycle_in::<f64>(size, smoother) }
+    }
+
+    fn cycle_in<S: Scalar>(&self, size: Size, smoother: SmootherConfig) -> Result<Timing> {
         let space = size.space()?;
-        let mut multigrid =
-            Multigrid::<B, f32>::new(&self.backend, &space, &PoissonCg { smoother }, Default::default())?;
-        let mut bench = LevelBench::<B, f32>::new(&self.backend, &space, smoother.patch_kernel())?;
+        let mut multigrid = Multigrid::<B, S>::new(&self.backend, &space, &PoissonCg { smoother }, Default::default())?;
+        let mut bench = LevelBench::<B, S>::new(&self.backend, &space, smoother.patch_kernel())?;
         let (b, x) = bench.vectors();
         measure(&*self.backend, self.protocol, || multigrid.apply(b, x))
     }

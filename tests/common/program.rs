@@ -1,0 +1,31 @@
+//! The program, as a user runs it.
+
+#![allow(dead_code)] // every test uses a part
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::process::Output;
+
+pub const NOT_CONVERGED: i32 = 3;
+pub const USAGE: i32 = 2;
+pub const DEVICE: i32 = 4;
+pub const SLOWER: i32 = 5;
+
+pub fn patchmg(arguments: &[&str]) -> Output {
+    Command::cargo_bin("patchmg").unwrap().args(arguments).env_remove("PATCHMG_LOG").output().unwrap()
+}
+
+pub fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+pub fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// Whether `patchmg info` finds a GPU.
+pub fn has_gpu() -> bool {
+    let output = patchmg(&["info", "--json", "-"]);
+    let info: Value = serde_json::from_str(stdout(&output)).unwrap();
+    !info["gpus"].as_array().unwrap().is_empty()
+}
