@@ -3,8 +3,8 @@
 //! Level 1 has two cells a direction, which is one vertex patch; level `l` has `2^l`. A [`Level`] owns its operator, its
 //! smoother and the transfer to the next coarser level; [`Scheme`] says which types these are. [`Multigrid`] is one
 //! V-cycle (paper 1, algorithm 2.1) as a preconditioner, and guesses the solution for [`Fmg`], full multigrid
-//! (algorithm 2.2). [`LowPrecision`] does either in a smaller scalar, [`LowPrecisionNesting`] with the residuals of all levels
-//! in the larger one.
+//! (algorithm 2.2). [`LowPrecision`] is a V-cycle in a smaller scalar, [`LowPrecisionNesting`] also guesses, with the residuals of
+//! all levels in the larger one.
 
 mod fmg;
 mod level;

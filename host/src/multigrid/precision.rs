@@ -1,6 +1,5 @@
 //! A preconditioner in a smaller scalar than the vectors that it is applied to.
 
-use super::fmg::NestedIteration;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{Preconditioner, vector_bytes};
@@ -38,14 +37,11 @@ impl<B: Backend, T: Scalar, S: Scalar, P> LowPrecision<B, T, S, P> {
     pub fn bytes(space: &Space) -> u64 {
         vector_bytes::<S>(2, space.storage())
     }
+}
 
-    /// `z = |r| run(r / |r|)`, `run` being in `S`.
-    fn scaled(
-        &mut self,
-        r: &B::Vector<T>,
-        z: &mut B::Vector<T>,
-        run: impl FnOnce(&mut P, &B::Vector<S>, &mut B::Vector<S>) -> Result<()>,
-    ) -> Result<()> {
+impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B, T> for LowPrecision<B, T, S, P> {
+    /// `z = |r| P (r / |r|)`, `P` being in `S`.
+    fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()> {
         let backend = &*self.backend;
         let norm = backend.norm(r)?;
         if norm == 0.0 {
@@ -53,24 +49,12 @@ impl<B: Backend, T: Scalar, S: Scalar, P> LowPrecision<B, T, S, P> {
         }
         backend.axpby(1.0 / norm, r, 0.0, z)?;
         backend.convert(z, &mut self.r)?;
-        run(&mut self.inner, &self.r, &mut self.z)?;
+        self.inner.apply(&self.r, &mut self.z)?;
         backend.convert(&self.z, z)?;
         backend.axpby(0.0, r, norm, z)
-    }
-}
-
-impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B, T> for LowPrecision<B, T, S, P> {
-    fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()> {
-        self.scaled(r, z, P::apply)
     }
 
     fn is_symmetric(&self) -> bool {
         self.inner.is_symmetric()
-    }
-}
-
-impl<B: Backend, T: Scalar, S: Scalar, P: NestedIteration<B, S>> NestedIteration<B, T> for LowPrecision<B, T, S, P> {
-    fn initial_guess(&mut self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        self.scaled(b, x, P::initial_guess)
     }
 }

@@ -38,7 +38,26 @@ pub enum Precision {
     Mixed,
 }
 
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Fmg, Self::VCycle, Self::Gmres, Self::Fgmres, Self::Cg];
+
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fmg => "fmg",
+            Self::VCycle => "vcycle",
+            Self::Gmres => "gmres",
+            Self::Fgmres => "fgmres",
+            Self::Cg => "cg",
+        }
+    }
+}
+
 impl Precision {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::F64, Self::F32, Self::Mixed];
+
     /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::krylov::{Cg, Fgmres, Gmres, Info, Richardson, Solver};
 use crate::measure::{Protocol, Timing};
 use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration, PoissonCg};
-use crate::operator::{LinearOperator, Poisson};
+use crate::operator::{LinearOperator, Poisson, Preconditioner};
 use crate::space::Space;
 use std::sync::Arc;
 use std::time::Instant;
@@ -65,32 +65,34 @@ pub fn solve_repeatedly<B: Backend>(
     }
     let (scheme, cycle) = (PoissonCg { smoother: config.smoother }, config.cycle());
     match config.precision {
-        Precision::F64 => {
-            let multigrid = || Multigrid::<B, f64>::new(backend, space, &scheme, cycle);
-            run::<B, f64, _>(backend, space, load, config, protocol, observer, multigrid)
-        }
-        Precision::F32 => {
-            let multigrid = || Multigrid::<B, f32>::new(backend, space, &scheme, cycle);
-            run::<B, f32, _>(backend, space, load, config, protocol, observer, multigrid)
-        }
+        Precision::F64 => run::<B, f64, _>(backend, space, load, config, protocol, observer, |operator| {
+            Ok((Multigrid::new(backend, space, &scheme, cycle)?, solver(config, operator)?))
+        }),
+        Precision::F32 => run::<B, f32, _>(backend, space, load, config, protocol, observer, |operator| {
+            Ok((Multigrid::new(backend, space, &scheme, cycle)?, solver(config, operator)?))
+        }),
         Precision::Mixed if config.method == Method::Fmg => {
-            let multigrid = || LowPrecisionNesting::<B, f64, f32, _>::new(backend, space, &scheme, cycle);
-            run::<B, f64, _>(backend, space, load, config, protocol, observer, multigrid)
+            run::<B, f64, _>(backend, space, load, config, protocol, observer, |operator| {
+                let multigrid = LowPrecisionNesting::<B, f64, f32, _>::new(backend, space, &scheme, cycle)?;
+                Ok((multigrid, solver(config, operator)?))
+            })
         }
-        Precision::Mixed => run::<B, f64, _>(backend, space, load, config, protocol, observer, || {
-            LowPrecision::new(backend, space, Multigrid::<B, f32>::new(backend, space, &scheme, cycle)?)
+        Precision::Mixed => run::<B, f64, _>(backend, space, load, config, protocol, observer, |operator| {
+            let multigrid = Multigrid::<B, f32>::new(backend, space, &scheme, cycle)?;
+            Ok((LowPrecision::new(backend, space, multigrid)?, preconditioned(config, operator)?))
         }),
     }
 }
 
-fn run<B: Backend, T: Scalar, M: NestedIteration<B, T>>(
+/// `set_up` makes the multigrid and the solver for an operator.
+fn run<B: Backend, T: Scalar, M>(
     backend: &Arc<B>,
     space: &Space,
     load: Vec<f64>,
     config: &Config,
     protocol: Protocol,
     observer: &mut dyn FnMut(usize, f64),
-    multigrid: impl FnOnce() -> Result<M>,
+    set_up: impl FnOnce(&Poisson<B, T>) -> Result<(M, Box<AnySolver<B, T, M>>)>,
 ) -> Result<Solution> {
     let start = Instant::now();
     let operator = Poisson::<B, T>::new(backend, space)?;
@@ -100,8 +102,7 @@ fn run<B: Backend, T: Scalar, M: NestedIteration<B, T>>(
     drop(load);
     let mut x = operator.vector()?;
 
-    let mut multigrid = multigrid()?;
-    let mut solver = solver::<B, T, M>(config, &operator)?;
+    let (mut multigrid, mut solver) = set_up(&operator)?;
     backend.synchronize()?;
     let setup_s = start.elapsed().as_secs_f64();
 
@@ -124,13 +125,24 @@ fn run<B: Backend, T: Scalar, M: NestedIteration<B, T>>(
 
 type AnySolver<B, T, M> = dyn Solver<B, T, Poisson<B, T>, M>;
 
+/// Any solver: full multigrid asks for a multigrid that can do its first pass.
 fn solver<B: Backend, T: Scalar, M: NestedIteration<B, T>>(
     config: &Config,
     operator: &Poisson<B, T>,
 ) -> Result<Box<AnySolver<B, T, M>>> {
+    match config.method {
+        Method::Fmg => Ok(Box::new(Fmg::new(operator)?)),
+        _ => preconditioned(config, operator),
+    }
+}
+
+/// A solver that asks for a preconditioner alone; full multigrid without its first pass is V-cycle iteration.
+fn preconditioned<B: Backend, T: Scalar, M: Preconditioner<B, T>>(
+    config: &Config,
+    operator: &Poisson<B, T>,
+) -> Result<Box<AnySolver<B, T, M>>> {
     Ok(match config.method {
-        Method::Fmg => Box::new(Fmg::new(operator)?),
-        Method::VCycle => Box::new(Richardson::new(operator)?),
+        Method::Fmg | Method::VCycle => Box::new(Richardson::new(operator)?),
         // A V-cycle in lower precision is no fixed linear map: `M⁻¹ (V y)` differs from `sum y_j M⁻¹ v_j` by its rounding,
         // which the operator enlarges. The flexible variant, the same in exact arithmetic, keeps the `M⁻¹ v_j`.
         Method::Gmres if config.precision == Precision::Mixed => {

@@ -1,6 +1,10 @@
 //! The arguments: their names, defaults and help.
 
+use crate::choices;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use patchmg::backend::{LocalSolver, Structure, ThreadStructure, Variant};
+use patchmg::problem::Problem;
+use patchmg::solve::{Method, Precision};
 use std::path::PathBuf;
 
 /// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
@@ -175,11 +179,11 @@ pub struct CaseArgs {
     #[arg(long, value_name = "L", default_value_t = 4, value_parser = whole, allow_hyphen_values = true)]
     pub refine: usize,
     /// Right-hand side; the solution is zero on the boundary.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = choices::problem(), default_value = Problem::Sine.name())]
     pub problem: Problem,
     /// Solver; the Krylov methods are preconditioned by one V-cycle.
-    #[arg(long, value_enum, default_value_t)]
-    pub solver: Solver,
+    #[arg(long, value_parser = choices::method(), default_value = Method::default().name())]
+    pub solver: Method,
     /// Smoother of the V-cycle.
     #[arg(long, value_enum, default_value_t)]
     pub smoother: Smoother,
@@ -188,22 +192,22 @@ pub struct CaseArgs {
     #[arg(long, value_name = "W", value_parser = damping, allow_hyphen_values = true)]
     pub damping: Option<f64>,
     /// Structure of the patch smoother.
-    #[arg(long, value_enum, default_value_t)]
-    pub kernel: Kernel,
+    #[arg(long, value_parser = choices::structure(), default_value = Structure::default().name())]
+    pub kernel: Structure,
     /// Optimization level of the kernel.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = choices::variant(), default_value = Variant::default().name())]
     pub variant: Variant,
     /// Solver on a patch.
-    #[arg(long, value_enum, default_value_t)]
-    pub local: Local,
+    #[arg(long, value_parser = choices::local_solver(), default_value = LocalSolver::default().name())]
+    pub local: LocalSolver,
     /// What a thread of the patch smoother owns.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = choices::thread_structure(), default_value = ThreadStructure::default().name())]
     pub thread_structure: ThreadStructure,
     /// Patches of a block of the patch smoother. [default: the kernel's own]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub patches_per_block: Option<usize>,
     /// Scalar type.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = choices::precision(), default_value = Precision::default().name())]
     pub precision: Precision,
     /// Converged once the relative residual is at most this; above 0 and below 1.
     #[arg(long, value_name = "R", default_value_t = 1e-9, value_parser = tolerance, allow_hyphen_values = true)]
@@ -281,7 +285,7 @@ pub struct MachineArgs {
     pub threads: Option<usize>,
 }
 
-/// Choices whose JSON name is the one on the command line.
+/// Choices that only the command line has; their JSON name is the one here.
 macro_rules! choice {
     ($(#[$meta:meta])* $name:ident { $($(#[$value_meta:meta])* $value:ident),+ $(,)? }) => {
         $(#[$meta])*
@@ -301,26 +305,6 @@ choice!(System {
     #[default]
     PoissonCg,
 });
-choice!(Problem {
-    /// f = 1
-    One,
-    /// f such that u = prod_i sin(pi x_i)
-    #[default]
-    Sine,
-});
-choice!(Solver {
-    /// Full multigrid: a first pass from the coarsest level up, then V-cycles
-    #[default]
-    Fmg,
-    /// V-cycle iteration
-    Vcycle,
-    /// Restarted GMRES, preconditioned from the right
-    Gmres,
-    /// Flexible GMRES
-    Fgmres,
-    /// Conjugate gradients, with a V-cycle made symmetric
-    Cg,
-});
 choice!(Smoother {
     /// Multiplicative vertex patches, colored
     #[default]
@@ -333,51 +317,6 @@ choice!(Smoother {
     Jacobi,
     /// Chebyshev iteration over Jacobi, degree 5
     Chebyshev,
-});
-choice!(Kernel {
-    /// Residual of all dofs by the operator, then local solves
-    Global,
-    /// Residual of a color's patches, then their local solves
-    Separate,
-    /// Residual, local solve and update in one kernel
-    #[default]
-    Fused,
-});
-choice!(Variant {
-    /// Boundary threads masked
-    Basic,
-    /// Threads numbered through the interior dofs
-    Linear,
-    /// No bank conflicts
-    ConflictFree,
-    /// No bank conflicts, and of the residual only what the exact local solver needs
-    Boundary,
-    /// Columns of a patch in registers
-    #[default]
-    Register,
-});
-choice!(Local {
-    /// Fast diagonalization
-    #[default]
-    Fdm,
-    /// One stored inverse
-    Inverse,
-});
-choice!(ThreadStructure {
-    /// A thread owns a column of dofs (in 2D, with the paper's kernels, a dof)
-    #[default]
-    Column,
-    /// A thread owns a dof
-    Dof,
-});
-choice!(Precision {
-    /// Double precision
-    #[default]
-    F64,
-    /// Single precision throughout; residuals stagnate near 1e-6
-    F32,
-    /// V-cycle in single precision under double precision
-    Mixed,
 });
 choice!(Scalar {
     /// Single precision

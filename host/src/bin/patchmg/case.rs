@@ -3,35 +3,25 @@
 use crate::args::{self, CaseArgs};
 use crate::failure::Failure;
 use patchmg::Error;
-use patchmg::backend::{DeviceInfo, LocalSolver, PatchKernel, Structure, ThreadStructure, Variant};
+use patchmg::backend::{DeviceInfo, PatchKernel};
 use patchmg::krylov::Stopping;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::output::table::bytes;
-use patchmg::problem::Problem;
-use patchmg::solve::{Case, Config, Method, Precision};
+use patchmg::solve::{Case, Config};
 
 impl CaseArgs {
     /// The library says which values are not allowed; here, which options do not go together.
     pub fn model(&self) -> Result<Case, Failure> {
-        let method = match self.solver {
-            args::Solver::Fmg => Method::Fmg,
-            args::Solver::Vcycle => Method::VCycle,
-            args::Solver::Gmres => Method::Gmres,
-            args::Solver::Fgmres => Method::Fgmres,
-            args::Solver::Cg => Method::Cg,
-        };
-        let precision = match self.precision {
-            args::Precision::F64 => Precision::F64,
-            args::Precision::F32 => Precision::F32,
-            args::Precision::Mixed => Precision::Mixed,
-        };
-        let problem = match self.problem {
-            args::Problem::One => Problem::One,
-            args::Problem::Sine => Problem::Sine,
-        };
         let stopping = Stopping { rtol: self.rtol, max_iters: self.max_iters };
-        let config = Config { method, precision, smoother: self.smoother()?, stopping, ..Config::default() };
-        Ok(Case { dim: self.dim, degree: self.degree, refine: self.refine, problem, config })
+        let config = Config {
+            method: self.solver,
+            precision: self.precision,
+            smoother: self.smoother()?,
+            stopping,
+            ..Config::default()
+        };
+        let Self { dim, degree, refine, problem, .. } = *self;
+        Ok(Case { dim, degree, refine, problem, config })
     }
 
     fn smoother(&self) -> Result<SmootherConfig, Failure> {
@@ -61,9 +51,11 @@ impl CaseArgs {
             Error::Unsupported { backend, available, .. } => {
                 let rest = format!(
                     "with --variant '{}' --local '{}' --thread-structure '{}'",
-                    self.variant, self.local, self.thread_structure
+                    self.variant.name(),
+                    self.local.name(),
+                    self.thread_structure.name()
                 );
-                Failure::usage("kernel", self.kernel, format_args!("{rest}, {backend} has: {available}"))
+                Failure::usage("kernel", self.kernel.name(), format_args!("{rest}, {backend} has: {available}"))
             }
             other => other.into(),
         }
@@ -71,26 +63,10 @@ impl CaseArgs {
 
     fn patch_kernel(&self) -> PatchKernel {
         PatchKernel {
-            structure: match self.kernel {
-                args::Kernel::Global => Structure::Global,
-                args::Kernel::Separate => Structure::Separate,
-                args::Kernel::Fused => Structure::Fused,
-            },
-            variant: match self.variant {
-                args::Variant::Basic => Variant::Basic,
-                args::Variant::Linear => Variant::Linear,
-                args::Variant::ConflictFree => Variant::ConflictFree,
-                args::Variant::Boundary => Variant::Boundary,
-                args::Variant::Register => Variant::Register,
-            },
-            local: match self.local {
-                args::Local::Fdm => LocalSolver::Fdm,
-                args::Local::Inverse => LocalSolver::Inverse,
-            },
-            threads: match self.thread_structure {
-                args::ThreadStructure::Column => ThreadStructure::Column,
-                args::ThreadStructure::Dof => ThreadStructure::Dof,
-            },
+            structure: self.kernel,
+            variant: self.variant,
+            local: self.local,
+            threads: self.thread_structure,
             patches: self.patches_per_block,
             data_only: false,
         }
@@ -111,15 +87,15 @@ memory     {} needed, {} free
         args.system,
         args.degree,
         args.refine,
-        args.problem,
-        args.solver,
-        args.precision,
+        args.problem.name(),
+        args.solver.name(),
+        args.precision.name(),
         args.rtol,
         args.max_iters,
         args.smoother,
-        args.kernel,
-        args.variant,
-        args.local,
+        args.kernel.name(),
+        args.variant.name(),
+        args.local.name(),
         device.backend,
         device.name,
         device.units,

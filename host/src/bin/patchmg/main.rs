@@ -4,6 +4,7 @@ mod against;
 mod args;
 mod bench;
 mod case;
+mod choices;
 mod console;
 mod failure;
 mod info;

@@ -94,13 +94,13 @@ pub fn record(args: &CaseArgs, device: &DeviceInfo, report: Report) -> SolveRepo
         refine: args.refine,
         cells,
         dofs,
-        problem: args.problem.to_string(),
-        solver: args.solver.to_string(),
+        problem: args.problem.name().to_string(),
+        solver: args.solver.name().to_string(),
         smoother: args.smoother.to_string(),
-        kernel: args.kernel.to_string(),
-        variant: args.variant.to_string(),
-        local: args.local.to_string(),
-        precision: args.precision.to_string(),
+        kernel: args.kernel.name().to_string(),
+        variant: args.variant.name().to_string(),
+        local: args.local.name().to_string(),
+        precision: args.precision.name().to_string(),
         backend: device.backend.to_string(),
         device: device.name.clone(),
         iterations: info.iterations,
@@ -143,8 +143,8 @@ fn write(args: &SolveArgs, case: &Case, space: &Space, solution: &[f64], report:
     }
     if let Some(path) = &args.plot {
         let CaseArgs { dim, degree, refine, problem, solver, precision, rtol, .. } = &args.case;
-        let title = format!("Q{degree} on 2^{refine} cells a direction in {dim}D, problem {problem}");
-        let series = vec![(format!("{solver}, {precision}"), report.residual_history.clone())];
+        let title = format!("Q{degree} on 2^{refine} cells a direction in {dim}D, problem {}", problem.name());
+        let series = vec![(format!("{}, {}", solver.name(), precision.name()), report.residual_history.clone())];
         Chart::residual_history(title, series, *rtol).write(path)?;
     }
     if let Some(path) = &args.vtu {

@@ -9,7 +9,9 @@ mod solver;
 mod tables;
 
 use super::Suite;
+use super::experiment::{Point, Task};
 use crate::backend::{PatchKernel, Structure, Variant};
+use crate::solve::Precision;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 
 /// In the order of the paper.
@@ -62,6 +64,24 @@ const BOUNDARY: PatchKernel = kernel(Structure::Fused, Variant::Boundary);
 /// `(dim, degree)` of all spaces, 2D first.
 fn spaces() -> impl Iterator<Item = (usize, usize)> + Clone {
     DEGREES_2D.map(|degree| (2, degree)).chain(DEGREES_3D.map(|degree| (3, degree)))
+}
+
+/// Every kernel in every space, on the level that `refine` says, in every precision.
+fn kernels_in_spaces(
+    kernels: &[(&'static str, PatchKernel)],
+    spaces: impl Iterator<Item = (usize, usize)>,
+    precisions: &[Precision],
+    refine: impl Fn(usize, usize) -> usize,
+    task: fn(PatchKernel) -> Task,
+) -> Vec<Point> {
+    // A level is set up once for all kernels.
+    spaces
+        .map(|(dim, degree)| [dim, degree, refine(dim, degree)])
+        .flat_map(|size| precisions.iter().map(move |&precision| (size, precision)))
+        .flat_map(|(size, precision)| {
+            kernels.iter().map(move |&(name, kernel)| Point::new(name, size, task(kernel)).precision(precision))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::super::drawing::Picture;
 use super::super::experiment::{Column, Experiment, Point, Task};
-use super::{CONFLICT_FREE, REGISTER};
+use super::{CONFLICT_FREE, REGISTER, kernels_in_spaces};
 use crate::benchmark::Part;
 use crate::solve::Precision;
 use patchmg_device::kernels::DEGREES_3D;
@@ -45,18 +45,13 @@ pub const FIGURE20: Experiment = Experiment {
     ],
     points: |sizes| {
         let kernels = [("conflict-free", CONFLICT_FREE), ("register (ours)", REGISTER)];
-        [Precision::F64, Precision::F32]
-            .into_iter()
-            .flat_map(|precision| {
-                let roof = Point::new("roof", [3, 3, sizes.throughput(3, 3)], Task::Roofs).precision(precision);
-                let points = DEGREES_3D.flat_map(move |degree| {
-                    let size = [3, degree, sizes.throughput(3, degree)];
-                    kernels
-                        .map(|(name, kernel)| Point::new(name, size, Task::SharedRoofline(kernel)).precision(precision))
-                });
-                std::iter::once(roof).chain(points)
-            })
-            .collect()
+        let precisions = [Precision::F64, Precision::F32];
+        let roofs = precisions
+            .map(|precision| Point::new("roof", [3, 3, sizes.throughput(3, 3)], Task::Roofs).precision(precision));
+        let refine = |dim, degree| sizes.throughput(dim, degree);
+        let spaces = DEGREES_3D.map(|degree| (3, degree));
+        let points = kernels_in_spaces(&kernels, spaces, &precisions, refine, Task::SharedRoofline);
+        roofs.into_iter().chain(points).collect()
     },
     picture: Picture::Roofline { bandwidth: "shared_gb_per_s" },
 };

@@ -3,7 +3,7 @@
 use super::super::drawing::{Axis, Picture};
 use super::super::experiment::{Column, Experiment, Point, Task};
 use super::super::sizes::Sizes;
-use super::{BASIC, BOUNDARY, CONFLICT_FREE, LINEAR, REGISTER, kernel, spaces};
+use super::{BASIC, BOUNDARY, CONFLICT_FREE, LINEAR, REGISTER, kernel, kernels_in_spaces, spaces};
 use crate::backend::{LocalSolver, PatchKernel, Structure, ThreadStructure, Variant};
 use crate::solve::Precision;
 use patchmg_device::kernels::DEGREES_3D;
@@ -16,23 +16,14 @@ const COLUMNS: &[Column] = &[
 
 const BY_DEGREE: Picture = Picture::Lines { x: Axis::Degree, y: "gdof_per_s", log_y: false };
 
-/// Every kernel in every space.
+/// A step of every kernel.
 fn compare(
     sizes: &Sizes,
     kernels: &[(&'static str, PatchKernel)],
     spaces: impl Iterator<Item = (usize, usize)>,
     precisions: &[Precision],
 ) -> Vec<Point> {
-    // A level is set up once for all kernels.
-    spaces
-        .flat_map(|(dim, degree)| precisions.iter().map(move |&precision| (dim, degree, precision)))
-        .flat_map(|(dim, degree, precision)| {
-            kernels.iter().map(move |&(name, kernel)| {
-                let size = [dim, degree, sizes.throughput(dim, degree)];
-                Point::new(name, size, Task::Step(kernel)).precision(precision)
-            })
-        })
-        .collect()
+    kernels_in_spaces(kernels, spaces, precisions, |dim, degree| sizes.throughput(dim, degree), Task::Step)
 }
 
 const DOUBLE: &[Precision] = &[Precision::F64];

@@ -3,7 +3,7 @@
 use super::super::drawing::{Axis, Picture};
 use super::super::experiment::{Column, Experiment, Point, Task};
 use super::super::sizes::Sizes;
-use super::{BASIC, BOUNDARY, REGISTER, spaces};
+use super::{BASIC, BOUNDARY, REGISTER, kernels_in_spaces, spaces};
 use crate::backend::PatchKernel;
 use crate::problem::Problem;
 use crate::solve::{Method, Precision};
@@ -76,15 +76,10 @@ pub const FIGURE16: Experiment = Experiment {
 fn components(
     sizes: &Sizes,
     kernels: &[(&'static str, PatchKernel)],
-    spaces: impl Iterator<Item = (usize, usize)> + Clone,
+    spaces: impl Iterator<Item = (usize, usize)>,
 ) -> Vec<Point> {
-    let in_all_spaces = |&(name, kernel): &(&'static str, PatchKernel)| {
-        spaces.clone().map(move |(dim, degree)| {
-            let size = [dim, degree, sizes.components(dim, degree)];
-            Point::new(name, size, Task::Components(kernel)).precision(Precision::Mixed)
-        })
-    };
-    kernels.iter().flat_map(in_all_spaces).collect()
+    let refine = |dim, degree| sizes.components(dim, degree);
+    kernels_in_spaces(kernels, spaces, &[Precision::Mixed], refine, Task::Components)
 }
 
 pub const FIGURE12: Experiment = Experiment {

@@ -1,0 +1,75 @@
+//! Choices on the command line, under the names that the library has for them.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use patchmg::backend::{LocalSolver, Structure, ThreadStructure, Variant};
+use patchmg::problem::Problem;
+use patchmg::solve::{Method, Precision};
+
+/// One of `all`, by its name; `help` says what it is.
+fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+    help: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let possible = all.iter().map(|&value| PossibleValue::new(name(value)).help(help(value)));
+    PossibleValuesParser::new(possible).try_map(move |given| {
+        all.iter().copied().find(|&value| name(value) == given).ok_or("is not among the possible values")
+    })
+}
+
+pub fn problem() -> impl TypedValueParser<Value = Problem> {
+    one_of(&Problem::ALL, Problem::name, |problem| match problem {
+        Problem::One => "f = 1",
+        Problem::Sine => "f such that u = prod_i sin(pi x_i)",
+    })
+}
+
+pub fn method() -> impl TypedValueParser<Value = Method> {
+    one_of(&Method::ALL, Method::name, |method| match method {
+        Method::Fmg => "Full multigrid: a first pass from the coarsest level up, then V-cycles",
+        Method::VCycle => "V-cycle iteration",
+        Method::Gmres => "Restarted GMRES, preconditioned from the right",
+        Method::Fgmres => "Flexible GMRES",
+        Method::Cg => "Conjugate gradients, with a V-cycle made symmetric",
+    })
+}
+
+pub fn precision() -> impl TypedValueParser<Value = Precision> {
+    one_of(&Precision::ALL, Precision::name, |precision| match precision {
+        Precision::F64 => "Double precision",
+        Precision::F32 => "Single precision throughout; residuals stagnate near 1e-6",
+        Precision::Mixed => "V-cycle in single precision under double precision",
+    })
+}
+
+pub fn structure() -> impl TypedValueParser<Value = Structure> {
+    one_of(&Structure::ALL, Structure::name, |structure| match structure {
+        Structure::Global => "Residual of all dofs by the operator, then local solves",
+        Structure::Separate => "Residual of a color's patches, then their local solves",
+        Structure::Fused => "Residual, local solve and update in one kernel",
+    })
+}
+
+pub fn variant() -> impl TypedValueParser<Value = Variant> {
+    one_of(&Variant::ALL, Variant::name, |variant| match variant {
+        Variant::Basic => "Boundary threads masked",
+        Variant::Linear => "Threads numbered through the interior dofs",
+        Variant::ConflictFree => "No bank conflicts",
+        Variant::Boundary => "No bank conflicts, and of the residual only what the exact local solver needs",
+        Variant::Register => "Columns of a patch in registers",
+    })
+}
+
+pub fn local_solver() -> impl TypedValueParser<Value = LocalSolver> {
+    one_of(&[LocalSolver::Fdm, LocalSolver::Inverse], LocalSolver::name, |local| match local {
+        LocalSolver::Fdm => "Fast diagonalization",
+        LocalSolver::Inverse => "One stored inverse",
+    })
+}
+
+pub fn thread_structure() -> impl TypedValueParser<Value = ThreadStructure> {
+    one_of(&[ThreadStructure::Column, ThreadStructure::Dof], ThreadStructure::name, |threads| match threads {
+        ThreadStructure::Column => "A thread owns a column of dofs (in 2D, with the paper's kernels, a dof)",
+        ThreadStructure::Dof => "A thread owns a dof",
+    })
+}
