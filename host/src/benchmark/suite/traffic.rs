@@ -56,8 +56,9 @@ mod tests {
         assert!(traffic(Structure::Fused, Variant::Basic).block_excess > 0.0);
         // Less than an access of 8 bytes a wavefront of 16 would be no traffic at all.
         let least = 2.0 * 7f64.powi(4) / 16.0;
-        assert!(traffic(Structure::Fused, Variant::ConflictFree).patch_wavefronts > least);
-        assert!(traffic(Structure::Fused, Variant::Register).patch_wavefronts < least);
+        let conflict_free = traffic(Structure::Fused, Variant::ConflictFree).patch_wavefronts;
+        assert!(conflict_free > least);
+        assert!(traffic(Structure::Fused, Variant::Register).patch_wavefronts < conflict_free);
         assert_eq!(
             Traffic::of::<f64>(
                 PatchKernel { patches: Some(10_000), variant: Variant::Basic, ..PatchKernel::default() },

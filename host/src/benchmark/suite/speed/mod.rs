@@ -25,14 +25,15 @@ pub const SPEED: Suite = Suite {
     ],
 };
 
-/// Every space from degree 2 on, 3D first, in `f64` and `f32`: `point` makes one of `[dim, degree, refine]`.
-fn everywhere(sizes: &Sizes, point: impl Fn([usize; 3], Precision) -> Point) -> Vec<Point> {
+/// Every space from degree 2 on, 3D first, in `f64` and `f32`: `points` makes those of `[dim, degree, refine]`.
+fn everywhere<const N: usize>(sizes: &Sizes, points: impl Fn([usize; 3], Precision) -> [Point; N]) -> Vec<Point> {
     let spaces = DEGREES_3D.map(|degree| (3, degree)).chain(DEGREES_2D.map(|degree| (2, degree)));
     let spaces = spaces.filter(|(_, degree)| *degree >= 2);
     // A level is set up once for all that is done there.
     spaces
         .map(|(dim, degree)| [dim, degree, sizes.larger_than_caches(dim, degree)])
-        .flat_map(|size| [Precision::F64, Precision::F32].map(|precision| point(size, precision)))
+        .flat_map(|size| [Precision::F64, Precision::F32].map(|precision| (size, precision)))
+        .flat_map(|(size, precision)| points(size, precision))
         .collect()
 }
 

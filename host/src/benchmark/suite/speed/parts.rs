@@ -38,9 +38,8 @@ pub const SMOOTHER: Experiment = Experiment {
             on_gpu(sizes, 130.0, least)
         };
         everywhere(sizes, |[dim, degree, refine], precision| {
-            Point::new("smoother", [dim, degree, refine], Task::Floor(Part::Step))
-                .precision(precision)
-                .goal("ratio", goal(dim, degree))
+            let step = Point::new("smoother", [dim, degree, refine], Task::Floor(Part::Step));
+            [step.precision(precision).goal("ratio", goal(dim, degree))]
         })
     },
     picture: PICTURE,
@@ -52,17 +51,16 @@ pub const OPERATOR: Experiment = Experiment {
     remark: "y = A x, floor 2 words an unknown, and r = b - A x, floor 3 words, on an H200 over 4.3 TB/s.",
     columns: COLUMNS,
     points: |sizes| {
-        let both = [("operator", Part::Operator), ("residual", Part::Residual)];
-        let of = |(series, part): (&'static str, Part)| {
-            everywhere(sizes, move |size, precision| {
-                let [_, degree, _] = size;
+        everywhere(sizes, |size, precision| {
+            let [_, degree, _] = size;
+            let least = (3..=7).contains(&degree).then_some(35.0);
+            [("operator", Part::Operator), ("residual", Part::Residual)].map(|(series, part)| {
                 Point::new(series, size, Task::Floor(part))
                     .precision(precision)
-                    .goal("ratio", on_gpu(sizes, 60.0, (3..=7).contains(&degree).then_some(35.0)))
+                    .goal("ratio", on_gpu(sizes, 60.0, least))
                     .goal("ns_per_dof", cpu_operator(sizes, part, size, precision))
             })
-        };
-        both.into_iter().flat_map(of).collect()
+        })
     },
     picture: PICTURE,
 };
@@ -80,16 +78,12 @@ pub const TRANSFER: Experiment = Experiment {
              one; and both on all levels, each timed alone, with their share of the time of a V-cycle.",
     columns: &[MEASURED, MIN, MAX, FLOOR, RATIO, SHARE, NS_PER_DOF, GB_PER_S],
     points: |sizes| {
-        let series = [("restriction", Task::Floor(Part::Restrict)), ("prolongation", Task::Floor(Part::Prolongate))];
-        let alone = series.into_iter().flat_map(|(series, task)| {
-            everywhere(sizes, move |size, precision| Point::new(series, size, task).precision(precision))
-        });
-        let both = everywhere(sizes, |size, precision| {
-            Point::new("both, all levels", size, Task::Transfer)
-                .precision(precision)
-                .goal("share", on_gpu(sizes, 8.0, Some(15.0)))
-        });
-        alone.chain(both).collect()
+        everywhere(sizes, |size, precision| {
+            let alone = |series, part| Point::new(series, size, Task::Floor(part)).precision(precision);
+            let both = Point::new("both, all levels", size, Task::Transfer).precision(precision);
+            let both = both.goal("share", on_gpu(sizes, 8.0, Some(15.0)));
+            [alone("restriction", Part::Restrict), alone("prolongation", Part::Prolongate), both]
+        })
     },
     picture: Picture::Goals { y: "share", or: "ns_per_dof" },
 };
@@ -102,9 +96,8 @@ pub const VCYCLE: Experiment = Experiment {
     columns: COLUMNS,
     points: |sizes| {
         everywhere(sizes, |size, precision| {
-            Point::new("V-cycle", size, Task::VCycle)
-                .precision(precision)
-                .goal("ratio", on_gpu(sizes, 65.0, Some(45.0)))
+            let cycle = Point::new("V-cycle", size, Task::VCycle).precision(precision);
+            [cycle.goal("ratio", on_gpu(sizes, 65.0, Some(45.0)))]
         })
     },
     picture: PICTURE,
