@@ -95,7 +95,7 @@ fn section(results: &Results, picture: Picture, pictures: &str) -> String {
 
 // Writing to a string does not fail.
 
-/// One column of the results: a row for each series, a column for each degree, number of patches, or level.
+/// One column of the results: a row for each series that has it, a column for each degree, number of patches, or level.
 fn matrix(page: &mut String, results: &Results, axis: Axis, y: &str) {
     let name = |row: &Row| format!("{}, {}D, {}", row.key.series, row.key.dim, row.key.precision);
     let place = |row: &Row| match axis {
@@ -114,7 +114,8 @@ fn matrix(page: &mut String, results: &Results, axis: Axis, y: &str) {
     let label = results.columns.iter().find(|column| column.name == y).map_or(y, |column| &column.label);
     let titles = std::iter::once(label.to_string()).chain(places.iter().map(|&place| title(place)));
     head(page, &titles.collect::<Vec<_>>());
-    for of in drawing::distinct(results.rows.iter().map(name)) {
+    let known = results.rows.iter().filter(|row| row.value(y).is_some() || row.paper.contains_key(y));
+    for of in drawing::distinct(known.map(name)) {
         let cells = places.iter().map(|&at| {
             let row = results.rows.iter().find(|row| name(row) == of && place(row) == at);
             row.map_or(String::new(), |row| cell(row, y))
