@@ -259,9 +259,15 @@ mod table {
                         Operation::PointGaussSeidel => ("point_gauss_seidel", crate::point::shape()),
                         _ => ("prolongate_add", crate::transfer::prolongate_shape(dim, degree)),
                     };
-                    let common =
-                        if operation == Operation::Smooth { crate::smoother::common_words(dim, degree) } else { 0 };
-                    KernelSpec::of_patches::<T>(entry(name), operation, shape, common)
+                    let (common, min_blocks) = match operation {
+                        Operation::Smooth => (
+                            crate::smoother::common_words(dim, degree),
+                            crate::smoother::min_blocks(dim, degree, size_of::<T>()) as u32,
+                        ),
+                        _ => (0, 1),
+                    };
+                    let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, common);
+                    KernelSpec { min_blocks, ..spec }
                 }
                 Module::PatchVariants { dim, degree } => {
                     let Operation::Variant(step, variant) = operation else {

@@ -26,11 +26,22 @@ use crate::kernels::{Shape, columns, patch_nodes, patches_per_block};
 const WORDS_WANTED: usize = 6 * 1024;
 
 /// Patches of a block in 3D, by degree: of the numbers that leave few threads of the last warp idle, the fastest.
-const PATCHES_3D: [usize; 8] = [32, 14, 5, 3, 1, 1, 1, 1];
+const PATCHES_3D: [usize; 8] = [32, 13, 5, 5, 1, 1, 1, 1];
 
-/// Where the parts of a patch's shared memory begin, in words.
+/// Blocks of a multiprocessor in 3D that the registers of a thread leave room for, by degree, in `f32` and in `f64`.
+const RESIDENT_3D: [[usize; 8]; 2] = [[1, 1, 5, 1, 1, 1, 4, 2], [1, 1, 1, 3, 6, 5, 2, 2]];
+
+/// Words between the transformed faces of a patch in 3D, by degree: of the numbers from 0 to 31 the one with the fewest
+/// bank conflicts.
+const FACE_PADDING_3D: [usize; 8] = [0, 0, 0, 14, 0, 4, 0, 24];
+
+/// Where the parts of a block's shared memory begin, in words. All of them are for all patches, one after the other; in 3D
+/// the nodes of the patches' faces lie before them.
 struct Parts {
-    /// Transformed faces, a pair (sum and difference) a direction; the tensor is before them.
+    /// Words of a tensor.
+    tensor: usize,
+    /// Words of a transformed face; there are a pair (sum and difference) a direction.
+    face: usize,
     faces: usize,
     /// Transformed edges, four (a sign in each of two directions) a direction.
     edges: usize,
@@ -39,15 +50,19 @@ struct Parts {
     words: usize,
 }
 
-const fn parts(dim: usize, degree: usize) -> Parts {
+const fn parts(dim: usize, degree: usize, patches: usize) -> Parts {
     let (m, n) = patch_nodes(degree);
-    let faces = m.pow(dim as u32);
-    let edges = faces + 2 * dim * if dim == 3 { n * m } else { m };
-    let corners = edges + if dim == 3 { 12 * m } else { 0 };
-    let words = corners + if dim == 3 { 8 } else { 4 };
-    // In 3D a row of a block's tensors goes on in the next patch's banks.
-    let words = if dim == 3 { words + (32 + m - words % 32) % 32 } else { words };
-    Parts { faces, edges, corners, words }
+    if dim == 2 {
+        let tensor = m * m;
+        let (faces, edges) = (tensor * patches, (tensor + 4 * m) * patches);
+        return Parts { tensor, face: m, faces, edges, corners: edges, words: edges + 4 * patches };
+    }
+    let tensor = m.pow(3);
+    let face = n * m + FACE_PADDING_3D[degree - 1];
+    let faces = tensor * patches;
+    let edges = faces + 6 * face * patches;
+    let corners = edges + 12 * m * patches;
+    Parts { tensor, face, faces, edges, corners, words: corners + 9 * patches }
 }
 
 /// Words of the smoother's table: `(2k - 1)^dim` inverse eigenvalue sums, `m` and `d`.
@@ -65,13 +80,18 @@ pub const fn common_words(dim: usize, degree: usize) -> usize {
 /// Its shape on a block: a thread owns a column of interior nodes.
 pub const fn shape(dim: usize, degree: usize) -> Shape {
     let (m, n) = patch_nodes(degree);
-    let (columns, words) = (columns(dim, m), parts(dim, degree).words);
+    let (columns, words) = (columns(dim, m), parts(dim, degree, 1).words);
     if dim == 3 {
         return Shape { columns, patches: PATCHES_3D[degree - 1], words: words + 2 * degree * n * n, barriers: 5 };
     }
     let (by_threads, by_words) = (patches_per_block(columns), WORDS_WANTED / words);
     let patches = if by_words > 0 && by_words < by_threads { by_words } else { by_threads };
     Shape { columns, patches, words, barriers: 2 }
+}
+
+/// Blocks of a multiprocessor that the registers of a thread leave room for.
+pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
+    if dim == 3 { RESIDENT_3D[scalar_bytes / 8][degree - 1] } else { 1 }
 }
 
 pub use device::*;
@@ -232,7 +252,7 @@ mod device {
         cells: u32,
         color: u32,
     ) {
-        let (shape, parts) = const { (shape(3, K), parts(3, K)) };
+        let (shape, parts) = const { (shape(3, K), parts(3, K, shape(3, K).patches)) };
         let threads = shape.columns * shape.patches;
         let grid = Grid { cells, degree: K as u32 };
         let count = color_count(cells, bit(color, 0)) as usize;
@@ -251,7 +271,13 @@ mod device {
         };
         let stage = Stage { nodes: Shared::<T>::at(0), width: 2 * K * shape.patches + 1 };
         let stage_words = stage.width * N * N;
-        let part = |slot: usize, offset: usize| Shared::<T>::at(stage_words + slot * parts.words + offset);
+        let part = |offset: usize| Shared::<T>::at(stage_words + offset);
+        let tensor = |slot: usize| part(slot * parts.tensor);
+        // Of a patch; `pair` is twice the direction that the faces are normal to, and the sign.
+        let face = |pair: usize, slot: usize| part(parts.faces + (pair * shape.patches + slot) * parts.face);
+        let edge = |edge: usize, slot: usize| part(parts.edges + (edge * shape.patches + slot) * M);
+        // An odd distance keeps the patches in different banks.
+        let corners = |slot: usize| part(parts.corners + slot * 9);
         let patches = if count - block < shape.patches { count - block } else { shape.patches };
         // SAFETY: the patches lie within the grid and its guard; of this color only a patch itself writes its interior,
         // which is not copied.
@@ -264,32 +290,30 @@ mod device {
             // SAFETY: as above.
             column[z] = unsafe { *b.add(grid.local_3d(first + 1, second + 1, z + 1)) };
         }
-        let tensor = part(slot, 0);
-        let along_y = RowMajor::<M, M>::along_y(first, second);
         let along_z = RowMajor::<M, M>::along_z(first, second);
-        tensor.write(along_z, &matrices.vectors.analyze(&column));
+        tensor(slot).write(along_z, &matrices.vectors.analyze(&column));
         wait_for_copies();
         thread::sync_threads();
 
-        // Faces, first transform. A thread does both signs of a line where there are more lines than threads.
+        // Faces, first transform: those of all patches that are normal to x, then those to y, then to z. A thread does
+        // both signs of a line where there are more lines than threads.
         let signs = if 6 * N <= M * M { 1 } else { 2 };
-        let tasks = 6 * N / signs;
-        for round in 0..(tasks * shape.patches).div_ceil(threads) {
+        let tasks = 6 * N / signs * shape.patches;
+        for round in 0..tasks.div_ceil(threads) {
             let task = thread + round * threads;
-            if task < tasks * shape.patches {
-                let (slot, task) = (task / tasks, task % tasks);
-                let (pair, lane) = (task / N, task % N);
-                let (face, first_sign) = if signs == 1 { (pair / 2, pair % 2) } else { (pair, 0) };
-                let [low, high] = stage.lines::<K, N>(slot, face, lane);
+            if task < tasks {
+                let (group, slot, lane) = (task / (N * shape.patches), task / N % shape.patches, task % N);
+                let (normal, first_sign) = if signs == 1 { (group / 2, group % 2) } else { (group, 0) };
+                let [low, high] = stage.lines::<K, N>(slot, normal, lane);
                 let middle = stage.middle::<K, N>(slot);
                 for sign in first_sign..first_sign + signs {
                     let line = pair_of_lines(&low, &high, middle, sign);
                     let (transformed, ends) = transform(matrices, &line);
-                    let start = ((2 * face + sign) * N + lane) * M;
-                    part(slot, parts.faces).write(Column { start, stride: 1 }, &transformed);
-                    if face == 0 && (lane == 0 || lane == N - 1) {
+                    let row = Column { start: lane * M, stride: 1 };
+                    face(2 * normal + sign, slot).write(row, &transformed);
+                    if normal == 0 && (lane == 0 || lane == N - 1) {
                         let start = 4 * (lane / (N - 1)) + 2 * sign;
-                        part(slot, parts.corners).write(Column { start, stride: 1 }, &ends);
+                        corners(slot).write(Column { start, stride: 1 }, &ends);
                     }
                 }
             }
@@ -300,36 +324,37 @@ mod device {
         for round in 0..(6 * M * shape.patches).div_ceil(threads) {
             let task = thread + round * threads;
             if task < 6 * M * shape.patches {
-                let (slot, task) = (task / (6 * M), task % (6 * M));
-                let (pair, index) = (task / M, task % M);
-                let line = Column { start: pair * N * M + index, stride: M };
-                let faces = part(slot, parts.faces);
-                let (transformed, ends) = transform(matrices, &faces.read::<N>(line));
-                faces.write(line, &transformed);
-                part(slot, parts.edges).write(Column { start: 2 * pair * M + index, stride: M }, &ends);
+                let (pair, slot, index) = (task % 6, task / 6 % shape.patches, task / (6 * shape.patches));
+                let line = Column { start: index, stride: M };
+                let (transformed, ends) = transform(matrices, &face(pair, slot).read::<N>(line));
+                face(pair, slot).write(line, &transformed);
+                for sign in 0..2 {
+                    edge(2 * pair + sign, slot).set(index, ends[sign]);
+                }
             }
         }
         // Rows: threads of a patch side by side have no bank conflicts.
         let (row_slot, row) = (thread / (M * M), thread % (M * M));
-        let row_tensor = part(row_slot, 0);
+        let row_tensor = tensor(row_slot);
         let along_x = RowMajor::<M, M>::along_x(row % M, row / M);
         row_tensor.write(along_x, &matrices.vectors.analyze(&row_tensor.read::<M>(along_x)));
         thread::sync_threads();
 
-        let mut column = matrices.vectors.analyze(&tensor.read::<M>(along_y));
-        let (i, l) = (first, second);
+        // Columns along y: of the two orders of threads the one with fewer bank conflicts.
+        let (y_slot, i, l) = if K < 4 { (row_slot, row % M, row / M) } else { (slot, first, second) };
+        let along_y = RowMajor::<M, M>::along_y(i, l);
+        let mut column = matrices.vectors.analyze(&tensor(y_slot).read::<M>(along_y));
         let (i_odd, l_odd) = (is_odd::<K>(i), is_odd::<K>(l));
         let ((m_i, d_i), (m_l, d_l)) = (table.boundary::<M>(M * M * M, i), table.boundary::<M>(M * M * M, l));
-        let (faces, edges, corners) = (part(slot, parts.faces), part(slot, parts.edges), part(slot, parts.corners));
-        let x_face = |j: usize| faces.get(i_odd * N * M + l * M + j);
-        let y_face = |j_odd: usize| faces.get((2 + j_odd) * N * M + i * M + l);
-        let z_face = |j: usize| faces.get((4 + l_odd) * N * M + j * M + i);
-        let zx_edge = |j: usize| edges.get((2 * i_odd + l_odd) * M + j);
-        let xy_edge = |j_odd: usize| edges.get((4 + 2 * j_odd + i_odd) * M + l);
-        let yz_edge = |j_odd: usize| edges.get((8 + 2 * l_odd + j_odd) * M + i);
+        let x_face = |j: usize| face(i_odd, y_slot).get(l * M + j);
+        let y_face = |j_odd: usize| face(2 + j_odd, y_slot).get(i * M + l);
+        let z_face = |j: usize| face(4 + l_odd, y_slot).get(j * M + i);
+        let zx_edge = |j: usize| edge(2 * i_odd + l_odd, y_slot).get(j);
+        let xy_edge = |j_odd: usize| edge(4 + 2 * j_odd + i_odd, y_slot).get(l);
+        let yz_edge = |j_odd: usize| edge(8 + 2 * l_odd + j_odd, y_slot).get(i);
         let l_sign = T::from_f64(if l_odd == 0 { 1.0 } else { -1.0 });
         let corner = |j_odd: usize| {
-            let at_end = |end: usize| corners.get(4 * end + 2 * i_odd + j_odd);
+            let at_end = |end: usize| corners(y_slot).get(4 * end + 2 * i_odd + j_odd);
             T::fma(l_sign, at_end(1), at_end(0))
         };
         let m_il = m_i * m_l;
@@ -353,13 +378,13 @@ mod device {
             coefficient = T::fma(-m_l, z_face, coefficient);
             column[j] = T::fma(m_il, zx_edge(j), coefficient);
         }
-        tensor.write(along_y, &matrices.vectors.synthesize(&column));
+        tensor(y_slot).write(along_y, &matrices.vectors.synthesize(&column));
         thread::sync_threads();
 
         row_tensor.write(along_x, &matrices.vectors.synthesize(&row_tensor.read::<M>(along_x)));
         thread::sync_threads();
 
-        let column = matrices.vectors.synthesize(&tensor.read::<M>(along_z));
+        let column = matrices.vectors.synthesize(&tensor(slot).read::<M>(along_z));
         let middle = stage.middle::<K, N>(slot);
         if active {
             for z in 0..M {
@@ -382,7 +407,7 @@ mod device {
         cells: u32,
         color: u32,
     ) {
-        let (shape, parts) = const { (shape(2, K), parts(2, K)) };
+        let (shape, parts) = const { (shape(2, K), parts(2, K, 1)) };
         let grid = Grid { cells, degree: K as u32 };
         let place = Place::new(shape.columns, shape.patches, color_count(cells, bit(color, 0)));
         let origin = grid.offset_2d(
