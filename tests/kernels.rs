@@ -6,7 +6,8 @@ use nalgebra::{DMatrix, DVector};
 use patchmg::fe::{assemble, generalized_eigenpairs};
 use patchmg::mesh::Mesh;
 use patchmg::space::Space;
-use patchmg_device::kernels::{Module, Operation};
+use patchmg_device::kernels::{DEGREES_3D, Module, Operation};
+use patchmg_device::operator::planes::Tile;
 use patchmg_device::patch::{bit, class_count, color_count, color_origin};
 use patchmg_device::point;
 use patchmg_device::scalar::Real;
@@ -225,6 +226,17 @@ fn run_blocks<T: Real>(
     unsafe { Kernel::new(module, spec).unwrap().run(blocks, arguments) };
 }
 
+/// Runs the operator in 3D on all planes, `chunk` cells along z at a time.
+fn run_planes<T: Real>(space: &Space, operation: Operation, matrices: &[u8], vectors: &[*mut T], chunk: u32) {
+    let module = Module::PoissonCg { dim: space.dim(), degree: space.degree() };
+    let blocks = Tile::of(space.degree()).blocks(space.grid(), chunk);
+    let vectors: Vec<_> = vectors.iter().map(|vector| vector.cast()).collect();
+    let (matrices, cells) = (Some(matrices), space.grid().cells);
+    let arguments = Arguments { matrices, vectors: &vectors, cells, color: chunk, ..Arguments::default() };
+    // SAFETY: matrices of the space and vectors of it, all alive.
+    unsafe { Kernel::new(module, module.kernel::<T>(operation)).unwrap().run(blocks, arguments) };
+}
+
 /// The matrices of a space as a kernel takes them.
 fn matrices<T: Real>(space: &Space, operation: Operation) -> Vec<u8> {
     with_degree!(space.degree(), K => match operation {
@@ -233,7 +245,8 @@ fn matrices<T: Real>(space: &Space, operation: Operation) -> Vec<u8> {
             bytes_of(&space.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>()).to_vec()
         }
         Operation::ProlongateAdd => bytes_of(&space.prolongation_matrices::<T, { K + 1 }>()).to_vec(),
-        _ => bytes_of(&space.operator_matrices::<T, { 2 * K + 1 }, { K + 1 }>()).to_vec(),
+        _ if space.dim() == 2 => bytes_of(&space.operator_matrices::<T, { 2 * K + 1 }, { K + 1 }>()).to_vec(),
+        _ => bytes_of(&space.cell_matrices::<T, { K + 1 }, { (K + 1).div_ceil(2) }>()).to_vec(),
     }, else unreachable!("degrees are 1 to 10"))
 }
 
@@ -277,13 +290,20 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
     let (b_pointer, x_pointer) = (b_stored.as_mut_ptr(), x_stored.as_mut_ptr());
     for class in 0..1 << dim {
         let counts = counts(&|d| class_count(cells, bit(class, d)));
-        let vectors = [x_pointer, product.as_mut_ptr()];
-        run(&fine.space, Operation::Apply, counts, &operator_matrices, &vectors, class);
-        let vectors = [b_pointer, x_pointer, residual.as_mut_ptr()];
-        run(&fine.space, Operation::Residual, counts, &operator_matrices, &vectors, class);
+        if dim == 2 {
+            let vectors = [x_pointer, product.as_mut_ptr()];
+            run(&fine.space, Operation::Apply, counts, &operator_matrices, &vectors, class);
+            let vectors = [b_pointer, x_pointer, residual.as_mut_ptr()];
+            run(&fine.space, Operation::Residual, counts, &operator_matrices, &vectors, class);
+        }
         let vectors = [b_pointer, x_pointer, restricted.as_mut_ptr()];
         let blocks = |patches| restrict_blocks(dim, patches, cells, class);
         run_blocks(&fine.space, Operation::RestrictResidual, blocks, &restriction_matrices, &vectors, class);
+    }
+    if dim == 3 {
+        run_planes(&fine.space, Operation::Apply, &operator_matrices, &[x_pointer, product.as_mut_ptr()], cells);
+        let vectors = [b_pointer, x_pointer, residual.as_mut_ptr()];
+        run_planes(&fine.space, Operation::Residual, &operator_matrices, &vectors, cells / 2);
     }
     fine.check("product", &product, &x.laplace(&fine.mass, &fine.stiffness));
     fine.check("residual", &residual, &fine.residual(&b, &x));
@@ -297,6 +317,36 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
     run(&fine.space, operation, counts(&|_| cells / 2), &matrices::<T>(&fine.space, operation), &vectors, 0);
     let added = &x.values + correction.kronecker(&vec![&fine.prolongation; dim]).values;
     fine.check("prolongation", &x_stored, &Tensor { values: added, ..x.clone() });
+}
+
+/// The operator in 3D with chunks of every length, which begin a cell early or at the boundary.
+fn check_planes<T: Real>(degree: usize, refine: usize) {
+    let naive = Naive::new(3, degree, refine);
+    let (b, x) = (Tensor::random(3, naive.length(), 1), Tensor::random(3, naive.length(), 2));
+    let (mut b_stored, mut x_stored) = (naive.stored::<T>(&b), naive.stored::<T>(&x));
+    let matrices = matrices::<T>(&naive.space, Operation::Apply);
+    let (product, residual) = (x.laplace(&naive.mass, &naive.stiffness), naive.residual(&b, &x));
+    let cells = naive.space.grid().cells;
+    for chunk in [1, 2, 3, cells, cells + 1] {
+        let mut y = vec![T::ZERO; x_stored.len()];
+        run_planes(&naive.space, Operation::Apply, &matrices, &[x_stored.as_mut_ptr(), y.as_mut_ptr()], chunk);
+        naive.check(&format!("product, {cells} cells, {chunk} of them at a time"), &y, &product);
+        let vectors = [b_stored.as_mut_ptr(), x_stored.as_mut_ptr(), y.as_mut_ptr()];
+        run_planes(&naive.space, Operation::Residual, &matrices, &vectors, chunk);
+        naive.check(&format!("residual, {cells} cells, {chunk} of them at a time"), &y, &residual);
+    }
+}
+
+#[test]
+fn operator_by_planes_with_any_number_of_cells() {
+    for degree in DEGREES_3D {
+        check_planes::<f64>(degree, 1);
+        check_planes::<f32>(degree, 2);
+    }
+    for degree in [2, 3] {
+        check_planes::<f64>(degree, 3);
+        check_planes::<f32>(degree, 3);
+    }
 }
 
 macro_rules! check_kernels {

@@ -71,6 +71,28 @@ impl<T: Real, const N: usize, const H: usize> Centrosymmetric<T, N, H> {
         y
     }
 
+    /// Adds `C x`, split into its even and odd part, to such a sum; [`Self::join`] gives what it is of.
+    #[inline(always)]
+    pub fn add_split<V: Value<T>>(&self, x: &[V; N], sum: &mut [(V, V); H]) {
+        let x = Split::new(x);
+        for i in 0..H {
+            sum[i] = self.row_add(i, &x, sum[i].0, sum[i].1);
+        }
+    }
+
+    /// `y` with `R` rows, `ceil(R / 2) = H`, from its even and odd part.
+    #[inline(always)]
+    pub fn join<V: Value<T>, const R: usize>(parts: &[(V, V); H]) -> [V; R] {
+        const { assert!(R.div_ceil(2) == H) }
+        let mut y = [V::ZERO; R];
+        for i in 0..H {
+            let (even, odd) = parts[i];
+            y[R - 1 - i] = even - odd;
+            y[i] = if 2 * i + 1 == R { even } else { even + odd };
+        }
+        y
+    }
+
     #[inline(always)]
     fn row<V: Value<T>>(&self, i: usize, x: &Split<V, N>) -> (V, V) {
         self.row_add(i, x, V::ZERO, V::ZERO)

@@ -4,8 +4,12 @@
 use crate::blas1::{Coefficients, Vectors};
 #[cfg(module = "patch_variants")]
 use crate::kernels::Variant;
+#[cfg(all(module = "poisson_cg", dim = "3"))]
+use crate::matrices::CellMatrices as Operator;
+#[cfg(all(module = "poisson_cg", dim = "2"))]
+use crate::matrices::OperatorMatrices as Operator;
 #[cfg(module = "poisson_cg")]
-use crate::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
+use crate::matrices::{ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
 #[cfg(module = "patch_variants")]
 use crate::variants::{
     Sizes, Step,
@@ -37,6 +41,12 @@ const C: usize = K + 1;
 #[cfg(module = "poisson_cg")]
 const H: usize = C.div_ceil(2);
 
+/// Nodes of what the operator's matrices are of, in 2D a patch and in 3D a cell.
+#[cfg(module = "poisson_cg")]
+const NODES: usize = if DIM == 3 { C } else { N };
+#[cfg(module = "poisson_cg")]
+const HALF: usize = NODES.div_ceil(2);
+
 /// The kernels of a space, from the functions of its dimension.
 #[cfg(module = "poisson_cg")]
 macro_rules! poisson {
@@ -63,31 +73,25 @@ macro_rules! poisson {
 
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($t)))]
-            pub unsafe fn apply(
-                matrices: OperatorMatrices<$t, N, C>,
-                x: *const $t,
-                y: *mut $t,
-                cells: u32,
-                class: u32,
-            ) {
+            pub unsafe fn apply(matrices: Operator<$t, NODES, HALF>, x: *const $t, y: *mut $t, cells: u32, part: u32) {
                 let output = crate::operator::Output { b: core::ptr::null(), y };
                 // SAFETY: the launch's promise.
-                unsafe { crate::operator::$apply::<$t, false, K, N, C>(&matrices, x, output, cells, class) }
+                unsafe { crate::operator::$apply::<$t, false, K, NODES, HALF>(&matrices, x, output, cells, part) }
             }
 
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_residual_", stringify!($t)))]
             pub unsafe fn residual(
-                matrices: OperatorMatrices<$t, N, C>,
+                matrices: Operator<$t, NODES, HALF>,
                 b: *const $t,
                 x: *const $t,
                 r: *mut $t,
                 cells: u32,
-                class: u32,
+                part: u32,
             ) {
                 let output = crate::operator::Output { b, y: r };
                 // SAFETY: the launch's promise.
-                unsafe { crate::operator::$apply::<$t, true, K, N, C>(&matrices, x, output, cells, class) }
+                unsafe { crate::operator::$apply::<$t, true, K, NODES, HALF>(&matrices, x, output, cells, part) }
             }
 
             #[kernel]

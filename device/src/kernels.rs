@@ -70,9 +70,9 @@ mod table {
         Smooth,
         /// The same, or a part of it, at an optimization level of paper 1.
         Variant(Step, Variant),
-        /// `y = A x`, one class.
+        /// `y = A x`; in 2D one class.
         Apply,
-        /// `r = b - A x`, one class.
+        /// `r = b - A x`; in 2D one class.
         Residual,
         /// `coarse = Pᵀ (b - A x)`, one class.
         RestrictResidual,
@@ -259,15 +259,21 @@ mod table {
                         Operation::PointGaussSeidel => ("point_gauss_seidel", crate::point::shape()),
                         _ => ("prolongate_add", crate::transfer::prolongate_shape(dim, degree)),
                     };
-                    let (common, min_blocks) = match operation {
-                        Operation::Smooth => (
-                            crate::smoother::common_words(dim, degree),
-                            crate::smoother::min_blocks(dim, degree, size_of::<T>()) as u32,
-                        ),
-                        _ => (0, 1),
-                    };
-                    let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, common);
-                    KernelSpec { min_blocks, ..spec }
+                    let bytes = size_of::<T>();
+                    match operation {
+                        Operation::Smooth => {
+                            let common = crate::smoother::common_words(dim, degree);
+                            let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, common);
+                            let min_blocks = crate::smoother::min_blocks(dim, degree, bytes) as u32;
+                            KernelSpec { min_blocks, ..spec }
+                        }
+                        Operation::Apply | Operation::Residual if dim == 3 => {
+                            let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, 0);
+                            let min_blocks = crate::operator::planes::min_blocks(degree, bytes);
+                            KernelSpec { patches: 0, min_blocks, ..spec }
+                        }
+                        _ => KernelSpec::of_patches::<T>(entry(name), operation, shape, 0),
+                    }
                 }
                 Module::PatchVariants { dim, degree } => {
                     let Operation::Variant(step, variant) = operation else {

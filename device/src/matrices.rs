@@ -82,6 +82,38 @@ impl<T: Real, const N: usize, const C: usize> OperatorMatrices<T, N, C> {
     }
 }
 
+/// A 1D matrix of a cell, `C = k + 1` nodes: as even and odd part for a column in registers, and entry by entry for one
+/// row of it. `H = ceil(C / 2)`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CellMatrix<T, const C: usize, const H: usize> {
+    pub split: Centrosymmetric<T, C, H>,
+    pub rows: [[T; C]; C],
+}
+pod!(CellMatrix<T, const C, const H>);
+
+impl<T: Real, const C: usize, const H: usize> CellMatrix<T, C, H> {
+    pub fn new(entry: impl Fn(usize, usize) -> f64) -> Self {
+        let rows = core::array::from_fn(|i| core::array::from_fn(|j| T::from_f64(entry(i, j))));
+        Self { split: Centrosymmetric::new(entry), rows }
+    }
+}
+
+/// 1D mass and stiffness matrix of a cell, neighbours' contributions absent.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CellMatrices<T, const C: usize, const H: usize> {
+    pub mass: CellMatrix<T, C, H>,
+    pub stiffness: CellMatrix<T, C, H>,
+}
+pod!(CellMatrices<T, const C, const H>);
+
+impl<T: Real, const C: usize, const H: usize> CellMatrices<T, C, H> {
+    pub fn new(mass: impl Fn(usize, usize) -> f64, stiffness: impl Fn(usize, usize) -> f64) -> Self {
+        Self { mass: CellMatrix::new(mass), stiffness: CellMatrix::new(stiffness) }
+    }
+}
+
 /// Restriction of a patch's residual to the coarse cell that the patch is: with the interpolation `P` from the coarse
 /// cell's `C` nodes to the patch's `N`, `PᵀM`, `PᵀA` and `Pᵀ W`, where `W` halves the first and the last node because
 /// two patches share them. `H = ceil(C / 2)`.

@@ -1,20 +1,26 @@
-//! The finite element operator, `y = A x` and `r = b - A x`, patch by patch over the tiling of color 0.
+//! The finite element operator, `y = A x` and `r = b - A x`: in 3D plane by plane ([`planes`]), in 2D patch by patch over
+//! the tiling of color 0.
 //!
-//! A patch contributes `(A ⊗ M ⊗ M + M ⊗ A ⊗ M + M ⊗ M ⊗ A) x` on all of its nodes, with the 1D matrices of its own two
-//! cells. Patches share the nodes on their faces, so launches go class by class: no two patches of a class share a
-//! node, the first class to touch a node writes, later ones add. No atomics, and the same sum in every run.
+//! In 2D a patch contributes `(A ⊗ M + M ⊗ A) x` on all of its nodes, with the 1D matrices of its own two cells. Patches
+//! share the nodes on their faces, so launches go class by class: no two patches of a class share a node, the first class
+//! to touch a node writes, later ones add. No atomics, and the same sum in every run.
+
+pub mod planes;
 
 use crate::kernels::{Shape, columns, patch_nodes, patches_per_block};
 
-/// Its shape on a block: a thread owns a column of all nodes.
+/// Its shape on a block: in 2D a thread owns a column of all nodes of a patch.
 pub const fn shape(dim: usize, degree: usize) -> Shape {
+    if dim == 3 {
+        return planes::shape(degree);
+    }
     let nodes = patch_nodes(degree).1;
     let columns = columns(dim, nodes);
-    let words = 2 * nodes.pow(dim as u32);
-    Shape { columns, patches: patches_per_block(columns), words, barriers: dim }
+    Shape { columns, patches: patches_per_block(columns), words: 2 * nodes * nodes, barriers: dim }
 }
 
 pub use device::*;
+pub use planes::apply_3d;
 
 mod device {
     use super::*;
@@ -36,6 +42,20 @@ mod device {
     }
 
     impl<T: Real> Output<T> {
+        /// `b` at `K` nodes from `offset` on, `stride` entries apart.
+        ///
+        /// # Safety
+        /// They lie within the vector, which there is.
+        #[inline(always)]
+        pub(super) unsafe fn read_b<const K: usize>(self, offset: usize, stride: u32) -> [T; K] {
+            let mut values = [T::ZERO; K];
+            for i in 0..K {
+                // SAFETY: the caller's promise.
+                values[i] = unsafe { *self.b.add(offset + (i as u32 * stride) as usize) };
+            }
+            values
+        }
+
         /// Adds a patch's product at a node that other patches may share.
         ///
         /// # Safety
@@ -51,73 +71,6 @@ mod device {
                     (false, true) => product,
                     (false, false) => *target + product,
                 };
-            }
-        }
-    }
-
-    /// The operator in 3D.
-    ///
-    /// # Safety
-    /// Launched as its [`shape`] says; the vectors are of the grid.
-    #[inline(always)]
-    pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, const N: usize, const C: usize>(
-        matrices: &OperatorMatrices<T, N, C>,
-        x: *const T,
-        output: Output<T>,
-        cells: u32,
-        class: u32,
-    ) {
-        let shape = const { shape(3, K) };
-        let grid = Grid { cells, degree: K as u32 };
-        let place = Place::new(shape.columns, shape.patches, class_count(cells, bit(class, 0)));
-        let node = [
-            2 * K * class_patch(bit(class, 0), place.patch),
-            2 * K * class_patch(bit(class, 1), thread::block_idx_y() as usize),
-            2 * K * class_patch(bit(class, 2), thread::block_idx_z() as usize),
-        ];
-        let origin = grid.offset_3d(node[0], node[1], node[2]);
-        let (first, second) = (place.column % N, place.column / N);
-        let mass_part = Shared::<T>::at(place.slot * shape.words);
-        let stiffness_part = Shared::<T>::at(place.slot * shape.words + N * N * N);
-        let (along_x, along_y, along_z) = (
-            RowMajor::<N, N>::along_x(first, second),
-            RowMajor::<N, N>::along_y(first, second),
-            RowMajor::<N, N>::along_z(first, second),
-        );
-
-        let mut column = [T::ZERO; N];
-        for z in 0..N {
-            // SAFETY: the patch lies within the grid and its guard.
-            column[z] = unsafe { *x.add(origin + grid.local_3d(first, second, z)) };
-        }
-        mass_part.write::<N>(along_z, &matrices.mass.apply(&column));
-        stiffness_part.write::<N>(along_z, &matrices.stiffness.apply(&column));
-        thread::sync_threads();
-
-        let u = mass_part.read::<N>(along_y);
-        mass_part.write::<N>(along_y, &matrices.mass.apply(&u));
-        let w = stiffness_part.read::<N>(along_y);
-        stiffness_part.write::<N>(along_y, &matrices.stiffness.apply_sum(&u, &matrices.mass, &w));
-        thread::sync_threads();
-
-        let w = stiffness_part.read::<N>(along_x);
-        let u = mass_part.read::<N>(along_x);
-        mass_part.write::<N>(along_x, &matrices.mass.apply_sum(&w, &matrices.stiffness, &u));
-        thread::sync_threads();
-
-        let column = mass_part.read::<N>(along_z);
-        let is_end = |local: usize| local == 0 || local == 2 * K;
-        let inside = place.active && grid.is_interior(node[0] + first) && grid.is_interior(node[1] + second);
-        let touches = touches_first(bit(class, 0), is_end(first)) && touches_first(bit(class, 1), is_end(second));
-        if inside {
-            for z in 0..N {
-                if grid.is_interior(node[2] + z) {
-                    let touches = touches && touches_first(bit(class, 2), is_end(z));
-                    // SAFETY: a node of this patch, which no other patch of the class shares.
-                    unsafe {
-                        output.add::<RESIDUAL>(origin + grid.local_3d(first, second, z), column[z], touches);
-                    }
-                }
             }
         }
     }

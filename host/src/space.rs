@@ -7,7 +7,7 @@ use glam::DVec3;
 use nalgebra::{DMatrix, DVector};
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, patch_nodes};
 use patchmg_device::matrices::{
-    OperatorMatrices, PatchColumn, ProlongationMatrices, RestrictionMatrices, SmootherMatrices,
+    CellMatrices, OperatorMatrices, PatchColumn, ProlongationMatrices, RestrictionMatrices, SmootherMatrices,
 };
 use patchmg_device::patch::Grid;
 use patchmg_device::scalar::Real;
@@ -230,6 +230,17 @@ impl Space {
     pub fn operator_matrices<T: Real, const N: usize, const C: usize>(&self) -> OperatorMatrices<T, N, C> {
         assert_eq!((N, C), self.sizes());
         OperatorMatrices::new(entries(&self.mass), entries(&self.stiffness))
+    }
+
+    /// Mass and stiffness matrix of a cell alone, its `C = k + 1` nodes; `H = ceil(C / 2)`.
+    ///
+    /// # Panics
+    /// If `C` and `H` are not those of the degree.
+    pub fn cell_matrices<T: Real, const C: usize, const H: usize>(&self) -> CellMatrices<T, C, H> {
+        let (_, c) = self.sizes();
+        assert_eq!((C, H), (c, c.div_ceil(2)));
+        let h = self.mesh.cell_size();
+        CellMatrices::new(entries(&(self.element.mass() * h)), entries(&(self.element.stiffness() / h)))
     }
 
     /// `PᵀM`, `PᵀA` and `PᵀW` from a patch's `N = 2k + 1` nodes to the `k + 1` of its coarse cell; `H = ceil((k + 1) / 2)`.

@@ -82,6 +82,7 @@ fn kernel_matrices_are_the_dense_ones<
     let (s, identity) = (&space.eigenpairs.vectors, DMatrix::<f64>::identity(N, N));
     let smoother = space.smoother_matrices::<f64, K, M>();
     let operator = space.operator_matrices::<f64, N, C>();
+    let cell = space.cell_matrices::<f64, C, H>();
     let restriction = space.restriction_matrices::<f64, N, H>();
     let prolongation = space.prolongation_matrices::<f64, C>();
     let unit = |j: usize, n: usize| identity.view((0, j), (n, 1)).column(0).into_owned();
@@ -101,6 +102,13 @@ fn kernel_matrices_are_the_dense_ones<
     for j in 0..C {
         let e: [f64; C] = core::array::from_fn(|i| identity[(i, j)]);
         close(&prolongation.transfer.apply::<f64, N>(&e), p * unit(j, C));
+        for (matrix, patch) in [(cell.mass, &space.mass), (cell.stiffness, &space.stiffness)] {
+            // A cell's matrix, twice along the diagonal, is a patch's: its last row is its first one, mirrored.
+            let mut column = patch.view((0, j), (C, 1)).column(0).into_owned();
+            column[C - 1] = patch[(0, C - 1 - j)];
+            close(&matrix.split.apply::<f64, C>(&e), column.clone());
+            close(&matrix.rows.map(|row| row[j]), column);
+        }
     }
     for j in 0..M {
         let e: [f64; M] = core::array::from_fn(|i| identity[(i, j)]);

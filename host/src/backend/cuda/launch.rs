@@ -12,12 +12,17 @@ use bytemuck::bytes_of;
 use cust::sys::{CUdeviceptr, CUfunction};
 use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
 use patchmg_device::kernels::{KernelSpec, Module, Operation};
+use patchmg_device::operator::planes::Tile;
 use patchmg_device::{point, transfer};
 use std::ffi::c_void;
 use std::sync::Arc;
 
 /// Blocks of a vector operation for each multiprocessor: as many as are resident, twice.
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 16;
+/// Blocks of the operator for each multiprocessor, if a level has so many cells.
+const BLOCKS_WANTED: u32 = 4;
+/// Cells along z that a block of the operator marches through at most.
+const LONGEST_CHUNK: u32 = 16;
 /// Parameters that a kernel may have.
 const PARAMETERS: usize = 8;
 
@@ -118,7 +123,7 @@ fn smooth_variant<T: Scalar>(
     let (table, inverse, r) = (variant.table.pointer(), pointer(&variant.inverse), pointer(&variant.residual));
     if variant.is_global {
         // SAFETY: three vectors of the level; a global smoother has its residual.
-        unsafe { launch_classes(gpu, level, &level.kernels.residual, &level.matrices.operator, &[b, x, r])? };
+        unsafe { launch_operator(gpu, level, &level.kernels.residual, &[b, x, r])? };
     }
     for kernel in &variant.kernels {
         let Some(blocks) = level.color_blocks(kernel, color) else { return Ok(()) };
@@ -144,7 +149,7 @@ pub(super) fn apply<T: Scalar>(gpu: &Arc<Gpu>, level: &Level<T>, x: &Vector<T>, 
     y.check(gpu, "y", level.storage())?;
     let (x, y) = (x.pointer(), y.pointer());
     // SAFETY: vectors of the level, checked above.
-    unsafe { launch_classes(gpu, level, &level.kernels.apply, &level.matrices.operator, &[x, y]) }
+    unsafe { launch_operator(gpu, level, &level.kernels.apply, &[x, y]) }
 }
 
 /// `r = b - A x`.
@@ -161,7 +166,40 @@ pub(super) fn residual<T: Scalar>(
     r.check(gpu, "r", level.storage())?;
     let vectors = [b.pointer(), x.pointer(), r.pointer()];
     // SAFETY: vectors of the level, checked above.
-    unsafe { launch_classes(gpu, level, &level.kernels.residual, &level.matrices.operator, &vectors) }
+    unsafe { launch_operator(gpu, level, &level.kernels.residual, &vectors) }
+}
+
+/// The product or the residual.
+///
+/// # Safety
+/// The kernel takes `vectors` behind the matrices.
+unsafe fn launch_operator<T: Scalar>(
+    gpu: &Gpu,
+    level: &Level<T>,
+    kernel: &Kernel,
+    vectors: &[CUdeviceptr],
+) -> Result<()> {
+    if level.dim == 2 {
+        // SAFETY: the caller's promise.
+        return unsafe { launch_classes(gpu, level, kernel, &level.matrices.operator, vectors) };
+    }
+    let tile = Tile::of(level.grid.degree as usize);
+    let chunk = chunk(gpu.multiprocessors(), |chunk| tile.blocks(level.grid, chunk), level.grid.cells);
+    let mut arguments = vec![&*level.matrices.operator];
+    arguments.extend(vectors.iter().map(bytes_of));
+    arguments.extend([bytes_of(&level.grid.cells), bytes_of(&chunk)]);
+    // SAFETY: the caller's promise.
+    unsafe { kernel.launch(gpu, tile.blocks(level.grid, chunk), &arguments) }
+}
+
+/// Cells along z that a block of the operator marches through: many, because it begins one early, but not so many that
+/// multiprocessors stay idle.
+fn chunk(multiprocessors: u32, blocks: impl Fn(u32) -> [u32; 3], cells: u32) -> u32 {
+    let mut chunk = LONGEST_CHUNK.min(cells);
+    while chunk > 1 && blocks(chunk).iter().product::<u32>() < BLOCKS_WANTED * multiprocessors {
+        chunk /= 2;
+    }
+    chunk
 }
 
 /// `coarse = Pᵀ (b - A x)`.
@@ -410,6 +448,15 @@ fn stride_blocks(n: usize, threads: u32, most: u32) -> Option<[u32; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn chunks_are_as_long_as_leaves_no_multiprocessor_idle() {
+        let tiles = |tiles: u32, cells: u32| move |chunk: u32| [tiles, 1, cells.div_ceil(chunk)];
+        assert_eq!(chunk(132, tiles(256, 64), 64), 16);
+        assert_eq!(chunk(132, tiles(64, 32), 32), 2);
+        assert_eq!(chunk(132, tiles(4, 8), 8), 1);
+        assert_eq!(chunk(1, tiles(4, 2), 2), 2);
+    }
 
     #[test]
     fn enough_blocks_for_every_entry_and_no_more_than_are_useful() {

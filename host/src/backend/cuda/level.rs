@@ -120,7 +120,10 @@ impl Matrices {
             space.degree(),
             K => Ok(Self {
                 smoother: bytes(&space.smoother_matrices::<T, K, { 2 * K - 1 }>()),
-                operator: bytes(&space.operator_matrices::<T, { 2 * K + 1 }, { K + 1 }>()),
+                operator: match space.dim() {
+                    2 => bytes(&space.operator_matrices::<T, { 2 * K + 1 }, { K + 1 }>()),
+                    _ => bytes(&space.cell_matrices::<T, { K + 1 }, { (K + 1).div_ceil(2) }>()),
+                },
                 restriction: bytes(&space.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>()),
                 prolongation: bytes(&space.prolongation_matrices::<T, { K + 1 }>()),
             }),
