@@ -42,20 +42,6 @@ mod device {
     }
 
     impl<T: Real> Output<T> {
-        /// `b` at `K` nodes from `offset` on, `stride` entries apart.
-        ///
-        /// # Safety
-        /// They lie within the vector, which there is.
-        #[inline(always)]
-        pub(super) unsafe fn read_b<const K: usize>(self, offset: usize, stride: u32) -> [T; K] {
-            let mut values = [T::ZERO; K];
-            for i in 0..K {
-                // SAFETY: the caller's promise.
-                values[i] = unsafe { *self.b.add(offset + (i as u32 * stride) as usize) };
-            }
-            values
-        }
-
         /// Adds a patch's product at a node that other patches may share.
         ///
         /// # Safety

@@ -16,6 +16,12 @@ pub struct Tile {
     degree: usize,
 }
 
+/// Words from line to line of the nodes and of what contractions along x make of them, by degree: of all that are not much
+/// longer than a line those with the fewest bank conflicts in `f32` and `f64` together. For odd degrees these are
+/// multiples of the tile's length in cells, odd ones, and there are none.
+const NODE_PITCH: [usize; 8] = [34, 35, 40, 37, 28, 31, 36, 41];
+const ROW_PITCH: [usize; 8] = [32, 33, 40, 33, 36, 36, 36, 33];
+
 impl Tile {
     /// Few nodes beside the outputs, at most one column of outputs a thread, and room for several blocks.
     pub const fn of(degree: usize) -> Self {
@@ -65,16 +71,16 @@ impl Tile {
         self.threads() / self.nodes()
     }
 
-    /// Words from row to row of the nodes; odd, so that neighbouring rows are in different banks.
+    /// Words from line to line of the nodes.
     #[inline(always)]
     const fn node_pitch(self) -> usize {
-        self.nodes() | 1
+        NODE_PITCH[self.degree - 1]
     }
 
-    /// Words from row to row after the contraction along x.
+    /// Words from line to line after the contraction along x.
     #[inline(always)]
     const fn row_pitch(self) -> usize {
-        self.row() | 1
+        ROW_PITCH[self.degree - 1]
     }
 
     #[inline(always)]
@@ -100,8 +106,8 @@ impl Tile {
 
 /// Blocks that a multiprocessor should hold: as many as have registers for their sums.
 pub const fn min_blocks(degree: usize, word_bytes: usize) -> u32 {
-    const SINGLE: [u32; 8] = [4, 8, 7, 5, 5, 4, 4, 3];
-    const DOUBLE: [u32; 8] = [4, 5, 4, 4, 3, 2, 2, 2];
+    const SINGLE: [u32; 8] = [4, 8, 8, 6, 6, 5, 4, 3];
+    const DOUBLE: [u32; 8] = [4, 5, 5, 5, 4, 2, 2, 2];
     if word_bytes == 4 { SINGLE[degree - 1] } else { DOUBLE[degree - 1] }
 }
 
@@ -258,7 +264,6 @@ mod device {
     ) {
         let tile = const { Tile::of(K) };
         let grid = Grid { cells, degree: K as u32 };
-        let row = grid.row();
         let thread = thread::thread_idx_x() as usize;
         let left = thread::block_idx_x() as usize * tile.row();
         let below = thread::block_idx_y() as usize * (tile.cells[1] * K);
@@ -275,25 +280,14 @@ mod device {
             Shared::<T>::at(2 * tile.lines() * tile.node_pitch() + (2 * (plane & 1) as usize + stiffness) * words)
         };
 
-        // Which of them is known at run time, and arguments have no addresses.
-        let rows = Shared::<T>::at(2 * tile.lines() * (tile.node_pitch() + 2 * tile.row_pitch()));
+        let rows = Rows::<T, C>(Shared::at(2 * tile.lines() * (tile.node_pitch() + 2 * tile.row_pitch())));
         if thread == 0 {
-            for i in 0..C {
-                for j in 0..C {
-                    rows.set(2 * (i * C + j), matrices.mass.rows[i][j]);
-                    rows.set(2 * (i * C + j) + 1, matrices.stiffness.rows[i][j]);
-                }
-            }
+            rows.set(matrices);
         }
-
-        // A column of outputs.
-        let has_column = thread < tile.columns();
         let (x_node, y_cell) = (left + thread % tile.row(), thread / tile.row());
-        let y_node = below + y_cell * K;
-        let is_stored = has_column && grid.is_interior(x_node) && y_node < row;
         let along_y = Column { start: y_cell * K * tile.row_pitch() + thread % tile.row(), stride: tile.row_pitch() };
-        let mut sums = [[T::ZERO; K]; C];
-        let mut local = 0;
+        let has_column = thread < tile.columns();
+        let mut column = OutputColumn::<T, K, C>::new(has_column, grid, x_node, below + y_cell * K);
 
         // SAFETY: the first plane is of the vector, and so are those up to the last.
         unsafe { copies.start(tile, nodes(0), 0) };
@@ -307,14 +301,9 @@ mod device {
                 unsafe { copies.start(tile, nodes(plane + 1), plane + 1) };
             }
             if plane > 0 && has_column {
-                // Of a residual: read early, and one plane at a time.
-                let b = if RESIDUAL && is_stored {
-                    let origin = grid.offset_3d(x_node, y_node, (start * K as u32 + plane - 1) as usize);
-                    // SAFETY: nodes of this thread's column, in the guard behind the last plane.
-                    unsafe { output.read_b(origin, made_here(row as u32)) }
-                } else {
-                    [T::ZERO; K]
-                };
+                let z = (start * K as u32 + plane - 1) as usize;
+                // SAFETY: a plane of the vectors; for a residual there is `b`.
+                let b = unsafe { column.read_b::<RESIDUAL>(output, grid, z) };
                 let line = Line::<T, K, C>::read(product(plane - 1, 0), along_y);
                 let q = line.times(&matrices.mass);
                 let mut p = Product::ZERO;
@@ -322,43 +311,23 @@ mod device {
                 let line = Line::<T, K, C>::read(product(plane - 1, 1), along_y);
                 line.add(&matrices.mass, &mut p);
                 let p = p.outputs::<K, C>();
-                add::<_, RESIDUAL, K, C>(&mut sums, rows, local, &p, &q);
-                if RESIDUAL {
-                    for z in 1..K {
-                        if z == local {
-                            add_to(&mut sums[z], &b);
-                        }
-                    }
-                }
-                if local == K {
+                column.add::<RESIDUAL>(rows, &p, &q, &b);
+                if column.local == K {
                     // Sums of the cell below the chunk are not complete.
-                    if is_stored && (plane > K as u32 + 1 || start == own) {
-                        let z_node = (start * K as u32 + plane - 1) as usize - K;
-                        let origin = grid.offset_3d(x_node, y_node, z_node);
-                        let grid = Grid { cells: made_here(cells), ..grid };
-                        for z in 0..K {
-                            for y in 0..K {
-                                if (y > 0 || y_node > 0) && (z > 0 || z_node > 0) {
-                                    // SAFETY: an unknown, of this thread's column.
-                                    unsafe { *output.y.add(origin + grid.local_3d(0, y, z)) = sums[z][y] };
-                                }
-                            }
-                        }
+                    if own == start || plane > K as u32 + 1 {
+                        // SAFETY: planes of the vectors, of this block alone.
+                        unsafe { column.store(output, grid, z - K) };
                     }
-                    let complete = sums[K];
-                    sums = [[T::ZERO; K]; C];
-                    sums[0] = complete;
-                    add::<_, RESIDUAL, K, C>(&mut sums, rows, 0, &p, &q);
-                    add_to(&mut sums[0], &b);
-                    local = 0;
+                    column.next_cell();
+                    column.add::<RESIDUAL>(rows, &p, &q, &b);
                 }
-                local += 1;
+                column.local += 1;
             }
             if plane < planes {
                 for turn in 0..tile.cell_rows().div_ceil(tile.threads()) {
                     let task = thread + turn * tile.threads();
                     if task < tile.cell_rows() {
-                        let (line, cell) = (task % tile.lines(), task / tile.lines());
+                        let (line, cell) = (task / tile.cells[0], task % tile.cells[0]);
                         let along_x = |pitch: usize| Column { start: line * pitch + cell * K, stride: 1 };
                         let nodes = Line::<T, K, C>::read(nodes(plane), along_x(tile.node_pitch()));
                         product(plane, 0).write(along_x(tile.row_pitch()), &nodes.times(&matrices.mass));
@@ -369,30 +338,119 @@ mod device {
         }
     }
 
-    #[inline(always)]
-    fn add_to<T: Real, const K: usize>(sum: &mut [T; K], values: &[T; K]) {
-        for y in 0..K {
-            sum[y] = sum[y] + values[y];
+    /// Rows of both matrices, for contractions along z, in shared memory: which of them is known at run time, and kernel
+    /// arguments have no addresses.
+    #[derive(Clone, Copy)]
+    struct Rows<T, const C: usize>(Shared<T>);
+
+    impl<T: Real + Word, const C: usize> Rows<T, C> {
+        #[inline(always)]
+        fn set<const H: usize>(self, matrices: &CellMatrices<T, C, H>) {
+            for i in 0..C {
+                for j in 0..C {
+                    self.0.set(2 * (i * C + j), matrices.mass.rows[i][j]);
+                    self.0.set(2 * (i * C + j) + 1, matrices.stiffness.rows[i][j]);
+                }
+            }
+        }
+
+        /// `M[i][j]` and `A[i][j]`.
+        #[inline(always)]
+        fn get(self, i: usize, j: usize) -> (T, T) {
+            (self.0.get(2 * (i * C + j)), self.0.get(2 * (i * C + j) + 1))
         }
     }
 
-    /// `sums[a] += M[a][local] p + A[a][local] q`, `a` the nodes of a cell along z and `local` that of the plane; for a
-    /// residual `-=`.
-    #[inline(always)]
-    fn add<T: Real + Word, const RESIDUAL: bool, const K: usize, const C: usize>(
-        sums: &mut [[T; K]; C],
-        rows: Shared<T>,
+    /// A thread's outputs: `K` nodes along y, in the planes of the current cell.
+    struct OutputColumn<T, const K: usize, const C: usize> {
+        sums: [[T; K]; C],
+        /// Index in the cell of the next plane to be added.
         local: usize,
-        p: &[T; K],
-        q: &[T; K],
-    ) {
-        for a in 0..C {
-            // The matrices are symmetric.
-            let (mass, stiffness) = (rows.get(2 * (local * C + a)), rows.get(2 * (local * C + a) + 1));
-            let (mass, stiffness) = if RESIDUAL { (-mass, -stiffness) } else { (mass, stiffness) };
-            for y in 0..K {
-                sums[a][y] = T::fma(mass, p[y], T::fma(stiffness, q[y], sums[a][y]));
+        /// Offset in a plane of the first node.
+        first: u32,
+        /// Whether the nodes are unknowns, but for the first one at the lower boundary.
+        is_stored: bool,
+    }
+
+    impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
+        #[inline(always)]
+        fn new(is_one: bool, grid: Grid, x: usize, y: usize) -> Self {
+            Self {
+                sums: [[T::ZERO; K]; C],
+                local: 0,
+                first: grid.offset_2d(x, y) as u32,
+                is_stored: is_one && grid.is_interior(x) && y < grid.row(),
             }
+        }
+
+        /// `b` at the nodes of plane `z`, zeros if there is none: read early, and of one plane at a time.
+        ///
+        /// # Safety
+        /// The plane is of the vector.
+        #[inline(always)]
+        unsafe fn read_b<const RESIDUAL: bool>(&self, output: Output<T>, grid: Grid, z: usize) -> [T; K] {
+            let mut values = [T::ZERO; K];
+            if RESIDUAL && self.is_stored {
+                let origin = output.b.wrapping_add(grid.offset_3d(self.first as usize, 0, z));
+                let grid = Grid { cells: made_here(grid.cells), ..grid };
+                for y in 0..K {
+                    // SAFETY: nodes of the column, behind the last plane in the guard.
+                    values[y] = unsafe { *origin.add(grid.local_3d(0, y, 0)) };
+                }
+            }
+            values
+        }
+
+        /// Adds a plane to all planes of the cell: `sums[a] += M[a][local] p + A[a][local] q`; for a residual `-=`, and
+        /// `b` to its own plane, unless that is the next cell's.
+        #[inline(always)]
+        fn add<const RESIDUAL: bool>(&mut self, rows: Rows<T, C>, p: &[T; K], q: &[T; K], b: &[T; K]) {
+            for a in 0..C {
+                // The matrices are symmetric.
+                let (mass, stiffness) = rows.get(self.local, a);
+                let (mass, stiffness) = if RESIDUAL { (-mass, -stiffness) } else { (mass, stiffness) };
+                for y in 0..K {
+                    self.sums[a][y] = T::fma(mass, p[y], T::fma(stiffness, q[y], self.sums[a][y]));
+                }
+            }
+            for z in 0..K {
+                if RESIDUAL && z == self.local {
+                    for y in 0..K {
+                        self.sums[z][y] = self.sums[z][y] + b[y];
+                    }
+                }
+            }
+        }
+
+        /// Stores the cell's planes but the last, from plane `z` on.
+        ///
+        /// # Safety
+        /// The planes are of the vector, and no other thread writes these nodes.
+        #[inline(always)]
+        unsafe fn store(&self, output: Output<T>, grid: Grid, z: usize) {
+            if !self.is_stored {
+                return;
+            }
+            let origin = output.y.wrapping_add(grid.offset_3d(self.first as usize, 0, z));
+            let grid = Grid { cells: made_here(grid.cells), ..grid };
+            for local in 0..K {
+                for y in 0..K {
+                    // Nodes of the boundary stay zero.
+                    if (y > 0 || self.first as usize >= grid.row()) && (local > 0 || z > 0) {
+                        // SAFETY: the caller's promise; an unknown.
+                        unsafe { *origin.add(grid.local_3d(0, y, local)) = self.sums[local][y] };
+                    }
+                }
+            }
+        }
+
+        /// The cell's last plane becomes the first of the next cell.
+        #[inline(always)]
+        fn next_cell(&mut self) {
+            let first = self.sums[K];
+            self.sums = [[T::ZERO; K]; C];
+            self.sums[0] = first;
+            self.local = 0;
         }
     }
 }
