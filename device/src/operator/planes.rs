@@ -16,20 +16,20 @@ pub struct Tile {
     degree: usize,
 }
 
-/// Words from line to line of the nodes and of what contractions along x make of them, by degree: of all that are not much
-/// longer than a line those with the fewest bank conflicts in `f32` and `f64` together. For odd degrees these are
-/// multiples of the tile's length in cells, odd ones, and there are none.
-const NODE_PITCH: [usize; 8] = [34, 35, 40, 37, 28, 31, 36, 41];
-const ROW_PITCH: [usize; 8] = [32, 33, 40, 33, 36, 36, 36, 33];
+/// Words from line to line of the nodes, and of what contractions along x make of them, by degree: of all that are not
+/// much longer than a line those with the fewest bank conflicts in `f32` and `f64` together.
+const NODE_PITCH: [usize; 8] = [34, 35, 40, 37, 41, 31, 36, 41];
+const ROW_PITCH: [usize; 8] = [32, 33, 40, 33, 25, 36, 36, 33];
 
 impl Tile {
-    /// Few nodes beside the outputs, at most one column of outputs a thread, and room for several blocks.
+    /// Few nodes beside the outputs, and a column of outputs for nearly each of 128 threads: more have too few registers.
     pub const fn of(degree: usize) -> Self {
         let cells = match degree {
-            1 => [32, 8],
+            1 => [32, 4],
             2 => [16, 4],
             3 | 4 => [8, 4],
-            5..=7 => [4, 4],
+            5 => [5, 5],
+            6 | 7 => [4, 4],
             _ => [4, 2],
         };
         Self { cells, degree }
@@ -106,8 +106,8 @@ impl Tile {
 
 /// Blocks that a multiprocessor should hold: as many as have registers for their sums.
 pub const fn min_blocks(degree: usize, word_bytes: usize) -> u32 {
-    const SINGLE: [u32; 8] = [4, 8, 8, 6, 6, 5, 4, 3];
-    const DOUBLE: [u32; 8] = [4, 5, 5, 5, 4, 2, 2, 2];
+    const SINGLE: [u32; 8] = [8, 8, 8, 6, 6, 5, 4, 3];
+    const DOUBLE: [u32; 8] = [8, 5, 5, 5, 4, 2, 2, 2];
     if word_bytes == 4 { SINGLE[degree - 1] } else { DOUBLE[degree - 1] }
 }
 
@@ -328,7 +328,9 @@ mod device {
                     let task = thread + turn * tile.threads();
                     if task < tile.cell_rows() {
                         let (line, cell) = (task / tile.cells[0], task % tile.cells[0]);
-                        let along_x = |pitch: usize| Column { start: line * pitch + cell * K, stride: 1 };
+                        // Without a gap between lines the cells are equally far apart, which saves a register.
+                        let start = |pitch: usize| if pitch == tile.row() { task * K } else { line * pitch + cell * K };
+                        let along_x = |pitch: usize| Column { start: start(pitch), stride: 1 };
                         let nodes = Line::<T, K, C>::read(nodes(plane), along_x(tile.node_pitch()));
                         product(plane, 0).write(along_x(tile.row_pitch()), &nodes.times(&matrices.mass));
                         product(plane, 1).write(along_x(tile.row_pitch()), &nodes.times(&matrices.stiffness));
