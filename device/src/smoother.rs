@@ -29,7 +29,7 @@ const WORDS_WANTED: usize = 6 * 1024;
 const PATCHES_3D: [usize; 8] = [32, 13, 5, 5, 1, 1, 1, 1];
 
 /// Blocks of a multiprocessor in 3D that the registers of a thread leave room for, by degree, in `f32` and in `f64`.
-const RESIDENT_3D: [[usize; 8]; 2] = [[1, 1, 5, 1, 1, 1, 4, 2], [1, 1, 1, 3, 6, 5, 2, 2]];
+const RESIDENT_3D: [[usize; 8]; 2] = [[1, 1, 5, 1, 1, 1, 3, 2], [1, 1, 1, 3, 1, 1, 2, 1]];
 
 /// Words between the transformed faces of a patch in 3D, by degree: of the numbers from 0 to 31 the one with the fewest
 /// bank conflicts.
@@ -260,15 +260,16 @@ mod device {
         let thread = thread::thread_idx_x() as usize;
         let (first, slot, second) = (thread % M, thread / M % shape.patches, thread / (M * shape.patches));
         let block = thread::block_idx_x() as usize * shape.patches;
-        let (active, last) = (block + slot < count, count - 1);
-        let patch = if active { block + slot } else { last };
-        let at = |patch: usize| {
-            grid.offset_3d(
-                color_origin(K, bit(color, 0), patch),
-                color_origin(K, bit(color, 1), thread::block_idx_y() as usize),
-                color_origin(K, bit(color, 2), thread::block_idx_z() as usize),
-            )
-        };
+        let left = count - block;
+        let patches = if left < shape.patches { left } else { shape.patches };
+        let origin = grid.offset_3d(
+            color_origin(K, bit(color, 0), block),
+            color_origin(K, bit(color, 1), thread::block_idx_y() as usize),
+            color_origin(K, bit(color, 2), thread::block_idx_z() as usize),
+        );
+        // SAFETY: the patches lie within the grid and its guard.
+        let (b, x) = unsafe { (b.add(origin), x.add(origin)) };
+        let node = |z: usize| grid.local_3d(2 * K * slot + first + 1, second + 1, z + 1);
         let stage = Stage { nodes: Shared::<T>::at(0), width: 2 * K * shape.patches + 1 };
         let stage_words = stage.width * N * N;
         let part = |offset: usize| Shared::<T>::at(stage_words + offset);
@@ -278,17 +279,15 @@ mod device {
         let edge = |edge: usize, slot: usize| part(parts.edges + (edge * shape.patches + slot) * M);
         // An odd distance keeps the patches in different banks.
         let corners = |slot: usize| part(parts.corners + slot * 9);
-        let patches = if count - block < shape.patches { count - block } else { shape.patches };
-        // SAFETY: the patches lie within the grid and its guard; of this color only a patch itself writes its interior,
-        // which is not copied.
-        unsafe { stage.copy::<K, N>(threads, x.add(at(block)), grid, patches) };
+        // SAFETY: as above; of this color only a patch itself writes its interior, and its vertex after barriers.
+        unsafe { stage.copy::<K, N>(threads, x, grid, patches) };
 
-        // SAFETY: the patch lies within the grid and its guard.
-        let (b, x) = unsafe { (b.add(at(patch)), x.add(at(patch))) };
         let mut column = [T::ZERO; M];
-        for z in 0..M {
-            // SAFETY: as above.
-            column[z] = unsafe { *b.add(grid.local_3d(first + 1, second + 1, z + 1)) };
+        if slot < patches {
+            for z in 0..M {
+                // SAFETY: as above.
+                column[z] = unsafe { *b.add(node(z)) };
+            }
         }
         let along_z = RowMajor::<M, M>::along_z(first, second);
         tensor(slot).write(along_z, &matrices.vectors.analyze(&column));
@@ -386,10 +385,10 @@ mod device {
 
         let column = matrices.vectors.synthesize(&tensor(slot).read::<M>(along_z));
         let middle = stage.middle::<K, N>(slot);
-        if active {
+        if slot < patches {
             for z in 0..M {
                 // SAFETY: interior nodes of a patch that no other patch of the color shares.
-                unsafe { *x.add(grid.local_3d(first + 1, second + 1, z + 1)) = column[z] + middle };
+                unsafe { *x.add(node(z)) = column[z] + middle };
             }
         }
     }
