@@ -272,6 +272,11 @@ mod table {
                             let min_blocks = crate::operator::planes::min_blocks(degree, bytes);
                             KernelSpec { patches: 0, min_blocks, ..spec }
                         }
+                        Operation::RestrictResidual => {
+                            let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, 0);
+                            let min_blocks = crate::transfer::restrict_min_blocks(dim, degree, bytes) as u32;
+                            KernelSpec { min_blocks, ..spec }
+                        }
                         _ => KernelSpec::of_patches::<T>(entry(name), operation, shape, 0),
                     }
                 }

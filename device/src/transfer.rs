@@ -10,7 +10,7 @@ use crate::kernels::{Shape, columns, patch_nodes, patches_per_block};
 use crate::patch::{bit, class_count};
 
 /// Threads of a block that has room for several patches, in 3D.
-const THREADS_3D: usize = 256;
+const THREADS_3D: usize = 200;
 
 /// Patches of a block with `columns` threads a patch.
 const fn patches(dim: usize, columns: usize) -> usize {
@@ -34,6 +34,12 @@ pub const fn restrict_shape(dim: usize, degree: usize) -> Shape {
     let columns = columns(dim, nodes);
     let words = words(dim, nodes, 3 * (degree + 1) * nodes.pow(dim as u32 - 1));
     Shape { columns, patches: patches(dim, columns), words, barriers: if dim == 3 { 3 } else { 1 } }
+}
+
+/// Blocks of a multiprocessor that the registers of a thread of the restriction leave room for: a second one where that
+/// costs no spills.
+pub const fn restrict_min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
+    if dim == 3 && degree == 7 && scalar_bytes == 8 { 2 } else { 1 }
 }
 
 /// Blocks of the restriction of a class in each direction, for `patches` patches of a block; a 0 if it has none.
