@@ -61,8 +61,8 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.set_zero(x)
     }
 
-    fn convert<S: Scalar, T: Scalar>(&self, x: &B::Vector<S>, y: &mut B::Vector<T>) -> Result<()> {
-        self.inner.convert(x, y)
+    fn convert<S: Scalar, T: Scalar>(&self, alpha: f64, x: &B::Vector<S>, y: &mut B::Vector<T>) -> Result<()> {
+        self.inner.convert(alpha, x, y)
     }
 
     fn axpby<T: Scalar>(&self, alpha: f64, x: &B::Vector<T>, beta: f64, y: &mut B::Vector<T>) -> Result<()> {

@@ -90,14 +90,14 @@ mod device {
         unsafe { map(n, |i| T::fma(alpha * *d.add(i), *x.add(i), old(i)), |i, value| *y.add(i) = value) }
     }
 
-    /// `y = x`, rounded to the scalar of `y`.
+    /// `y = alpha x`, rounded to the scalar of `y`.
     ///
     /// # Safety
     /// The vectors have `n` entries.
     #[inline(always)]
-    pub unsafe fn convert<S: Real, T: Real>(x: *const S, y: *mut T, n: u64) {
+    pub unsafe fn convert<S: Real, T: Real>(alpha: f64, x: *const S, y: *mut T, n: u64) {
         // SAFETY: the caller's promise; a thread owns its indices.
-        unsafe { map(n, |i| T::from_f64((*x.add(i)).to_f64()), |i, value| *y.add(i) = value) }
+        unsafe { map(n, |i| T::from_f64(alpha * (*x.add(i)).to_f64()), |i, value| *y.add(i) = value) }
     }
 
     /// Sum of one number a thread over the block, valid in thread 0.

@@ -225,9 +225,9 @@ macro_rules! blas1 {
 
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_convert_", stringify!($t)))]
-            pub unsafe fn convert(x: *const $other, y: *mut $t, n: u64) {
+            pub unsafe fn convert(alpha: f64, x: *const $other, y: *mut $t, n: u64) {
                 // SAFETY: the launch's promise.
-                unsafe { crate::blas1::convert(x, y, n) }
+                unsafe { crate::blas1::convert(alpha, x, y, n) }
             }
 
             #[kernel]

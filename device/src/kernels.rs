@@ -84,7 +84,7 @@ mod table {
         Axpby,
         /// `y = alpha D x + beta y`, `D` diagonal.
         DiagonalAxpby,
-        /// `y = x` in the other scalar; the kernel's scalar is that of `y`.
+        /// `y = alpha x` in the other scalar; the kernel's scalar is that of `y`.
         Convert,
         /// Partial sums of dot products.
         Dots,

@@ -10,7 +10,7 @@ use crate::kernels::{Shape, columns, patch_nodes, patches_per_block};
 use crate::patch::{bit, class_count};
 
 /// Threads of a block that has room for several patches, in 3D.
-const THREADS_3D: usize = 200;
+const THREADS_3D: usize = 256;
 
 /// Patches of a block with `columns` threads a patch.
 const fn patches(dim: usize, columns: usize) -> usize {

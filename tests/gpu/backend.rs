@@ -102,8 +102,8 @@ fn lengths(gpu: &Arc<Cuda>) -> Outcome {
     refused(gpu.upload(&[0.0], &mut right))?;
     refused(gpu.download(&right, &mut [0.0]))?;
     refused(gpu.axpby(1.0, &wrong, 1.0, &mut right))?;
-    refused(gpu.convert(&wrong, &mut right))?;
-    refused(gpu.convert(&wrong, &mut gpu.zeros::<f32>(space.storage())?))?;
+    refused(gpu.convert(1.0, &wrong, &mut right))?;
+    refused(gpu.convert(1.0, &wrong, &mut gpu.zeros::<f32>(space.storage())?))?;
     refused(gpu.dots(&[&right, &wrong], &right).map(|_| ()))?;
     refused(gpu.add_combination(&[1.0], &[&wrong], &mut right))?;
     refused(gpu.add_combination(&[1.0, 2.0], &[&other], &mut right))?;

@@ -44,10 +44,13 @@ fn set_zero<T: Scalar>(gpu: &Cuda) -> Outcome {
 fn convert<S: Scalar, T: Scalar>(gpu: &Cuda) -> Outcome {
     for len in LENGTHS {
         let host = random::<S>(3, len);
-        let mut y = uploaded(gpu, &random::<T>(4, len))?;
-        gpu.convert(&uploaded(gpu, &host)?, &mut y)?;
-        let expected: Vec<T> = host.iter().map(|x| T::from_f64(x.to_f64())).collect();
-        assert_identical(&downloaded(gpu, &y, len)?, &expected)?;
+        // Factors that scale without rounding.
+        for alpha in [1.0, -0.25] {
+            let mut y = uploaded(gpu, &random::<T>(4, len))?;
+            gpu.convert(alpha, &uploaded(gpu, &host)?, &mut y)?;
+            let expected: Vec<T> = host.iter().map(|x| T::from_f64(alpha * x.to_f64())).collect();
+            assert_identical(&downloaded(gpu, &y, len)?, &expected)?;
+        }
     }
     Ok(())
 }
@@ -136,7 +139,7 @@ fn empty<T: Scalar>(gpu: &Cuda) -> Outcome {
     let (x, mut y) = (gpu.zeros::<T>(0)?, gpu.zeros::<T>(0)?);
     gpu.set_zero(&mut y)?;
     gpu.axpby(1.0, &x, 1.0, &mut y)?;
-    gpu.convert(&x, &mut y)?;
+    gpu.convert(1.0, &x, &mut y)?;
     gpu.add_combination(&[1.0], &[&x], &mut y)?;
     gpu.add_combination(&[], &[], &mut y)?;
     assert_identical(&downloaded(gpu, &y, 0)?, &[])?;

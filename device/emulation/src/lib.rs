@@ -218,7 +218,9 @@ fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> 
         Operation::DiagonalAxpby => Box::new(|a| unsafe {
             blas1::diagonal_axpby(T::ZERO, a.vector(0), a.vector(0), T::ZERO, a.vector(1), a.entries)
         }),
-        Operation::Convert => Box::new(|a| unsafe { blas1::convert::<Other, T>(a.vector(0), a.vector(1), a.entries) }),
+        Operation::Convert => {
+            Box::new(|a| unsafe { blas1::convert::<Other, T>(1.0, a.vector(0), a.vector(1), a.entries) })
+        }
         Operation::Dots => {
             Box::new(|a| unsafe { blas1::dots::<T>(vectors(a), COUNT, a.vector(1), a.entries, a.vector(2)) })
         }

@@ -102,8 +102,8 @@ pub trait Backend: Send + Sync + Sized + 'static {
 
     /// `x = 0`.
     fn set_zero<T: Scalar>(&self, x: &mut Self::Vector<T>) -> Result<()>;
-    /// `y = x`, rounded to the scalar of `y`.
-    fn convert<S: Scalar, T: Scalar>(&self, x: &Self::Vector<S>, y: &mut Self::Vector<T>) -> Result<()>;
+    /// `y = alpha x`, rounded to the scalar of `y`.
+    fn convert<S: Scalar, T: Scalar>(&self, alpha: f64, x: &Self::Vector<S>, y: &mut Self::Vector<T>) -> Result<()>;
     /// `y = alpha x + beta y`; `beta = 0` overwrites whatever was in `y`.
     fn axpby<T: Scalar>(&self, alpha: f64, x: &Self::Vector<T>, beta: f64, y: &mut Self::Vector<T>) -> Result<()>;
     /// `y = alpha D x + beta y` for the diagonal matrix `D` with the entries `d`; `beta = 0` overwrites whatever was in `y`.

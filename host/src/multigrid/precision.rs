@@ -47,11 +47,9 @@ impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B
         if norm == 0.0 {
             return backend.set_zero(z);
         }
-        backend.axpby(1.0 / norm, r, 0.0, z)?;
-        backend.convert(z, &mut self.r)?;
+        backend.convert(1.0 / norm, r, &mut self.r)?;
         self.inner.apply(&self.r, &mut self.z)?;
-        backend.convert(&self.z, z)?;
-        backend.axpby(0.0, r, norm, z)
+        backend.convert(norm, &self.z, z)
     }
 
     fn is_symmetric(&self) -> bool {

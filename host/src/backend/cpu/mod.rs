@@ -125,11 +125,11 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn convert<S: Scalar, T: Scalar>(&self, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
+    fn convert<S: Scalar, T: Scalar>(&self, alpha: f64, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
         check("x", y.len(), x.len())?;
         self.for_pieces(y, |place, y| {
             for (y, &x) in y.iter_mut().zip(&x[place]) {
-                *y = T::from_f64(x.to_f64());
+                *y = T::from_f64(alpha * x.to_f64());
             }
         });
         Ok(())

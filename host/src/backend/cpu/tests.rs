@@ -256,7 +256,7 @@ fn check_vector_operations<T: Scalar>(len: usize, tolerance: f64) {
     let mut undefined = upload(&vec![f64::NAN; len]);
     cpu.axpby(2.0, &x, 0.0, &mut undefined).unwrap();
     assert_close("overwriting axpby", &download(&undefined), &a.iter().map(|a| 2.0 * a).collect::<Vec<_>>(), 0.0);
-    cpu.convert(&x, &mut y).unwrap();
+    cpu.convert(1.0, &x, &mut y).unwrap();
     assert_eq!(download(&y), a);
     cpu.set_zero(&mut y).unwrap();
     assert_eq!(download(&y), vec![0.0; len]);
@@ -276,7 +276,7 @@ fn convert_rounds_to_the_nearest() {
     let mut x = cpu.zeros::<f64>(2).unwrap();
     let mut y = cpu.zeros::<f32>(2).unwrap();
     cpu.upload(&[0.1, 1.0 + 1e-9], &mut x).unwrap();
-    cpu.convert(&x, &mut y).unwrap();
+    cpu.convert(1.0, &x, &mut y).unwrap();
     let mut host = [0.0; 2];
     cpu.download(&y, &mut host).unwrap();
     assert_eq!(host, [0.1, 1.0]);

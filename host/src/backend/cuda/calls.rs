@@ -35,7 +35,6 @@ unsafe extern "C" {
     pub fn cuMemsetD8Async(pointer: CUdeviceptr, value: u8, bytes: usize, stream: CUstream) -> i32;
     pub fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream) -> i32;
     pub fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream) -> i32;
-    pub fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream) -> i32;
     pub fn cuStreamQuery(stream: CUstream) -> i32;
     pub fn cuModuleLoadDataEx(
         module: *mut CUmodule,

@@ -372,15 +372,21 @@ impl Blas1 {
         unsafe { self.diagonal_axpby.launch(gpu, blocks, &arguments) }
     }
 
-    /// `y = x`, `S` and `T` not the same; of the operations of `T`.
-    pub fn convert<S: Scalar, T: Scalar>(&self, gpu: &Arc<Gpu>, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
+    /// `y = alpha x`, `S` and `T` not the same; of the operations of `T`.
+    pub fn convert<S: Scalar, T: Scalar>(
+        &self,
+        gpu: &Arc<Gpu>,
+        alpha: f64,
+        x: &Vector<S>,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
         assert_ne!(S::NAME, T::NAME);
         x.check(gpu, "x", y.len())?;
         y.check(gpu, "y", y.len())?;
         let Some(blocks) = elementwise(gpu, &self.convert, y.len()) else { return Ok(()) };
         let (x, n, y) = (x.pointer(), y.len() as u64, y.pointer());
         // SAFETY: two vectors of `n` entries, checked above, `x` in the other scalar.
-        unsafe { self.convert.launch(gpu, blocks, &[bytes_of(&x), bytes_of(&y), bytes_of(&n)]) }
+        unsafe { self.convert.launch(gpu, blocks, &[bytes_of(&alpha), bytes_of(&x), bytes_of(&y), bytes_of(&n)]) }
     }
 
     /// `sums[first + j] = x_j · y` for at most [`VECTORS`] vectors, by `partials`, [`DOT_BLOCKS`] for each.

@@ -90,17 +90,6 @@ impl<T: Scalar> Vector<T> {
         self.gpu.wait()
     }
 
-    /// From a vector of the same device and length; `S` and `T` are the same.
-    pub(super) fn copy_from<S: Scalar>(&mut self, other: &Vector<S>) -> Result<()> {
-        assert_eq!(S::NAME, T::NAME);
-        other.check(&self.gpu, "vector to copy", self.len)?;
-        self.gpu.enter()?;
-        let stream = self.gpu.stream();
-        // SAFETY: both vectors have `bytes`, and are two.
-        let code = unsafe { calls::cuMemcpyDtoDAsync_v2(self.pointer, other.pointer, self.bytes(), stream) };
-        check("cuMemcpyDtoDAsync", code)
-    }
-
     fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }

@@ -28,6 +28,7 @@ use gpu::Gpu;
 use launch::Blas1;
 use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
 use patchmg_device::kernels::PatchKernel;
+use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Dot products that are brought to the host together, a multiple of [`VECTORS`].
@@ -111,12 +112,11 @@ impl Backend for Cuda {
         x.clear()
     }
 
-    fn convert<S: Scalar, T: Scalar>(&self, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
-        if S::NAME == T::NAME {
-            y.check(&self.gpu, "y", x.len())?;
-            return y.copy_from(x);
+    fn convert<S: Scalar, T: Scalar>(&self, alpha: f64, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
+        if let Some(x) = (x as &dyn Any).downcast_ref::<Vector<T>>() {
+            return self.axpby(alpha, x, 0.0, y);
         }
-        self.blas1::<T>()?.convert(&self.gpu, x, y)
+        self.blas1::<T>()?.convert(&self.gpu, alpha, x, y)
     }
 
     fn axpby<T: Scalar>(&self, alpha: f64, x: &Vector<T>, beta: f64, y: &mut Vector<T>) -> Result<()> {
