@@ -25,15 +25,31 @@ use crate::kernels::{Shape, columns, patch_nodes, patches_per_block};
 /// Shared memory that the patches of a block may take in 2D, in `f64` words.
 const WORDS_WANTED: usize = 6 * 1024;
 
-/// Patches of a block in 3D, by degree: of the numbers that leave few threads of the last warp idle, the fastest.
-const PATCHES_3D: [usize; 8] = [32, 13, 5, 5, 1, 1, 1, 1];
+/// How a block in 3D is laid out.
+struct Tuning {
+    /// Patches of a block, of the numbers that leave few threads of the last warp idle.
+    patches: usize,
+    /// Words between transformed faces, of the numbers below 32 the one with the fewest bank conflicts.
+    face_padding: usize,
+    /// Blocks of a multiprocessor that the registers of a thread leave room for, in `f32` and in `f64`.
+    resident: [usize; 2],
+}
 
-/// Blocks of a multiprocessor in 3D that the registers of a thread leave room for, by degree, in `f32` and in `f64`.
-const RESIDENT_3D: [[usize; 8]; 2] = [[1, 1, 5, 1, 1, 1, 3, 2], [1, 1, 1, 3, 1, 1, 2, 1]];
+const fn tuned(patches: usize, face_padding: usize, resident: [usize; 2]) -> Tuning {
+    Tuning { patches, face_padding, resident }
+}
 
-/// Words between the transformed faces of a patch in 3D, by degree: of the numbers from 0 to 31 the one with the fewest
-/// bank conflicts.
-const FACE_PADDING_3D: [usize; 8] = [0, 0, 0, 14, 0, 4, 0, 24];
+/// By degree; beside it the step in `f32` and `f64`, in percent of the floor of 3 words a dof and color, on an H200.
+const TUNING_3D: [Tuning; 8] = [
+    tuned(32, 0, [1, 1]), // 39, 40
+    tuned(13, 0, [1, 1]), // 55, 72
+    tuned(5, 0, [5, 1]),  // 65, 78
+    tuned(5, 14, [1, 3]), // 64, 80
+    tuned(1, 0, [1, 1]),  // 52, 65
+    tuned(1, 4, [1, 1]),  // 55, 71
+    tuned(1, 0, [3, 2]),  // 49, 61
+    tuned(1, 24, [2, 1]), // 45, 47
+];
 
 /// Where the parts of a block's shared memory begin, in words. All of them are for all patches, one after the other; in 3D
 /// the nodes of the patches' faces lie before them.
@@ -58,7 +74,7 @@ const fn parts(dim: usize, degree: usize, patches: usize) -> Parts {
         return Parts { tensor, face: m, faces, edges, corners: edges, words: edges + 4 * patches };
     }
     let tensor = m.pow(3);
-    let face = n * m + FACE_PADDING_3D[degree - 1];
+    let face = n * m + TUNING_3D[degree - 1].face_padding;
     let faces = tensor * patches;
     let edges = faces + 6 * face * patches;
     let corners = edges + 12 * m * patches;
@@ -82,7 +98,12 @@ pub const fn shape(dim: usize, degree: usize) -> Shape {
     let (m, n) = patch_nodes(degree);
     let (columns, words) = (columns(dim, m), parts(dim, degree, 1).words);
     if dim == 3 {
-        return Shape { columns, patches: PATCHES_3D[degree - 1], words: words + 2 * degree * n * n, barriers: 5 };
+        return Shape {
+            columns,
+            patches: TUNING_3D[degree - 1].patches,
+            words: words + 2 * degree * n * n,
+            barriers: 5,
+        };
     }
     let (by_threads, by_words) = (patches_per_block(columns), WORDS_WANTED / words);
     let patches = if by_words > 0 && by_words < by_threads { by_words } else { by_threads };
@@ -91,7 +112,7 @@ pub const fn shape(dim: usize, degree: usize) -> Shape {
 
 /// Blocks of a multiprocessor that the registers of a thread leave room for.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
-    if dim == 3 { RESIDENT_3D[scalar_bytes / 8][degree - 1] } else { 1 }
+    if dim == 3 { TUNING_3D[degree - 1].resident[scalar_bytes / 8] } else { 1 }
 }
 
 pub use device::*;
@@ -172,15 +193,15 @@ mod device {
         line
     }
 
-    /// The nodes of all patches of a block, side by side in x: rows of `WIDTH` nodes, `N` rows a plane and `N` planes.
+    /// The nodes of all patches of a block, side by side in x: rows of `width` nodes, `N` rows a plane and `N` planes.
     struct Stage<T> {
         nodes: Shared<T>,
         width: usize,
     }
 
     impl<T: Real + Word> Stage<T> {
-        /// Starts to copy the nodes on the patches' faces, and at their vertices, of `patches` patches whose first node is `x`: a row by
-        /// neighbouring threads, so that a warp reads few lines of memory.
+        /// Starts to copy the nodes on the faces, and at the vertices, of `patches` patches whose first node is `x`: a row
+        /// by neighbouring threads, so that a warp reads few lines of memory.
         ///
         /// # Safety
         /// These patches lie within the grid, and nobody writes them until the copies have ended.
