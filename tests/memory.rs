@@ -192,6 +192,24 @@ fn a_solve_allocates_what_was_said_and_nothing_once_it_runs() {
     }
 }
 
+/// In `f64` vectors of the finest level: six, and the Krylov basis, in mixed precision with the directions.
+#[test]
+fn a_solve_takes_six_vectors_and_the_krylov_basis_at_most() {
+    let space = space(3, 3, 6);
+    let vector = (space.storage() * size_of::<f64>()) as u64;
+    for (method, precision, basis) in [
+        (Method::Fmg, Precision::F64, 0),
+        (Method::Fmg, Precision::Mixed, 0),
+        (Method::Gmres, Precision::F64, 10),
+        (Method::Gmres, Precision::Mixed, 20),
+    ] {
+        let config = Config { method, precision, restart: 10, ..Config::default() };
+        let bytes = config.bytes::<Counting<Cpu>>(&space).unwrap();
+        assert!(bytes <= (6 + basis) * vector, "{method:?} {precision:?}: {bytes} bytes, vectors of {vector}");
+        assert!(bytes > (3 + basis) * vector, "{method:?} {precision:?}: {bytes} bytes, vectors of {vector}");
+    }
+}
+
 #[test]
 fn too_little_memory_is_said_before_anything_is_allocated() {
     for config in configs() {
