@@ -277,6 +277,11 @@ mod table {
                             let min_blocks = crate::transfer::restrict_min_blocks(dim, degree, bytes) as u32;
                             KernelSpec { min_blocks, ..spec }
                         }
+                        Operation::ProlongateAdd => {
+                            let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, 0);
+                            let min_blocks = crate::transfer::prolongate_min_blocks(dim, degree, bytes) as u32;
+                            KernelSpec { min_blocks, ..spec }
+                        }
                         _ => KernelSpec::of_patches::<T>(entry(name), operation, shape, 0),
                     }
                 }

@@ -42,11 +42,11 @@ const fn tuned(patches: usize, face_padding: usize, resident: [usize; 2]) -> Tun
 /// By degree; beside it the step in `f32` and `f64`, in percent of the floor of 3 words a dof and color, on an H200.
 const TUNING_3D: [Tuning; 8] = [
     tuned(32, 0, [1, 1]), // 39, 40
-    tuned(13, 0, [1, 1]), // 55, 72
+    tuned(13, 0, [1, 7]), // 55, 73
     tuned(5, 0, [5, 1]),  // 65, 78
-    tuned(5, 14, [1, 3]), // 64, 80
-    tuned(1, 0, [1, 1]),  // 52, 65
-    tuned(1, 4, [1, 1]),  // 55, 71
+    tuned(5, 14, [5, 3]), // 66, 80
+    tuned(1, 0, [13, 1]), // 57, 65
+    tuned(1, 4, [8, 5]),  // 61, 73
     tuned(1, 0, [3, 2]),  // 49, 61
     tuned(1, 24, [2, 1]), // 45, 47
 ];

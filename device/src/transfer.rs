@@ -36,10 +36,19 @@ pub const fn restrict_shape(dim: usize, degree: usize) -> Shape {
     Shape { columns, patches: patches(dim, columns), words, barriers: if dim == 3 { 3 } else { 1 } }
 }
 
-/// Blocks of a multiprocessor that the registers of a thread of the restriction leave room for: a second one where that
-/// costs no spills.
+/// Blocks of a multiprocessor that the registers of a thread of the restriction leave room for: more where that costs no
+/// spills.
 pub const fn restrict_min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
-    if dim == 3 && degree == 7 && scalar_bytes == 8 { 2 } else { 1 }
+    match (dim, degree, scalar_bytes) {
+        (3, 5, 8) => 3,
+        (3, 7, 8) => 2,
+        _ => 1,
+    }
+}
+
+/// The same of the prolongation.
+pub const fn prolongate_min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
+    if dim == 3 && degree == 8 && scalar_bytes == 8 { 2 } else { 1 }
 }
 
 /// Blocks of the restriction of a class in each direction, for `patches` patches of a block; a 0 if it has none.
