@@ -106,7 +106,7 @@ impl Tile {
 
 /// Blocks that a multiprocessor should hold: as many as have registers for their sums.
 pub const fn min_blocks(degree: usize, word_bytes: usize) -> u32 {
-    const SINGLE: [u32; 8] = [8, 8, 8, 8, 6, 5, 4, 4];
+    const SINGLE: [u32; 8] = [8, 8, 8, 8, 6, 5, 4, 3];
     const DOUBLE: [u32; 8] = [8, 7, 6, 5, 4, 2, 2, 2];
     if word_bytes == 4 { SINGLE[degree - 1] } else { DOUBLE[degree - 1] }
 }
