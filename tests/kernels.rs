@@ -8,10 +8,9 @@ use patchmg::mesh::Mesh;
 use patchmg::space::Space;
 use patchmg_device::kernels::{DEGREES_3D, Module, Operation};
 use patchmg_device::operator::planes::Tile;
-use patchmg_device::patch::{bit, class_count, color_count, color_origin};
+use patchmg_device::patch::{bit, class_blocks, color_count, color_origin};
 use patchmg_device::point;
 use patchmg_device::scalar::Real;
-use patchmg_device::transfer::restrict_blocks;
 use patchmg_device::with_degree;
 use patchmg_emulation::{Arguments, Kernel};
 
@@ -289,15 +288,14 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
     let mut restricted = vec![T::ZERO; coarse.space.storage()];
     let (b_pointer, x_pointer) = (b_stored.as_mut_ptr(), x_stored.as_mut_ptr());
     for class in 0..1 << dim {
-        let counts = counts(&|d| class_count(cells, bit(class, d)));
+        let blocks = |patches| class_blocks(dim, patches, cells, class);
         if dim == 2 {
             let vectors = [x_pointer, product.as_mut_ptr()];
-            run(&fine.space, Operation::Apply, counts, &operator_matrices, &vectors, class);
+            run_blocks(&fine.space, Operation::Apply, blocks, &operator_matrices, &vectors, class);
             let vectors = [b_pointer, x_pointer, residual.as_mut_ptr()];
-            run(&fine.space, Operation::Residual, counts, &operator_matrices, &vectors, class);
+            run_blocks(&fine.space, Operation::Residual, blocks, &operator_matrices, &vectors, class);
         }
         let vectors = [b_pointer, x_pointer, restricted.as_mut_ptr()];
-        let blocks = |patches| restrict_blocks(dim, patches, cells, class);
         run_blocks(&fine.space, Operation::RestrictResidual, blocks, &restriction_matrices, &vectors, class);
     }
     if dim == 3 {

@@ -15,6 +15,14 @@ pub struct Place {
     pub column: usize,
 }
 
+/// A thread's index in a row of `width`, the slot of its patch, and the number of its row, for threads along rows of all
+/// patches of a block one after the other: as global memory wants them.
+#[inline(always)]
+pub fn along_rows(width: usize, patches: usize) -> [usize; 3] {
+    let thread = thread::thread_idx_x() as usize;
+    [thread % width, thread / width % patches, thread / (width * patches)]
+}
+
 impl Place {
     /// With `count > 0` patches in x, in a block of `patches` patches with `columns` threads each.
     #[inline(always)]

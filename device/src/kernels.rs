@@ -260,30 +260,21 @@ mod table {
                         _ => ("prolongate_add", crate::transfer::prolongate_shape(dim, degree)),
                     };
                     let bytes = size_of::<T>();
-                    match operation {
-                        Operation::Smooth => {
-                            let common = crate::smoother::common_words(dim, degree);
-                            let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, common);
-                            let min_blocks = crate::smoother::min_blocks(dim, degree, bytes) as u32;
-                            KernelSpec { min_blocks, ..spec }
-                        }
-                        Operation::Apply | Operation::Residual if dim == 3 => {
-                            let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, 0);
-                            let min_blocks = crate::operator::planes::min_blocks(degree, bytes);
-                            KernelSpec { patches: 0, min_blocks, ..spec }
-                        }
-                        Operation::RestrictResidual => {
-                            let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, 0);
-                            let min_blocks = crate::transfer::restrict_min_blocks(dim, degree, bytes) as u32;
-                            KernelSpec { min_blocks, ..spec }
-                        }
-                        Operation::ProlongateAdd => {
-                            let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, 0);
-                            let min_blocks = crate::transfer::prolongate_min_blocks(dim, degree, bytes) as u32;
-                            KernelSpec { min_blocks, ..spec }
-                        }
-                        _ => KernelSpec::of_patches::<T>(entry(name), operation, shape, 0),
-                    }
+                    let min_blocks = match operation {
+                        Operation::Smooth => crate::smoother::min_blocks(dim, degree, bytes),
+                        Operation::Apply | Operation::Residual => crate::operator::min_blocks(dim, degree, bytes),
+                        Operation::RestrictResidual => crate::transfer::restrict_min_blocks(dim, degree, bytes),
+                        Operation::ProlongateAdd => crate::transfer::prolongate_min_blocks(dim, degree, bytes),
+                        _ => 1,
+                    };
+                    let common = match operation {
+                        Operation::Smooth => crate::smoother::common_words(dim, degree),
+                        _ => 0,
+                    };
+                    let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, common);
+                    // By planes there are tiles, no patches.
+                    let by_planes = dim == 3 && matches!(operation, Operation::Apply | Operation::Residual);
+                    KernelSpec { min_blocks, patches: if by_planes { 0 } else { spec.patches }, ..spec }
                 }
                 Module::PatchVariants { dim, degree } => {
                     let Operation::Variant(step, variant) = operation else {

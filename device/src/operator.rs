@@ -19,6 +19,11 @@ pub const fn shape(dim: usize, degree: usize) -> Shape {
     Shape { columns, patches: patches_per_block(columns), words: 2 * nodes * nodes, barriers: dim }
 }
 
+/// Blocks of a multiprocessor that the registers of a thread leave room for.
+pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
+    if dim == 3 { planes::min_blocks(degree, scalar_bytes) } else { 1 }
+}
+
 pub use device::*;
 pub use planes::apply_3d;
 

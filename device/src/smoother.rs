@@ -32,10 +32,10 @@ struct Tuning {
     /// Words between transformed faces, of the numbers below 32 the one with the fewest bank conflicts.
     face_padding: usize,
     /// Blocks of a multiprocessor that the registers of a thread leave room for, in `f32` and in `f64`.
-    resident: [usize; 2],
+    resident: [u32; 2],
 }
 
-const fn tuned(patches: usize, face_padding: usize, resident: [usize; 2]) -> Tuning {
+const fn tuned(patches: usize, face_padding: usize, resident: [u32; 2]) -> Tuning {
     Tuning { patches, face_padding, resident }
 }
 
@@ -111,7 +111,7 @@ pub const fn shape(dim: usize, degree: usize) -> Shape {
 }
 
 /// Blocks of a multiprocessor that the registers of a thread leave room for.
-pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
+pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
     if dim == 3 { TUNING_3D[degree - 1].resident[scalar_bytes / 8] } else { 1 }
 }
 
@@ -119,7 +119,7 @@ pub use device::*;
 
 mod device {
     use super::*;
-    use crate::block::Place;
+    use crate::block::{Place, along_rows};
     use crate::layout::{Column, RowMajor, Shared};
     use crate::matrices::SmootherMatrices;
     use crate::patch::{Grid, bit, color_count, color_origin};
@@ -279,10 +279,9 @@ mod device {
         let count = color_count(cells, bit(color, 0)) as usize;
         // Threads along a row of all patches: for global memory, and the columns along z and y.
         let thread = thread::thread_idx_x() as usize;
-        let (first, slot, second) = (thread % M, thread / M % shape.patches, thread / (M * shape.patches));
+        let [first, slot, second] = along_rows(M, shape.patches);
         let block = thread::block_idx_x() as usize * shape.patches;
-        let left = count - block;
-        let patches = if left < shape.patches { left } else { shape.patches };
+        let patches = (count - block).min(shape.patches);
         let origin = grid.offset_3d(
             color_origin(K, bit(color, 0), block),
             color_origin(K, bit(color, 1), thread::block_idx_y() as usize),

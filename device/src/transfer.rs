@@ -7,7 +7,6 @@
 //! for the operator.
 
 use crate::kernels::{Shape, columns, patch_nodes, patches_per_block};
-use crate::patch::{bit, class_count};
 
 /// Threads of a block that has room for several patches, in 3D.
 const THREADS_3D: usize = 256;
@@ -38,7 +37,7 @@ pub const fn restrict_shape(dim: usize, degree: usize) -> Shape {
 
 /// Blocks of a multiprocessor that the registers of a thread of the restriction leave room for: more where that costs no
 /// spills.
-pub const fn restrict_min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
+pub const fn restrict_min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
     match (dim, degree, scalar_bytes) {
         (3, 5, 8) => 3,
         (3, 7, 8) => 2,
@@ -47,21 +46,8 @@ pub const fn restrict_min_blocks(dim: usize, degree: usize, scalar_bytes: usize)
 }
 
 /// The same of the prolongation.
-pub const fn prolongate_min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
+pub const fn prolongate_min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
     if dim == 3 && degree == 8 && scalar_bytes == 8 { 2 } else { 1 }
-}
-
-/// Blocks of the restriction of a class in each direction, for `patches` patches of a block; a 0 if it has none.
-///
-/// In 2D those of a block are every second one of a row of the tiling; in 3D they are a *strip*, neighbours in x, and
-/// strips of equal parity are of one class.
-pub const fn restrict_blocks(dim: usize, patches: u32, cells: u32, class: u32) -> [u32; 3] {
-    let (x, y, z) = (bit(class, 0), bit(class, 1), bit(class, 2));
-    if dim == 2 {
-        return [class_count(cells, x).div_ceil(patches), class_count(cells, y), 1];
-    }
-    let strips = (cells / 2).div_ceil(patches);
-    [(strips + 1 - x) / 2, class_count(cells, y), class_count(cells, z)]
 }
 
 /// Shape of the prolongation on a block: a thread owns a column of the patch.
@@ -76,10 +62,10 @@ pub use device::*;
 
 mod device {
     use super::*;
-    use crate::block::Place;
+    use crate::block::{Place, along_rows};
     use crate::layout::{RowMajor, Shared};
     use crate::matrices::{ProlongationMatrices, RestrictionMatrices};
-    use crate::patch::{Grid, class_patch, touches_first};
+    use crate::patch::{Grid, bit, class_count, class_patch, touches_first};
     use crate::scalar::Real;
     use cuda_std::shared::Word;
     use cuda_std::thread;
@@ -113,7 +99,7 @@ mod device {
     /// `coarse = Pᵀ (b - A x)` in 3D: a block has a strip of patches side by side in x, and adds what they share.
     ///
     /// # Safety
-    /// Launched as its shape says, with [`restrict_blocks`]; `b` and `x` are of the grid of `cells`, `coarse` of that
+    /// Launched as its shape says, with [`class_blocks`](crate::patch::class_blocks); `b` and `x` are of the grid of `cells`, `coarse` of that
     /// of half as many.
     #[inline(always)]
     pub unsafe fn restrict_residual_3d<
@@ -135,8 +121,7 @@ mod device {
         let grid = Grid { cells, degree: K as u32 };
         let thread = thread::thread_idx_x() as usize;
         let strip = class_patch(bit(class, 0), thread::block_idx_x() as usize) * shape.patches;
-        let left = cells as usize / 2 - strip;
-        let patches = if left < shape.patches { left } else { shape.patches };
+        let patches = (cells as usize / 2 - strip).min(shape.patches);
         let (patch_y, patch_z) = (
             class_patch(bit(class, 1), thread::block_idx_y() as usize),
             class_patch(bit(class, 2), thread::block_idx_z() as usize),
@@ -144,7 +129,7 @@ mod device {
         let part = |slot: usize, index: usize| Shared::<T>::at(slot * shape.words + index * (C * N * N));
 
         // Threads along a row of the strip. Those without a patch read the last one.
-        let (first, slot, second) = (thread % N, thread / N % shape.patches, thread / (N * shape.patches));
+        let [first, slot, second] = along_rows(N, shape.patches);
         let patch = strip + if slot < patches { slot } else { patches - 1 };
         let origin = grid.offset_3d(2 * K * patch, 2 * K * patch_y, 2 * K * patch_z);
         let along_z = RowMajor::<N, N>::along_z(first, second);
@@ -306,7 +291,7 @@ mod device {
             (cells as usize / 2, thread::block_idx_y() as usize, thread::block_idx_z() as usize);
         let tensor = |slot: usize| Shared::<T>::at(slot * shape.words);
 
-        let (i, slot, z) = (thread % C, thread / C % shape.patches, thread / (C * shape.patches));
+        let [i, slot, z] = along_rows(C, shape.patches);
         if z < C && patch + slot < count {
             let start = grid.offset_3d(K * (patch + slot) + i, K * cell_y, K * cell_z + z);
             let mut column = [T::ZERO; C];
@@ -325,7 +310,7 @@ mod device {
         }
         thread::sync_threads();
 
-        let (first, slot, second) = (thread % N, thread / N % shape.patches, thread / (N * shape.patches));
+        let [first, slot, second] = along_rows(N, shape.patches);
         let column: [T; N] = matrices.transfer.apply(&tensor(slot).read::<C>(RowMajor::<N, N>::along_z(first, second)));
         if patch + slot < count && first < 2 * K && second < 2 * K {
             let origin = fine.offset_3d(2 * K * (patch + slot) + first, 2 * K * cell_y + second, 2 * K * cell_z);

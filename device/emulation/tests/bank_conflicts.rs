@@ -58,28 +58,27 @@ fn a_dot_product_has_the_wavefronts_counted_by_hand() {
     assert_eq!(wavefronts(Module::Blas1, Module::Blas1.kernel::<f64>(Operation::SumPartials)), counted(1));
 }
 
+/// All wavefronts of a kernel in 3D in `f64`, and the least, by degree.
+fn by_degree(operation: Operation) -> [(u64, u64); 8] {
+    [1, 2, 3, 4, 5, 6, 7, 8].map(|degree| {
+        let module = Module::PoissonCg { dim: 3, degree };
+        let Wavefronts { total, least } = wavefronts(module, module.kernel::<f64>(operation));
+        (total, least)
+    })
+}
+
 /// What the operator costs, for a block and a cell along z, and how much of it are conflicts.
 #[test]
 fn wavefronts_of_the_operator_by_planes() {
-    let found = |degree| {
-        let module = Module::PoissonCg { dim: 3, degree };
-        let Wavefronts { total, least } = wavefronts(module, module.kernel::<f64>(Operation::Apply));
-        (total, least)
-    };
     let expected =
         [(346, 344), (1116, 810), (1152, 1116), (3345, 2385), (4020, 3378), (5061, 3619), (5520, 5448), (6723, 4599)];
-    assert_eq!([1, 2, 3, 4, 5, 6, 7, 8].map(found), expected);
+    assert_eq!(by_degree(Operation::Apply), expected);
 }
 
 /// What the smoother costs, for a block: a change of its layout shows here.
 #[test]
 fn wavefronts_of_the_register_smoother() {
-    let found = |degree| {
-        let module = Module::PoissonCg { dim: 3, degree };
-        let Wavefronts { total, least } = wavefronts(module, module.kernel::<f64>(Operation::Smooth));
-        (total, least)
-    };
     let expected =
         [(789, 339), (1354, 843), (1483, 953), (3127, 2185), (1232, 1000), (1956, 1536), (2896, 2337), (4409, 3523)];
-    assert_eq!([1, 2, 3, 4, 5, 6, 7, 8].map(found), expected);
+    assert_eq!(by_degree(Operation::Smooth), expected);
 }

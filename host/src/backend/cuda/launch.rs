@@ -13,7 +13,8 @@ use cust::sys::{CUdeviceptr, CUfunction};
 use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
 use patchmg_device::kernels::{KernelSpec, Module, Operation};
 use patchmg_device::operator::planes::Tile;
-use patchmg_device::{point, transfer};
+use patchmg_device::patch::class_blocks;
+use patchmg_device::point;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -179,17 +180,15 @@ unsafe fn launch_operator<T: Scalar>(
     kernel: &Kernel,
     vectors: &[CUdeviceptr],
 ) -> Result<()> {
+    let matrices = &level.matrices.operator;
     if level.dim == 2 {
         // SAFETY: the caller's promise.
-        return unsafe { launch_classes(gpu, level, kernel, &level.matrices.operator, vectors) };
+        return unsafe { launch_classes(gpu, level, kernel, matrices, vectors) };
     }
     let tile = Tile::of(level.grid.degree as usize);
     let chunk = chunk(gpu.multiprocessors(), |chunk| tile.blocks(level.grid, chunk), level.grid.cells);
-    let mut arguments = vec![&*level.matrices.operator];
-    arguments.extend(vectors.iter().map(bytes_of));
-    arguments.extend([bytes_of(&level.grid.cells), bytes_of(&chunk)]);
     // SAFETY: the caller's promise.
-    unsafe { kernel.launch(gpu, tile.blocks(level.grid, chunk), &arguments) }
+    unsafe { launch_vectors(gpu, level, kernel, tile.blocks(level.grid, chunk), matrices, vectors, chunk) }
 }
 
 /// Cells along z that a block of the operator marches through: many, because it begins one early, but not so many that
@@ -215,13 +214,9 @@ pub(super) fn restrict_residual<T: Scalar>(
     x.check(gpu, "x", fine.storage())?;
     coarse.check(gpu, "coarse", fine.coarse_storage()?)?;
     let vectors = [b.pointer(), x.pointer(), coarse.pointer()];
-    let kernel = &fine.kernels.restrict_residual;
-    for class in 0..fine.colors() {
-        let blocks = transfer::restrict_blocks(fine.dim, kernel.spec.patches, fine.grid.cells, class);
-        // SAFETY: two vectors of the level and one of the next coarser, checked above.
-        unsafe { launch_class(gpu, fine, kernel, blocks, &fine.matrices.restriction, &vectors, class)? };
-    }
-    Ok(())
+    let matrices = &fine.matrices.restriction;
+    // SAFETY: two vectors of the level and one of the next coarser, checked above.
+    unsafe { launch_classes(gpu, fine, &fine.kernels.restrict_residual, matrices, &vectors) }
 }
 
 /// A kernel for every class in ascending order: the order in which they write and add.
@@ -236,32 +231,31 @@ unsafe fn launch_classes<T: Scalar>(
     vectors: &[CUdeviceptr],
 ) -> Result<()> {
     for class in 0..level.colors() {
-        let blocks = level.class_blocks(kernel, class);
-        // SAFETY: the caller's promise.
-        unsafe { launch_class(gpu, level, kernel, blocks, matrices, vectors, class)? };
+        let blocks = class_blocks(level.dim, kernel.spec.patches, level.grid.cells, class);
+        if !blocks.contains(&0) {
+            // SAFETY: the caller's promise.
+            unsafe { launch_vectors(gpu, level, kernel, blocks, matrices, vectors, class)? };
+        }
     }
     Ok(())
 }
 
-/// A kernel for one class, if it has any blocks.
+/// A kernel on vectors of a level.
 ///
 /// # Safety
-/// The kernel takes `matrices`, then `vectors`, then cells and class.
-unsafe fn launch_class<T: Scalar>(
+/// It takes `matrices`, then `vectors`, then cells and `number`: a class, or the cells of a chunk.
+unsafe fn launch_vectors<T: Scalar>(
     gpu: &Gpu,
     level: &Level<T>,
     kernel: &Kernel,
     blocks: [u32; 3],
     matrices: &[u8],
     vectors: &[CUdeviceptr],
-    class: u32,
+    number: u32,
 ) -> Result<()> {
-    if blocks.contains(&0) {
-        return Ok(());
-    }
     let mut arguments = vec![matrices];
     arguments.extend(vectors.iter().map(bytes_of));
-    arguments.extend([bytes_of(&level.grid.cells), bytes_of(&class)]);
+    arguments.extend([bytes_of(&level.grid.cells), bytes_of(&number)]);
     // SAFETY: the caller's promise.
     unsafe { kernel.launch(gpu, blocks, &arguments) }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::space::Space;
 use bytemuck::{Pod, bytes_of};
 use patchmg_device::kernels::{Module, Operation, PatchKernel};
-use patchmg_device::patch::{Grid, bit, class_count, color_count};
+use patchmg_device::patch::{Grid, bit, color_count};
 use patchmg_device::with_degree;
 use std::sync::Arc;
 
@@ -99,13 +99,6 @@ impl<T: Scalar> Level<T> {
     pub(super) fn color_blocks(&self, kernel: &Kernel, color: u32) -> Option<[u32; 3]> {
         let cells = self.grid.cells;
         blocks(self.dim, kernel.spec().patches, |direction| color_count(cells, bit(color, direction)))
-    }
-
-    /// Blocks for a class of the tiling's patches; a 0 if it has no patch.
-    pub(super) fn class_blocks(&self, kernel: &Kernel, class: u32) -> [u32; 3] {
-        let cells = self.grid.cells;
-        blocks(self.dim, kernel.spec().patches, |direction| class_count(cells, bit(class, direction)))
-            .unwrap_or_default()
     }
 
     /// Blocks for the whole tiling.
