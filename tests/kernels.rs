@@ -6,11 +6,12 @@ use nalgebra::{DMatrix, DVector};
 use patchmg::fe::{assemble, generalized_eigenpairs};
 use patchmg::mesh::Mesh;
 use patchmg::space::Space;
-use patchmg_device::kernels::{DEGREES_3D, Module, Operation};
+use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use patchmg_device::operator::planes::Tile;
 use patchmg_device::patch::{bit, class_blocks, color_count, color_origin};
 use patchmg_device::point;
 use patchmg_device::scalar::Real;
+use patchmg_device::transfer::restriction::Strip;
 use patchmg_device::with_degree;
 use patchmg_emulation::{Arguments, Kernel};
 
@@ -225,15 +226,26 @@ fn run_blocks<T: Real>(
     unsafe { Kernel::new(module, spec).unwrap().run(blocks, arguments) };
 }
 
-/// Runs the operator in 3D on all planes, `chunk` cells along z at a time.
-fn run_planes<T: Real>(space: &Space, operation: Operation, matrices: &[u8], vectors: &[*mut T], chunk: u32) {
-    let module = Module::PoissonCg { dim: space.dim(), degree: space.degree() };
-    let blocks = Tile::of(space.degree()).blocks(space.grid(), chunk);
+/// Runs the operator in 3D on all planes, or the restriction, `chunk` cells or patches at a time.
+fn run_march<T: Real>(space: &Space, operation: Operation, matrices: &[u8], vectors: &[*mut T], chunk: u32) {
+    let (dim, degree) = (space.dim(), space.degree());
+    let module = Module::PoissonCg { dim, degree };
     let vectors: Vec<_> = vectors.iter().map(|vector| vector.cast()).collect();
-    let (matrices, cells) = (Some(matrices), space.grid().cells);
-    let arguments = Arguments { matrices, vectors: &vectors, cells, color: chunk, ..Arguments::default() };
-    // SAFETY: matrices of the space and vectors of it, all alive.
-    unsafe { Kernel::new(module, module.kernel::<T>(operation)).unwrap().run(blocks, arguments) };
+    let strip = Strip::of(dim, degree);
+    let classes = if operation == Operation::RestrictResidual { strip.classes() } else { 1 };
+    for color in 0..classes {
+        let blocks = match operation {
+            Operation::RestrictResidual => strip.blocks(space.grid(), chunk, color),
+            _ => Tile::of(degree).blocks(space.grid(), chunk),
+        };
+        if blocks.contains(&0) {
+            continue;
+        }
+        let (matrices, cells) = (Some(matrices), space.grid().cells);
+        let arguments = Arguments { matrices, vectors: &vectors, cells, color, chunk, ..Arguments::default() };
+        // SAFETY: matrices of the space, vectors of it and of the next coarser one, all alive.
+        unsafe { Kernel::new(module, module.kernel::<T>(operation)).unwrap().run(blocks, arguments) };
+    }
 }
 
 /// The matrices of a space as a kernel takes them.
@@ -287,21 +299,21 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
     let mut residual = vec![T::ZERO; x_stored.len()];
     let mut restricted = vec![T::ZERO; coarse.space.storage()];
     let (b_pointer, x_pointer) = (b_stored.as_mut_ptr(), x_stored.as_mut_ptr());
-    for class in 0..1 << dim {
-        let blocks = |patches| class_blocks(dim, patches, cells, class);
-        if dim == 2 {
+    if dim == 2 {
+        for class in 0..1 << dim {
+            let blocks = |patches| class_blocks(patches, cells, class);
             let vectors = [x_pointer, product.as_mut_ptr()];
             run_blocks(&fine.space, Operation::Apply, blocks, &operator_matrices, &vectors, class);
             let vectors = [b_pointer, x_pointer, residual.as_mut_ptr()];
             run_blocks(&fine.space, Operation::Residual, blocks, &operator_matrices, &vectors, class);
         }
-        let vectors = [b_pointer, x_pointer, restricted.as_mut_ptr()];
-        run_blocks(&fine.space, Operation::RestrictResidual, blocks, &restriction_matrices, &vectors, class);
     }
+    let vectors = [b_pointer, x_pointer, restricted.as_mut_ptr()];
+    run_march(&fine.space, Operation::RestrictResidual, &restriction_matrices, &vectors, cells / 2);
     if dim == 3 {
-        run_planes(&fine.space, Operation::Apply, &operator_matrices, &[x_pointer, product.as_mut_ptr()], cells);
+        run_march(&fine.space, Operation::Apply, &operator_matrices, &[x_pointer, product.as_mut_ptr()], cells);
         let vectors = [b_pointer, x_pointer, residual.as_mut_ptr()];
-        run_planes(&fine.space, Operation::Residual, &operator_matrices, &vectors, cells / 2);
+        run_march(&fine.space, Operation::Residual, &operator_matrices, &vectors, cells / 2);
     }
     fine.check("product", &product, &x.laplace(&fine.mass, &fine.stiffness));
     fine.check("residual", &residual, &fine.residual(&b, &x));
@@ -317,6 +329,37 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
     fine.check("prolongation", &x_stored, &Tensor { values: added, ..x.clone() });
 }
 
+/// The restriction with chunks of every length, which begin a patch early or at the boundary.
+fn check_restriction<T: Real>(dim: usize, degree: usize, refine: usize) {
+    let (fine, coarse) = (Naive::new(dim, degree, refine), Naive::new(dim, degree, refine - 1));
+    let (b, x) = (Tensor::random(dim, fine.length(), 1), Tensor::random(dim, fine.length(), 2));
+    let (mut b_stored, mut x_stored) = (fine.stored::<T>(&b), fine.stored::<T>(&x));
+    let matrices = matrices::<T>(&fine.space, Operation::RestrictResidual);
+    let transposed = fine.prolongation.transpose();
+    let expected = fine.residual(&b, &x).kronecker(&vec![&transposed; dim]);
+    let patches = fine.space.grid().cells / 2;
+    for chunk in [1, 2, 3, patches, patches + 1] {
+        let mut restricted = vec![T::ZERO; coarse.space.storage()];
+        let vectors = [b_stored.as_mut_ptr(), x_stored.as_mut_ptr(), restricted.as_mut_ptr()];
+        run_march(&fine.space, Operation::RestrictResidual, &matrices, &vectors, chunk);
+        coarse.check(&format!("restriction, degree {degree}, {chunk} of {patches} patches"), &restricted, &expected);
+    }
+}
+
+#[test]
+fn restriction_in_chunks_of_any_length() {
+    for degree in DEGREES_2D {
+        check_restriction::<f64>(2, degree, 2);
+        check_restriction::<f32>(2, degree, 4);
+    }
+    for degree in DEGREES_3D {
+        check_restriction::<f64>(3, degree, 2);
+        check_restriction::<f32>(3, degree, if degree < 5 { 3 } else { 2 });
+    }
+    check_restriction::<f64>(3, 5, 3);
+    check_restriction::<f64>(3, 2, 4);
+}
+
 /// The operator in 3D with chunks of every length, which begin a cell early or at the boundary.
 fn check_planes<T: Real>(degree: usize, refine: usize) {
     let naive = Naive::new(3, degree, refine);
@@ -327,10 +370,10 @@ fn check_planes<T: Real>(degree: usize, refine: usize) {
     let cells = naive.space.grid().cells;
     for chunk in [1, 2, 3, cells, cells + 1] {
         let mut y = vec![T::ZERO; x_stored.len()];
-        run_planes(&naive.space, Operation::Apply, &matrices, &[x_stored.as_mut_ptr(), y.as_mut_ptr()], chunk);
+        run_march(&naive.space, Operation::Apply, &matrices, &[x_stored.as_mut_ptr(), y.as_mut_ptr()], chunk);
         naive.check(&format!("product, {cells} cells, {chunk} of them at a time"), &y, &product);
         let vectors = [b_stored.as_mut_ptr(), x_stored.as_mut_ptr(), y.as_mut_ptr()];
-        run_planes(&naive.space, Operation::Residual, &matrices, &vectors, chunk);
+        run_march(&naive.space, Operation::Residual, &matrices, &vectors, chunk);
         naive.check(&format!("residual, {cells} cells, {chunk} of them at a time"), &y, &residual);
     }
 }

@@ -50,7 +50,7 @@ const HALF: usize = NODES.div_ceil(2);
 /// The kernels of a space, from the functions of its dimension.
 #[cfg(module = "poisson_cg")]
 macro_rules! poisson {
-    ($t:ident, $smooth:ident, $apply:ident, $restrict:ident, $prolongate:ident) => {
+    ($t:ident, $smooth:ident, $apply:ident, $prolongate:ident) => {
         mod $t {
             use super::*;
 
@@ -103,9 +103,14 @@ macro_rules! poisson {
                 coarse: *mut $t,
                 cells: u32,
                 class: u32,
+                chunk: u32,
             ) {
                 // SAFETY: the launch's promise.
-                unsafe { crate::transfer::$restrict::<$t, K, N, C, H>(&matrices, b, x, coarse, cells, class) }
+                unsafe {
+                    crate::transfer::restrict_residual::<$t, DIM, K, N, C, H>(
+                        &matrices, b, x, coarse, cells, class, chunk,
+                    )
+                }
             }
 
             #[kernel]
@@ -131,13 +136,13 @@ macro_rules! poisson {
 }
 
 #[cfg(all(module = "poisson_cg", dim = "2"))]
-poisson!(f32, smooth_2d, apply_2d, restrict_residual_2d, prolongate_add_2d);
+poisson!(f32, smooth_2d, apply_2d, prolongate_add_2d);
 #[cfg(all(module = "poisson_cg", dim = "2"))]
-poisson!(f64, smooth_2d, apply_2d, restrict_residual_2d, prolongate_add_2d);
+poisson!(f64, smooth_2d, apply_2d, prolongate_add_2d);
 #[cfg(all(module = "poisson_cg", dim = "3"))]
-poisson!(f32, smooth_3d, apply_3d, restrict_residual_3d, prolongate_add_3d);
+poisson!(f32, smooth_3d, apply_3d, prolongate_add_3d);
 #[cfg(all(module = "poisson_cg", dim = "3"))]
-poisson!(f64, smooth_3d, apply_3d, restrict_residual_3d, prolongate_add_3d);
+poisson!(f64, smooth_3d, apply_3d, prolongate_add_3d);
 
 /// The kernels of paper 1 in one scalar: entry point, step and level.
 #[cfg(module = "patch_variants")]

@@ -74,7 +74,7 @@ mod table {
         Apply,
         /// `r = b - A x`; in 2D one class.
         Residual,
-        /// `coarse = Pᵀ (b - A x)`, one class.
+        /// `coarse = Pᵀ (b - A x)`, one class of strips.
         RestrictResidual,
         /// `x += P coarse`.
         ProlongateAdd,
@@ -92,6 +92,16 @@ mod table {
         SumPartials,
         /// `y += sum_j c_j x_j`.
         AddCombination,
+    }
+
+    impl Operation {
+        /// Whether its blocks march through a level of a space, with tiles of their own instead of patches.
+        pub fn marches(self, dim: usize) -> bool {
+            match self {
+                Operation::Apply | Operation::Residual => dim == 3,
+                _ => self == Operation::RestrictResidual,
+            }
+        }
     }
 
     /// A kernel: where it is and how it is launched.
@@ -254,17 +264,17 @@ mod table {
                         Operation::Apply => ("apply", crate::operator::shape(dim, degree)),
                         Operation::Residual => ("residual", crate::operator::shape(dim, degree)),
                         Operation::RestrictResidual => {
-                            ("restrict_residual", crate::transfer::restrict_shape(dim, degree))
+                            ("restrict_residual", crate::transfer::restriction::shape(dim, degree))
                         }
                         Operation::PointGaussSeidel => ("point_gauss_seidel", crate::point::shape()),
-                        _ => ("prolongate_add", crate::transfer::prolongate_shape(dim, degree)),
+                        _ => ("prolongate_add", crate::transfer::prolongation::shape(dim, degree)),
                     };
                     let bytes = size_of::<T>();
                     let min_blocks = match operation {
                         Operation::Smooth => crate::smoother::min_blocks(dim, degree, bytes),
                         Operation::Apply | Operation::Residual => crate::operator::min_blocks(dim, degree, bytes),
-                        Operation::RestrictResidual => crate::transfer::restrict_min_blocks(dim, degree, bytes),
-                        Operation::ProlongateAdd => crate::transfer::prolongate_min_blocks(dim, degree, bytes),
+                        Operation::RestrictResidual => crate::transfer::restriction::min_blocks(dim, degree, bytes),
+                        Operation::ProlongateAdd => crate::transfer::prolongation::min_blocks(dim, degree, bytes),
                         _ => 1,
                     };
                     let common = match operation {
@@ -272,9 +282,8 @@ mod table {
                         _ => 0,
                     };
                     let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, common);
-                    // By planes there are tiles, no patches.
-                    let by_planes = dim == 3 && matches!(operation, Operation::Apply | Operation::Residual);
-                    KernelSpec { min_blocks, patches: if by_planes { 0 } else { spec.patches }, ..spec }
+                    let patches = if operation.marches(dim) { 0 } else { spec.patches };
+                    KernelSpec { min_blocks, patches, ..spec }
                 }
                 Module::PatchVariants { dim, degree } => {
                     let Operation::Variant(step, variant) = operation else {

@@ -108,17 +108,10 @@ pub const fn class_patch(bit: u32, index: usize) -> usize {
     2 * index + bit as usize
 }
 
-/// Blocks of a class in each direction, for `patches` patches of a block; a 0 if it has none.
-///
-/// In 2D those of a block are every second one of a row of the tiling; in 3D they are a *strip*, neighbours in x, and
-/// strips of equal parity are of one class.
-pub const fn class_blocks(dim: usize, patches: u32, cells: u32, class: u32) -> [u32; 3] {
-    let (x, y, z) = (bit(class, 0), bit(class, 1), bit(class, 2));
-    if dim == 2 {
-        return [class_count(cells, x).div_ceil(patches), class_count(cells, y), 1];
-    }
-    let strips = (cells / 2).div_ceil(patches);
-    [(strips + 1 - x) / 2, class_count(cells, y), class_count(cells, z)]
+/// Blocks of a class in each direction in 2D, for `patches` patches of a block, every second one of a row of the tiling; a
+/// 0 if it has none.
+pub const fn class_blocks(patches: u32, cells: u32, class: u32) -> [u32; 3] {
+    [class_count(cells, bit(class, 0)).div_ceil(patches), class_count(cells, bit(class, 1)), 1]
 }
 
 /// Whether a patch of a class is the first, in the order of classes, to touch a node, seen in one direction: at a node

@@ -23,8 +23,10 @@ pub struct Arguments<'a> {
     pub vectors: &'a [*mut u8],
     /// Cells a direction.
     pub cells: u32,
-    /// Color, class, or cells along z of a block of the operator in 3D.
+    /// Color or class.
     pub color: u32,
+    /// Cells or patches that a block marches through.
+    pub chunk: u32,
     /// Entries of the vectors of a vector operation.
     pub entries: u64,
 }
@@ -53,8 +55,6 @@ pub struct Kernel {
     grid: Grid,
     /// Of a vector that such a block uses.
     words: usize,
-    /// Of the arguments of such a block.
-    color: u32,
 }
 
 impl Kernel {
@@ -65,9 +65,7 @@ impl Kernel {
             _ => body::<f64, f32>(module, spec.operation)?,
         };
         let (grid, words) = block(module, &spec);
-        // A block of the operator in 3D takes a number of cells; any will do.
-        let color = u32::from(is_by_planes(module, spec.operation));
-        Some(Self { spec, body, grid, words, color })
+        Some(Self { spec, body, grid, words })
     }
 
     /// Runs the kernel for all threads of the grid of blocks.
@@ -83,8 +81,9 @@ impl Kernel {
         // Which numbers is all the same: no kernel branches on them.
         let mut vectors: Vec<_> = (0..VECTORS).map(|_| vec![0.0_f64; self.words]).collect();
         let vectors: Vec<_> = vectors.iter_mut().map(|vector| vector.as_mut_ptr().cast()).collect();
-        let (cells, color, entries) = (self.grid.cells, self.color, self.words as u64);
-        let arguments = Arguments { vectors: &vectors, cells, color, entries, ..Arguments::default() };
+        let (cells, entries) = (self.grid.cells, self.words as u64);
+        // Of a march one step.
+        let arguments = Arguments { vectors: &vectors, cells, chunk: 1, entries, ..Arguments::default() };
         // The promise of `run`: the first block uses the first `words` entries of the vectors.
         self.launch([1, 1, 1]).trace(|| (self.body)(&arguments))
     }
@@ -105,8 +104,11 @@ fn block(module: Module, spec: &KernelSpec) -> (Grid, usize) {
     let Some((dim, degree)) = module.space() else {
         return (Grid::zeroed(), blas1::VECTORS * blas1::DOT_BLOCKS);
     };
-    if is_by_planes(module, spec.operation) {
-        let grid = operator::planes::Tile::of(degree).grid();
+    if marches(module, spec.operation) {
+        let grid = match spec.operation {
+            Operation::RestrictResidual => transfer::restriction::Strip::of(dim, degree).grid(),
+            _ => operator::planes::Tile::of(degree).grid(),
+        };
         return (grid, grid.storage(dim));
     }
     let (interior, all) = patch_nodes(degree);
@@ -122,9 +124,9 @@ fn block(module: Module, spec: &KernelSpec) -> (Grid, usize) {
     (grid, other.max(end + 1))
 }
 
-/// Whether it is the operator in 3D, whose blocks have no patches.
-fn is_by_planes(module: Module, operation: Operation) -> bool {
-    module.space().is_some_and(|(dim, _)| dim == 3) && matches!(operation, Operation::Apply | Operation::Residual)
+/// Whether its blocks march.
+fn marches(module: Module, operation: Operation) -> bool {
+    module.space().is_some_and(|(dim, _)| operation.marches(dim))
 }
 
 /// Calls a function generic in the patch's sizes for a degree of the list.
@@ -162,7 +164,7 @@ fn patch_variant<T: Real + Word>(operation: Operation, sizes: Sizes) -> Option<B
 
 /// The kernels of a space, from the functions of its dimension; arguments as in `entries`.
 macro_rules! poisson {
-    ($name:ident, $dim:literal, $smooth:ident, $operator:ident, $nodes:ident $half:ident, $apply:ident, $restrict:ident, $prolongate:ident) => {
+    ($name:ident, $dim:literal, $smooth:ident, $operator:ident, $nodes:ident $half:ident, $apply:ident, $part:ident, $prolongate:ident) => {
         fn $name<T: Real + Word, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize>(
             operation: Operation,
         ) -> Option<Body> {
@@ -176,17 +178,19 @@ macro_rules! poisson {
                 Operation::Apply => Box::new(|a| unsafe {
                     let output = operator::Output { b: std::ptr::null(), y: a.vector(1) };
                     let matrices = a.matrices::<$operator<T, $nodes, $half>>();
-                    operator::$apply::<T, false, K, $nodes, $half>(&matrices, a.vector(0), output, a.cells, a.color)
+                    operator::$apply::<T, false, K, $nodes, $half>(&matrices, a.vector(0), output, a.cells, a.$part)
                 }),
                 Operation::Residual => Box::new(|a| unsafe {
                     let output = operator::Output { b: a.vector(0), y: a.vector(2) };
                     let matrices = a.matrices::<$operator<T, $nodes, $half>>();
-                    operator::$apply::<T, true, K, $nodes, $half>(&matrices, a.vector(1), output, a.cells, a.color)
+                    operator::$apply::<T, true, K, $nodes, $half>(&matrices, a.vector(1), output, a.cells, a.$part)
                 }),
                 Operation::RestrictResidual => Box::new(|a| unsafe {
                     let (b, x, coarse) = (a.vector(0), a.vector(1), a.vector(2));
                     let matrices = a.matrices::<RestrictionMatrices<T, N, H>>();
-                    transfer::$restrict::<T, K, N, C, H>(&matrices, b, x, coarse, a.cells, a.color)
+                    transfer::restrict_residual::<T, $dim, K, N, C, H>(
+                        &matrices, b, x, coarse, a.cells, a.color, a.chunk,
+                    )
                 }),
                 Operation::ProlongateAdd => Box::new(|a| unsafe {
                     let matrices = a.matrices::<ProlongationMatrices<T, C>>();
@@ -201,8 +205,8 @@ macro_rules! poisson {
         }
     };
 }
-poisson!(poisson_2d, 2, smooth_2d, OperatorMatrices, N C, apply_2d, restrict_residual_2d, prolongate_add_2d);
-poisson!(poisson_3d, 3, smooth_3d, CellMatrices, C H, apply_3d, restrict_residual_3d, prolongate_add_3d);
+poisson!(poisson_2d, 2, smooth_2d, OperatorMatrices, N C, apply_2d, color, prolongate_add_2d);
+poisson!(poisson_3d, 3, smooth_3d, CellMatrices, C H, apply_3d, chunk, prolongate_add_3d);
 
 /// Vector operations, all of their vectors the first one.
 fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> {
@@ -245,9 +249,9 @@ mod tests {
                 let (name, operation, barriers) = (spec.name.clone(), spec.operation, spec.barriers);
                 let kernel = Kernel::new(module, spec).unwrap_or_else(|| panic!("{name} is not here"));
                 let passed = kernel.trace().barriers().unwrap_or_else(|| panic!("{name} may hang"));
-                // A loop over planes passes its barrier many times.
-                if is_by_planes(module, operation) {
-                    assert!(passed > barriers, "{name}");
+                // A loop passes its barriers many times.
+                if marches(module, operation) {
+                    assert!(passed >= barriers, "{name}");
                 } else {
                     assert_eq!(passed, barriers, "{name}");
                 }

@@ -15,14 +15,15 @@ use patchmg_device::kernels::{KernelSpec, Module, Operation};
 use patchmg_device::operator::planes::Tile;
 use patchmg_device::patch::class_blocks;
 use patchmg_device::point;
+use patchmg_device::transfer::restriction::Strip;
 use std::ffi::c_void;
 use std::sync::Arc;
 
 /// Blocks of a vector operation for each multiprocessor: as many as are resident, twice.
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 16;
-/// Blocks of the operator for each multiprocessor, if a level has so many cells.
+/// Blocks that march for each multiprocessor, if a level has so many cells.
 const BLOCKS_WANTED: u32 = 4;
-/// Cells along z that a block of the operator marches through at most.
+/// Cells or patches that a block marches through at most.
 const LONGEST_CHUNK: u32 = 16;
 /// Parameters that a kernel may have.
 const PARAMETERS: usize = 8;
@@ -188,13 +189,13 @@ unsafe fn launch_operator<T: Scalar>(
     let tile = Tile::of(level.grid.degree as usize);
     let chunk = chunk(gpu.multiprocessors(), |chunk| tile.blocks(level.grid, chunk), level.grid.cells);
     // SAFETY: the caller's promise.
-    unsafe { launch_vectors(gpu, level, kernel, tile.blocks(level.grid, chunk), matrices, vectors, chunk) }
+    unsafe { launch_vectors(gpu, level, kernel, tile.blocks(level.grid, chunk), matrices, vectors, &[chunk]) }
 }
 
-/// Cells along z that a block of the operator marches through: many, because it begins one early, but not so many that
-/// multiprocessors stay idle.
-fn chunk(multiprocessors: u32, blocks: impl Fn(u32) -> [u32; 3], cells: u32) -> u32 {
-    let mut chunk = LONGEST_CHUNK.min(cells);
+/// Cells or patches, of so many in a direction, that a block marches through: many, because it begins one early, but not
+/// so many that multiprocessors stay idle.
+fn chunk(multiprocessors: u32, blocks: impl Fn(u32) -> [u32; 3], all: u32) -> u32 {
+    let mut chunk = LONGEST_CHUNK.min(all);
     while chunk > 1 && blocks(chunk).iter().product::<u32>() < BLOCKS_WANTED * multiprocessors {
         chunk /= 2;
     }
@@ -214,9 +215,18 @@ pub(super) fn restrict_residual<T: Scalar>(
     x.check(gpu, "x", fine.storage())?;
     coarse.check(gpu, "coarse", fine.coarse_storage()?)?;
     let vectors = [b.pointer(), x.pointer(), coarse.pointer()];
-    let matrices = &fine.matrices.restriction;
-    // SAFETY: two vectors of the level and one of the next coarser, checked above.
-    unsafe { launch_classes(gpu, fine, &fine.kernels.restrict_residual, matrices, &vectors) }
+    let (kernel, matrices) = (&fine.kernels.restrict_residual, &fine.matrices.restriction);
+    let strip = Strip::of(fine.dim, fine.grid.degree as usize);
+    let chunk = chunk(gpu.multiprocessors(), |chunk| strip.blocks(fine.grid, chunk, 0), fine.grid.cells / 2);
+    // The classes in the order in which they write and add.
+    for class in 0..strip.classes() {
+        let blocks = strip.blocks(fine.grid, chunk, class);
+        if !blocks.contains(&0) {
+            // SAFETY: two vectors of the level and one of the next coarser, checked above.
+            unsafe { launch_vectors(gpu, fine, kernel, blocks, matrices, &vectors, &[class, chunk])? };
+        }
+    }
+    Ok(())
 }
 
 /// A kernel for every class in ascending order: the order in which they write and add.
@@ -231,10 +241,10 @@ unsafe fn launch_classes<T: Scalar>(
     vectors: &[CUdeviceptr],
 ) -> Result<()> {
     for class in 0..level.colors() {
-        let blocks = class_blocks(level.dim, kernel.spec.patches, level.grid.cells, class);
+        let blocks = class_blocks(kernel.spec.patches, level.grid.cells, class);
         if !blocks.contains(&0) {
             // SAFETY: the caller's promise.
-            unsafe { launch_vectors(gpu, level, kernel, blocks, matrices, vectors, class)? };
+            unsafe { launch_vectors(gpu, level, kernel, blocks, matrices, vectors, &[class])? };
         }
     }
     Ok(())
@@ -243,7 +253,7 @@ unsafe fn launch_classes<T: Scalar>(
 /// A kernel on vectors of a level.
 ///
 /// # Safety
-/// It takes `matrices`, then `vectors`, then cells and `number`: a class, or the cells of a chunk.
+/// It takes `matrices`, then `vectors`, then cells and `numbers`: a class, and the length of a chunk.
 unsafe fn launch_vectors<T: Scalar>(
     gpu: &Gpu,
     level: &Level<T>,
@@ -251,11 +261,12 @@ unsafe fn launch_vectors<T: Scalar>(
     blocks: [u32; 3],
     matrices: &[u8],
     vectors: &[CUdeviceptr],
-    number: u32,
+    numbers: &[u32],
 ) -> Result<()> {
     let mut arguments = vec![matrices];
     arguments.extend(vectors.iter().map(bytes_of));
-    arguments.extend([bytes_of(&level.grid.cells), bytes_of(&number)]);
+    arguments.push(bytes_of(&level.grid.cells));
+    arguments.extend(numbers.iter().map(bytes_of));
     // SAFETY: the caller's promise.
     unsafe { kernel.launch(gpu, blocks, &arguments) }
 }

@@ -178,7 +178,7 @@ mod tests {
             (Operation::Smooth, vec![smoother.len(), 8, 8, 8, 4, 4]),
             (Operation::Apply, vec![operator.len(), 8, 8, 4, 4]),
             (Operation::Residual, vec![operator.len(), 8, 8, 8, 4, 4]),
-            (Operation::RestrictResidual, vec![restriction.len(), 8, 8, 8, 4, 4]),
+            (Operation::RestrictResidual, vec![restriction.len(), 8, 8, 8, 4, 4, 4]),
             (Operation::ProlongateAdd, vec![prolongation.len(), 8, 8, 4]),
             (Operation::PointGaussSeidel, vec![8, 8, 8, 4, 4]),
         ] {
