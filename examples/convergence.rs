@@ -9,7 +9,7 @@ use patchmg::krylov::Stopping;
 use patchmg::output::chart::{Chart, Scale, Series};
 use patchmg::output::table::{Table, count, order};
 use patchmg::problem::{ErrorNorms, Problem};
-use patchmg::solve::{Case, Config, Report};
+use patchmg::solve::{Case, Config, Report, System};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn main() -> Result<()> {
         let mut points = Vec::new();
         let mut coarser: Option<ErrorNorms> = None;
         for refine in 1.. {
-            let case = Case { dim: 3, degree, refine, problem: Problem::Sine, config };
+            let case = Case { system: System::PoissonCg, dim: 3, degree, refine, problem: Problem::Sine, config };
             if case.space()?.dofs() > MOST_DOFS {
                 break;
             }

@@ -9,7 +9,7 @@ use patchmg::Result;
 use patchmg::backend::{Backend, cpu::Cpu};
 use patchmg::krylov::{Gmres, Richardson, Solver, Stopping};
 use patchmg::mesh::Mesh;
-use patchmg::multigrid::{Fmg, Multigrid, NestedIteration, PoissonCg, SmootherConfig, VCycle};
+use patchmg::multigrid::{Fmg, Multigrid, NestedIteration, PoissonScheme, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Poisson};
 use patchmg::problem::{Problem, load_vector};
 use patchmg::space::Space;
@@ -91,7 +91,7 @@ impl Definition {
     /// Residuals relative to `|b|`, as far down as rounding lets them.
     fn history(self, backend: &Arc<Cpu>, space: &Space) -> Result<Vec<f64>> {
         let operator = Poisson::<_, f64>::new(backend, space)?;
-        let scheme = PoissonCg { smoother: (self.smoother)(space.dim()) };
+        let scheme = PoissonScheme { smoother: (self.smoother)(space.dim()) };
         let mut multigrid = Multigrid::<_, f64>::new(backend, space, &scheme, self.cycle)?;
         let (mut b, mut x) = (operator.vector()?, operator.vector()?);
         let load = match self.load {

@@ -38,6 +38,16 @@ fn bench_times_every_part_and_the_solve() {
 }
 
 #[test]
+fn bench_times_discontinuous_elements() {
+    let problem = ["--system", "poisson-dg", "--backend", "cpu", "--dim", "2", "--degree", "3", "--refine", "3"];
+    let output = patchmg(&[&["bench"][..], &problem, &["--repetitions", "1", "--json", "-"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!((&report["system"], &report["dofs"]), (&Value::from("poisson-dg"), &Value::from(1024)));
+    assert_eq!(report["measurements"].as_array().unwrap().len(), 6);
+}
+
+#[test]
 fn bench_refuses_what_it_cannot_time() {
     let output = patchmg(&["bench", "--repetitions", "0"]);
     assert_eq!(output.status.code(), Some(USAGE));
@@ -311,7 +321,15 @@ fn the_ptx_of_a_kernel_is_printed_alone() {
 fn info_lists_what_is_there() {
     let output = patchmg(&["info"]);
     assert_eq!(output.status.code(), Some(0));
-    for part in ["features", "2D: 1 to 10, 3D: 1 to 8", "cpu", "threads", "default", "--backend"] {
+    for part in [
+        "features",
+        "2D: 1 to 10, 3D: 1 to 8",
+        "discontinuous, on the cpu: 1 to 8",
+        "cpu",
+        "threads",
+        "default",
+        "--backend",
+    ] {
         assert!(stdout(&output).contains(part), "no '{part}' in: {}", stdout(&output));
     }
     let output = patchmg(&["info", "--json", "-"]);

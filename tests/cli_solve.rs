@@ -182,6 +182,56 @@ fn errors_are_null_where_no_solution_is_known() {
 }
 
 #[test]
+fn discontinuous_elements_are_a_system() {
+    let value = json(&["--system", "poisson-dg", "--dim", "3", "--degree", "3", "--refine", "2", "--solver", "fgmres"]);
+    for (field, expected) in [("system", "poisson-dg"), ("smoother", "patch"), ("solver", "fgmres"), ("backend", "cpu")]
+    {
+        assert_eq!(value[field], expected, "{field}");
+    }
+    // 4 cells of 4 nodes a direction, none of them on the boundary in the sense of continuous elements.
+    assert_eq!((&value["cells"], &value["dofs"]), (&Value::from(64), &Value::from(4096)));
+    // Of an independent implementation.
+    approx::assert_relative_eq!(value["l2_error"].as_f64().unwrap(), 7.3072e-5, max_relative = 1e-3);
+    approx::assert_relative_eq!(value["residual_history"][1].as_f64().unwrap(), 0.0042408, max_relative = 1e-3);
+
+    for arguments in [
+        &["--solver", "gmres", "--precision", "mixed"][..],
+        &["--solver", "fmg"],
+        &["--solver", "cg"],
+        &["--smoother", "chebyshev"],
+        &["--problem", "cosine", "--solver", "fgmres"],
+    ] {
+        let value = json(&[&["--system", "poisson-dg"], arguments].concat());
+        assert_eq!(value["converged"], true, "{arguments:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("solution.vtu");
+    let output = solve(&["--system", "poisson-dg", "--vtu", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // 8 cells of 4 points a direction.
+    assert!(std::fs::read_to_string(path).unwrap().contains("NumberOfPoints=\"1024\""));
+}
+
+#[test]
+fn what_a_system_does_not_take_is_refused() {
+    let dg = |arguments: &[&'static str]| [&["--system", "poisson-dg"], arguments].concat();
+    refused(&dg(&["--degree", "9"]), &["--degree", "'9'", "1 to 8 with discontinuous elements"]);
+    for smoother in ["point-gs", "additive-patch", "jacobi"] {
+        refused(&dg(&["--smoother", smoother]), &["--smoother", smoother, "patch or chebyshev with discontinuous"]);
+    }
+    refused(&dg(&["--variant", "linear"]), &["--variant", "'linear'", "register"]);
+    refused(&dg(&["--kernel", "global"]), &["--kernel", "'global'", "fused"]);
+    refused(&["--problem", "cosine"], &["--problem", "'cosine'", "one or sine"]);
+    if has_gpu() {
+        let output = patchmg(&["solve", "--system", "poisson-dg", "--backend", "cuda", "--refine", "2"]);
+        assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
+        for part in ["--system", "'poisson-dg'", "cuda has: poisson-cg"] {
+            assert!(stderr(&output).contains(part), "no '{part}' in: {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
 fn text_goes_to_standard_error_when_json_has_standard_output() {
     let output = solve(&["--json", "-"]);
     assert!(stdout(&output).starts_with('{') && stdout(&output).ends_with("}\n"));
@@ -267,8 +317,8 @@ fn numbers_out_of_range_are_refused() {
 #[test]
 fn choices_that_do_not_exist_are_refused_with_what_does() {
     for (option, value, available) in [
-        ("--system", "poisson-dg", "poisson-cg"),
-        ("--problem", "two", "one, sine"),
+        ("--system", "poisson-fv", "poisson-cg, poisson-dg"),
+        ("--problem", "two", "one, sine, cosine"),
         ("--solver", "lu", "fmg, vcycle, gmres, fgmres, cg"),
         ("--smoother", "sor", "patch, additive-patch, point-gs, jacobi, chebyshev"),
         ("--kernel", "global", "fused"),

@@ -8,7 +8,7 @@ use patchmg::mesh::Mesh;
 use patchmg::space::Space;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use patchmg_device::operator::planes::Tile;
-use patchmg_device::patch::{bit, class_blocks, color_count, color_origin};
+use patchmg_device::patch::{Grid, bit, class_blocks, color_count, color_origin};
 use patchmg_device::point;
 use patchmg_device::scalar::Real;
 use patchmg_device::transfer::restriction::Strip;
@@ -125,7 +125,8 @@ impl Naive {
         let transposed = pairs.vectors.transpose();
         let residual = self.residual(b, x);
         let mut result = x.clone();
-        let counts = [0, 1, 2].map(|d| if d < x.dim { color_count(self.space.grid().cells, bit(color, d)) } else { 1 });
+        let counts = [0, 1, 2]
+            .map(|d| if d < x.dim { color_count(self.space.mesh().cells_per_direction(), bit(color, d)) } else { 1 });
         let locals = [0, 1, 2].map(|d| if d < x.dim { m } else { 1 });
         for patch in grid(counts.map(|c| c as usize)) {
             // Interior nodes are numbered from node 1 on, and a patch's from its origin's successor on.
@@ -220,7 +221,7 @@ fn run_blocks<T: Real>(
         return;
     }
     let vectors: Vec<_> = vectors.iter().map(|vector| vector.cast()).collect();
-    let (matrices, cells) = (Some(matrices), space.grid().cells);
+    let (matrices, cells) = (Some(matrices), space.mesh().cells_per_direction());
     let arguments = Arguments { matrices, vectors: &vectors, cells, color, ..Arguments::default() };
     // SAFETY: matrices of the space, vectors of it and of the next coarser one, all alive.
     unsafe { Kernel::new(module, spec).unwrap().run(blocks, arguments) };
@@ -235,21 +236,26 @@ fn run_march<T: Real>(space: &Space, operation: Operation, matrices: &[u8], vect
     let classes = if operation == Operation::RestrictResidual { strip.classes() } else { 1 };
     for color in 0..classes {
         let blocks = match operation {
-            Operation::RestrictResidual => strip.blocks(space.grid(), chunk, color),
-            _ => Tile::of(degree).blocks(space.grid(), chunk),
+            Operation::RestrictResidual => strip.blocks(grid_of(space), chunk, color),
+            _ => Tile::of(degree).blocks(grid_of(space), chunk),
         };
         if blocks.contains(&0) {
             continue;
         }
-        let (matrices, cells) = (Some(matrices), space.grid().cells);
+        let (matrices, cells) = (Some(matrices), space.mesh().cells_per_direction());
         let arguments = Arguments { matrices, vectors: &vectors, cells, color, chunk, ..Arguments::default() };
         // SAFETY: matrices of the space, vectors of it and of the next coarser one, all alive.
         unsafe { Kernel::new(module, module.kernel::<T>(operation)).unwrap().run(blocks, arguments) };
     }
 }
 
+fn grid_of(space: &Space) -> Grid {
+    space.continuous("emulation").unwrap().grid()
+}
+
 /// The matrices of a space as a kernel takes them.
 fn matrices<T: Real>(space: &Space, operation: Operation) -> Vec<u8> {
+    let space = space.continuous("emulation").unwrap();
     with_degree!(space.degree(), K => match operation {
         Operation::Smooth => bytes_of(&space.smoother_matrices::<T, K, { 2 * K - 1 }>()).to_vec(),
         Operation::RestrictResidual => {
@@ -264,7 +270,7 @@ fn matrices<T: Real>(space: &Space, operation: Operation) -> Vec<u8> {
 fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
     let fine = Naive::new(dim, degree, refine);
     let coarse = Naive::new(dim, degree, refine - 1);
-    let cells = fine.space.grid().cells;
+    let cells = fine.space.mesh().cells_per_direction();
     let counts = |of: &dyn Fn(usize) -> u32| [0, 1, 2].map(|d| if d < dim { of(d) } else { 1 });
     let b = Tensor::random(dim, fine.length(), 1);
     let x = Tensor::random(dim, fine.length(), 2);
@@ -272,7 +278,7 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
 
     let operation = Operation::Smooth;
     let smoother_matrices = matrices::<T>(&fine.space, operation);
-    let mut table = fine.space.smoother_table::<T>();
+    let mut table = fine.space.continuous("emulation").unwrap().smoother_table::<T>();
     for color in 0..1 << dim {
         let mut smoothed = x_stored.clone();
         let vectors = [table.as_mut_ptr(), b_stored.as_mut_ptr(), smoothed.as_mut_ptr()];
@@ -281,13 +287,13 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
         fine.check(&format!("color {color}"), &smoothed, &fine.smooth(color, &b, &x));
     }
 
-    let mut rows = fine.space.point_rows::<T>();
+    let mut rows = fine.space.continuous("emulation").unwrap().point_rows::<T>();
     let colors = point::colors(dim, degree);
     // Of hundreds of colors some: vertices, and nodes inside of cells.
     for color in (0..colors).step_by(colors.div_ceil(9) as usize) {
         let mut relaxed = x_stored.clone();
         let vectors = [rows.as_mut_ptr(), b_stored.as_mut_ptr(), relaxed.as_mut_ptr()];
-        let class = |d| point::Class::of(fine.space.grid(), color, d).count;
+        let class = |d| point::Class::of(grid_of(&fine.space), color, d).count;
         let blocks = (0..dim as u32).map(class).product::<usize>().div_ceil(point::THREADS) as u32;
         run(&fine.space, Operation::PointGaussSeidel, [blocks, 1, 1], &[], &vectors, color);
         fine.check(&format!("point color {color}"), &relaxed, &fine.point(color as usize, &b, &x));
@@ -337,7 +343,7 @@ fn check_restriction<T: Real>(dim: usize, degree: usize, refine: usize) {
     let matrices = matrices::<T>(&fine.space, Operation::RestrictResidual);
     let transposed = fine.prolongation.transpose();
     let expected = fine.residual(&b, &x).kronecker(&vec![&transposed; dim]);
-    let patches = fine.space.grid().cells / 2;
+    let patches = fine.space.mesh().cells_per_direction() / 2;
     for chunk in [1, 2, 3, patches, patches + 1] {
         let mut restricted = vec![T::ZERO; coarse.space.storage()];
         let vectors = [b_stored.as_mut_ptr(), x_stored.as_mut_ptr(), restricted.as_mut_ptr()];
@@ -367,7 +373,7 @@ fn check_planes<T: Real>(degree: usize, refine: usize) {
     let (mut b_stored, mut x_stored) = (naive.stored::<T>(&b), naive.stored::<T>(&x));
     let matrices = matrices::<T>(&naive.space, Operation::Apply);
     let (product, residual) = (x.laplace(&naive.mass, &naive.stiffness), naive.residual(&b, &x));
-    let cells = naive.space.grid().cells;
+    let cells = naive.space.mesh().cells_per_direction();
     for chunk in [1, 2, 3, cells, cells + 1] {
         let mut y = vec![T::ZERO; x_stored.len()];
         run_march(&naive.space, Operation::Apply, &matrices, &[x_stored.as_mut_ptr(), y.as_mut_ptr()], chunk);

@@ -7,7 +7,8 @@ use common::{cpu, space};
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, DeviceInfo, PatchKernel, Scalar};
 use patchmg::krylov::Stopping;
-use patchmg::multigrid::SmootherConfig;
+use patchmg::mesh::Mesh;
+use patchmg::multigrid::{SmootherConfig, hierarchy};
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Config, Method, Precision, solve};
 use patchmg::space::Space;
@@ -188,6 +189,31 @@ fn a_solve_allocates_what_was_said_and_nothing_once_it_runs() {
             let patch = (2 * degree as u64 - 1).pow(dim as u32);
             let outer = if config.precision == Precision::F32 { 4 } else { 8 };
             assert_eq!(said - allocated, patch * (tables + outer), "{config:?} {dim}D");
+        }
+    }
+}
+
+/// The difference is what a level has of its own: eigenvalues of its patches, and the residual of a color.
+#[test]
+fn a_solve_with_discontinuous_elements_allocates_what_was_said() {
+    for (dim, degree, refine) in [(2, 3, 3), (3, 1, 3)] {
+        let space = Space::discontinuous(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
+        for method in Method::ALL {
+            let backend = Arc::new(Counting::new(cpu(), u64::MAX));
+            let config = Config { method, ..Config::default() };
+            let load = load_vector(&space, &*Problem::One.right_hand_side(dim)).unwrap();
+            let said = config.bytes::<Counting<Cpu>>(&space).unwrap();
+            let mut seen = Vec::new();
+            solve(&backend, &space, load, &config, &mut |_, _| seen.push(backend.bytes())).unwrap();
+            let allocated = backend.bytes();
+            assert!(seen.iter().all(|&bytes| bytes == allocated), "{config:?}: {seen:?}, {allocated}");
+            let own = |space: &Space| {
+                let patch = (2 * (degree + 1)).pow(dim as u32) << dim;
+                (8 * (patch + space.dofs())) as u64
+            };
+            // Of all levels, and of the operator on the finest.
+            let levels: u64 = hierarchy(&space).unwrap().iter().map(own).sum();
+            assert_eq!(said - allocated, levels + own(&space), "{config:?} {dim}D");
         }
     }
 }

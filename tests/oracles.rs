@@ -10,11 +10,11 @@ use histories::{Oracle, deviation, oracles};
 use patchmg::backend::{Backend, Scalar};
 use patchmg::krylov::{Richardson, Solver, Stopping};
 use patchmg::multigrid::{
-    Embedding, Multigrid, PatchSmoother, PatchSolver, PoissonCg, PostSmoothing, Scheme, Smoother, VCycle,
+    Embedding, Multigrid, PatchSmoother, PatchSolver, PoissonScheme, PostSmoothing, Scheme, Smoother, VCycle,
 };
 use patchmg::operator::{LinearOperator, Poisson, SpaceOn};
 use patchmg::problem::{Problem, load_vector};
-use patchmg::solve::{Case, Config, Method, Precision};
+use patchmg::solve::{Case, Config, Method, Precision, System};
 use std::sync::Arc;
 
 fn check(dim: usize, method: Method, history: impl Fn(&Oracle) -> &Vec<f64>) {
@@ -119,9 +119,9 @@ fn v_cycle_history<C: Scheme<patchmg::backend::cpu::Cpu, f64>>(oracle: &Oracle, 
 fn another_order_of_colors_is_seen() {
     let adjoint = VCycle { post_smoothing: PostSmoothing::Adjoint, ..VCycle::default() };
     for oracle in oracles().iter().filter(|oracle| oracle.refine == 3 && oracle.degree <= 4) {
-        let right = v_cycle_history(oracle, &PoissonCg::default(), VCycle::default());
+        let right = v_cycle_history(oracle, &PoissonScheme::default(), VCycle::default());
         let descending = v_cycle_history(oracle, &Descending, VCycle::default());
-        let symmetric = v_cycle_history(oracle, &PoissonCg::default(), adjoint);
+        let symmetric = v_cycle_history(oracle, &PoissonScheme::default(), adjoint);
         assert!(deviation(&right, &oracle.vcycle) < 0.01, "{oracle:?}: {right:?}");
         assert!(deviation(&descending, &oracle.vcycle) > 0.01, "{oracle:?}: {descending:?}");
         assert!(deviation(&symmetric, &oracle.vcycle) > 0.01, "{oracle:?}: {symmetric:?}");
@@ -151,7 +151,7 @@ fn mixed_precision_needs_as_many_iterations_and_has_the_same_error() {
         for method in [Method::Fmg, Method::Gmres] {
             let [double, mixed] = [Precision::F64, Precision::Mixed].map(|precision| {
                 let config = Config { method, precision, ..Config::default() };
-                let case = Case { dim, degree, refine, problem: Problem::Sine, config };
+                let case = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::Sine, config };
                 case.solve(&cpu(), &mut |_, _| ()).unwrap().0
             });
             let name = format!("{dim}D Q{degree} level {refine}, {method:?}");

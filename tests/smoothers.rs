@@ -12,10 +12,10 @@ use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, PatchKernel};
 use patchmg::error::Error;
 use patchmg::krylov::Stopping;
-use patchmg::multigrid::{Chebyshev, Multigrid, PoissonCg, Smoother, SmootherConfig, VCycle};
+use patchmg::multigrid::{Chebyshev, Multigrid, PoissonScheme, Smoother, SmootherConfig, VCycle};
 use patchmg::operator::{Preconditioner, SpaceOn};
 use patchmg::problem::Problem;
-use patchmg::solve::{Case, Config, Method, Precision};
+use patchmg::solve::{Case, Config, Method, Precision, System};
 use patchmg::space::Space;
 use std::sync::Arc;
 
@@ -189,7 +189,10 @@ fn iterations(case: [usize; 3], method: Method, smoother: SmootherConfig, precis
     let [dim, degree, refine] = case;
     let stopping = Stopping { rtol: 1e-8, max_iters: 100 };
     let config = Config { method, precision, smoother, stopping, ..Config::default() };
-    let report = Case { dim, degree, refine, problem: Problem::Sine, config }.solve(&cpu(), &mut |_, _| ()).unwrap().0;
+    let report = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::Sine, config }
+        .solve(&cpu(), &mut |_, _| ())
+        .unwrap()
+        .0;
     assert!(report.info.converged, "{config:?} {case:?}: {:?}", report.info);
     report.info.iterations
 }
@@ -234,7 +237,7 @@ fn every_smoother_makes_a_symmetric_v_cycle() {
         };
         let (x, y) = (vector(1), vector(2));
         for smoother in all(dim) {
-            let scheme = PoissonCg { smoother };
+            let scheme = PoissonScheme { smoother };
             let mut cycle = Multigrid::<_, f64>::new(&backend, &space, &scheme, VCycle::symmetric()).unwrap();
             let mut z = backend.zeros(space.storage()).unwrap();
             cycle.apply(&y, &mut z).unwrap();

@@ -23,10 +23,11 @@ fn random<T: Scalar>(space: &Space, seed: u64) -> Vec<T> {
 
 /// One color of a choice of kernels, emulated. Without more patches than there are, blocks are as in the list.
 fn smooth<T: Scalar>(space: &Space, choice: PatchKernel, color: u32, b: &[T], x: &[T], more: u32) -> Vec<T> {
-    let (dim, degree, cells) = (space.dim(), space.degree(), space.grid().cells);
+    let (dim, degree, cells) = (space.dim(), space.degree(), space.mesh().cells_per_direction());
     let module = Module::PatchVariants { dim, degree };
-    let mut table = space.variant_table::<T>();
-    let mut inverse = if choice.local == LocalSolver::Inverse { space.patch_inverse::<T>() } else { Vec::new() };
+    let continuous = space.continuous("emulation").unwrap();
+    let mut table = continuous.variant_table::<T>();
+    let mut inverse = if choice.local == LocalSolver::Inverse { continuous.patch_inverse::<T>() } else { Vec::new() };
     let (mut b, mut x) = (b.to_vec(), x.to_vec());
     let mut r = vec![T::from_f64(f64::NAN); x.len()];
     if choice.structure == Structure::Global {

@@ -153,3 +153,60 @@ impl<T: Real, const C: usize> ProlongationMatrices<T, C> {
         Self { transfer: Centrosymmetric::new(transfer) }
     }
 }
+
+/// 1D matrices of a cell of discontinuous elements between two others (paper 4, equation 2), `C = k + 1`, `H = ceil(C / 2)`.
+///
+/// A line of nodes that ends on a face has there a value `v` and half an outward normal derivative `g = Σ n_t u_t`, nodes
+/// counted from the face on. What lies behind a face adds `n_t v + δ_t0 (g - σ v)` to the line before it, `v` and `g` being
+/// the neighbour's; at the boundary it adds `-(n_t v + δ_t0 g)` with the line's own.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DgCellMatrices<T, const C: usize, const H: usize> {
+    /// `∫ l_i l_j`.
+    pub mass: Centrosymmetric<T, C, H>,
+    /// `∫ l_i' l_j'`, and what both faces add with the cell's own values.
+    pub stiffness: Centrosymmetric<T, C, H>,
+    /// `n_t`.
+    pub normal: [T; C],
+    /// `σ`.
+    pub penalty: [T; 1],
+}
+pod!(DgCellMatrices<T, const C, const H>);
+
+impl<T: Real, const C: usize, const H: usize> DgCellMatrices<T, C, H> {
+    pub fn new(
+        mass: impl Fn(usize, usize) -> f64,
+        stiffness: impl Fn(usize, usize) -> f64,
+        normal: impl Fn(usize) -> f64,
+        penalty: f64,
+    ) -> Self {
+        Self {
+            mass: Centrosymmetric::new(mass),
+            stiffness: Centrosymmetric::new(stiffness),
+            normal: core::array::from_fn(|t| T::from_f64(normal(t))),
+            penalty: [T::from_f64(penalty)],
+        }
+    }
+}
+
+/// Between a coarse cell's `C` nodes and the `2C` of its two halves in discontinuous elements: `P`, and `Pᵀ`,
+/// `H = ceil(C / 2)`, `N = 2C`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DgTransferMatrices<T, const N: usize, const C: usize, const H: usize> {
+    /// `P`.
+    pub prolongation: Centrosymmetric<T, C, C>,
+    /// `Pᵀ`.
+    pub restriction: Centrosymmetric<T, N, H>,
+}
+pod!(DgTransferMatrices<T, const N, const C, const H>);
+
+impl<T: Real, const N: usize, const C: usize, const H: usize> DgTransferMatrices<T, N, C, H> {
+    pub fn new(prolongation: impl Fn(usize, usize) -> f64) -> Self {
+        const { assert!(N == 2 * C) }
+        Self {
+            restriction: Centrosymmetric::new(|i, j| prolongation(j, i)),
+            prolongation: Centrosymmetric::new(prolongation),
+        }
+    }
+}

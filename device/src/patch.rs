@@ -77,6 +77,92 @@ impl Grid {
     }
 }
 
+/// The nodes of one level of discontinuous elements, in storage order: row by row, `x` fastest, all of them unknowns.
+///
+/// Every cell has `k + 1` nodes a direction of its own, so that a patch is a box of `2(k + 1)` nodes a direction whose rows
+/// continue those of the patches beside it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DgGrid {
+    /// Cells a direction, a power of two, at least 2.
+    pub cells: u32,
+    /// Degree `k`.
+    pub degree: u32,
+}
+
+// SAFETY: two `u32` without padding.
+unsafe impl Zeroable for DgGrid {}
+// SAFETY: as above.
+unsafe impl Pod for DgGrid {}
+
+impl DgGrid {
+    /// Degrees that there are, in 2D and 3D.
+    pub const DEGREES: core::ops::RangeInclusive<usize> = 1..=8;
+
+    /// Nodes of a cell in one direction.
+    #[inline(always)]
+    pub const fn cell_nodes(self) -> usize {
+        self.degree as usize + 1
+    }
+
+    /// Nodes a direction.
+    #[inline(always)]
+    pub const fn row(self) -> usize {
+        self.cells as usize * self.cell_nodes()
+    }
+
+    /// Offset of node `(x, y)` in 2D.
+    #[inline(always)]
+    pub const fn offset_2d(self, x: usize, y: usize) -> usize {
+        x + self.row() * y
+    }
+
+    /// Offset of node `(x, y, z)` in 3D; in 2D `z` must be 0.
+    #[inline(always)]
+    pub const fn offset_3d(self, x: usize, y: usize, z: usize) -> usize {
+        x + self.row() * (y + self.row() * z)
+    }
+
+    /// Entries of a vector, and unknowns.
+    pub const fn storage(self, dim: usize) -> usize {
+        self.row().pow(dim as u32)
+    }
+
+    /// The next coarser level.
+    pub const fn coarser(self) -> Self {
+        Self { cells: self.cells / 2, degree: self.degree }
+    }
+}
+
+/// Which ends of a direction a patch touches. There faces are the boundary's, so that 1D matrices of such patches differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ends {
+    /// Neither.
+    Neither,
+    /// The lower one.
+    Lower,
+    /// The upper one.
+    Upper,
+    /// Both: the one patch of the coarsest level.
+    Both,
+}
+
+impl Ends {
+    /// All of them; a value is at the place of its number.
+    pub const ALL: [Self; 4] = [Self::Neither, Self::Lower, Self::Upper, Self::Both];
+
+    /// Of the patch whose first cell is `cell`, of `cells` in the direction.
+    #[inline(always)]
+    pub const fn of_patch(cells: u32, cell: u32) -> Self {
+        match (cell == 0, cell + 2 == cells) {
+            (false, false) => Self::Neither,
+            (true, false) => Self::Lower,
+            (false, true) => Self::Upper,
+            (true, true) => Self::Both,
+        }
+    }
+}
+
 /// Direction `d`'s bit of a color or class: colors count in binary, `x` fastest.
 #[inline(always)]
 pub const fn bit(color: u32, direction: usize) -> u32 {

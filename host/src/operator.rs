@@ -87,15 +87,22 @@ impl<B: Backend, T: Scalar> SpaceOn<B, T> {
     /// Bytes of the tables on the machine: the eigenvalues of a patch or the inverse of its matrix, and the residual
     /// between two kernels of the smoother. 1D matrices are too few to count.
     pub fn bytes(space: &Space, kernel: PatchKernel) -> u64 {
+        let dim = space.dim() as u32;
+        if let Space::Discontinuous(space) = space {
+            // Those of patches at an end of a direction and of others; the residual of a color before its patches.
+            let eigenvalues = 2usize.pow(dim) * (2 * space.grid().cell_nodes()).pow(dim);
+            return vector_bytes::<T>(1, eigenvalues) + vector_bytes::<T>(1, space.grid().storage(space.dim()));
+        }
         let (interior, _) = patch_nodes(space.degree());
-        let patch = interior.pow(space.dim() as u32);
+        let patch = interior.pow(dim);
         let entries = if kernel.local == LocalSolver::Inverse { patch * patch } else { patch };
         let residuals = usize::from(kernel.structure != Structure::Fused);
         vector_bytes::<T>(1, entries) + vector_bytes::<T>(residuals, space.storage())
     }
 }
 
-/// `A_ij = ∫ ∇φ_i · ∇φ_j` (paper 1, equation 2.3), matrix-free.
+/// `A_ij = ∫ ∇φ_i · ∇φ_j` (paper 1, equation 2.3), and what faces add for discontinuous elements (paper 4, equation 2),
+/// matrix-free.
 pub struct Poisson<B: Backend, T: Scalar> {
     on: Arc<SpaceOn<B, T>>,
 }

@@ -6,7 +6,7 @@ use patchmg::backend::cpu::Cpu;
 use patchmg::krylov::Stopping;
 use patchmg::mesh::Mesh;
 use patchmg::problem::Problem;
-use patchmg::solve::{Case, Config, Method, Precision, Report};
+use patchmg::solve::{Case, Config, Method, Precision, Report, System};
 use patchmg::space::Space;
 use std::sync::Arc;
 
@@ -18,17 +18,20 @@ pub fn space(dim: usize, degree: usize, refine: usize) -> Space {
     Space::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap()
 }
 
+/// A model problem on the CPU, with continuous elements.
+pub fn solve(parameters: [usize; 3], problem: Problem, method: Method, precision: Precision, rtol: f64) -> Report {
+    let config = config(method, precision, rtol);
+    solve_system(System::PoissonCg, parameters, problem, config)
+}
+
+/// With at most 30 iterations.
+pub fn config(method: Method, precision: Precision, rtol: f64) -> Config {
+    Config { method, precision, stopping: Stopping { rtol, max_iters: 30 }, ..Config::default() }
+}
+
 /// A model problem on the CPU.
-pub fn solve(
-    [dim, degree, refine]: [usize; 3],
-    problem: Problem,
-    method: Method,
-    precision: Precision,
-    rtol: f64,
-) -> Report {
-    let stopping = Stopping { rtol, max_iters: 30 };
-    let config = Config { method, precision, stopping, ..Config::default() };
-    Case { dim, degree, refine, problem, config }.solve(&cpu(), &mut |_, _| ()).unwrap().0
+pub fn solve_system(system: System, [dim, degree, refine]: [usize; 3], problem: Problem, config: Config) -> Report {
+    Case { system, dim, degree, refine, problem, config }.solve(&cpu(), &mut |_, _| ()).unwrap().0
 }
 
 /// Numbers in `-1..1` that are the same in every run.

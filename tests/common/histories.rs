@@ -1,5 +1,7 @@
 //! Residual histories of an independent implementation of the method.
 
+#![allow(dead_code)] // every test uses a part
+
 /// A line of `data/oracles.jsonl`: histories of the relative residual for `f = 1`.
 #[derive(Debug, serde::Deserialize)]
 pub struct Oracle {
@@ -10,6 +12,21 @@ pub struct Oracle {
     pub fmg: Vec<f64>,
     pub vcycle: Vec<f64>,
     pub gmres: Vec<f64>,
+}
+
+/// A line of `data/oracles-dg.jsonl`: flexible GMRES for the product of sines, discontinuous elements.
+#[derive(Debug, serde::Deserialize)]
+pub struct DgOracle {
+    pub dim: usize,
+    pub degree: usize,
+    pub refine: usize,
+    pub rtol: f64,
+    pub gmres: Vec<f64>,
+    pub l2_error: f64,
+}
+
+pub fn dg_oracles() -> Vec<DgOracle> {
+    include_str!("../data/oracles-dg.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 pub fn oracles() -> Vec<Oracle> {

@@ -13,7 +13,7 @@ use patchmg::mesh::Mesh;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::operator::SpaceOn;
 use patchmg::problem::Problem;
-use patchmg::solve::{Case, Config, Method};
+use patchmg::solve::{Case, Config, Method, System};
 use patchmg::space::Space;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 use std::sync::Arc;
@@ -47,7 +47,8 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
                     let stopping = Stopping { rtol: 1e-9, max_iters: 30 };
                     let smoother = SmootherConfig::PointGaussSeidel;
                     let config = Config { method, smoother, stopping, ..Config::default() };
-                    let case = Case { dim, degree, refine: 3, problem: Problem::Sine, config };
+                    let case =
+                        Case { system: System::PoissonCg, dim, degree, refine: 3, problem: Problem::Sine, config };
                     let info = case.solve(gpu, &mut |_, _| ())?.0.info;
                     if info.converged { Ok(()) } else { Err(format!("{info:?}").into()) }
                 });

@@ -6,7 +6,7 @@ use patchmg::Result;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, PatchKernel, Scalar};
 use patchmg::mesh::Mesh;
-use patchmg::multigrid::{Multigrid, PoissonCg, VCycle};
+use patchmg::multigrid::{Multigrid, PoissonScheme, VCycle};
 use patchmg::space::Space;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn run<B: Backend, T: Scalar>(operation: Operation, backend: &Arc<B>, space: &Sp
     let len = space.storage();
     let (b, mut x, mut y) = (vector(1, space)?, vector(2, space)?, vector(3, space)?);
     if let Operation::VCycle = operation {
-        Multigrid::<B, T>::new(backend, space, &PoissonCg::default(), VCycle::default())?.cycle(&b, &mut x)?;
+        Multigrid::<B, T>::new(backend, space, &PoissonScheme::default(), VCycle::default())?.cycle(&b, &mut x)?;
         return downloaded(&**backend, &x, len);
     }
     let level = backend.level::<T>(space, PatchKernel::default())?;

@@ -169,6 +169,9 @@ pub trait Backend: Send + Sync + Sized + 'static {
     ) -> Result<()>;
     /// A sweep of point Gauss-Seidel, `x_i += (b_i - (A x)_i) / A_ii` for one dof `i` after the other, or in the opposite
     /// order. A CPU takes them lexicographically, `x` fastest, a GPU by the colors of [`patchmg_device::point`].
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::Error::Unsupported) on discontinuous elements; those of the machine.
     fn point_gauss_seidel<T: Scalar>(
         &self,
         level: &Self::Level<T>,

@@ -4,7 +4,7 @@ use super::level_bench::{LevelBench, Part};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::measure::{Protocol, Timing, measure};
-use crate::multigrid::{Multigrid, PoissonCg, SmootherConfig};
+use crate::multigrid::{Multigrid, PoissonScheme, SmootherConfig};
 use crate::operator::{Preconditioner, SpaceOn};
 use crate::solve::{Case, Precision};
 use crate::space::Space;
@@ -72,7 +72,7 @@ fn cycle<B: Backend, S: Scalar>(
     for &part in transfers {
         results.push(Measurement::of_part(&mut bench, part, protocol)?);
     }
-    let mut multigrid = Multigrid::<B, S>::new(backend, space, &PoissonCg { smoother }, Default::default())?;
+    let mut multigrid = Multigrid::<B, S>::new(backend, space, &PoissonScheme { smoother }, Default::default())?;
     let (b, x) = bench.vectors();
     let v_cycle = measure(&**backend, protocol, || multigrid.apply(b, x))?;
     results.push(Measurement::of::<S>("V-cycle", v_cycle, space, cycle_words_per_dof(space.dim(), step_words)));

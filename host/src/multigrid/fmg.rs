@@ -22,8 +22,8 @@ impl<B: Backend, S: Scalar, C: Scheme<B, S>> NestedIteration<B, S> for Multigrid
     }
 }
 
-/// Adds to `x = 0`. The right-hand sides are `b_{l-1} = Pᵀ b_l`, the load vectors there because the spaces are nested; a
-/// V-cycle overwrites only those below its own.
+/// Adds to `x = 0`. The right-hand sides are `b_{l-1} = Pᵀ b_l`, the load vectors there because the spaces are nested (with
+/// the finer level's penalty, where boundary values enter by one); a V-cycle overwrites only those below its own.
 fn guess<B: Backend, S: Scalar, C: Scheme<B, S>>(
     cycle: VCycle,
     coarse_solver: &mut C::CoarseSolver,

@@ -38,14 +38,15 @@ pub trait Scheme<B: Backend, S: Scalar> {
     fn coarse_solver(&self, on: &Arc<SpaceOn<B, S>>) -> Result<Self::CoarseSolver>;
 }
 
-/// Poisson's equation, continuous elements: paper 1. The coarsest level is one patch, which a patch smoother solves.
+/// Poisson's equation in nested spaces, continuous elements (paper 1) or discontinuous ones (paper 4). The coarsest level is
+/// one patch, which a patch smoother solves.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PoissonCg {
+pub struct PoissonScheme {
     /// Smoother of the levels above the coarsest.
     pub smoother: SmootherConfig,
 }
 
-impl<B: Backend, S: Scalar> Scheme<B, S> for PoissonCg {
+impl<B: Backend, S: Scalar> Scheme<B, S> for PoissonScheme {
     type Operator = Poisson<B, S>;
     type Smoother = Box<dyn Smoother<B, S>>;
     type Transfer = Embedding<B, S>;

@@ -15,7 +15,7 @@ mod transfer;
 mod vcycle;
 
 pub use fmg::{Fmg, NestedIteration};
-pub use level::{Level, PoissonCg, Scheme, hierarchy};
+pub use level::{Level, PoissonScheme, Scheme, hierarchy};
 pub use nested::LowPrecisionNesting;
 pub use precision::LowPrecision;
 pub use smoother::{

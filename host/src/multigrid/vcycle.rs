@@ -1,6 +1,6 @@
 //! The V-cycle (paper 1, algorithm 2.1).
 
-use super::level::{Level, PoissonCg, Scheme, hierarchy};
+use super::level::{Level, PoissonScheme, Scheme, hierarchy};
 use super::smoother::Smoother;
 use super::transfer::Transfer;
 use crate::backend::{Backend, Scalar};
@@ -44,7 +44,7 @@ impl VCycle {
 }
 
 /// A hierarchy of levels with all their vectors. As a preconditioner it is one V-cycle from `x = 0`.
-pub struct Multigrid<B: Backend, S: Scalar, C: Scheme<B, S> = PoissonCg> {
+pub struct Multigrid<B: Backend, S: Scalar, C: Scheme<B, S> = PoissonScheme> {
     pub(super) backend: Arc<B>,
     pub(super) cycle: VCycle,
     pub(super) coarse_solver: C::CoarseSolver,

@@ -19,16 +19,25 @@ pub const LIMIT: u64 = 4 << 30;
 /// Bytes of the file besides its arrays.
 const TAGS: u64 = 1 << 10;
 
-/// Points of the file: those that neighbouring cells share are counted once.
+/// Points of the file in a direction: those that neighbouring continuous cells share are counted once.
 fn lattice(space: &Space) -> usize {
-    space.grid().row() + 1
+    match space {
+        Space::Continuous(_) => space.row() + 1,
+        Space::Discontinuous(_) => space.row(),
+    }
+}
+
+/// Cell, and point in it, of a point in a direction; the last cell's if several share it.
+fn locate(space: &Space, point: usize) -> (usize, usize) {
+    let cell = (point / space.cell_stride()).min(space.mesh().cells_per_direction() as usize - 1);
+    (cell, point - cell * space.cell_stride())
 }
 
 /// Bytes of the file that [`write()`] makes, to a few percent: points, their values, and the corners of cells, as base64.
 pub fn size(space: &Space, with_error: bool) -> u64 {
     let dim = space.dim() as u32;
     let points = (lattice(space) as u64).pow(dim);
-    let cells = u64::from(space.grid().cells).pow(dim);
+    let cells = u64::from(space.mesh().cells_per_direction()).pow(dim);
     let per_point = 3 * 8 + 8 + if with_error { 8 } else { 0 };
     let per_cell = 8 * (space.degree() as u64 + 1).pow(dim) + 8 + 1;
     TAGS + (points * per_point + cells * per_cell) / 3 * 4
@@ -99,9 +108,15 @@ fn each_point(dim: usize, n: usize) -> impl Iterator<Item = [usize; 3]> {
 }
 
 fn points(space: &Space) -> Vec<f64> {
+    let (degree, h) = (space.degree() as f64, space.mesh().cell_size());
     let n = lattice(space);
-    let spacing = 1.0 / (n - 1) as f64;
-    each_point(space.dim(), n).flatten().map(|i| i as f64 * spacing).collect()
+    let coordinates: Vec<f64> = (0..n)
+        .map(|point| {
+            let (cell, local) = locate(space, point);
+            (cell as f64 + local as f64 / degree) * h
+        })
+        .collect();
+    each_point(space.dim(), n).flatten().map(|i| coordinates[i]).collect()
 }
 
 fn cells(space: &Space) -> Cells {
@@ -109,8 +124,8 @@ fn cells(space: &Space) -> Cells {
     let nodes = vtk_cell::nodes(dim, degree);
     let index = |[x, y, z]: [usize; 3]| x + n * (y + n * z);
     let mut connectivity = Vec::new();
-    for cell in each_point(dim, space.grid().cells as usize) {
-        let first = index(cell.map(|c| c * degree));
+    for cell in each_point(dim, space.mesh().cells_per_direction() as usize) {
+        let first = index(cell.map(|c| c * space.cell_stride()));
         connectivity.extend(nodes.iter().map(|&node| (first + index(node)) as u64));
     }
     let count = connectivity.len() / nodes.len();
@@ -125,7 +140,7 @@ fn cells(space: &Space) -> Cells {
 
 /// `u_h` on the lattice of equidistant points, one direction after the other.
 fn at_equidistant_points(space: &Space, solution: &[f64]) -> Vec<f64> {
-    let (dim, degree) = (space.dim(), space.degree());
+    let (dim, degree, stride) = (space.dim(), space.degree(), space.cell_stride());
     let n = lattice(space);
     let basis: Vec<_> = (0..=degree).map(|i| space.element().values(i as f64 / degree as f64)).collect();
     let mut values = vec![0.0; n.pow(dim as u32)];
@@ -134,16 +149,15 @@ fn at_equidistant_points(space: &Space, solution: &[f64]) -> Vec<f64> {
     }
     let mut column = vec![0.0; n];
     for direction in 0..dim {
-        let stride = n.pow(direction as u32);
-        for start in (0..values.len()).filter(|i| (i / stride).is_multiple_of(n)) {
+        let step = n.pow(direction as u32);
+        for start in (0..values.len()).filter(|i| (i / step).is_multiple_of(n)) {
             for (i, value) in column.iter_mut().enumerate() {
-                *value = values[start + i * stride];
+                *value = values[start + i * step];
             }
             for i in 0..n {
-                let cell = (i / degree).min((n - 1) / degree - 1);
-                let row = &basis[i - cell * degree];
-                let nodes = &column[cell * degree..=(cell + 1) * degree];
-                values[start + i * stride] = row.iter().zip(nodes).map(|(l, u)| l * u).sum();
+                let (cell, local) = locate(space, i);
+                let nodes = &column[cell * stride..][..=degree];
+                values[start + i * step] = basis[local].iter().zip(nodes).map(|(l, u)| l * u).sum();
             }
         }
     }
@@ -200,6 +214,40 @@ mod tests {
                 approx::assert_abs_diff_eq!(*value, bubble(DVec3::from_slice(x), dim), epsilon = 1e-15);
             }
             assert!(error.data.iter::<f64>().unwrap().all(|e| e.abs() < 1e-15));
+        }
+    }
+
+    /// Jumps between cells are kept: every cell has points of its own.
+    #[test]
+    fn a_discontinuous_function_comes_back_exactly() {
+        let folder = tempfile::tempdir().unwrap();
+        for (dim, degree) in [(2, 1), (2, 3), (3, 2)] {
+            let space = Space::discontinuous(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
+            let path = folder.path().join("jumps.vtu");
+            // On cell c, x^k + c: in the space, with a jump at every face.
+            let value = |cell: usize, x: DVec3| x.x.powi(degree as i32) + cell as f64;
+            let number = |node: [usize; 3]| (0..dim).map(|d| (node[d] / (degree + 1)) << d).sum::<usize>();
+            let dofs: Vec<_> = space.unknowns().map(|node| value(number(node), space.point(node))).collect();
+            write(&path, &space, &space.from_dofs(&dofs).unwrap(), None).unwrap();
+            let size_off = std::fs::metadata(&path).unwrap().len() as f64 / size(&space, false) as f64;
+            assert!((0.8..1.2).contains(&size_off), "{dim}D, degree {degree}: size estimate is off by {size_off}");
+
+            let piece = read_back(&path);
+            assert_eq!(piece.num_points(), (2 * (degree + 1)).pow(dim as u32));
+            let points = piece.points.into_vec::<f64>().unwrap();
+            let Attribute::DataArray(solution) = &piece.data.point[0] else { panic!("an array expected") };
+            let solution: Vec<f64> = solution.data.iter::<f64>().unwrap().copied().collect();
+            let VertexNumbers::XML { connectivity, offsets } = piece.cells.cell_verts else { panic!("not of XML") };
+            assert_eq!(offsets.len(), 2usize.pow(dim as u32));
+            let nodes = (degree + 1).pow(dim as u32);
+            for (cell, vertices) in connectivity.chunks_exact(nodes).enumerate() {
+                let middle = |d: usize| 0.25 + 0.5 * (cell >> d & 1) as f64;
+                for &vertex in vertices {
+                    let x = DVec3::from_slice(&points[3 * vertex as usize..][..3]);
+                    approx::assert_abs_diff_eq!(solution[vertex as usize], value(cell, x), epsilon = 1e-14);
+                    assert!((0..dim).all(|d| (x[d] - middle(d)).abs() <= 0.25 + 1e-15), "{x} is not in cell {cell}");
+                }
+            }
         }
     }
 

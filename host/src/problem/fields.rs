@@ -105,24 +105,66 @@ impl Solution for SineProduct {
     }
 }
 
-/// A model problem `-Δu = f` with `u = 0` on the boundary.
+/// `scale cos(πx) cos(πy) [cos(πz)]`: the product of sines, half a unit further.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CosineProduct {
+    /// 2 or 3.
+    pub dim: usize,
+    /// The value in the origin.
+    pub scale: f64,
+}
+
+impl CosineProduct {
+    fn sine(&self) -> SineProduct {
+        SineProduct { dim: self.dim, scale: self.scale }
+    }
+}
+
+impl Field for CosineProduct {
+    fn value(&self, point: DVec3) -> f64 {
+        self.sine().value(point + 0.5)
+    }
+    fn factors(&self) -> Option<&dyn Factors> {
+        Some(self)
+    }
+}
+
+impl Factors for CosineProduct {
+    fn factor(&self, direction: usize, x: f64) -> f64 {
+        self.sine().factor(direction, x + 0.5)
+    }
+    fn factor_derivative(&self, direction: usize, x: f64) -> f64 {
+        self.sine().factor_derivative(direction, x + 0.5)
+    }
+}
+
+impl Solution for CosineProduct {
+    fn gradient(&self, point: DVec3) -> DVec3 {
+        self.sine().gradient(point + 0.5)
+    }
+}
+
+/// A model problem `-Δu = f` with given `u` on the boundary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Problem {
-    /// `f = 1`; its solution has no closed form.
+    /// `f = 1`, `u = 0` on the boundary; the solution has no closed form.
     One,
-    /// `u = prod_i sin(πx_i)`, so `f = d π² u`.
+    /// `u = prod_i sin(πx_i)`, zero on the boundary, so `f = d π² u`.
     Sine,
+    /// `u = prod_i cos(πx_i)`, not zero on the boundary, so `f = d π² u`.
+    Cosine,
 }
 
 impl Problem {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::One, Self::Sine];
+    pub const ALL: [Self; 3] = [Self::One, Self::Sine, Self::Cosine];
 
-    /// `one` or `sine`.
+    /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::One => "one",
             Self::Sine => "sine",
+            Self::Cosine => "cosine",
         }
     }
 
@@ -131,6 +173,15 @@ impl Problem {
         match self {
             Self::One => Box::new(Constant(1.0)),
             Self::Sine => Box::new(SineProduct { dim, scale: dim as f64 * PI * PI }),
+            Self::Cosine => Box::new(CosineProduct { dim, scale: dim as f64 * PI * PI }),
+        }
+    }
+
+    /// `u` on the boundary, where it is not zero.
+    pub fn boundary_values(self, dim: usize) -> Option<Box<dyn Field>> {
+        match self {
+            Self::One | Self::Sine => None,
+            Self::Cosine => Some(Box::new(CosineProduct { dim, scale: 1.0 })),
         }
     }
 
@@ -139,6 +190,7 @@ impl Problem {
         match self {
             Self::One => None,
             Self::Sine => Some(Box::new(SineProduct { dim, scale: 1.0 })),
+            Self::Cosine => Some(Box::new(CosineProduct { dim, scale: 1.0 })),
         }
     }
 }
@@ -155,7 +207,7 @@ impl FromStr for Problem {
         Self::ALL.into_iter().find(|problem| problem.name() == name).ok_or_else(|| Error::InvalidArgument {
             name: "problem",
             value: name.into(),
-            allowed: Self::ALL.map(Self::name).join(" or "),
+            allowed: Self::ALL.map(Self::name).join(", "),
         })
     }
 }

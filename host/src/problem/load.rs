@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::space::Space;
 use pulp::Arch;
 
-/// The load vector `b_i = ∫ f φ_i` in storage order, by Gauss's rule of `k + 1` points a direction in each cell.
+/// The load vector `b_i = ∫ f φ_i` in storage order, by Gauss's rule in each cell: `k + 1` points a direction for continuous
+/// elements, `k + 2` for discontinuous ones.
 ///
 /// A field with [factors](Field::factors) costs one multiplication or two a dof; any other is evaluated in every
 /// quadrature point, and integrated by sum factorization.
@@ -17,7 +18,7 @@ use pulp::Arch;
 /// for the vector.
 pub fn load_vector(space: &Space, f: &(impl Field + ?Sized)) -> Result<Vec<f64>> {
     let mut b = zeros(space.storage())?;
-    let basis = Basis::new(space, space.degree() + 1)?;
+    let basis = Basis::of_loads(space)?;
     match f.factors() {
         Some(factors) => product(space, &basis, factors, &mut b)?,
         None => general(space, &basis, f, &mut b)?,
@@ -49,7 +50,7 @@ fn product(space: &Space, basis: &Basis, factors: &dyn Factors, b: &mut [f64]) -
     if !largest.is_finite() {
         return Err(not_finite(largest, "the product of its factors".into()));
     }
-    let row = space.grid().row();
+    let row = space.row();
     let rows = row.pow(space.dim() as u32 - 1);
     try_for_each_chunk(&mut b[..row * rows], row, |index, chunk| {
         let scale = lines[1][index % row] * lines.get(2).map_or(1.0, |line| line[index / row]);
@@ -60,38 +61,39 @@ fn product(space: &Space, basis: &Basis, factors: &dyn Factors, b: &mut [f64]) -
     })
 }
 
-/// 1D load vector on the stored nodes of a direction; zero at node 0.
+/// 1D load vector on the stored nodes of a direction; zero at those that are no unknowns.
 fn line(space: &Space, basis: &Basis, factors: &dyn Factors, direction: usize) -> Result<Vec<f64>> {
-    let (grid, k) = (space.grid(), space.degree());
-    let points = basis.points_in_a_row(grid.cells as usize);
+    let (cells, stride) = (space.mesh().cells_per_direction() as usize, space.cell_stride());
+    let points = basis.points_in_a_row(cells);
     let values: Vec<f64> = points
         .map(|x| match factors.factor(direction, x) {
             value if value.is_finite() => Ok(value),
             value => Err(not_finite(value, format!("{} = {x}", ["x", "y", "z"][direction]))),
         })
         .collect::<Result<_>>()?;
-    let mut line = vec![0.0; grid.row() + 1];
-    for (cell, values) in values.chunks_exact(k + 1).enumerate() {
+    // Continuous elements have a last node that is not stored.
+    let mut line = vec![0.0; space.row() + 1];
+    for (cell, values) in values.chunks_exact(basis.rule.points.len()).enumerate() {
         for ((value, weight), functions) in values.iter().zip(&basis.rule.weights).zip(basis.values.iter_rows()) {
-            for (entry, function) in line[cell * k..].iter_mut().zip(functions) {
+            for (entry, function) in line[cell * stride..].iter_mut().zip(functions) {
                 *entry += weight * value * function;
             }
         }
     }
-    line[0] = 0.0;
+    line[..space.unknown_nodes().start].fill(0.0);
     Ok(line)
 }
 
-/// Cell by cell. Layers of cells in the last direction share a plane of nodes with the next: even layers are added up
-/// first, each by one task, then odd ones.
+/// Cell by cell. Layers of cells in the last direction may share a plane of nodes with the next: even layers are added
+/// up first, each by one task, then odd ones.
 fn general(space: &Space, basis: &Basis, f: &(impl Field + ?Sized), b: &mut [f64]) -> Result<()> {
-    let (row, k) = (space.grid().row(), space.degree());
+    let (row, stride) = (space.row(), space.cell_stride());
     let plane = row.pow(space.dim() as u32 - 1);
     let integrals = CellIntegrals::new(space, basis);
     for parity in 0..2 {
-        let first = parity * k * plane;
-        try_for_each_chunk(&mut b[first..row * plane], 2 * k * plane, |index, chunk| {
-            integrals.add_layer(f, 2 * index + parity, chunk, first + index * 2 * k * plane)
+        let first = parity * stride * plane;
+        try_for_each_chunk(&mut b[first..row * plane], 2 * stride * plane, |index, chunk| {
+            integrals.add_layer(f, 2 * index + parity, chunk, first + index * 2 * stride * plane)
         })?;
     }
     Ok(())
@@ -107,14 +109,12 @@ struct CellIntegrals<'a> {
 
 impl<'a> CellIntegrals<'a> {
     fn new(space: &'a Space, basis: &'a Basis) -> Self {
-        let weighted = basis.values.iter_rows().zip(&basis.rule.weights);
-        let test = Table::from_rows(weighted.map(|(row, weight)| row.iter().map(|v| weight * v).collect()));
-        Self { space, basis, test: test.transposed(), arch: Arch::new() }
+        Self { space, basis, test: basis.test(), arch: Arch::new() }
     }
 
     /// Adds the integrals over one layer of cells to `b`, which begins at offset `start` of the whole vector.
     fn add_layer(&self, f: &(impl Field + ?Sized), layer: usize, b: &mut [f64], start: usize) -> Result<()> {
-        let (dim, cells) = (self.space.dim(), self.space.grid().cells as usize);
+        let (dim, cells) = (self.space.dim(), self.space.mesh().cells_per_direction() as usize);
         let mut buffers = [Vec::new(), Vec::new()];
         for y in 0..if dim == 2 { 1 } else { cells } {
             for x in (0..cells).step_by(LANES) {
@@ -134,7 +134,7 @@ impl<'a> CellIntegrals<'a> {
     /// `f` in the quadrature points of up to [`LANES`] cells; zero on lanes that have no cell.
     fn sample(&self, f: &(impl Field + ?Sized), first_cell: [usize; 3], values: &mut Vec<Lanes>) -> Result<()> {
         let (dim, points) = (self.space.dim(), self.basis.rule.points.len());
-        let lanes = LANES.min(self.space.grid().cells as usize);
+        let lanes = LANES.min(self.space.mesh().cells_per_direction() as usize);
         values.clear();
         for index in 0..points.pow(dim as u32) {
             let q = unravel(index, points);
@@ -153,17 +153,19 @@ impl<'a> CellIntegrals<'a> {
     }
 
     fn scatter(&self, first_cell: [usize; 3], integrals: &[Lanes], b: &mut [f64], start: usize) {
-        let (grid, k, dim) = (self.space.grid(), self.space.degree(), self.space.dim());
+        let (space, nodes) = (self.space, self.space.degree() + 1);
+        let (stride, unknowns) = (space.cell_stride(), space.unknown_nodes());
+        let lanes = LANES.min(space.mesh().cells_per_direction() as usize);
         for (index, integrals) in integrals.iter().enumerate() {
-            let local = unravel(index, k + 1);
-            let [x, y, z] = [0, 1, 2].map(|d| first_cell[d] * k + local[d]);
-            if !(grid.is_interior(y) && (dim == 2 || grid.is_interior(z))) {
+            let local = unravel(index, nodes);
+            let [x, y, z] = [0, 1, 2].map(|d| first_cell[d] * stride + local[d]);
+            if !(unknowns.contains(&y) && (space.dim() == 2 || unknowns.contains(&z))) {
                 continue;
             }
-            let line = self.space.offset([0, y, z]) - start;
-            for (lane, integral) in integrals[..LANES.min(grid.cells as usize)].iter().enumerate() {
-                if grid.is_interior(x + lane * k) {
-                    b[line + x + lane * k] += integral;
+            let line = space.offset([0, y, z]) - start;
+            for (lane, integral) in integrals[..lanes].iter().enumerate() {
+                if unknowns.contains(&(x + lane * stride)) {
+                    b[line + x + lane * stride] += integral;
                 }
             }
         }

@@ -1,11 +1,13 @@
 //! Right-hand sides, model problems with known solutions, load vectors and error norms.
 
+mod boundary;
 mod fields;
 mod load;
 mod norms;
 mod sum_factorization;
 
-pub use fields::{Constant, Factors, Field, Problem, SineProduct, Solution};
+pub use boundary::add_boundary_load;
+pub use fields::{Constant, CosineProduct, Factors, Field, Problem, SineProduct, Solution};
 pub use load::load_vector;
 pub use norms::{ErrorNorms, error_norms};
 

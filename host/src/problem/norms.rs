@@ -25,7 +25,7 @@ pub fn error_norms(space: &Space, u_h: &[f64], u: &(impl Solution + ?Sized)) -> 
     if u_h.len() != space.storage() {
         return Err(Error::SizeMismatch { what: "solution", expected: space.storage(), found: u_h.len() });
     }
-    let cells = space.grid().cells as usize;
+    let cells = space.mesh().cells_per_direction() as usize;
     let basis = Basis::new(space, space.degree() + 3)?;
     let tables = u.factors().map(|factors| FactorTables::new(space, &basis, factors));
     let pencils = cells.pow(space.dim() as u32 - 1);
@@ -53,7 +53,7 @@ struct FactorTables {
 
 impl FactorTables {
     fn new(space: &Space, basis: &Basis, factors: &dyn Factors) -> Self {
-        let cells = space.grid().cells as usize;
+        let cells = space.mesh().cells_per_direction() as usize;
         let table = |function: &dyn Fn(usize, f64) -> f64| {
             let points = |d| basis.points_in_a_row(cells).map(move |x| function(d, x)).collect();
             [0, 1, 2].map(|d| if d < space.dim() { points(d) } else { vec![1.0] })
@@ -91,7 +91,7 @@ impl Pencil<'_> {
     /// `∫ (u_h - u)²` and `∫ |∇(u_h - u)|²` over its cells.
     fn integrate(&self, u: &(impl Solution + ?Sized), tables: Option<&FactorTables>) -> [f64; 2] {
         let (dim, weights) = (self.space.dim(), &self.basis.rule.weights);
-        let (cells, points) = (self.space.grid().cells as usize, weights.len());
+        let (cells, points) = (self.space.mesh().cells_per_direction() as usize, weights.len());
         // Tensor 0 holds values, tensor `d + 1` derivatives in direction `d`.
         let mut tensors = vec![Vec::new()];
         let mut sums = [0.0; 2];
@@ -119,7 +119,7 @@ impl Pencil<'_> {
     /// Value and gradient of the solution in quadrature point `q` of up to [`LANES`] cells; zero on lanes that have none.
     fn sample(&self, u: &(impl Solution + ?Sized), first_cell: [usize; 3], q: [usize; 3]) -> [Lanes; 4] {
         let mut exact = [[0.0; LANES]; 4];
-        for lane in 0..LANES.min(self.space.grid().cells as usize) {
+        for lane in 0..LANES.min(self.space.mesh().cells_per_direction() as usize) {
             let point = self.basis.point([first_cell[0] + lane, first_cell[1], first_cell[2]], q);
             let gradient = u.gradient(point);
             for (entry, value) in exact.iter_mut().zip([u.value(point), gradient.x, gradient.y, gradient.z]) {
@@ -131,15 +131,15 @@ impl Pencil<'_> {
 
     /// Nodal values of up to [`LANES`] cells; zero on lanes that have no cell.
     fn gather(&self, first_cell: [usize; 3], values: &mut Vec<Lanes>) {
-        let (dim, k) = (self.space.dim(), self.space.degree());
-        let lanes = LANES.min(self.space.grid().cells as usize);
+        let (dim, k, stride) = (self.space.dim(), self.space.degree(), self.space.cell_stride());
+        let lanes = LANES.min(self.space.mesh().cells_per_direction() as usize);
         values.clear();
         for index in 0..(k + 1).pow(dim as u32) {
             let local = unravel(index, k + 1);
-            let first = self.space.offset([0, 1, 2].map(|d| first_cell[d] * k + local[d]));
+            let first = self.space.offset([0, 1, 2].map(|d| first_cell[d] * stride + local[d]));
             let mut entry = [0.0; LANES];
             for (lane, entry) in entry[..lanes].iter_mut().enumerate() {
-                *entry = self.u_h[first + lane * k];
+                *entry = self.u_h[first + lane * stride];
             }
             values.push(entry);
         }

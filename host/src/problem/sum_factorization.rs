@@ -65,6 +65,18 @@ impl Basis {
         Ok(Self { dim: space.dim(), h, rule, values, derivatives })
     }
 
+    /// At the points of the rule for load vectors.
+    pub fn of_loads(space: &Space) -> Result<Self> {
+        let more = if matches!(space, Space::Continuous(_)) { 1 } else { 2 };
+        Self::new(space, space.degree() + more)
+    }
+
+    /// `w_q l_j(x_q)` in row `j`.
+    pub fn test(&self) -> Table {
+        let weighted = self.values.iter_rows().zip(&self.rule.weights);
+        Table::from_rows(weighted.map(|(row, weight)| row.iter().map(|v| weight * v).collect())).transposed()
+    }
+
     /// Where quadrature point `q` of a cell lies; in 2D on the plane `z = 0`.
     pub fn point(&self, cell: [usize; 3], q: [usize; 3]) -> DVec3 {
         let coordinate = |d: usize| (cell[d] as f64 + self.rule.points[q[d]]) * self.h;

@@ -10,6 +10,10 @@ fn space(dim: usize, refine: usize, degree: usize) -> Space {
     Space::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap()
 }
 
+fn discontinuous(dim: usize, refine: usize, degree: usize) -> Space {
+    Space::discontinuous(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap()
+}
+
 fn interpolate(space: &Space, u: impl Fn(DVec3) -> f64) -> Vec<f64> {
     let dofs: Vec<f64> = space.unknowns().map(|node| u(space.point(node))).collect();
     space.from_dofs(&dofs).unwrap()
@@ -48,8 +52,9 @@ fn load_vector_of_one_holds_integrals_of_basis_functions() {
 #[test]
 fn product_and_closure_give_one_load_vector() {
     for (dim, degree) in [(2, 1), (2, 4), (2, 10), (3, 1), (3, 2), (3, 5)] {
-        for refine in [1, 2, 4 - dim / 3] {
-            let space = space(dim, refine, degree);
+        let refines = [1, 2, 4 - dim / 3];
+        let spaces = refines.map(|refine| space(dim, refine, degree));
+        for space in spaces.into_iter().chain(refines.map(|refine| discontinuous(dim, refine, degree.min(8)))) {
             let sine = SineProduct { dim, scale: 3.0 };
             let product = load_vector(&space, &sine).unwrap();
             let closure = load_vector(&space, &|p: DVec3| sine.value(p)).unwrap();
@@ -76,6 +81,55 @@ fn load_vector_tests_against_every_function_of_the_space() {
         + (1.0 / 20.0) * (1.0 / 12.0) * (1.0 / 12.0)
         + 2.0 * (1.0 / 6.0) * (1.0 / 20.0) * (1.0 / 6.0);
     assert!((sum - exact).abs() < 1e-15, "{sum} != {exact}");
+}
+
+/// For a `v` that differs from cell to cell, `v · b = ∫ f v`.
+#[test]
+fn load_vectors_of_discontinuous_elements_test_cell_by_cell() {
+    for dim in [2, 3] {
+        let space = discontinuous(dim, 1, 2);
+        let b = load_vector(&space, &|p: DVec3| 1.0 + p.x * p.x).unwrap();
+        // v = 1 on the cell at the origin: ∫ 1 + x² over [0, 1/2], times the other directions.
+        let is_first = |node: &[usize; 3]| node[..dim].iter().all(|&n| n < 3);
+        let sum: f64 = space.unknowns().filter(is_first).map(|node| b[space.offset(node)]).sum();
+        let exact = (0.5 + 1.0 / 24.0) * 0.5f64.powi(dim as i32 - 1);
+        assert!((sum - exact).abs() < 1e-15, "{sum} != {exact}");
+    }
+}
+
+/// Against polynomials `v`, `∫ g (σ v - ∂ₙv)` over the boundary by hand.
+#[test]
+fn boundary_values_are_tested_with_the_penalty_and_the_normal_derivative() {
+    for (dim, refine, degree) in [(2, 1, 1), (2, 4, 3), (3, 1, 2), (3, 2, 1)] {
+        let space = discontinuous(dim, refine, degree);
+        let sigma = (2 * degree * (degree + 1)) as f64 * 2f64.powi(refine as i32);
+        let mut b = vec![0.0; space.storage()];
+        add_boundary_load(&space, &|p: DVec3| 1.0 + 2.0 * p.x + 3.0 * p.y, &mut b).unwrap();
+        let test =
+            |v: &dyn Fn(DVec3) -> f64| -> f64 { interpolate(&space, v).iter().zip(&b).map(|(v, b)| v * b).sum() };
+        // The mean of g over the faces x = 0 and x = 1, y = 0 and y = 1, and in 3D those of z.
+        let (x, y, z) = ([2.5, 4.5], [2.0, 5.0], if dim == 2 { 0.0 } else { 7.0 });
+        let all = x[0] + x[1] + y[0] + y[1] + z;
+        assert!((test(&|_| 1.0) / (sigma * all) - 1.0).abs() < 1e-13);
+        // v = x: ∫ g x over the faces, less ∫ g n_x.
+        let moment = x[1]
+            + (0.5 + 2.0 / 3.0)
+            + (0.5 + 2.0 / 3.0 + 1.5)
+            + if dim == 2 { 0.0 } else { 2.0 * (0.5 + 2.0 / 3.0 + 0.75) };
+        let expected = sigma * moment - (x[1] - x[0]);
+        assert!((test(&|p| p.x) / expected - 1.0).abs() < 1e-13, "{} != {expected}", test(&|p| p.x));
+    }
+}
+
+#[test]
+fn boundary_values_that_make_no_sense_are_refused() {
+    let g = |p: DVec3| if p.x == 1.0 && p.y > 0.75 { f64::NAN } else { 1.0 };
+    let (space, continuous) = (discontinuous(2, 2, 1), space(2, 2, 1));
+    let mut b = vec![0.0; space.storage()];
+    let Err(Error::NotFinite { what, place, .. }) = add_boundary_load(&space, &g, &mut b) else { panic!("accepted") };
+    assert!(what == "boundary value" && place.starts_with("[1, 0.7"), "{what} at {place}");
+    assert!(matches!(add_boundary_load(&space, &g, &mut b[1..]), Err(Error::SizeMismatch { .. })));
+    assert!(matches!(add_boundary_load(&continuous, &g, &mut []), Err(Error::InvalidArgument { .. })));
 }
 
 #[test]
@@ -136,8 +190,8 @@ fn error_norms_vanish_for_functions_of_the_space() {
 #[test]
 fn both_paths_of_the_error_norms_agree() {
     for (dim, degree) in [(2, 1), (2, 7), (3, 1), (3, 3)] {
-        for refine in 1..=4 - dim / 3 {
-            let space = space(dim, refine, degree);
+        let spaces = (1..=4 - dim / 3).map(|refine| space(dim, refine, degree));
+        for space in spaces.chain((1..=4 - dim / 3).map(|refine| discontinuous(dim, refine, degree))) {
             let u = SineProduct { dim, scale: 1.0 };
             let u_h = interpolate(&space, |p| u.value(p) + p.x * (1.0 - p.x) * p.y);
             let fast = error_norms(&space, &u_h, &u).unwrap();
@@ -171,12 +225,15 @@ fn results_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn gradient_of_the_sine_product_is_its_derivative() {
+fn gradients_of_the_products_are_their_derivatives() {
     for dim in [2, 3] {
-        let u = SineProduct { dim, scale: 2.0 };
+        let (sine, cosine) = (SineProduct { dim, scale: 2.0 }, CosineProduct { dim, scale: 2.0 });
         let (point, step) = (DVec3::new(0.3, 0.6, 0.8), 1e-5);
-        let gradient = u.gradient(point);
-        for d in 0..3 {
+        let product = |f: fn(f64) -> f64| 2.0 * point.to_array()[..dim].iter().map(|x| f(PI * x)).product::<f64>();
+        assert!((sine.value(point) - product(f64::sin)).abs() < 1e-15);
+        assert!((cosine.value(point) - product(f64::cos)).abs() < 1e-15);
+        for (u, d) in [&sine as &dyn Solution, &cosine].into_iter().flat_map(|u| (0..3).map(move |d| (u, d))) {
+            let gradient = u.gradient(point);
             let along = DVec3::AXES[d] * step;
             let slope = (u.value(point + along) - u.value(point - along)) / (2.0 * step);
             assert!((gradient[d] - slope).abs() < 1e-8, "{dim}D, direction {d}: {} != {slope}", gradient[d]);
@@ -189,6 +246,6 @@ fn problems_have_names() {
     for problem in Problem::ALL {
         assert_eq!(problem.name().parse::<Problem>().unwrap(), problem);
     }
-    let message = "cosine".parse::<Problem>().unwrap_err().to_string();
-    assert_eq!(message, "problem is cosine, but must be one or sine");
+    let message = "tangent".parse::<Problem>().unwrap_err().to_string();
+    assert_eq!(message, "problem is tangent, but must be one, sine, cosine");
 }

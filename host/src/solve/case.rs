@@ -2,18 +2,43 @@
 
 use super::{Config, Solution, solve_repeatedly};
 use crate::backend::Backend;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::krylov::Info;
 use crate::measure::{Protocol, Timing};
 use crate::mesh::Mesh;
-use crate::problem::{ErrorNorms, Problem, error_norms, load_vector};
+use crate::problem::{ErrorNorms, Problem, add_boundary_load, error_norms, load_vector};
 use crate::space::Space;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Equation and discretization.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum System {
+    /// Poisson's equation, continuous elements.
+    #[default]
+    PoissonCg,
+    /// Poisson's equation, discontinuous elements by the symmetric interior penalty method.
+    PoissonDg,
+}
+
+impl System {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::PoissonCg, Self::PoissonDg];
+
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PoissonCg => "poisson-cg",
+            Self::PoissonDg => "poisson-dg",
+        }
+    }
+}
+
 /// A model problem, its discretization and how to solve it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Case {
+    /// Equation and discretization.
+    pub system: System,
     /// 2 or 3.
     pub dim: usize,
     /// Polynomial degree `k`.
@@ -56,20 +81,34 @@ impl Case {
     /// The finite element space.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::Error::InvalidArgument) for a dimension, refinement or degree that there is not.
+    /// [`Error::InvalidArgument`] for a dimension, refinement or degree that there is not, and for a problem with boundary
+    /// values if the system takes none.
     pub fn space(&self) -> Result<Space> {
-        Space::new(Mesh::unit_cube(self.dim, self.refine)?, self.degree)
+        let mesh = Mesh::unit_cube(self.dim, self.refine)?;
+        match self.system {
+            System::PoissonCg if self.problem.boundary_values(self.dim).is_some() => Err(Error::InvalidArgument {
+                name: "problem",
+                value: self.problem.name().into(),
+                allowed: "zero on the boundary with continuous elements: one or sine".into(),
+            }),
+            System::PoissonCg => Space::new(mesh, self.degree),
+            System::PoissonDg => Space::discontinuous(mesh, self.degree),
+        }
     }
 
     /// Space and load vector, for a backend that has the memory to solve.
     ///
     /// # Errors
-    /// Those of [`Self::space`] and [`Config::check`], before anything large is allocated; those of [`load_vector`].
+    /// Those of [`Self::space`] and [`Config::check`], before anything large is allocated; those of [`load_vector`] and
+    /// [`add_boundary_load`].
     pub fn prepare<B: Backend>(&self, backend: &B) -> Result<PreparedCase> {
         let start = Instant::now();
         let space = self.space()?;
         self.config.check(backend, &space)?;
-        let load = load_vector(&space, &*self.problem.right_hand_side(self.dim))?;
+        let mut load = load_vector(&space, &*self.problem.right_hand_side(self.dim))?;
+        if let Some(values) = self.problem.boundary_values(self.dim) {
+            add_boundary_load(&space, &*values, &mut load)?;
+        }
         Ok(PreparedCase { case: *self, space, load, prepare_s: start.elapsed().as_secs_f64() })
     }
 

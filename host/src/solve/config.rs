@@ -3,7 +3,7 @@
 use crate::backend::{Backend, PatchKernel, Scalar};
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, DEFAULT_RESTART, Fgmres, Gmres, Richardson, Stopping, check_restart};
-use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, PoissonCg, SmootherConfig, VCycle};
+use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, PoissonScheme, SmootherConfig, VCycle};
 use crate::operator::{SpaceOn, vector_bytes};
 use crate::space::Space;
 
@@ -101,14 +101,14 @@ impl Config {
     /// # Errors
     /// Those of [`Space::new`] on the coarser levels.
     pub fn bytes<B: Backend>(&self, space: &Space) -> Result<u64> {
-        let scheme = PoissonCg { smoother: self.smoother };
+        let scheme = PoissonScheme { smoother: self.smoother };
         let single = Multigrid::<B, f32>::bytes(space, &scheme)?;
         let double = Multigrid::<B, f64>::bytes(space, &scheme)?;
         Ok(match self.precision {
             Precision::F64 => double + self.outer_bytes::<B, f64>(space),
             Precision::F32 => single + self.outer_bytes::<B, f32>(space),
             Precision::Mixed if self.method == Method::Fmg => {
-                let nested = LowPrecisionNesting::<B, f64, f32, PoissonCg>::bytes(space, &scheme)?;
+                let nested = LowPrecisionNesting::<B, f64, f32, PoissonScheme>::bytes(space, &scheme)?;
                 nested + self.outer_bytes::<B, f64>(space)
             }
             Precision::Mixed => {
@@ -139,6 +139,7 @@ impl Config {
     pub fn check<B: Backend>(&self, backend: &B, space: &Space) -> Result<()> {
         self.stopping.check()?;
         self.smoother.check()?;
+        self.smoother.check_space(space)?;
         backend.check_kernel(space, self.smoother.patch_kernel())?;
         check_restart(self.restart)?;
         let (needed, info) = (self.bytes::<B>(space)?, backend.info());

@@ -8,13 +8,13 @@ use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, Fgmres, Gmres, Info, Richardson, Solver};
 use crate::measure::{Protocol, Timing};
-use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration, PoissonCg};
+use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration, PoissonScheme};
 use crate::operator::{LinearOperator, Poisson, Preconditioner};
 use crate::space::Space;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub use case::{Case, PreparedCase, Report};
+pub use case::{Case, PreparedCase, Report, System};
 pub use config::{Config, Method, Precision};
 
 /// What [`solve`] found.
@@ -30,7 +30,8 @@ pub struct Solution {
     pub timing: Timing,
 }
 
-/// Solves `-Δu = f` for the load vector `b_i = ∫ f φ_i`, given in the storage order of `space`.
+/// Solves `-Δu = f` for the load vector `b_i = ∫ f φ_i`, with that of [boundary values](crate::problem::add_boundary_load) if
+/// there are any, given in the storage order of `space`.
 ///
 /// `observer` is told the iteration and its relative residual.
 ///
@@ -63,7 +64,7 @@ pub fn solve_repeatedly<B: Backend>(
     if load.len() != space.storage() {
         return Err(Error::SizeMismatch { what: "load vector", expected: space.storage(), found: load.len() });
     }
-    let (scheme, cycle) = (PoissonCg { smoother: config.smoother }, config.cycle());
+    let (scheme, cycle) = (PoissonScheme { smoother: config.smoother }, config.cycle());
     match config.precision {
         Precision::F64 => run::<B, f64, _>(backend, space, load, config, protocol, observer, |operator| {
             Ok((Multigrid::new(backend, space, &scheme, cycle)?, solver(config, operator)?))

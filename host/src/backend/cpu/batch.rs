@@ -1,7 +1,17 @@
 //! Batches: as many patches of a set as a register has lanes, none of which writes what another reads or writes.
 
 use super::lanes::MAX_LANES;
-use patchmg_device::patch::{Grid, bit, class_count, class_patch, color_count, color_origin};
+use patchmg_device::patch::{DgGrid, Grid, bit, class_count, class_patch, color_count, color_origin};
+
+/// A set of patches, or of cells, and where they lie.
+pub trait Set: Sync {
+    /// How many there are.
+    fn len(&self) -> usize;
+    /// Nodes of one that belong to no other.
+    fn nodes_each(&self) -> usize;
+    /// The `width` of them from `first` on; lanes behind the last one repeat it and are not active.
+    fn batch(&self, first: usize, width: usize) -> Batch;
+}
 
 /// Patches that may be worked on at the same time.
 #[derive(Clone, Copy, Debug)]
@@ -36,26 +46,31 @@ impl Patches {
         Self { grid, selection, dim, counts }
     }
 
-    /// How many patches there are.
-    pub fn len(&self) -> usize {
+    /// First node in one direction, and that of the coarse cell that a patch of the tiling is.
+    #[inline(always)]
+    fn origin(&self, direction: usize, index: usize) -> (usize, usize) {
+        let degree = self.grid.degree as usize;
+        let tile = match self.selection {
+            Selection::Color(color) => return (color_origin(degree, bit(color, direction), index), 0),
+            Selection::Class(class) => class_patch(bit(class, direction), index),
+            Selection::Tiling => index,
+        };
+        (color_origin(degree, 0, tile), color_origin(degree, (tile % 2) as u32, tile / 2))
+    }
+}
+
+impl Set for Patches {
+    fn len(&self) -> usize {
         self.counts.iter().product()
     }
 
-    /// Nodes of a patch that no other patch of the tiling owns.
-    pub fn nodes_each(&self) -> usize {
+    fn nodes_each(&self) -> usize {
         (2 * self.grid.degree as usize).pow(self.dim as u32)
     }
 
-    /// The `width` patches from `first` on; lanes behind the last patch repeat it and are not active.
     #[inline(always)]
-    pub fn batch(&self, first: usize, width: usize) -> Batch {
-        let mut batch = Batch {
-            active: width.min(self.len() - first),
-            fine: Offsets::default(),
-            coarse: Offsets::default(),
-            first: [0; 3],
-            last: [0; 3],
-        };
+    fn batch(&self, first: usize, width: usize) -> Batch {
+        let mut batch = Batch::new(width.min(self.len() - first));
         let coarse_grid = Grid { cells: self.grid.cells / 2, degree: self.grid.degree };
         for lane in 0..width {
             let index = first + lane.min(batch.active - 1);
@@ -73,17 +88,53 @@ impl Patches {
         }
         batch
     }
+}
 
-    /// First node in one direction, and that of the coarse cell that a patch of the tiling is.
+/// Cells of discontinuous elements, or patches of two cells a direction, in a box of the mesh.
+#[derive(Clone, Copy, Debug)]
+pub struct Boxes {
+    /// Where nodes are stored.
+    pub grid: DgGrid,
+    /// 2 or 3.
+    pub dim: usize,
+    /// Cells of one in a direction: 1 or 2.
+    pub cells_each: usize,
+    /// First cell, in each direction.
+    pub first: [usize; 3],
+    /// Cells from one to the next.
+    pub step: usize,
+    /// How many there are in each direction; one in `z` in 2D.
+    pub counts: [usize; 3],
+}
+
+impl Set for Boxes {
+    fn len(&self) -> usize {
+        self.counts.iter().product()
+    }
+
+    fn nodes_each(&self) -> usize {
+        (self.cells_each * self.grid.cell_nodes()).pow(self.dim as u32)
+    }
+
     #[inline(always)]
-    fn origin(&self, direction: usize, index: usize) -> (usize, usize) {
-        let degree = self.grid.degree as usize;
-        let tile = match self.selection {
-            Selection::Color(color) => return (color_origin(degree, bit(color, direction), index), 0),
-            Selection::Class(class) => class_patch(bit(class, direction), index),
-            Selection::Tiling => index,
-        };
-        (color_origin(degree, 0, tile), color_origin(degree, (tile % 2) as u32, tile / 2))
+    fn batch(&self, first: usize, width: usize) -> Batch {
+        let mut batch = Batch::new(width.min(self.len() - first));
+        let (nodes, cells, coarse_grid) = (self.grid.cell_nodes(), self.grid.cells as usize, self.grid.coarser());
+        for lane in 0..width {
+            let index = first + lane.min(batch.active - 1);
+            let (x, rest) = (index % self.counts[0], index / self.counts[0]);
+            let index = [x, rest % self.counts[1], rest / self.counts[1]];
+            let cell: [usize; 3] = core::array::from_fn(|d| self.first[d] + self.step * index[d]);
+            for direction in 0..self.dim {
+                batch.first[direction] |= u32::from(cell[direction] == 0) << lane;
+                batch.last[direction] |= u32::from(cell[direction] + self.cells_each == cells) << lane;
+            }
+            let [x, y, z] = cell.map(|cell| cell * nodes);
+            batch.fine.now[lane] = self.grid.offset_3d(x, y, z);
+            let [x, y, z] = cell.map(|cell| cell / 2 * nodes);
+            batch.coarse.now[lane] = coarse_grid.offset_3d(x, y, z);
+        }
+        batch
     }
 }
 
@@ -108,6 +159,17 @@ pub struct Batch {
 }
 
 impl Batch {
+    #[inline(always)]
+    fn new(active: usize) -> Self {
+        Self { active, fine: Offsets::default(), coarse: Offsets::default(), first: [0; 3], last: [0; 3] }
+    }
+
+    /// The lanes, as bits, whose patch or cell lies at the lower (0) or upper (1) end of a direction.
+    #[inline(always)]
+    pub fn at_end(&self, direction: usize, side: usize) -> u32 {
+        if side == 0 { self.first[direction] } else { self.last[direction] }
+    }
+
     /// Names the batch that comes next.
     #[inline(always)]
     pub fn announce(&mut self, next: &Batch) {

@@ -176,6 +176,20 @@ impl<S: Simd, T: Vectorized> Lanes<S, T> {
     }
 }
 
+impl<S: Simd, T: Vectorized> Lanes<S, T> {
+    /// Takes over the lanes of `other` that are bits of `lanes`.
+    #[inline(always)]
+    pub fn replace(&mut self, other: Self, lanes: u32) {
+        let own: &mut [T] = bytemuck::cast_slice_mut(core::slice::from_mut(self));
+        let other: &[T] = bytemuck::cast_slice(core::slice::from_ref(&other));
+        for lane in 0..Self::WIDTH {
+            if (lanes >> lane) & 1 == 1 {
+                own[lane] = other[lane];
+            }
+        }
+    }
+}
+
 impl<S: Simd, T: Vectorized> Add for Lanes<S, T> {
     type Output = Self;
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! A space made ready for the CPU: its 1D matrices, behind an interface that hides dimension and degree.
 
 use super::batch::{Patches, Selection};
+use super::dg;
 use super::lanes::Vectorized;
 use super::operator::{Apply, Apply2d, Apply3d};
 use super::point::GaussSeidel;
@@ -9,7 +10,7 @@ use super::smoother::{Smooth, Smooth2d, Smooth3d};
 use super::sweep::{Shared, Sweep};
 use super::transfer::{Prolongate, Prolongate2d, Prolongate3d, Restrict, Restrict2d, Restrict3d};
 use crate::error::{Error, Result};
-use crate::space::Space;
+use crate::space::{ContinuousSpace, Space};
 use patchmg_device::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
 use patchmg_device::patch::Grid;
 use patchmg_device::with_degree;
@@ -30,10 +31,14 @@ pub trait Kernels<T>: Send {
 
 /// A [`Space`] made ready.
 pub struct Level<T> {
-    pub(super) grid: Grid,
+    /// Entries of its vectors.
+    pub(super) storage: usize,
+    /// Entries of the coarse level's vectors.
+    pub(super) coarse_storage: usize,
     pub(super) dim: usize,
     pub(super) kernels: Box<dyn Kernels<T>>,
-    pub(super) point: GaussSeidel<T>,
+    /// Of continuous elements.
+    pub(super) point: Option<GaussSeidel<T>>,
 }
 
 /// Scalars that there are kernels for. They are compiled here, once, and not in every crate that uses the library: the
@@ -47,20 +52,23 @@ macro_rules! prepared {
     ($($t:ident)+) => {$(
         impl Prepared for $t {
             fn kernels(space: &Space) -> Result<Box<dyn Kernels<Self>>> {
-                kernels::<$t>(space)
+                match space {
+                    Space::Continuous(space) => kernels::<$t>(space),
+                    Space::Discontinuous(space) => dg::kernels::<$t>(space),
+                }
             }
         }
     )+};
 }
 prepared!(f32 f64);
 
-fn kernels<T: Vectorized>(space: &Space) -> Result<Box<dyn Kernels<T>>> {
-    let unsupported = || Error::Unsupported {
-        backend: "cpu",
-        what: "degree",
-        asked: space.degree().to_string(),
-        available: String::from("1 to 10"),
-    };
+/// No kernels for a degree.
+pub(super) fn unsupported(degree: usize, available: &str) -> Error {
+    Error::Unsupported { backend: "cpu", what: "degree", asked: degree.to_string(), available: available.into() }
+}
+
+fn kernels<T: Vectorized>(space: &ContinuousSpace) -> Result<Box<dyn Kernels<T>>> {
+    let unsupported = || unsupported(space.degree(), "1 to 10");
     Ok(if space.dim() == 2 {
         with_degree!(space.degree(), K => {
             Box::new(Element::<T, 2, K, { 2 * K - 1 }, { 2 * K + 1 }, { K + 1 }, { (K + 2) / 2 }>::new(space))
@@ -74,23 +82,19 @@ fn kernels<T: Vectorized>(space: &Space) -> Result<Box<dyn Kernels<T>>> {
 
 impl<T: Prepared> Level<T> {
     pub(super) fn new(space: &Space) -> Result<Self> {
-        Ok(Self { grid: space.grid(), dim: space.dim(), kernels: T::kernels(space)?, point: GaussSeidel::new(space) })
+        let dim = space.dim();
+        let (coarse_storage, point) = match space {
+            Space::Continuous(space) => {
+                let Grid { cells, degree } = space.grid();
+                (Grid { cells: cells / 2, degree }.storage(dim), Some(GaussSeidel::new(space)))
+            }
+            Space::Discontinuous(space) => (space.grid().coarser().storage(dim), None),
+        };
+        Ok(Self { storage: space.storage(), coarse_storage, dim, kernels: T::kernels(space)?, point })
     }
 }
 
-impl<T> Level<T> {
-    /// Entries of its vectors.
-    pub(super) fn storage(&self) -> usize {
-        self.grid.storage(self.dim)
-    }
-
-    /// Entries of the coarse level's vectors.
-    pub(super) fn coarse_storage(&self) -> usize {
-        Grid { cells: self.grid.cells / 2, degree: self.grid.degree }.storage(self.dim)
-    }
-}
-
-/// The matrices of one dimension and degree.
+/// The matrices of continuous elements of one dimension and degree.
 struct Element<T, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize> {
     grid: Grid,
     smoother: SmootherMatrices<T, K, M>,
@@ -103,7 +107,7 @@ struct Element<T, const DIM: usize, const K: usize, const M: usize, const N: usi
 impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize>
     Element<T, DIM, K, M, N, C, H>
 {
-    fn new(space: &Space) -> Self {
+    fn new(space: &ContinuousSpace) -> Self {
         Self {
             grid: space.grid(),
             smoother: space.smoother_matrices(),

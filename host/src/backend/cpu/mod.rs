@@ -9,6 +9,7 @@
 mod batch;
 #[cfg(target_arch = "x86_64")]
 mod blocks;
+mod dg;
 mod face;
 mod lanes;
 pub(super) mod level;
@@ -206,23 +207,23 @@ impl Backend for Cpu {
     }
 
     fn apply<T: Scalar>(&self, level: &Level<T>, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
-        check("x", level.storage(), x.len())?;
-        check("y", level.storage(), y.len())?;
+        check("x", level.storage, x.len())?;
+        check("y", level.storage, y.len())?;
         level.kernels.apply(self.sweep(), x, y);
         Ok(())
     }
 
     fn residual<T: Scalar>(&self, level: &Level<T>, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
-        check("b", level.storage(), b.len())?;
-        check("x", level.storage(), x.len())?;
-        check("r", level.storage(), r.len())?;
+        check("b", level.storage, b.len())?;
+        check("x", level.storage, x.len())?;
+        check("r", level.storage, r.len())?;
         level.kernels.residual(self.sweep(), b, x, r);
         Ok(())
     }
 
     fn smooth_color<T: Scalar>(&self, level: &Level<T>, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        check("b", level.storage(), b.len())?;
-        check("x", level.storage(), x.len())?;
+        check("b", level.storage, b.len())?;
+        check("x", level.storage, x.len())?;
         if color >= 1 << level.dim {
             return Err(Error::InvalidArgument {
                 name: "color",
@@ -241,11 +242,17 @@ impl Backend for Cpu {
         x: &mut Vector<T>,
         reverse: bool,
     ) -> Result<()> {
-        check("b", level.storage(), b.len())?;
-        check("x", level.storage(), x.len())?;
+        check("b", level.storage, b.len())?;
+        check("x", level.storage, x.len())?;
+        let point = level.point.as_ref().ok_or_else(|| Error::Unsupported {
+            backend: "cpu",
+            what: "space with point Gauss-Seidel",
+            asked: "discontinuous".into(),
+            available: "continuous".into(),
+        })?;
         self.arch.dispatch(
             #[inline(always)]
-            || level.point.sweep(b, x, reverse),
+            || point.sweep(b, x, reverse),
         );
         Ok(())
     }
@@ -257,16 +264,16 @@ impl Backend for Cpu {
         x: &Vector<T>,
         coarse: &mut Vector<T>,
     ) -> Result<()> {
-        check("b", fine.storage(), b.len())?;
-        check("x", fine.storage(), x.len())?;
-        check("coarse", fine.coarse_storage(), coarse.len())?;
+        check("b", fine.storage, b.len())?;
+        check("x", fine.storage, x.len())?;
+        check("coarse", fine.coarse_storage, coarse.len())?;
         fine.kernels.restrict_residual(self.sweep(), b, x, coarse);
         Ok(())
     }
 
     fn prolongate_add<T: Scalar>(&self, fine: &Level<T>, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        check("coarse", fine.coarse_storage(), coarse.len())?;
-        check("x", fine.storage(), x.len())?;
+        check("coarse", fine.coarse_storage, coarse.len())?;
+        check("x", fine.storage, x.len())?;
         fine.kernels.prolongate_add(self.sweep(), coarse, x);
         Ok(())
     }

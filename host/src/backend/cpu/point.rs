@@ -5,7 +5,7 @@
 //! a dof changes its own entries of `u` and `w` alone.
 
 use super::lanes::Vectorized;
-use crate::space::Space;
+use crate::space::ContinuousSpace;
 use patchmg_device::patch::Grid;
 use patchmg_device::point::Row;
 
@@ -25,7 +25,7 @@ struct Lines<T> {
 }
 
 impl<T: Vectorized> GaussSeidel<T> {
-    pub(super) fn new(space: &Space) -> Self {
+    pub(super) fn new(space: &ContinuousSpace) -> Self {
         Self { grid: space.grid(), dim: space.dim(), rows: space.point_rows() }
     }
 

@@ -1,6 +1,6 @@
-//! Sweeps over patches: the loop over batches, on all threads, with the SIMD level of the machine.
+//! Sweeps over patches or cells: the loop over batches, on all threads, with the SIMD level of the machine.
 
-use super::batch::{Batch, Patches};
+use super::batch::{Batch, Set};
 use super::lanes::{Lanes, MAX_LANES, Vectorized};
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -54,7 +54,7 @@ impl Sweep<'_> {
     ///
     /// # Safety
     /// As for [`PatchKernel::run`].
-    pub unsafe fn run<T: Vectorized, K: PatchKernel<T>>(&self, patches: &Patches, kernel: &K) {
+    pub unsafe fn run<T: Vectorized, K: PatchKernel<T>>(&self, patches: &impl Set, kernel: &K) {
         let count = patches.len();
         if count == 0 {
             return;
@@ -73,14 +73,14 @@ impl Sweep<'_> {
 }
 
 /// A part of a sweep that one thread does.
-struct Chunk<'a, T, K> {
-    patches: &'a Patches,
+struct Chunk<'a, T, K, P> {
+    patches: &'a P,
     kernel: &'a K,
     range: Range<usize>,
     scalar: PhantomData<T>,
 }
 
-impl<T: Vectorized, K: PatchKernel<T>> WithSimd for Chunk<'_, T, K> {
+impl<T: Vectorized, K: PatchKernel<T>, P: Set> WithSimd for Chunk<'_, T, K, P> {
     type Output = ();
 
     #[inline(always)]

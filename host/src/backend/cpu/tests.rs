@@ -28,6 +28,38 @@ const CASES: &[(usize, usize, usize)] = &[
 /// As [`CASES`], too large for a dense patch matrix.
 const LARGE_CASES: &[(usize, usize, usize)] = &[(3, 2, 4), (3, 1, 5), (3, 2, 5), (3, 1, 6), (3, 1, 7), (3, 1, 8)];
 
+/// Cases of discontinuous elements: one patch, patches at two ends only, some between them, and every degree.
+const DG_CASES: &[(usize, usize, usize)] = &[
+    (2, 1, 1),
+    (2, 1, 3),
+    (2, 2, 1),
+    (2, 2, 2),
+    (2, 3, 3),
+    (2, 5, 1),
+    (2, 3, 4),
+    (2, 2, 5),
+    (2, 2, 6),
+    (2, 2, 7),
+    (2, 2, 8),
+    (3, 1, 1),
+    (3, 1, 3),
+    (3, 2, 1),
+    (3, 3, 1),
+    (3, 2, 2),
+];
+/// As [`DG_CASES`], too large for a dense patch matrix.
+const LARGE_DG_CASES: &[(usize, usize, usize)] = &[(3, 3, 3), (3, 2, 4), (3, 2, 5), (3, 1, 6), (3, 1, 7), (3, 1, 8)];
+
+type Cases = [(usize, usize, usize)];
+
+fn continuous(cases: &Cases) -> impl Iterator<Item = Twin> {
+    cases.iter().map(|&(dim, refine, degree)| Twin::new(dim, refine, degree))
+}
+
+fn discontinuous(cases: &Cases) -> impl Iterator<Item = Twin> {
+    cases.iter().map(|&(dim, refine, degree)| Twin::discontinuous(dim, refine, degree))
+}
+
 /// Numbers between -1 and 1 that are multiples of 2⁻¹², and so exact in `f32`.
 fn random(len: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -115,12 +147,12 @@ fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-fn check_against_twin<T: Scalar>(cases: &[(usize, usize, usize)], smooth: bool, tolerance: f64) {
+fn check_against_twin<T: Scalar>(twins: impl Iterator<Item = Twin>, smooth: bool, tolerance: f64) {
     let cpu = Cpu::new(Some(2)).unwrap();
-    for &(dim, refine, degree) in cases {
-        let case = |what: &str| format!("{what} in {} {dim}D, refine {refine}, degree {degree}", T::NAME);
-        let twin = Twin::new(dim, refine, degree);
+    for twin in twins {
         let space = twin.space();
+        let (dim, refine, degree) = (twin.dim, space.mesh().refine(), space.degree());
+        let case = |what: &str| format!("{what} in {} {dim}D, refine {refine}, degree {degree}", T::NAME);
         let fixture = Fixture::<T>::new(&cpu, &space);
         let (b, x) = (random(space.dofs(), 1), random(space.dofs(), 2));
         assert_close(&case("apply"), &fixture.apply(&x), &twin.apply(&x), tolerance);
@@ -145,23 +177,32 @@ fn check_against_twin<T: Scalar>(cases: &[(usize, usize, usize)], smooth: bool, 
 
 #[test]
 fn every_operation_is_equivalent_to_its_twin_in_f64() {
-    check_against_twin::<f64>(CASES, true, 1e-13);
-    check_against_twin::<f64>(LARGE_CASES, false, 1e-13);
+    check_against_twin::<f64>(continuous(CASES), true, 1e-13);
+    check_against_twin::<f64>(continuous(LARGE_CASES), false, 1e-13);
 }
 
 #[test]
 fn every_operation_is_equivalent_to_its_twin_in_f32() {
-    check_against_twin::<f32>(CASES, true, 2e-6);
-    check_against_twin::<f32>(LARGE_CASES, false, 2e-6);
+    check_against_twin::<f32>(continuous(CASES), true, 2e-6);
+    check_against_twin::<f32>(continuous(LARGE_CASES), false, 2e-6);
+}
+
+#[test]
+fn every_operation_on_discontinuous_elements_is_equivalent_to_its_twin() {
+    check_against_twin::<f64>(discontinuous(DG_CASES), true, 1e-13);
+    check_against_twin::<f64>(discontinuous(LARGE_DG_CASES), false, 1e-13);
+    check_against_twin::<f32>(discontinuous(DG_CASES), true, 5e-6);
+    check_against_twin::<f32>(discontinuous(LARGE_DG_CASES), false, 5e-6);
 }
 
 /// At the exact solution a step changes nothing, so this fails for a wrong face transform of any degree.
 #[test]
 fn the_smoother_keeps_the_solution_at_every_degree() {
     let cpu = Cpu::new(Some(2)).unwrap();
-    for &(dim, refine, degree) in LARGE_CASES.iter().chain(&[(3, 2, 6), (2, 3, 9), (2, 3, 10)]) {
-        let twin = Twin::new(dim, refine, degree);
+    let twins = continuous(LARGE_CASES).chain(continuous(&[(3, 2, 6), (2, 3, 9), (2, 3, 10)]));
+    for twin in twins.chain(discontinuous(LARGE_DG_CASES)).chain(discontinuous(&[(3, 2, 6), (2, 3, 8)])) {
         let space = twin.space();
+        let (dim, refine, degree) = (twin.dim, space.mesh().refine(), space.degree());
         let fixture = Fixture::<f64>::new(&cpu, &space);
         let x = random(space.dofs(), 4);
         let b = twin.apply(&x);
@@ -176,47 +217,50 @@ fn the_smoother_keeps_the_solution_at_every_degree() {
 #[test]
 fn the_first_level_is_solved_exactly() {
     let cpu = Cpu::new(Some(1)).unwrap();
-    for (dim, degrees) in [(2, 1..=10), (3, 1..=8)] {
-        for degree in degrees {
-            let twin = Twin::new(dim, 1, degree);
-            let space = twin.space();
-            let fixture = Fixture::<f64>::new(&cpu, &space);
-            let (x, start) = (random(space.dofs(), 5), random(space.dofs(), 6));
-            let b = twin.apply(&x);
-            let found = fixture.smooth_color(0, &b, &start);
-            assert_close(&format!("{dim}D, degree {degree}"), &found, &x, 1e-11);
-            assert_eq!(fixture.smooth_color(1, &b, &start), start);
-        }
+    let cases = |dim, degrees: core::ops::RangeInclusive<usize>| degrees.map(move |degree| (dim, 1, degree));
+    let (all, dg): (Vec<_>, Vec<_>) =
+        (cases(2, 1..=10).chain(cases(3, 1..=8)).collect(), cases(2, 1..=8).chain(cases(3, 1..=8)).collect());
+    for twin in continuous(&all).chain(discontinuous(&dg)) {
+        let space = twin.space();
+        let (dim, degree) = (twin.dim, space.degree());
+        let fixture = Fixture::<f64>::new(&cpu, &space);
+        let (x, start) = (random(space.dofs(), 5), random(space.dofs(), 6));
+        let b = twin.apply(&x);
+        let found = fixture.smooth_color(0, &b, &start);
+        assert_close(&format!("{dim}D, degree {degree}"), &found, &x, 1e-11);
+        assert_eq!(fixture.smooth_color(1, &b, &start), start);
     }
 }
 
-fn all_results<T: Scalar>(threads: usize, dim: usize, refine: usize, degree: usize) -> Vec<Vec<f64>> {
+fn all_results<T: Scalar>(threads: usize, space: &Space) -> Vec<Vec<f64>> {
     let cpu = Cpu::new(Some(threads)).unwrap();
-    let space = Twin::new(dim, refine, degree).space();
+    let dim = space.dim();
     let coarse = space.coarser().unwrap().unwrap();
-    let fixture = Fixture::<T>::new(&cpu, &space);
+    let fixture = Fixture::<T>::new(&cpu, space);
     let (b, x) = (random(space.dofs(), 1), random(space.dofs(), 2));
     let mut results: Vec<_> = (0..1 << dim).map(|color| fixture.smooth_color(color, &b, &x)).collect();
     results.push(fixture.apply(&x));
     results.push(fixture.residual(&b, &x));
     results.push(fixture.restrict_residual(&coarse, &b, &x));
     results.push(fixture.prolongate_add(&coarse, &b[..coarse.dofs()], &x));
-    let (b, mut x) = (fixture.vector(&space, &b), fixture.vector(&space, &x));
+    let (b, mut x) = (fixture.vector(space, &b), fixture.vector(space, &x));
     results.push(cpu.dots(&[&b, &x], &x).unwrap());
     cpu.axpby(0.3, &b, 0.7, &mut x).unwrap();
     cpu.add_combination(&[0.1, -0.2], &[&b, &b], &mut x).unwrap();
-    results.push(fixture.dofs(&space, &x));
+    results.push(fixture.dofs(space, &x));
     results
 }
 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
-    for (dim, refine, degree) in [(2, 6, 3), (3, 4, 2), (3, 3, 3)] {
-        let one = all_results::<f64>(1, dim, refine, degree);
-        let one_f32 = all_results::<f32>(1, dim, refine, degree);
+    let cases = [(2, 6, 3), (3, 4, 2), (3, 3, 3)];
+    for twin in continuous(&cases).chain(discontinuous(&cases)) {
+        let space = &twin.space();
+        let one = all_results::<f64>(1, space);
+        let one_f32 = all_results::<f32>(1, space);
         for threads in [2, 3] {
-            assert!(one == all_results::<f64>(threads, dim, refine, degree), "{threads} threads, f64");
-            assert!(one_f32 == all_results::<f32>(threads, dim, refine, degree), "{threads} threads, f32");
+            assert!(one == all_results::<f64>(threads, space), "{threads} threads, f64");
+            assert!(one_f32 == all_results::<f32>(threads, space), "{threads} threads, f32");
         }
     }
 }

@@ -7,7 +7,7 @@ use super::modules;
 use super::smoother::PatchSmoother;
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
-use crate::space::Space;
+use crate::space::{ContinuousSpace, Space};
 use bytemuck::{Pod, bytes_of};
 use patchmg_device::kernels::{Module, Operation, PatchKernel};
 use patchmg_device::patch::{Grid, bit, color_count};
@@ -44,6 +44,7 @@ pub(super) struct Matrices {
 
 impl<T: Scalar> Level<T> {
     pub(super) fn new(gpu: &Arc<Gpu>, space: &Space, choice: PatchKernel) -> Result<Self> {
+        let space = space.continuous("cuda")?;
         let (dim, degree) = (space.dim(), space.degree());
         let module = Module::PoissonCg { dim, degree };
         let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
@@ -108,7 +109,7 @@ impl<T: Scalar> Level<T> {
 }
 
 impl Matrices {
-    fn new<T: Scalar>(space: &Space) -> Result<Self> {
+    fn new<T: Scalar>(space: &ContinuousSpace) -> Result<Self> {
         with_degree!(
             space.degree(),
             K => Ok(Self {
@@ -167,7 +168,7 @@ mod tests {
     }
 
     fn check_parameters<T: Scalar>(dim: usize, degree: usize) {
-        let space = Space::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
+        let space = ContinuousSpace::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
         let matrices = Matrices::new::<T>(&space).unwrap();
         assert_eq!(space.smoother_table::<T>().len(), table_words(dim, degree));
         assert_eq!(space.point_rows::<T>().len(), point::table_words(degree));
@@ -199,7 +200,7 @@ mod tests {
     #[test]
     fn parameters_fit_the_constant_bank() {
         for (dim, degree) in (1..=10).map(|k| (2, k)).chain((1..=8).map(|k| (3, k))) {
-            let space = Space::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
+            let space = ContinuousSpace::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
             let matrices = Matrices::new::<f64>(&space).unwrap();
             for bytes in [&matrices.smoother, &matrices.operator, &matrices.restriction, &matrices.prolongation] {
                 assert!(bytes.len() + 4 * 8 <= 4096, "{} bytes in {dim}D, degree {degree}", bytes.len());

@@ -161,7 +161,7 @@ impl Backend for Cuda {
     }
 
     fn check_kernel(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
-        smoother::steps(space, kernel).map(|_| ())
+        smoother::steps(space.continuous("cuda")?, kernel).map(|_| ())
     }
 
     fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Level<T>> {

@@ -6,7 +6,7 @@ use super::memory::Vector;
 use super::modules;
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
-use crate::space::Space;
+use crate::space::ContinuousSpace;
 use patchmg_device::kernels::{self, Module, Operation, PatchKernel, Structure};
 use patchmg_device::variants::Step;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) struct Variant<T: Scalar> {
 }
 
 impl<T: Scalar> PatchSmoother<T> {
-    pub fn new(gpu: &Arc<Gpu>, space: &Space, choice: PatchKernel) -> Result<Self> {
+    pub fn new(gpu: &Arc<Gpu>, space: &ContinuousSpace, choice: PatchKernel) -> Result<Self> {
         let (dim, degree) = (space.dim(), space.degree());
         let uploaded = |numbers: Vec<T>| Vector::uploaded(gpu, &numbers);
         let steps = steps(space, choice)?;
@@ -59,7 +59,7 @@ impl<T: Scalar> PatchSmoother<T> {
             kernels: steps.iter().map(kernel).collect::<Result<_>>()?,
             table: uploaded(space.variant_table())?,
             inverse: has_inverse.then(|| uploaded(space.patch_inverse())).transpose()?,
-            residual: has_residual.then(|| Vector::zeros(gpu, space.storage())).transpose()?,
+            residual: has_residual.then(|| Vector::zeros(gpu, space.grid().storage(dim))).transpose()?,
             is_global: choice.structure == Structure::Global,
         }))
     }
@@ -85,7 +85,7 @@ impl<T: Scalar> PatchSmoother<T> {
 ///
 /// # Errors
 /// [`Error::Unsupported`], with what there is.
-pub(super) fn steps(space: &Space, choice: PatchKernel) -> Result<&'static [(Step, kernels::Variant)]> {
+pub(super) fn steps(space: &ContinuousSpace, choice: PatchKernel) -> Result<&'static [(Step, kernels::Variant)]> {
     choice.steps(space.dim(), space.degree()).ok_or_else(|| Error::Unsupported {
         backend: "cuda",
         what: "kernel of the patch smoother",

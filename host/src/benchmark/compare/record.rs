@@ -261,10 +261,10 @@ mod tests {
 
     #[test]
     fn one_problem_is_compared_by_its_parts_and_its_solve() {
-        use crate::solve::{Case, Config};
+        use crate::solve::{Case, Config, System};
         let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
-        let case =
-            Case { dim: 2, degree: 2, refine: 2, problem: crate::problem::Problem::One, config: Config::default() };
+        let (system, problem, config) = (System::PoissonCg, crate::problem::Problem::One, Config::default());
+        let case = Case { system, dim: 2, degree: 2, refine: 2, problem, config };
         let measurements = crate::benchmark::parts(&cpu, &case, Protocol::ONCE).unwrap();
         let text = serde_json::json!({
             "system": "poisson-cg", "dim": 2, "degree": 2, "refine": 2, "cells": 16, "dofs": 49, "problem": "one",

@@ -4,7 +4,7 @@ use crate::choices;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use patchmg::backend::{LocalSolver, Structure, ThreadStructure, Variant};
 use patchmg::problem::Problem;
-use patchmg::solve::{Method, Precision};
+use patchmg::solve::{Method, Precision, System};
 use std::path::PathBuf;
 
 /// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
@@ -45,6 +45,7 @@ Examples:
   patchmg solve --dim 2 --degree 7 --refine 6 --solver gmres --precision mixed --plot history.svg
   patchmg solve --problem one --backend cpu --threads 8 --json - > result.json
   patchmg solve --dim 2 --degree 3 --refine 4 --vtu solution.vtu
+  patchmg solve --system poisson-dg --solver fgmres --rtol 1e-8 --backend cpu
 
 Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds, memory in bytes.")]
 pub struct SolveArgs {
@@ -167,18 +168,18 @@ const SINGLE_CASE: [&str; 17] = [
 #[derive(Debug, Args)]
 pub struct CaseArgs {
     /// Equation and discretization.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = choices::system(), default_value = System::default().name())]
     pub system: System,
     /// Dimension: the unit square or the unit cube.
     #[arg(long, value_name = "2|3", default_value_t = 3, value_parser = dimension, allow_hyphen_values = true)]
     pub dim: usize,
-    /// Polynomial degree: 1 to 10 in 2D, 1 to 8 in 3D.
+    /// Polynomial degree: 1 to 10 in 2D, 1 to 8 in 3D and with discontinuous elements.
     #[arg(long, value_name = "K", default_value_t = 4, value_parser = whole, allow_hyphen_values = true)]
     pub degree: usize,
     /// Refinements: 2^L cells a direction.
     #[arg(long, value_name = "L", default_value_t = 4, value_parser = whole, allow_hyphen_values = true)]
     pub refine: usize,
-    /// Right-hand side; the solution is zero on the boundary.
+    /// Right-hand side and boundary values; those of continuous elements are zero.
     #[arg(long, value_parser = choices::problem(), default_value = Problem::Sine.name())]
     pub problem: Problem,
     /// Solver; the Krylov methods are preconditioned by one V-cycle.
@@ -300,11 +301,6 @@ macro_rules! choice {
     };
 }
 
-choice!(System {
-    /// Poisson's equation, continuous elements
-    #[default]
-    PoissonCg,
-});
 choice!(Smoother {
     /// Multiplicative vertex patches, colored
     #[default]

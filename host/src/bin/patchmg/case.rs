@@ -7,7 +7,7 @@ use patchmg::backend::{DeviceInfo, PatchKernel};
 use patchmg::krylov::Stopping;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::output::table::bytes;
-use patchmg::solve::{Case, Config};
+use patchmg::solve::{Case, Config, System};
 
 impl CaseArgs {
     /// The library says which values are not allowed; here, which options do not go together.
@@ -20,8 +20,8 @@ impl CaseArgs {
             stopping,
             ..Config::default()
         };
-        let Self { dim, degree, refine, problem, .. } = *self;
-        Ok(Case { dim, degree, refine, problem, config })
+        let Self { system, dim, degree, refine, problem, .. } = *self;
+        Ok(Case { system, dim, degree, refine, problem, config })
     }
 
     fn smoother(&self) -> Result<SmootherConfig, Failure> {
@@ -48,6 +48,10 @@ impl CaseArgs {
     /// An error of the library, in the options that it is about.
     pub fn refused(&self, error: Error) -> Failure {
         match error {
+            Error::Unsupported { backend, what: "space", .. } => {
+                let reason = format_args!("{backend} has: {}; --backend cpu has both", System::PoissonCg.name());
+                Failure::usage("system", self.system.name(), reason)
+            }
             Error::Unsupported { backend, available, .. } => {
                 let rest = format!(
                     "with --variant '{}' --local '{}' --thread-structure '{}'",
@@ -84,7 +88,7 @@ smoother   {}: kernel {}, variant {}, local solver {}
 backend    {}: {}, {} {}, {}
 memory     {} needed, {} free
 ",
-        args.system,
+        args.system.name(),
         args.degree,
         args.refine,
         args.problem.name(),

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use patchmg::backend::{LocalSolver, Structure, ThreadStructure, Variant};
 use patchmg::problem::Problem;
-use patchmg::solve::{Method, Precision};
+use patchmg::solve::{Method, Precision, System};
 
 /// One of `all`, by its name; `help` says what it is.
 fn one_of<T: Copy + Send + Sync + 'static>(
@@ -17,10 +17,18 @@ fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
+pub fn system() -> impl TypedValueParser<Value = System> {
+    one_of(&System::ALL, System::name, |system| match system {
+        System::PoissonCg => "Poisson's equation, continuous elements",
+        System::PoissonDg => "Poisson's equation, discontinuous elements, symmetric interior penalty",
+    })
+}
+
 pub fn problem() -> impl TypedValueParser<Value = Problem> {
     one_of(&Problem::ALL, Problem::name, |problem| match problem {
-        Problem::One => "f = 1",
+        Problem::One => "f = 1, u = 0 on the boundary",
         Problem::Sine => "f such that u = prod_i sin(pi x_i)",
+        Problem::Cosine => "f and boundary values such that u = prod_i cos(pi x_i); poisson-dg alone",
     })
 }
 

@@ -14,7 +14,7 @@ const USAGE: u8 = 2;
 const DEVICE: u8 = 4;
 
 /// Arguments of the library that are options of the command line.
-const OPTIONS: [&str; 16] = [
+const OPTIONS: [&str; 18] = [
     "dim",
     "degree",
     "refine",
@@ -22,7 +22,9 @@ const OPTIONS: [&str; 16] = [
     "max-iters",
     "threads",
     "device",
+    "problem",
     "solver",
+    "smoother",
     "damping",
     "precision",
     "plot",

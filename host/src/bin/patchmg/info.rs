@@ -8,6 +8,7 @@ use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, DeviceInfo};
 use patchmg::output::table::bytes;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module};
+use patchmg_device::patch::DgGrid;
 use serde::Serialize;
 use std::fmt::{Display, Formatter};
 use std::process::ExitCode;
@@ -18,9 +19,11 @@ struct Info {
     version: &'static str,
     commit: &'static str,
     features: Vec<&'static str>,
-    /// Smallest and largest degree.
+    /// Smallest and largest degree of continuous elements.
     degrees_2d: [usize; 2],
     degrees_3d: [usize; 2],
+    /// Of discontinuous elements, which the CPU has.
+    degrees_dg: [usize; 2],
     /// Modules of GPU kernels.
     modules: Vec<String>,
     cpu: DeviceInfo,
@@ -54,6 +57,7 @@ impl Info {
             features: if has_cuda { vec!["cuda"] } else { Vec::new() },
             degrees_2d: [*DEGREES_2D.start(), *DEGREES_2D.end()],
             degrees_3d: [*DEGREES_3D.start(), *DEGREES_3D.end()],
+            degrees_dg: [*DgGrid::DEGREES.start(), *DgGrid::DEGREES.end()],
             modules: if has_cuda { Module::all().iter().map(Module::name).collect() } else { Vec::new() },
             cpu: Cpu::new(None)?.info(),
             default_backend: if gpus.is_empty() { "cpu" } else { "cuda" },
@@ -75,13 +79,13 @@ fn gpus() -> patchmg::Result<Vec<DeviceInfo>> {
 
 impl Display for Info {
     fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
-        let Self { version, commit, degrees_2d, degrees_3d, cpu, .. } = self;
+        let Self { version, commit, degrees_2d, degrees_3d, degrees_dg, cpu, .. } = self;
         writeln!(f, "patchmg {version}, commit {commit}")?;
         writeln!(f, "features   {}", if self.features.is_empty() { "none".into() } else { self.features.join(", ") })?;
         writeln!(
             f,
-            "degrees    2D: {} to {}, 3D: {} to {}",
-            degrees_2d[0], degrees_2d[1], degrees_3d[0], degrees_3d[1]
+            "degrees    2D: {} to {}, 3D: {} to {}; discontinuous, on the cpu: {} to {}",
+            degrees_2d[0], degrees_2d[1], degrees_3d[0], degrees_3d[1], degrees_dg[0], degrees_dg[1]
         )?;
         writeln!(f, "modules    {} with GPU kernels", self.modules.len())?;
         writeln!(f, "cpu        {}, {} threads, {}, {}", cpu.name, cpu.units, cpu.architecture, memory(cpu))?;

@@ -88,7 +88,7 @@ pub fn record(args: &CaseArgs, device: &DeviceInfo, report: Report) -> SolveRepo
     let Report { cells, dofs, info, errors, setup_s, timing } = report;
     let solve_s = timing.median_s;
     SolveReport {
-        system: args.system.to_string(),
+        system: args.system.name().to_string(),
         dim: args.dim,
         degree: args.degree,
         refine: args.refine,

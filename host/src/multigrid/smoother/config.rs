@@ -87,12 +87,32 @@ impl SmootherConfig {
         }
     }
 
+    /// Whether it smooths in a space. A coarse level of discontinuous elements has half the penalty, so that its corrections
+    /// overshoot at jumps: with weak smoothers V-cycles diverge, and these are refused.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn check_space(&self, space: &Space) -> Result<()> {
+        let refused = match (space, self) {
+            (Space::Continuous(_), _) | (_, Self::Patch(_) | Self::Chebyshev { .. }) => return Ok(()),
+            (_, Self::AdditivePatch { .. }) => "additive-patch",
+            (_, Self::PointGaussSeidel) => "point-gs",
+            (_, Self::Jacobi { .. }) => "jacobi",
+        };
+        Err(Error::InvalidArgument {
+            name: "smoother",
+            value: refused.into(),
+            allowed: "patch or chebyshev with discontinuous elements".into(),
+        })
+    }
+
     /// Makes it for a level.
     ///
     /// # Errors
-    /// Those of [`Self::check`] and of the backend.
+    /// Those of [`Self::check`], [`Self::check_space`] and of the backend.
     pub fn build<B: Backend, S: Scalar>(&self, on: &Arc<SpaceOn<B, S>>) -> Result<Box<dyn Smoother<B, S>>> {
         self.check()?;
+        self.check_space(&on.space)?;
         Ok(match *self {
             Self::Patch(_) => Box::new(PatchSmoother::new(on)),
             Self::AdditivePatch { damping } => Box::new(AdditivePatchSmoother::new(on, damping)?),

@@ -43,7 +43,7 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for PatchSmoother<B, S> {
 
 /// Colors that have a patch: the coarsest level has one of color 0 alone.
 pub(super) fn colors(space: &Space) -> Vec<usize> {
-    let (dim, cells) = (space.dim(), space.grid().cells);
+    let (dim, cells) = (space.dim(), space.mesh().cells_per_direction());
     let has_patches = |color: &usize| (0..dim).all(|d| color_count(cells, bit(*color as u32, d)) > 0);
     (0..1 << dim).filter(has_patches).collect()
 }

@@ -14,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::krylov::Stopping;
 use crate::measure::{Protocol, Timing, measure};
 use crate::mesh::Mesh;
-use crate::multigrid::{Multigrid, PoissonCg, SmootherConfig};
+use crate::multigrid::{Multigrid, PoissonScheme, SmootherConfig};
 use crate::operator::Preconditioner;
 use crate::problem::Problem;
-use crate::solve::{Case, Config, Method, Precision, Report};
+use crate::solve::{Case, Config, Method, Precision, Report, System};
 use crate::space::Space;
 use speed::Solved;
 use std::collections::BTreeMap;
@@ -233,7 +233,8 @@ impl<B: Backend> Laboratory<B> {
     fn report(&mut self, size: Size, problem: Problem, config: Config, protocol: Protocol) -> Result<Report> {
         // Makes room.
         self.level = None;
-        let case = Case { dim: size.dim, degree: size.degree, refine: size.refine, problem, config };
+        let Size { dim, degree, refine, .. } = size;
+        let case = Case { system: System::PoissonCg, dim, degree, refine, problem, config };
         Ok(case.prepare(&*self.backend)?.solve(&self.backend, protocol, &mut |_, _| {})?.0)
     }
 
@@ -289,7 +290,8 @@ impl<B: Backend> Laboratory<B> {
 
     fn cycle_in<S: Scalar>(&self, size: Size, smoother: SmootherConfig) -> Result<Timing> {
         let space = size.space()?;
-        let mut multigrid = Multigrid::<B, S>::new(&self.backend, &space, &PoissonCg { smoother }, Default::default())?;
+        let mut multigrid =
+            Multigrid::<B, S>::new(&self.backend, &space, &PoissonScheme { smoother }, Default::default())?;
         let mut bench = LevelBench::<B, S>::new(&self.backend, &space, smoother.patch_kernel())?;
         let (b, x) = bench.vectors();
         measure(&*self.backend, self.protocol, || multigrid.apply(b, x))

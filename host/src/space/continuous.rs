@@ -1,9 +1,9 @@
-//! A finite element space on a mesh: element, numbering, and the 1D matrices and eigenpairs that a patch column needs.
+//! Continuous elements: the 1D matrices and eigenpairs that a patch column needs.
 
-use crate::error::{Error, Result};
+use super::{check_storage, degree_out_of_range, entries};
+use crate::error::Result;
 use crate::fe::{Eigenpairs, Element, assemble, symmetric_eigenpairs};
 use crate::mesh::Mesh;
-use glam::DVec3;
 use nalgebra::{DMatrix, DVector};
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, patch_nodes};
 use patchmg_device::matrices::{
@@ -17,7 +17,7 @@ use patchmg_device::scalar::Real;
 /// Its 1D matrices carry the cell size `h`: mass `h M̂` and stiffness `Â / h` of the reference cell, so that
 /// `A ⊗ M + M ⊗ A` (and its three terms in 3D) is the stiffness matrix of `-Δ`.
 #[derive(Clone, Debug)]
-pub struct Space {
+pub struct ContinuousSpace {
     mesh: Mesh,
     element: Element,
     mass: DMatrix<f64>,
@@ -26,21 +26,17 @@ pub struct Space {
     eigenpairs: Eigenpairs,
 }
 
-impl Space {
+impl ContinuousSpace {
     /// `Q_k` of degree 1 to 10 in 2D, 1 to 8 in 3D.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for another degree, or if a vector would not fit the address space.
+    /// [`InvalidArgument`](crate::Error::InvalidArgument) for another degree, or if a vector would not fit the address space.
     pub fn new(mesh: Mesh, degree: usize) -> Result<Self> {
         let degrees = if mesh.dim() == 2 { DEGREES_2D } else { DEGREES_3D };
         if !degrees.contains(&degree) {
-            return Err(Error::InvalidArgument {
-                name: "degree",
-                value: degree.to_string(),
-                allowed: format!("{} to {} in {}D", degrees.start(), degrees.end(), mesh.dim()),
-            });
+            return Err(degree_out_of_range(degree, degrees, format_args!("in {}D", mesh.dim())));
         }
-        check_storage(mesh, degree)?;
+        check_storage(mesh, mesh.cells_per_direction() as usize * degree + 1)?;
         let element = Element::new(degree)?;
         let h = mesh.cell_size();
         let mass = assemble(&element.mass(), 2) * h;
@@ -69,73 +65,9 @@ impl Space {
         self.element.degree()
     }
 
-    /// The space of the same degree on the next coarser mesh, unless this one is a single patch.
-    pub fn coarser(&self) -> Option<Result<Self>> {
-        self.mesh.coarser().map(|mesh| Self::new(mesh, self.degree()))
-    }
-
-    /// Unknowns.
-    pub fn dofs(&self) -> usize {
-        self.grid().dofs(self.dim())
-    }
-
     /// Storage order of its vectors.
     pub fn grid(&self) -> Grid {
         Grid { cells: self.mesh.cells_per_direction(), degree: self.degree() as u32 }
-    }
-
-    /// Length of its vectors: [`Grid::storage`].
-    pub fn storage(&self) -> usize {
-        self.grid().storage(self.dim())
-    }
-
-    /// Coordinate of node `index` of a direction, `0 ..= cells k`.
-    pub fn coordinate(&self, index: usize) -> f64 {
-        let (cell, node) = (index / self.degree(), index % self.degree());
-        (cell as f64 + self.element.nodes()[node]) * self.mesh.cell_size()
-    }
-
-    /// Where node `(x, y, z)` lies; in 2D `z` must be 0 and the point's third coordinate is 0.
-    pub fn point(&self, node: [usize; 3]) -> DVec3 {
-        DVec3::from_array(node.map(|index| self.coordinate(index)))
-    }
-
-    /// Offset of node `(x, y, z)` in a vector; in 2D `z` must be 0.
-    pub fn offset(&self, node: [usize; 3]) -> usize {
-        self.grid().offset_3d(node[0], node[1], node[2])
-    }
-
-    /// The nodes that are unknowns, in the order of dofs: lexicographic, `x` fastest; `z` is 0 in 2D.
-    pub fn unknowns(&self) -> impl Iterator<Item = [usize; 3]> + use<> {
-        let last = self.grid().row();
-        let planes = if self.dim() == 2 { 0..1 } else { 1..last };
-        planes.flat_map(move |z| (1..last).flat_map(move |y| (1..last).map(move |x| [x, y, z])))
-    }
-
-    /// The unknowns of a vector in storage order, in the order of dofs.
-    ///
-    /// # Errors
-    /// [`Error::SizeMismatch`] unless `stored` has [`Self::storage`] entries.
-    pub fn to_dofs<T: Real>(&self, stored: &[T]) -> Result<Vec<T>> {
-        self.check_length("vector in storage order", self.storage(), stored.len())?;
-        Ok(self.unknowns().map(|node| stored[self.offset(node)]).collect())
-    }
-
-    /// The vector in storage order with the given unknowns; other entries are zero.
-    ///
-    /// # Errors
-    /// [`Error::SizeMismatch`] unless `dofs` has [`Self::dofs`] entries.
-    pub fn from_dofs<T: Real>(&self, dofs: &[T]) -> Result<Vec<T>> {
-        self.check_length("vector of dofs", self.dofs(), dofs.len())?;
-        let mut stored = vec![T::ZERO; self.storage()];
-        for (node, &value) in self.unknowns().zip(dofs) {
-            stored[self.offset(node)] = value;
-        }
-        Ok(stored)
-    }
-
-    fn check_length(&self, what: &'static str, expected: usize, found: usize) -> Result<()> {
-        if found == expected { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
     }
 
     /// `1 / (λ_i + λ_j [+ λ_l])`, index `i` fastest, functions ordered even ones first as in [`SmootherMatrices`].
@@ -195,23 +127,13 @@ impl Space {
         rows.flat_map(|row| row.iter().map(|&entry| T::from_f64(entry)).collect::<Vec<_>>()).collect()
     }
 
-    /// `1 / A_ii` for every unknown `i`, in storage order; other entries are zero.
-    pub fn inverse_diagonal<T: Real>(&self) -> Vec<T> {
-        let diagonals: Vec<(f64, f64)> = (0..self.grid().row())
-            .map(|node| if node.is_multiple_of(self.degree()) { self.degree() } else { node % self.degree() })
-            .map(|row| (self.mass[(row, row)], self.stiffness[(row, row)]))
-            .collect();
-        let mut inverse = vec![T::ZERO; self.storage()];
-        for node in self.unknowns() {
-            // `A_ii` of one direction more: its stiffness times the mass so far, and its mass times the stiffness so far.
-            let add = |(m, s): (f64, f64), &node: &usize| {
-                let (mass, stiffness) = diagonals[node];
-                (mass * m, stiffness * m + mass * s)
-            };
-            let (_, entry) = node[..self.dim()].iter().fold((1.0, 0.0), add);
-            inverse[self.offset(node)] = T::from_f64(1.0 / entry);
-        }
-        inverse
+    /// Entries `(M_ii, A_ii)` of the 1D matrices for every stored node of a direction.
+    pub(super) fn diagonals(&self) -> Vec<(f64, f64)> {
+        let rows = (0..self.grid().row()).map(|node| match node % self.degree() {
+            0 => self.degree(),
+            inside => inside,
+        });
+        rows.map(|row| (self.mass[(row, row)], self.stiffness[(row, row)])).collect()
     }
 
     /// What the patch smoother takes (paper 1, equation 2.15).
@@ -276,23 +198,6 @@ impl Space {
     }
 }
 
-/// Vectors of `f64` must be addressable; a mesh's limit ensures that on 64 bits, so this is for smaller machines.
-fn check_storage(mesh: Mesh, degree: usize) -> Result<()> {
-    let nodes = (u128::from(mesh.cells_per_direction()) * degree as u128 + 1).pow(mesh.dim() as u32);
-    if nodes * 8 <= isize::MAX as u128 {
-        return Ok(());
-    }
-    Err(Error::InvalidArgument {
-        name: "refine",
-        value: mesh.refine().to_string(),
-        allowed: format!("such that a vector has at most {} bytes, not {}", isize::MAX, nodes * 8),
-    })
-}
-
-fn entries(matrix: &DMatrix<f64>) -> impl Fn(usize, usize) -> f64 {
-    |i, j| matrix[(i, j)]
-}
-
 /// Without the first and the last row and column.
 fn interior(patch: &DMatrix<f64>) -> DMatrix<f64> {
     let m = patch.nrows() - 2;
@@ -308,7 +213,7 @@ struct Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    fn new(space: &'a Space) -> Self {
+    fn new(space: &'a ContinuousSpace) -> Self {
         let Eigenpairs { values, vectors } = &space.eigenpairs;
         let transposed = vectors.transpose();
         let boundary = |matrix: &DMatrix<f64>| &transposed * matrix.view((1, 0), (vectors.nrows(), 1)).column(0);
@@ -334,5 +239,5 @@ impl PatchColumn for Column<'_> {
 }
 
 #[cfg(test)]
-#[path = "space_tests.rs"]
+#[path = "continuous_tests.rs"]
 mod tests;

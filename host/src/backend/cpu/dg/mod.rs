@@ -1,0 +1,187 @@
+//! Discontinuous elements: operator cell by cell, smoother and transfers patch by patch.
+//!
+//! Every cell or patch writes to nodes of its own alone. Kernels serve 2D and 3D: `Z` and `NZ` are the planes that a cell
+//! and a patch have in `z`, one of them in 2D. Loops over them take indices modulo these numbers where 2D does not come, for
+//! the compiler's sake.
+
+mod operator;
+mod rows;
+mod smoother;
+mod transfer;
+
+use super::batch::Boxes;
+use super::lanes::Vectorized;
+use super::level::{Kernels, unsupported};
+use super::sweep::{Shared, Sweep};
+use crate::error::Result;
+use crate::space::{DiscontinuousSpace, Ends};
+use operator::Apply;
+use patchmg_device::matrices::{DgCellMatrices, DgTransferMatrices};
+use patchmg_device::patch::{DgGrid, bit, color_count};
+use patchmg_device::with_degree;
+use smoother::{Solve, Vectors};
+use std::cell::RefCell;
+use transfer::{Prolongate, Restrict};
+
+/// The kernels of a space.
+pub fn kernels<T: Vectorized>(space: &DiscontinuousSpace) -> Result<Box<dyn Kernels<T>>> {
+    let unsupported = || unsupported(space.degree(), "1 to 8");
+    Ok(if space.dim() == 2 {
+        with_degree!(@ space.degree(), K, {
+            Box::new(Element::<T, { K + 1 }, { (K + 2) / 2 }, { 2 * K + 2 }, 1, 1>::new(space))
+        }, return Err(unsupported()), 1 2 3 4 5 6 7 8)
+    } else {
+        with_degree!(@ space.degree(), K, {
+            Box::new(Element::<T, { K + 1 }, { (K + 2) / 2 }, { 2 * K + 2 }, { K + 1 }, { 2 * K + 2 }>::new(space))
+        }, return Err(unsupported()), 1 2 3 4 5 6 7 8)
+    })
+}
+
+/// The matrices of discontinuous elements of one dimension and degree: `C = k + 1`, `H = ceil(C / 2)`, `N = 2C`.
+struct Element<T, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> {
+    grid: DgGrid,
+    cell: DgCellMatrices<T, C, H>,
+    transfer: DgTransferMatrices<T, N, C, H>,
+    /// Of a patch, one for each of [`Ends::ALL`].
+    vectors: [Vectors<T, N>; 4],
+    /// `1 / (λ_i + λ_j [+ λ_l])` of a patch, one for each direction's [`class`]: eigenvalues at one end are those at the
+    /// other.
+    inverse_eigenvalues: Vec<Vec<T>>,
+    /// `b - A x` of all dofs, before patches or a coarse level take it.
+    residual: RefCell<Vec<T>>,
+}
+
+/// Ends of a direction with the same eigenvalues. A level has either patches at one end and between, or one at both.
+fn class(ends: Ends) -> usize {
+    usize::from(ends != Ends::Neither)
+}
+
+impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize>
+    Element<T, C, H, N, Z, NZ>
+{
+    const DIM: usize = if Z == 1 { 2 } else { 3 };
+
+    fn new(space: &DiscontinuousSpace) -> Self {
+        let grid = space.grid();
+        let at_end = if grid.cells == 2 { Ends::Both } else { Ends::Lower };
+        let of_class = |class: usize| if class == 0 { Ends::Neither } else { at_end };
+        let inverse_eigenvalues = |classes: usize| {
+            let ends = [0, 1, 2].map(|d| of_class(classes >> d & 1));
+            space.inverse_eigenvalues(ends).into_iter().map(T::from_f64).collect()
+        };
+        Self {
+            grid,
+            cell: space.cell_matrices(),
+            transfer: space.transfer_matrices(),
+            vectors: Ends::ALL.map(|ends| Vectors::new(space.patch_vectors(ends))),
+            inverse_eigenvalues: (0..1 << Self::DIM).map(inverse_eigenvalues).collect(),
+            residual: RefCell::new(vec![T::ZERO; grid.storage(Self::DIM)]),
+        }
+    }
+
+    /// `cells_each` cells a direction, that tile the domain.
+    fn tiling(&self, cells_each: usize) -> Boxes {
+        let count = self.grid.cells as usize / cells_each;
+        let counts = [count, count, if Self::DIM == 2 { 1 } else { count }];
+        Boxes { grid: self.grid, dim: Self::DIM, cells_each, first: [0; 3], step: cells_each, counts }
+    }
+
+    /// `y = A x`, or `b - A x`.
+    fn operator(&self, sweep: Sweep, b: Option<&[T]>, x: &[T], y: &mut [T]) {
+        let apply = Apply::<T, C, H, Z> { matrices: &self.cell, grid: self.grid, b, x, y: Shared::new(y) };
+        // SAFETY: the vectors are the level's, and the cells all there are.
+        unsafe { sweep.run(&self.tiling(1), &apply) };
+    }
+
+    /// The patches of a color in one direction.
+    fn ranges(&self, color: u32, direction: usize) -> Vec<Patches> {
+        if direction >= Self::DIM {
+            return vec![Patches { ends: Ends::Neither, first: 0, count: 1 }];
+        }
+        let (cells, bit) = (self.grid.cells, bit(color, direction));
+        let mut ranges: Vec<Patches> = Vec::new();
+        for first in (0..color_count(cells, bit)).map(|index| bit + 2 * index) {
+            let ends = Ends::of_patch(cells, first);
+            match ranges.last_mut() {
+                Some(last) if last.ends == ends => last.count += 1,
+                _ => ranges.push(Patches { ends, first: first as usize, count: 1 }),
+            }
+        }
+        ranges
+    }
+
+    /// The patches of a color, those together that touch the same ends in each direction.
+    fn groups(&self, color: u32) -> Vec<([Ends; 3], Boxes)> {
+        let [along_x, along_y, along_z] = [0, 1, 2].map(|direction| self.ranges(color, direction));
+        let mut groups = Vec::new();
+        for z in &along_z {
+            for y in &along_y {
+                for x in &along_x {
+                    let ranges = [x, y, z];
+                    let (first, counts) = (ranges.map(|range| range.first), ranges.map(|range| range.count));
+                    let patches = Boxes { grid: self.grid, dim: Self::DIM, cells_each: 2, first, step: 2, counts };
+                    groups.push((ranges.map(|range| range.ends), patches));
+                }
+            }
+        }
+        groups
+    }
+}
+
+/// Patches of a color beside each other in one direction.
+struct Patches {
+    ends: Ends,
+    /// First cell of the first one.
+    first: usize,
+    count: usize,
+}
+
+impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> Kernels<T>
+    for Element<T, C, H, N, Z, NZ>
+{
+    fn apply(&self, sweep: Sweep, x: &[T], y: &mut [T]) {
+        self.operator(sweep, None, x, y);
+    }
+
+    fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]) {
+        self.operator(sweep, Some(b), x, r);
+    }
+
+    fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
+        let groups = self.groups(color);
+        if groups.is_empty() {
+            return;
+        }
+        let residual = &mut *self.residual.borrow_mut();
+        // Patches that share a face couple: all take the residual of what was before the color.
+        self.operator(sweep, Some(b), x, residual);
+        for (ends, patches) in groups {
+            let [x_class, y_class, z_class] = ends.map(class);
+            let solve = Solve::<T, N, NZ> {
+                vectors: ends.map(|ends| &self.vectors[ends as usize]),
+                inverse_eigenvalues: &self.inverse_eigenvalues[x_class + 2 * y_class + 4 * z_class],
+                grid: self.grid,
+                residual,
+                x: Shared::new(x),
+            };
+            // SAFETY: the vectors are the level's, and the patches some of a color.
+            unsafe { sweep.run(&patches, &solve) };
+        }
+    }
+
+    fn restrict_residual(&self, sweep: Sweep, b: &[T], x: &[T], coarse: &mut [T]) {
+        let residual = &mut *self.residual.borrow_mut();
+        self.operator(sweep, Some(b), x, residual);
+        let coarse = Shared::new(coarse);
+        let restrict = Restrict::<T, C, H, N, Z, NZ> { matrices: &self.transfer, grid: self.grid, residual, coarse };
+        // SAFETY: the vectors are the level's and the coarse level's, and the patches are the tiling.
+        unsafe { sweep.run(&self.tiling(2), &restrict) };
+    }
+
+    fn prolongate_add(&self, sweep: Sweep, coarse: &[T], x: &mut [T]) {
+        let x = Shared::new(x);
+        let prolongate = Prolongate::<T, C, H, N, Z, NZ> { matrices: &self.transfer, grid: self.grid, coarse, x };
+        // SAFETY: the vectors are the level's and the coarse level's, and the patches are the tiling.
+        unsafe { sweep.run(&self.tiling(2), &prolongate) };
+    }
+}
