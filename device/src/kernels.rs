@@ -259,8 +259,9 @@ mod table {
             let entry = |operation: &str| format!("{}_{operation}_{scalar}", self.name());
             match *self {
                 Module::PoissonCg { dim, degree } => {
+                    let bytes = size_of::<T>();
                     let (name, shape) = match operation {
-                        Operation::Smooth => ("smooth", crate::smoother::shape(dim, degree)),
+                        Operation::Smooth => ("smooth", crate::smoother::shape(dim, degree, bytes)),
                         Operation::Apply => ("apply", crate::operator::shape(dim, degree)),
                         Operation::Residual => ("residual", crate::operator::shape(dim, degree)),
                         Operation::RestrictResidual => {
@@ -269,7 +270,6 @@ mod table {
                         Operation::PointGaussSeidel => ("point_gauss_seidel", crate::point::shape()),
                         _ => ("prolongate_add", crate::transfer::prolongation::shape(dim, degree)),
                     };
-                    let bytes = size_of::<T>();
                     let min_blocks = match operation {
                         Operation::Smooth => crate::smoother::min_blocks(dim, degree, bytes),
                         Operation::Apply | Operation::Residual => crate::operator::min_blocks(dim, degree, bytes),
@@ -278,7 +278,7 @@ mod table {
                         _ => 1,
                     };
                     let common = match operation {
-                        Operation::Smooth => crate::smoother::common_words(dim, degree),
+                        Operation::Smooth => crate::smoother::common_words(dim, degree, bytes),
                         _ => 0,
                     };
                     let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, common);

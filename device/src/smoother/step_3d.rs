@@ -1,0 +1,338 @@
+//! A step in 3D: a block has a row of neighbouring patches, as they lie in the grid.
+//!
+//! What belongs to the patches lies in shared memory row by row: `2k - 1` words of the first patch, then those of the
+//! next. A tensor has a row for each `(y, z)`, a transformed face one for each line, so that threads along rows, of the
+//! grid and of shared memory alike, are neighbours whatever they own: a column along z, along y, or a row.
+
+use crate::kernels::{Shape, patch_nodes};
+
+pub use device::smooth_3d;
+
+/// How a block is laid out.
+#[derive(Clone, Copy)]
+struct Tuning {
+    /// Patches of a block, of the numbers that leave few threads of the last warp idle.
+    patches: usize,
+    /// Words between transformed faces, of the numbers below 32 the one with the fewest bank conflicts.
+    face_padding: usize,
+    /// Whether neighbouring threads transform lines of one face, and not of faces of neighbouring patches.
+    by_face: bool,
+    /// Blocks of a multiprocessor that the registers of a thread leave room for.
+    resident: u32,
+}
+
+const fn tuned(patches: usize, face_padding: usize, by_face: bool, resident: u32) -> Tuning {
+    Tuning { patches, face_padding, by_face, resident }
+}
+
+/// By degree, in `f32` and in `f64`; beside it the step in percent of the floor of 3 words a dof and color, on an H200.
+const TUNING: [[Tuning; 2]; 8] = [
+    [tuned(32, 0, false, 1), tuned(32, 0, false, 1)],
+    [tuned(16, 0, false, 1), tuned(13, 4, true, 1)],
+    [tuned(16, 2, false, 1), tuned(8, 16, false, 4)],
+    [tuned(3, 24, false, 8), tuned(4, 0, false, 4)],
+    [tuned(3, 18, false, 5), tuned(3, 18, false, 3)],
+    [tuned(1, 0, false, 7), tuned(1, 0, false, 4)],
+    [tuned(1, 12, false, 4), tuned(1, 12, false, 2)],
+    [tuned(1, 0, false, 2), tuned(1, 0, false, 2)],
+];
+
+const fn tuning(degree: usize, scalar_bytes: usize) -> Tuning {
+    TUNING[degree - 1][scalar_bytes / 8]
+}
+
+/// Where the parts of a block's shared memory begin, behind its stage, in words.
+struct Parts {
+    /// Words of a row of all patches.
+    row: usize,
+    faces: usize,
+    /// Words of a transformed face; there are two, sum and difference, a direction.
+    face: usize,
+    /// Transformed edges, a row each, four (a sign in each of two directions) a direction.
+    edges: usize,
+    /// Corners at both ends of one direction, four (a sign in each of the other two), a word of every patch each.
+    corners: usize,
+    words: usize,
+}
+
+const fn parts(degree: usize, scalar_bytes: usize, patches: usize) -> Parts {
+    let (m, n) = patch_nodes(degree);
+    let row = patches * m;
+    let face = n * row + tuning(degree, scalar_bytes).face_padding;
+    let faces = m * m * row;
+    let edges = faces + 6 * face;
+    let corners = edges + 12 * row;
+    Parts { row, faces, face, edges, corners, words: corners + 8 * patches }
+}
+
+/// Nodes in a row of the stage.
+const fn width(degree: usize, patches: usize) -> usize {
+    2 * degree * patches + 1
+}
+
+/// All words of a block of `patches`.
+const fn words(degree: usize, scalar_bytes: usize, patches: usize) -> usize {
+    let n = patch_nodes(degree).1;
+    width(degree, patches) * n * n + parts(degree, scalar_bytes, patches).words
+}
+
+pub(super) const fn common_words(degree: usize, scalar_bytes: usize) -> usize {
+    words(degree, scalar_bytes, 0)
+}
+
+pub(super) const fn shape(degree: usize, scalar_bytes: usize) -> Shape {
+    let columns = patch_nodes(degree).0.pow(2);
+    let words = words(degree, scalar_bytes, 1) - words(degree, scalar_bytes, 0);
+    Shape { columns, patches: tuning(degree, scalar_bytes).patches, words, barriers: 5 }
+}
+
+pub(super) const fn min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
+    tuning(degree, scalar_bytes).resident
+}
+
+/// How the lines of all faces are shared out for the first transform: a warp has lines of one direction, so that the
+/// distances between their nodes are constants.
+struct Lines {
+    /// Lines of a direction; twice as many, a sign each, where the same warps have room for them.
+    count: usize,
+    /// Signs of a line that a thread does.
+    signs: usize,
+    /// Directions at once.
+    directions: usize,
+    by_face: bool,
+}
+
+impl Lines {
+    const fn of(degree: usize, scalar_bytes: usize, shape: Shape) -> Self {
+        let threads = shape.columns * shape.patches;
+        let lines = patch_nodes(degree).1 * shape.patches;
+        let by_face = tuning(degree, scalar_bytes).by_face;
+        let by_sign = Self { count: 2 * lines, signs: 1, directions: 3, by_face };
+        let mut of = Self { count: lines, signs: 2, directions: 3, by_face };
+        if by_sign.threads() == of.threads() && by_sign.fits(threads) {
+            return by_sign;
+        }
+        while of.directions > 1 && !of.fits(threads) {
+            of.directions -= 1;
+        }
+        of
+    }
+
+    /// Threads of a direction, all in whole warps but the last.
+    const fn threads(&self) -> usize {
+        self.count.next_multiple_of(32)
+    }
+
+    const fn fits(&self, threads: usize) -> bool {
+        (self.directions - 1) * self.threads() + self.count <= threads
+    }
+}
+
+const fn layout(degree: usize, scalar_bytes: usize) -> (Shape, Parts, Lines) {
+    let shape = shape(degree, scalar_bytes);
+    (shape, parts(degree, scalar_bytes, shape.patches), Lines::of(degree, scalar_bytes, shape))
+}
+
+mod device {
+    use super::{layout, width};
+    use crate::block::{along_rows, quotient_and_remainder};
+    use crate::layout::{Column, Shared};
+    use crate::matrices::SmootherMatrices;
+    use crate::patch::{Grid, bit, color_count, color_origin};
+    use crate::scalar::Real;
+    use crate::smoother::stage::Stage;
+    use crate::smoother::{Table, is_odd, select, sum_and_difference, transform};
+    use cuda_std::hint::made_here;
+    use cuda_std::shared::{Word, wait_for_copies};
+    use cuda_std::thread;
+
+    /// The first transform of line `task` of the faces normal to a direction, for one sign or both.
+    #[inline(always)]
+    fn transform_line<T: Real + Word, const K: usize, const M: usize, const N: usize>(
+        matrices: &SmootherMatrices<T, K, M>,
+        stage: &Stage<T>,
+        normal: usize,
+        task: usize,
+    ) {
+        let (shape, parts, lines) = const { layout(K, size_of::<T>()) };
+        if task >= lines.count {
+            return;
+        }
+        let (first_sign, task) =
+            if lines.signs == 2 || task < N * shape.patches { (0, task) } else { (1, task - N * shape.patches) };
+        let (lane, slot) = if lines.by_face {
+            let (slot, lane) = quotient_and_remainder(task, N);
+            (lane, slot)
+        } else {
+            quotient_and_remainder(task, shape.patches)
+        };
+        let [low, high] = stage.lines::<K, N>(slot, normal, lane);
+        let pair = sum_and_difference(&low, &high, stage.middle::<K, N>(slot));
+        for sign in first_sign..first_sign + lines.signs {
+            let (transformed, ends) = transform(matrices, &select(&pair, sign));
+            let start = parts.faces + (2 * normal + sign) * parts.face + lane * parts.row + slot * M;
+            stage.behind::<N>(start).write(Column { start: 0, stride: 1 }, &transformed);
+            if normal == 0 && (lane == 0 || lane == N - 1) {
+                let end = 4 * (lane / (N - 1)) + 2 * sign;
+                let start = parts.corners + end * shape.patches + slot;
+                stage.behind::<N>(start).write(Column { start: 0, stride: shape.patches }, &ends);
+            }
+        }
+    }
+
+    /// The smoother in 3D.
+    ///
+    /// # Safety
+    /// Launched as its [shape](crate::smoother::shape) says; `b` and `x` are vectors of the grid.
+    #[inline(always)]
+    pub unsafe fn smooth_3d<T: Real + Word, const K: usize, const M: usize, const N: usize>(
+        matrices: &SmootherMatrices<T, K, M>,
+        table: Table<T>,
+        b: *const T,
+        x: *mut T,
+        cells: u32,
+        color: u32,
+    ) {
+        let (shape, parts, lines) = const { layout(K, size_of::<T>()) };
+        let row = parts.row;
+        let threads = shape.columns * shape.patches;
+        let grid = Grid { cells, degree: K as u32 };
+        let thread = thread::thread_idx_x() as usize;
+        // The first node of the block's patches, and their number.
+        let start = |block: u32| {
+            let first = block * shape.patches as u32;
+            let patches = (color_count(cells, bit(color, 0)) - first).min(shape.patches as u32) as usize;
+            let origin = grid.offset_3d(
+                color_origin(K, bit(color, 0), first as usize),
+                color_origin(K, bit(color, 1), thread::block_idx_y() as usize),
+                color_origin(K, bit(color, 2), thread::block_idx_z() as usize),
+            );
+            (origin, patches)
+        };
+        let (origin, patches) = start(thread::block_idx_x());
+        let node =
+            |[first, slot, second]: [usize; 3], z: usize| grid.local_3d(2 * K * slot + first + 1, second + 1, z + 1);
+        let stage = Stage { nodes: Shared::<T>::at(0), width: width(K, shape.patches) };
+        let tensor = stage.behind::<N>(0);
+        // `pair` is twice the direction that the faces are normal to, and the sign.
+        let face = |pair: usize| stage.behind::<N>(parts.faces + pair * parts.face);
+        let edge = |edge: usize| stage.behind::<N>(parts.edges + edge * row);
+        let corners = stage.behind::<N>(parts.corners);
+        // SAFETY: as above; of this color only a patch itself writes its interior, and its vertex after barriers.
+        unsafe { stage.copy::<K, N>(threads, x.add(origin), grid, patches) };
+
+        let place = along_rows(M, shape.patches);
+        let mut column = [T::ZERO; M];
+        if place[1] < patches {
+            for z in 0..M {
+                // SAFETY: as above.
+                column[z] = unsafe { *b.add(origin).add(node(place, z)) };
+            }
+        }
+        let along_z = Column { start: thread, stride: M * row };
+        tensor.write(along_z, &matrices.vectors.analyze(&column));
+        wait_for_copies();
+        thread::sync_threads();
+
+        // Faces, first transform.
+        let first_transform = |normal, task| transform_line::<T, K, M, N>(matrices, &stage, normal, task);
+        if lines.directions == 1 {
+            for normal in 0..3 {
+                for round in 0..lines.count.div_ceil(threads) {
+                    first_transform(normal, thread + round * threads);
+                }
+            }
+        } else {
+            for round in 0..3usize.div_ceil(lines.directions) {
+                let (group, task) = quotient_and_remainder(thread, lines.threads());
+                let normal = group + round * lines.directions;
+                if group < lines.directions {
+                    match normal {
+                        // Many registers and much code: once.
+                        0..3 if K > 6 => first_transform(normal, task),
+                        0 => first_transform(0, task),
+                        1 => first_transform(1, task),
+                        2 => first_transform(2, task),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        thread::sync_threads();
+
+        let along_x = || Column { start: M * made_here(thread::thread_idx_x()) as usize, stride: 1 };
+        let row_x = along_x();
+        tensor.write(row_x, &matrices.vectors.analyze(&tensor.read::<M>(row_x)));
+        // Faces, second transform, in place; the lines' ends are the edges.
+        for round in 0..(6 * row).div_ceil(threads) {
+            let task = thread + round * threads;
+            if task < 6 * row {
+                let (pair, in_row) = quotient_and_remainder(task, row);
+                let line = Column { start: in_row, stride: row };
+                let (transformed, ends) = transform(matrices, &face(pair).read::<N>(line));
+                face(pair).write(line, &transformed);
+                for sign in 0..2 {
+                    edge(2 * pair + sign).set(in_row, ends[sign]);
+                }
+            }
+        }
+        thread::sync_threads();
+
+        let [i, slot, l] = along_rows(M, shape.patches);
+        let in_row = i + M * slot;
+        let along_y = Column { start: in_row + M * row * l, stride: row };
+        let (i_odd, l_odd) = (is_odd::<K>(i), is_odd::<K>(l));
+        let ((m_i, d_i), (m_l, d_l)) = (table.boundary::<M>(M * M * M, i), table.boundary::<M>(M * M * M, l));
+        let x_face = |j: usize| face(i_odd).get(l * row + slot * M + j);
+        let y_face = |j_odd: usize| face(2 + j_odd).get(i * row + slot * M + l);
+        let z_face = |j: usize| face(4 + l_odd).get(j * row + in_row);
+        let zx_edge = |j: usize| edge(2 * i_odd + l_odd).get(slot * M + j);
+        let xy_edge = |j_odd: usize| edge(4 + 2 * j_odd + i_odd).get(slot * M + l);
+        let yz_edge = |j_odd: usize| edge(8 + 2 * l_odd + j_odd).get(in_row);
+        let l_sign = T::from_f64(if l_odd == 0 { 1.0 } else { -1.0 });
+        let corner = |j_odd: usize| {
+            let at_end = |end: usize| corners.get((4 * end + 2 * i_odd + j_odd) * shape.patches + slot);
+            T::fma(l_sign, at_end(1), at_end(0))
+        };
+        let m_il = m_i * m_l;
+        let y_faces = [y_face(0), y_face(1)];
+        // All of `x̂_B` that has the factor `m_j`, by the parity of `j`.
+        let y_term = |j_odd: usize| {
+            let edges = T::fma(m_i, xy_edge(j_odd), m_l * yz_edge(j_odd));
+            T::fma(m_il, corner(j_odd), y_faces[j_odd] - edges)
+        };
+        let y_terms = [y_term(0), y_term(1)];
+        let mut column = matrices.vectors.analyze(&tensor.read::<M>(along_y));
+        for j in 0..M {
+            // The table is symmetric in its indices, so lanes read neighbours.
+            let inverse = table.get(i + M * (l + M * j));
+            let (x_face, z_face) = (x_face(j), z_face(j));
+            let mut residual = T::fma(-matrices.coupling[j], y_faces[is_odd::<K>(j)], column[j]);
+            residual = T::fma(-d_i, x_face, residual);
+            residual = T::fma(-d_l, z_face, residual);
+            let mut coefficient = residual * inverse;
+            coefficient = T::fma(-matrices.mass_boundary[j], y_terms[is_odd::<K>(j)], coefficient);
+            coefficient = T::fma(-m_i, x_face, coefficient);
+            coefficient = T::fma(-m_l, z_face, coefficient);
+            column[j] = T::fma(m_il, zx_edge(j), coefficient);
+        }
+        tensor.write(along_y, &matrices.vectors.synthesize(&column));
+        thread::sync_threads();
+
+        let row_x = along_x();
+        tensor.write(row_x, &matrices.vectors.synthesize(&tensor.read::<M>(row_x)));
+        thread::sync_threads();
+
+        let column = matrices.vectors.synthesize(&tensor.read::<M>(along_z));
+        // Where registers are few, not kept since then.
+        let (origin, patches) = if K < 7 { (origin, patches) } else { start(made_here(thread::block_idx_x())) };
+        let place = along_rows(M, shape.patches);
+        let middle = stage.middle::<K, N>(place[1]);
+        if place[1] < patches {
+            for z in 0..M {
+                // SAFETY: interior nodes of a patch that no other patch of the color shares.
+                unsafe { *x.add(origin).add(node(place, z)) = column[z] + middle };
+            }
+        }
+    }
+}
