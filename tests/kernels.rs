@@ -8,10 +8,11 @@ use patchmg::mesh::Mesh;
 use patchmg::space::Space;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use patchmg_device::operator::planes::Tile;
-use patchmg_device::patch::{Grid, bit, class_blocks, color_count, color_origin};
+use patchmg_device::operator::rows;
+use patchmg_device::patch::{Grid, bit, color_count, color_origin};
 use patchmg_device::point;
 use patchmg_device::scalar::Real;
-use patchmg_device::transfer::restriction::Strip;
+use patchmg_device::transfer::restriction;
 use patchmg_device::with_degree;
 use patchmg_emulation::{Arguments, Kernel};
 
@@ -201,22 +202,9 @@ fn run<T: Real>(
     vectors: &[*mut T],
     color: u32,
 ) {
-    let blocks = |patches| [counts[0].div_ceil(patches), counts[1], counts[2]];
-    run_blocks(space, operation, blocks, matrices, vectors, color);
-}
-
-/// Runs a kernel for so many blocks in each direction, by the patches of a block.
-fn run_blocks<T: Real>(
-    space: &Space,
-    operation: Operation,
-    blocks: impl Fn(u32) -> [u32; 3],
-    matrices: &[u8],
-    vectors: &[*mut T],
-    color: u32,
-) {
     let module = Module::PoissonCg { dim: space.dim(), degree: space.degree() };
     let spec = module.kernel::<T>(operation);
-    let blocks = blocks(spec.patches);
+    let blocks = [counts[0].div_ceil(spec.patches), counts[1], counts[2]];
     if blocks.contains(&0) {
         return;
     }
@@ -227,25 +215,24 @@ fn run_blocks<T: Real>(
     unsafe { Kernel::new(module, spec).unwrap().run(blocks, arguments) };
 }
 
-/// Runs the operator in 3D on all planes, or the restriction, `chunk` cells or patches at a time.
+/// Runs the operator or the restriction on all of a level, `chunk` cells or patches at a time.
 fn run_march<T: Real>(space: &Space, operation: Operation, matrices: &[u8], vectors: &[*mut T], chunk: u32) {
-    let (dim, degree) = (space.dim(), space.degree());
+    let (dim, degree, grid) = (space.dim(), space.degree(), grid_of(space));
     let module = Module::PoissonCg { dim, degree };
+    let strip = match operation {
+        Operation::RestrictResidual => Some(restriction::strip(dim, degree)),
+        _ => (dim == 2).then(|| rows::strip(degree)),
+    };
     let vectors: Vec<_> = vectors.iter().map(|vector| vector.cast()).collect();
-    let strip = Strip::of(dim, degree);
-    let classes = if operation == Operation::RestrictResidual { strip.classes() } else { 1 };
-    for color in 0..classes {
-        let blocks = match operation {
-            Operation::RestrictResidual => strip.blocks(grid_of(space), chunk, color),
-            _ => Tile::of(degree).blocks(grid_of(space), chunk),
-        };
-        if blocks.contains(&0) {
-            continue;
+    for color in 0..strip.map_or(1, |strip| strip.classes()) {
+        let tiles = || Tile::of(degree).blocks(grid, chunk);
+        let blocks = strip.map_or_else(tiles, |strip| strip.blocks(grid, chunk, color));
+        if !blocks.contains(&0) {
+            let (matrices, cells) = (Some(matrices), grid.cells);
+            let arguments = Arguments { matrices, vectors: &vectors, cells, color, chunk, ..Arguments::default() };
+            // SAFETY: matrices of the space, vectors of it and of the next coarser one, all alive.
+            unsafe { Kernel::new(module, module.kernel::<T>(operation)).unwrap().run(blocks, arguments) };
         }
-        let (matrices, cells) = (Some(matrices), space.mesh().cells_per_direction());
-        let arguments = Arguments { matrices, vectors: &vectors, cells, color, chunk, ..Arguments::default() };
-        // SAFETY: matrices of the space, vectors of it and of the next coarser one, all alive.
-        unsafe { Kernel::new(module, module.kernel::<T>(operation)).unwrap().run(blocks, arguments) };
     }
 }
 
@@ -262,7 +249,6 @@ fn matrices<T: Real>(space: &Space, operation: Operation) -> Vec<u8> {
             bytes_of(&space.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>()).to_vec()
         }
         Operation::ProlongateAdd => bytes_of(&space.prolongation_matrices::<T, { K + 1 }>()).to_vec(),
-        _ if space.dim() == 2 => bytes_of(&space.operator_matrices::<T, { 2 * K + 1 }, { K + 1 }>()).to_vec(),
         _ => bytes_of(&space.cell_matrices::<T, { K + 1 }, { (K + 1).div_ceil(2) }>()).to_vec(),
     }, else unreachable!("degrees are 1 to 10"))
 }
@@ -305,22 +291,11 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
     let mut residual = vec![T::ZERO; x_stored.len()];
     let mut restricted = vec![T::ZERO; coarse.space.storage()];
     let (b_pointer, x_pointer) = (b_stored.as_mut_ptr(), x_stored.as_mut_ptr());
-    if dim == 2 {
-        for class in 0..1 << dim {
-            let blocks = |patches| class_blocks(patches, cells, class);
-            let vectors = [x_pointer, product.as_mut_ptr()];
-            run_blocks(&fine.space, Operation::Apply, blocks, &operator_matrices, &vectors, class);
-            let vectors = [b_pointer, x_pointer, residual.as_mut_ptr()];
-            run_blocks(&fine.space, Operation::Residual, blocks, &operator_matrices, &vectors, class);
-        }
-    }
     let vectors = [b_pointer, x_pointer, restricted.as_mut_ptr()];
     run_march(&fine.space, Operation::RestrictResidual, &restriction_matrices, &vectors, cells / 2);
-    if dim == 3 {
-        run_march(&fine.space, Operation::Apply, &operator_matrices, &[x_pointer, product.as_mut_ptr()], cells);
-        let vectors = [b_pointer, x_pointer, residual.as_mut_ptr()];
-        run_march(&fine.space, Operation::Residual, &operator_matrices, &vectors, cells / 2);
-    }
+    run_march(&fine.space, Operation::Apply, &operator_matrices, &[x_pointer, product.as_mut_ptr()], cells);
+    let vectors = [b_pointer, x_pointer, residual.as_mut_ptr()];
+    run_march(&fine.space, Operation::Residual, &operator_matrices, &vectors, cells / 2);
     fine.check("product", &product, &x.laplace(&fine.mass, &fine.stiffness));
     fine.check("residual", &residual, &fine.residual(&b, &x));
     let transposed = fine.prolongation.transpose();
@@ -366,10 +341,10 @@ fn restriction_in_chunks_of_any_length() {
     check_restriction::<f64>(3, 2, 4);
 }
 
-/// The operator in 3D with chunks of every length, which begin a cell early or at the boundary.
-fn check_planes<T: Real>(degree: usize, refine: usize) {
-    let naive = Naive::new(3, degree, refine);
-    let (b, x) = (Tensor::random(3, naive.length(), 1), Tensor::random(3, naive.length(), 2));
+/// The operator with chunks of every length, which begin a cell early or at the boundary.
+fn check_operator<T: Real>(dim: usize, degree: usize, refine: usize) {
+    let naive = Naive::new(dim, degree, refine);
+    let (b, x) = (Tensor::random(dim, naive.length(), 1), Tensor::random(dim, naive.length(), 2));
     let (mut b_stored, mut x_stored) = (naive.stored::<T>(&b), naive.stored::<T>(&x));
     let matrices = matrices::<T>(&naive.space, Operation::Apply);
     let (product, residual) = (x.laplace(&naive.mass, &naive.stiffness), naive.residual(&b, &x));
@@ -385,14 +360,19 @@ fn check_planes<T: Real>(degree: usize, refine: usize) {
 }
 
 #[test]
-fn operator_by_planes_with_any_number_of_cells() {
+fn operator_in_chunks_of_any_length() {
+    for degree in DEGREES_2D {
+        check_operator::<f64>(2, degree, 1);
+        check_operator::<f32>(2, degree, 4);
+    }
+    check_operator::<f64>(2, 10, 5);
     for degree in DEGREES_3D {
-        check_planes::<f64>(degree, 1);
-        check_planes::<f32>(degree, 2);
+        check_operator::<f64>(3, degree, 1);
+        check_operator::<f32>(3, degree, 2);
     }
     for degree in [2, 3] {
-        check_planes::<f64>(degree, 3);
-        check_planes::<f32>(degree, 3);
+        check_operator::<f64>(3, degree, 3);
+        check_operator::<f32>(3, degree, 3);
     }
 }
 

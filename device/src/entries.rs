@@ -4,12 +4,8 @@
 use crate::blas1::{Coefficients, Vectors};
 #[cfg(module = "patch_variants")]
 use crate::kernels::Variant;
-#[cfg(all(module = "poisson_cg", dim = "3"))]
-use crate::matrices::CellMatrices as Operator;
-#[cfg(all(module = "poisson_cg", dim = "2"))]
-use crate::matrices::OperatorMatrices as Operator;
 #[cfg(module = "poisson_cg")]
-use crate::matrices::{ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
+use crate::matrices::{CellMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
 #[cfg(module = "patch_variants")]
 use crate::variants::{
     Sizes, Step,
@@ -41,16 +37,10 @@ const C: usize = K + 1;
 #[cfg(module = "poisson_cg")]
 const H: usize = C.div_ceil(2);
 
-/// Nodes of what the operator's matrices are of, in 2D a patch and in 3D a cell.
-#[cfg(module = "poisson_cg")]
-const NODES: usize = if DIM == 3 { C } else { N };
-#[cfg(module = "poisson_cg")]
-const HALF: usize = NODES.div_ceil(2);
-
 /// The kernels of a space, from the functions of its dimension.
 #[cfg(module = "poisson_cg")]
 macro_rules! poisson {
-    ($t:ident, $smooth:ident, $apply:ident, $prolongate:ident) => {
+    ($t:ident, $smooth:ident, $apply:ident) => {
         mod $t {
             use super::*;
 
@@ -73,25 +63,25 @@ macro_rules! poisson {
 
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($t)))]
-            pub unsafe fn apply(matrices: Operator<$t, NODES, HALF>, x: *const $t, y: *mut $t, cells: u32, part: u32) {
+            pub unsafe fn apply(matrices: CellMatrices<$t, C, H>, x: *const $t, y: *mut $t, cells: u32, chunk: u32) {
                 let output = crate::operator::Output { b: core::ptr::null(), y };
                 // SAFETY: the launch's promise.
-                unsafe { crate::operator::$apply::<$t, false, K, NODES, HALF>(&matrices, x, output, cells, part) }
+                unsafe { crate::operator::$apply::<$t, false, K, C, H>(&matrices, x, output, cells, chunk) }
             }
 
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_residual_", stringify!($t)))]
             pub unsafe fn residual(
-                matrices: Operator<$t, NODES, HALF>,
+                matrices: CellMatrices<$t, C, H>,
                 b: *const $t,
                 x: *const $t,
                 r: *mut $t,
                 cells: u32,
-                part: u32,
+                chunk: u32,
             ) {
                 let output = crate::operator::Output { b, y: r };
                 // SAFETY: the launch's promise.
-                unsafe { crate::operator::$apply::<$t, true, K, NODES, HALF>(&matrices, x, output, cells, part) }
+                unsafe { crate::operator::$apply::<$t, true, K, C, H>(&matrices, x, output, cells, chunk) }
             }
 
             #[kernel]
@@ -122,7 +112,7 @@ macro_rules! poisson {
                 cells: u32,
             ) {
                 // SAFETY: the launch's promise.
-                unsafe { crate::transfer::$prolongate::<$t, K, N, C>(&matrices, coarse, x, cells) }
+                unsafe { crate::transfer::prolongate_add::<$t, DIM, K, N, C>(&matrices, coarse, x, cells) }
             }
 
             #[kernel]
@@ -136,13 +126,13 @@ macro_rules! poisson {
 }
 
 #[cfg(all(module = "poisson_cg", dim = "2"))]
-poisson!(f32, smooth_2d, apply_2d, prolongate_add_2d);
+poisson!(f32, smooth_2d, apply_2d);
 #[cfg(all(module = "poisson_cg", dim = "2"))]
-poisson!(f64, smooth_2d, apply_2d, prolongate_add_2d);
+poisson!(f64, smooth_2d, apply_2d);
 #[cfg(all(module = "poisson_cg", dim = "3"))]
-poisson!(f32, smooth_3d, apply_3d, prolongate_add_3d);
+poisson!(f32, smooth_3d, apply_3d);
 #[cfg(all(module = "poisson_cg", dim = "3"))]
-poisson!(f64, smooth_3d, apply_3d, prolongate_add_3d);
+poisson!(f64, smooth_3d, apply_3d);
 
 /// The kernels of paper 1 in one scalar: entry point, step and level.
 #[cfg(module = "patch_variants")]

@@ -70,9 +70,9 @@ mod table {
         Smooth,
         /// The same, or a part of it, at an optimization level of paper 1.
         Variant(Step, Variant),
-        /// `y = A x`; in 2D one class.
+        /// `y = A x`.
         Apply,
-        /// `r = b - A x`; in 2D one class.
+        /// `r = b - A x`.
         Residual,
         /// `coarse = Pᵀ (b - A x)`, one class of strips.
         RestrictResidual,
@@ -95,12 +95,9 @@ mod table {
     }
 
     impl Operation {
-        /// Whether its blocks march through a level of a space, with tiles of their own instead of patches.
-        pub fn marches(self, dim: usize) -> bool {
-            match self {
-                Operation::Apply | Operation::Residual => dim == 3,
-                _ => self == Operation::RestrictResidual,
-            }
+        /// Whether its blocks march through a level, with tiles of their own instead of patches.
+        pub fn marches(self) -> bool {
+            matches!(self, Operation::Apply | Operation::Residual | Operation::RestrictResidual)
         }
     }
 
@@ -265,7 +262,7 @@ mod table {
                         Operation::Apply => ("apply", crate::operator::shape(dim, degree)),
                         Operation::Residual => ("residual", crate::operator::shape(dim, degree)),
                         Operation::RestrictResidual => {
-                            ("restrict_residual", crate::transfer::restriction::shape(dim, degree))
+                            ("restrict_residual", crate::transfer::restriction::strip(dim, degree).shape())
                         }
                         Operation::PointGaussSeidel => ("point_gauss_seidel", crate::point::shape()),
                         _ => ("prolongate_add", crate::transfer::prolongation::shape(dim, degree)),
@@ -282,7 +279,7 @@ mod table {
                         _ => 0,
                     };
                     let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, common);
-                    let patches = if operation.marches(dim) { 0 } else { spec.patches };
+                    let patches = if operation.marches() { 0 } else { spec.patches };
                     KernelSpec { min_blocks, patches, ..spec }
                 }
                 Module::PatchVariants { dim, degree } => {

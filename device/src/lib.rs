@@ -25,6 +25,8 @@ mod entries;
 pub mod kernels;
 pub mod layout;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
+pub mod march;
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod matrices;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod operator;

@@ -194,12 +194,6 @@ pub const fn class_patch(bit: u32, index: usize) -> usize {
     2 * index + bit as usize
 }
 
-/// Blocks of a class in each direction in 2D, for `patches` patches of a block, every second one of a row of the tiling; a
-/// 0 if it has none.
-pub const fn class_blocks(patches: u32, cells: u32, class: u32) -> [u32; 3] {
-    [class_count(cells, bit(class, 0)).div_ceil(patches), class_count(cells, bit(class, 1)), 1]
-}
-
 /// Whether a patch of a class is the first, in the order of classes, to touch a node, seen in one direction: at a node
 /// on the patch's first or last plane the neighbour of the other parity shares it, and even classes come first. A node
 /// is touched first by this patch if that holds in every direction.

@@ -6,5 +6,5 @@
 pub mod prolongation;
 pub mod restriction;
 
-pub use prolongation::{prolongate_add_2d, prolongate_add_3d};
+pub use prolongation::prolongate_add;
 pub use restriction::restrict_residual;

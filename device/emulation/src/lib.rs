@@ -5,9 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use cuda_std::emulate::{Launch, Trace};
 use cuda_std::shared::Word;
 use patchmg_device::kernels::{DEGREES_3D, KernelSpec, Module, Operation, patch_nodes};
-use patchmg_device::matrices::{
-    CellMatrices, OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices,
-};
+use patchmg_device::matrices::{CellMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
 use patchmg_device::patch::Grid;
 use patchmg_device::scalar::Real;
 use patchmg_device::variants::step::Data;
@@ -104,9 +102,10 @@ fn block(module: Module, spec: &KernelSpec) -> (Grid, usize) {
     let Some((dim, degree)) = module.space() else {
         return (Grid::zeroed(), blas1::VECTORS * blas1::DOT_BLOCKS);
     };
-    if marches(module, spec.operation) {
+    if spec.operation.marches() {
         let grid = match spec.operation {
-            Operation::RestrictResidual => transfer::restriction::Strip::of(dim, degree).grid(),
+            Operation::RestrictResidual => transfer::restriction::strip(dim, degree).grid(),
+            _ if dim == 2 => operator::rows::strip(degree).grid(),
             _ => operator::planes::Tile::of(degree).grid(),
         };
         return (grid, grid.storage(dim));
@@ -122,11 +121,6 @@ fn block(module: Module, spec: &KernelSpec) -> (Grid, usize) {
         _ => smoother::table_words(dim, degree),
     };
     (grid, other.max(end + 1))
-}
-
-/// Whether its blocks march.
-fn marches(module: Module, operation: Operation) -> bool {
-    module.space().is_some_and(|(dim, _)| operation.marches(dim))
 }
 
 /// Calls a function generic in the patch's sizes for a degree of the list.
@@ -164,7 +158,7 @@ fn patch_variant<T: Real + Word>(operation: Operation, sizes: Sizes) -> Option<B
 
 /// The kernels of a space, from the functions of its dimension; arguments as in `entries`.
 macro_rules! poisson {
-    ($name:ident, $dim:literal, $smooth:ident, $operator:ident, $nodes:ident $half:ident, $apply:ident, $part:ident, $prolongate:ident) => {
+    ($name:ident, $dim:literal, $smooth:ident, $apply:ident) => {
         fn $name<T: Real + Word, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize>(
             operation: Operation,
         ) -> Option<Body> {
@@ -177,13 +171,13 @@ macro_rules! poisson {
                 }),
                 Operation::Apply => Box::new(|a| unsafe {
                     let output = operator::Output { b: std::ptr::null(), y: a.vector(1) };
-                    let matrices = a.matrices::<$operator<T, $nodes, $half>>();
-                    operator::$apply::<T, false, K, $nodes, $half>(&matrices, a.vector(0), output, a.cells, a.$part)
+                    let matrices = a.matrices::<CellMatrices<T, C, H>>();
+                    operator::$apply::<T, false, K, C, H>(&matrices, a.vector(0), output, a.cells, a.chunk)
                 }),
                 Operation::Residual => Box::new(|a| unsafe {
                     let output = operator::Output { b: a.vector(0), y: a.vector(2) };
-                    let matrices = a.matrices::<$operator<T, $nodes, $half>>();
-                    operator::$apply::<T, true, K, $nodes, $half>(&matrices, a.vector(1), output, a.cells, a.$part)
+                    let matrices = a.matrices::<CellMatrices<T, C, H>>();
+                    operator::$apply::<T, true, K, C, H>(&matrices, a.vector(1), output, a.cells, a.chunk)
                 }),
                 Operation::RestrictResidual => Box::new(|a| unsafe {
                     let (b, x, coarse) = (a.vector(0), a.vector(1), a.vector(2));
@@ -194,7 +188,7 @@ macro_rules! poisson {
                 }),
                 Operation::ProlongateAdd => Box::new(|a| unsafe {
                     let matrices = a.matrices::<ProlongationMatrices<T, C>>();
-                    transfer::$prolongate::<T, K, N, C>(&matrices, a.vector(0), a.vector(1), a.cells)
+                    transfer::prolongate_add::<T, $dim, K, N, C>(&matrices, a.vector(0), a.vector(1), a.cells)
                 }),
                 Operation::PointGaussSeidel => Box::new(|a| unsafe {
                     point::gauss_seidel::<T, $dim, K>(a.vector(0), a.vector(1), a.vector(2), a.cells, a.color)
@@ -205,8 +199,8 @@ macro_rules! poisson {
         }
     };
 }
-poisson!(poisson_2d, 2, smooth_2d, OperatorMatrices, N C, apply_2d, color, prolongate_add_2d);
-poisson!(poisson_3d, 3, smooth_3d, CellMatrices, C H, apply_3d, chunk, prolongate_add_3d);
+poisson!(poisson_2d, 2, smooth_2d, apply_2d);
+poisson!(poisson_3d, 3, smooth_3d, apply_3d);
 
 /// Vector operations, all of their vectors the first one.
 fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> {
@@ -250,7 +244,7 @@ mod tests {
                 let kernel = Kernel::new(module, spec).unwrap_or_else(|| panic!("{name} is not here"));
                 let passed = kernel.trace().barriers().unwrap_or_else(|| panic!("{name} may hang"));
                 // A loop passes its barriers many times.
-                if marches(module, operation) {
+                if operation.marches() {
                     assert!(passed >= barriers, "{name}");
                 } else {
                     assert_eq!(passed, barriers, "{name}");

@@ -1,145 +1,153 @@
-//! The prolongation, `x += P coarse`: a patch owns its nodes but those on its upper faces, which are the next one's.
+//! The prolongation, `x += (P ⊗ P ⊗ P) coarse`, in 2D `(P ⊗ P) coarse`: a patch owns its nodes but those on its upper
+//! faces, which are the next one's.
+//!
+//! A block has patches side by side in x, and threads go along rows of all of them wherever they access global memory. A
+//! thread reads its column of `x` before anything else. In 3D contractions along y are of columns in registers; those
+//! along x are of lines in shared memory, those along the last direction of columns again.
 
-use crate::kernels::{Shape, columns, patch_nodes, patches_per_block};
+use crate::kernels::Shape;
 
-/// Threads of a block that has room for several patches, in 3D.
-const THREADS_3D: usize = 256;
-
-/// Patches of a block with `columns` threads a patch.
-const fn patches(dim: usize, columns: usize) -> usize {
-    if dim == 2 {
-        patches_per_block(columns)
-    } else if columns > THREADS_3D {
-        1
-    } else {
-        THREADS_3D / columns
+/// Patches of a block: as many as have a column of nodes for nearly every thread of some warps.
+const fn patches(dim: usize, degree: usize) -> usize {
+    match (dim, degree) {
+        (2, _) => 256 / (2 * degree),
+        (_, 1) => 32,
+        (_, 2) => 16,
+        (_, 3) => 8,
+        (_, 4) => 4,
+        (_, 5 | 6) => 2,
+        _ => 1,
     }
 }
 
-/// Words of a patch: in 3D a row of a block's tensors goes on in the next patch's banks.
-const fn words(dim: usize, nodes: usize, words: usize) -> usize {
-    if dim == 3 { words + (32 + nodes % 32 - words % 32) % 32 } else { words }
+/// Rows of nodes of a block in a plane; in 2D the last direction is y.
+const fn rows(dim: usize, degree: usize) -> usize {
+    if dim == 3 { 2 * degree } else { 1 }
+}
+
+/// Words from row to row, of coarse and of fine nodes: odd numbers, so that rows begin in different banks.
+const fn pitches(dim: usize, degree: usize) -> [usize; 2] {
+    let coarse = degree * patches(dim, degree);
+    [(coarse + 1) | 1, (2 * coarse) | 1]
 }
 
 /// Blocks of a multiprocessor that the registers of a thread leave room for: more where that costs no spills.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
-    if dim == 3 && degree == 8 && scalar_bytes == 8 { 2 } else { 1 }
+    match (scalar_bytes, dim, degree) {
+        (8, 2, 6) | (8, 3, 7) => 4,
+        (8, _, 6..=8) => 3,
+        _ => 1,
+    }
 }
 
 /// Its shape on a block: a thread owns a column of the patch.
 pub const fn shape(dim: usize, degree: usize) -> Shape {
-    let nodes = patch_nodes(degree).1;
-    let columns = columns(dim, nodes);
-    let words = words(dim, nodes, (degree + 1) * nodes.pow(dim as u32 - 1));
-    Shape { columns, patches: patches(dim, columns), words, barriers: dim - 1 }
+    let (patches, rows, [coarse, fine]) = (patches(dim, degree), rows(dim, degree), pitches(dim, degree));
+    let words = ((degree + 1) * rows * (coarse + fine)).div_ceil(patches);
+    Shape { columns: 2 * degree * rows, patches, words, barriers: 2 }
 }
 
 pub use device::*;
 
 mod device {
     use super::*;
-    use crate::block::{Place, along_rows};
-    use crate::layout::{RowMajor, Shared};
+    use crate::layout::{Column, Shared};
     use crate::matrices::ProlongationMatrices;
-    use crate::patch::Grid;
     use crate::scalar::Real;
+    use cuda_std::hint::made_here;
     use cuda_std::shared::Word;
     use cuda_std::thread;
 
-    /// `x += P coarse` in 3D; a patch owns its nodes but those on its upper faces. Threads go along rows of all patches
-    /// of a block wherever they access global memory.
+    /// `x += P coarse`.
     ///
     /// # Safety
-    /// Launched as its shape says; `x` is of the grid of `cells`, `coarse` of that of half as many.
+    /// Launched as its [`shape`] says for all patches; `x` is of the grid of `cells`, `coarse` of that of half as many.
     #[inline(always)]
-    pub unsafe fn prolongate_add_3d<T: Real + Word, const K: usize, const N: usize, const C: usize>(
+    pub unsafe fn prolongate_add<T: Real + Word, const DIM: usize, const K: usize, const N: usize, const C: usize>(
         matrices: &ProlongationMatrices<T, C>,
         coarse: *const T,
         x: *mut T,
         cells: u32,
     ) {
-        let shape = const { shape(3, K) };
-        let (fine, grid) = (Grid { cells, degree: K as u32 }, Grid { cells: cells / 2, degree: K as u32 });
-        let thread = thread::thread_idx_x() as usize;
-        let patch = thread::block_idx_x() as usize * shape.patches;
-        let (count, cell_y, cell_z) =
-            (cells as usize / 2, thread::block_idx_y() as usize, thread::block_idx_z() as usize);
-        let tensor = |slot: usize| Shared::<T>::at(slot * shape.words);
+        let (patches, rows, pitches) = const { (patches(DIM, K) as u32, rows(DIM, K) as u32, pitches(DIM, K)) };
+        let (k, c, width) = (K as u32, C as u32, 2 * K as u32 * patches);
+        let threads = width * rows;
+        let thread = thread::thread_idx_x();
+        let cell = [thread::block_idx_x() * patches, thread::block_idx_y(), thread::block_idx_z()];
+        // In 2D there are no rows in a plane: y is the last direction.
+        let (cell_y, cell_last) = if DIM == 3 { (cell[1], cell[2]) } else { (0, cell[1]) };
+        let stride = |row: u32| if DIM == 3 { row * row } else { row };
 
-        let [i, slot, z] = along_rows(C, shape.patches);
-        if z < C && patch + slot < count {
-            let start = grid.offset_3d(K * (patch + slot) + i, K * cell_y, K * cell_z + z);
-            let mut column = [T::ZERO; C];
-            for y in 0..C {
-                // SAFETY: the cell lies within the coarse grid and its guard.
-                column[y] = unsafe { *coarse.add(start + grid.local_3d(0, y, 0)) };
-            }
-            tensor(slot).write::<N>(RowMajor::<N, N>::along_y(i, z), &matrices.transfer.apply(&column));
-        }
-        thread::sync_threads();
-
-        let (slot, line) = (thread / (N * N), thread % (N * N));
-        if line / N < C {
-            let along_x = RowMajor::<N, N>::along_x(line % N, line / N);
-            tensor(slot).write::<N>(along_x, &matrices.transfer.apply(&tensor(slot).read::<C>(along_x)));
-        }
-        thread::sync_threads();
-
-        let [first, slot, second] = along_rows(N, shape.patches);
-        let column: [T; N] = matrices.transfer.apply(&tensor(slot).read::<C>(RowMajor::<N, N>::along_z(first, second)));
-        if patch + slot < count && first < 2 * K && second < 2 * K {
-            let origin = fine.offset_3d(2 * K * (patch + slot) + first, 2 * K * cell_y + second, 2 * K * cell_z);
-            let target = |z: usize| x.wrapping_add(origin + fine.local_3d(0, 0, z));
-            let mut old = [T::ZERO; N];
+        let (i, line) = (thread % width, thread / width);
+        let row = cells * k;
+        let node = 2 * k * cell[0] + i;
+        let is_inside = node < row;
+        let plane = node + row * (2 * k * cell_y + line);
+        let origin = x.wrapping_add(plane as usize + stride(row) as usize * (2 * k * cell_last) as usize);
+        let entry = |z: usize, stride: u32| origin.wrapping_add((z as u32 * stride) as usize);
+        let mut values = [T::ZERO; N];
+        if is_inside {
+            let stride = made_here(stride(row));
             for z in 0..2 * K {
                 // SAFETY: a node that this patch owns.
-                old[z] = unsafe { *target(z) };
+                values[z] = unsafe { *entry(z, stride) };
             }
+        }
+
+        // Coarse nodes, in 3D those of a column along y.
+        let coarse_part = Shared::<T>::at(0);
+        let coarse_row = row / 2;
+        let (coarse_width, columns) = (k * patches + 1, (k * patches + 1) * c);
+        for round in 0..columns.div_ceil(threads) {
+            let task = thread + round * threads;
+            let (i, z) = (task % coarse_width, task / coarse_width);
+            if task < columns {
+                // Columns behind the domain are those on its boundary.
+                let node = (k * cell[0] + i).min(coarse_row);
+                let plane = node + coarse_row * (k * cell_y);
+                let start = plane as usize + stride(coarse_row) as usize * (k * cell_last + z) as usize;
+                // SAFETY: the cell lies within the coarse grid and its guard.
+                let value = |y: usize| unsafe { *coarse.wrapping_add(start + (y as u32 * coarse_row) as usize) };
+                let first = i as usize + pitches[0] * (rows * z) as usize;
+                if DIM == 3 {
+                    let mut column = [T::ZERO; C];
+                    for y in 0..C {
+                        column[y] = value(y);
+                    }
+                    let products: [T; N] = matrices.transfer.apply(&column);
+                    for y in 0..2 * K {
+                        coarse_part.set(first + pitches[0] * y, products[y]);
+                    }
+                } else {
+                    coarse_part.set(first, value(0));
+                }
+            }
+        }
+        thread::sync_threads();
+
+        let fine_part = Shared::<T>::at(C * (rows as usize) * pitches[0]);
+        let lines = rows * c;
+        for round in 0..(lines * patches).div_ceil(threads) {
+            let task = thread + round * threads;
+            let (line, patch) = ((task % lines) as usize, (task / lines) as usize);
+            if task < lines * patches {
+                let along_x = Column { start: K * patch + pitches[0] * line, stride: 1 };
+                let products: [T; N] = matrices.transfer.apply(&coarse_part.read::<C>(along_x));
+                for i in 0..2 * K {
+                    fine_part.set(2 * K * patch + i + pitches[1] * line, products[i]);
+                }
+            }
+        }
+        thread::sync_threads();
+
+        let along_last =
+            Column { start: (i as usize) + pitches[1] * line as usize, stride: pitches[1] * rows as usize };
+        let products: [T; N] = matrices.transfer.apply(&fine_part.read::<C>(along_last));
+        if is_inside {
+            let stride = made_here(stride(row));
             for z in 0..2 * K {
                 // SAFETY: as above.
-                unsafe { *target(z) = old[z] + column[z] };
-            }
-        }
-    }
-
-    /// `x += P coarse` in 2D.
-    ///
-    /// # Safety
-    /// As in 3D.
-    #[inline(always)]
-    pub unsafe fn prolongate_add_2d<T: Real + Word, const K: usize, const N: usize, const C: usize>(
-        matrices: &ProlongationMatrices<T, C>,
-        coarse: *const T,
-        x: *mut T,
-        cells: u32,
-    ) {
-        let shape = const { shape(2, K) };
-        let (fine, grid) = (Grid { cells, degree: K as u32 }, Grid { cells: cells / 2, degree: K as u32 });
-        let place = Place::new(shape.columns, shape.patches, cells / 2);
-        let cell = [place.patch, thread::block_idx_y() as usize];
-        let tensor = Shared::<T>::at(place.slot * shape.words);
-        let own = place.column;
-
-        if own < C {
-            let start = grid.offset_2d(K * cell[0], K * cell[1] + own);
-            let mut row = [T::ZERO; C];
-            for i in 0..C {
-                // SAFETY: the cell lies within the coarse grid and its guard.
-                row[i] = unsafe { *coarse.add(start + i) };
-            }
-            tensor.write::<N>(RowMajor::<N, N>::along_x(own, 0), &matrices.transfer.apply(&row));
-        }
-        thread::sync_threads();
-
-        let column: [T; N] = matrices.transfer.apply(&tensor.read::<C>(RowMajor::<N, N>::along_y(own, 0)));
-        if place.active && own < 2 * K {
-            let origin = fine.offset_2d(2 * K * cell[0] + own, 2 * K * cell[1]);
-            for i in 0..2 * K {
-                // SAFETY: a node that this patch owns.
-                unsafe {
-                    let target = x.add(origin + fine.local_2d(0, i));
-                    *target = *target + column[i];
-                }
+                unsafe { *entry(z, stride) = values[z] + products[z] };
             }
         }
     }

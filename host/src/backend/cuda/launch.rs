@@ -13,18 +13,22 @@ use cust::sys::{CUdeviceptr, CUfunction};
 use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
 use patchmg_device::kernels::{KernelSpec, Module, Operation};
 use patchmg_device::operator::planes::Tile;
-use patchmg_device::patch::class_blocks;
+use patchmg_device::operator::rows;
 use patchmg_device::point;
-use patchmg_device::transfer::restriction::Strip;
+use patchmg_device::transfer::restriction;
 use std::ffi::c_void;
 use std::sync::Arc;
 
 /// Blocks of a vector operation for each multiprocessor: as many as are resident, twice.
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 16;
-/// Blocks that march for each multiprocessor, if a level has so many cells.
+/// Blocks that march for each multiprocessor in 3D, if a level has so many cells.
 const BLOCKS_WANTED: u32 = 4;
-/// Cells or patches that a block marches through at most.
+/// The same in 2D, where blocks are smaller.
+const BLOCKS_WANTED_2D: u32 = 16;
+/// Cells or patches that a block marches through at most, in 3D.
 const LONGEST_CHUNK: u32 = 16;
+/// The same in 2D.
+const LONGEST_CHUNK_2D: u32 = 64;
 /// Parameters that a kernel may have.
 const PARAMETERS: usize = 8;
 
@@ -181,22 +185,28 @@ unsafe fn launch_operator<T: Scalar>(
     kernel: &Kernel,
     vectors: &[CUdeviceptr],
 ) -> Result<()> {
-    let matrices = &level.matrices.operator;
-    if level.dim == 2 {
-        // SAFETY: the caller's promise.
-        return unsafe { launch_classes(gpu, level, kernel, matrices, vectors) };
-    }
-    let tile = Tile::of(level.grid.degree as usize);
-    let chunk = chunk(gpu.multiprocessors(), |chunk| tile.blocks(level.grid, chunk), level.grid.cells);
+    let degree = level.grid.degree as usize;
+    let blocks = |chunk| match level.dim {
+        2 => rows::strip(degree).blocks(level.grid, chunk, 0),
+        _ => Tile::of(degree).blocks(level.grid, chunk),
+    };
+    let chunk = chunk(gpu, level.dim, blocks, level.grid.cells);
     // SAFETY: the caller's promise.
-    unsafe { launch_vectors(gpu, level, kernel, tile.blocks(level.grid, chunk), matrices, vectors, &[chunk]) }
+    unsafe { launch_vectors(gpu, level, kernel, blocks(chunk), &level.matrices.operator, vectors, &[chunk]) }
 }
 
 /// Cells or patches, of so many in a direction, that a block marches through: many, because it begins one early, but not
 /// so many that multiprocessors stay idle.
-fn chunk(multiprocessors: u32, blocks: impl Fn(u32) -> [u32; 3], all: u32) -> u32 {
-    let mut chunk = LONGEST_CHUNK.min(all);
-    while chunk > 1 && blocks(chunk).iter().product::<u32>() < BLOCKS_WANTED * multiprocessors {
+fn chunk(gpu: &Gpu, dim: usize, blocks: impl Fn(u32) -> [u32; 3], all: u32) -> u32 {
+    let (longest, wanted) =
+        if dim == 2 { (LONGEST_CHUNK_2D, BLOCKS_WANTED_2D) } else { (LONGEST_CHUNK, BLOCKS_WANTED) };
+    chunk_of(longest.min(all), wanted * gpu.multiprocessors(), blocks)
+}
+
+/// The longest chunk, halved until there are so many blocks.
+fn chunk_of(longest: u32, wanted: u32, blocks: impl Fn(u32) -> [u32; 3]) -> u32 {
+    let mut chunk = longest;
+    while chunk > 1 && blocks(chunk).iter().product::<u32>() < wanted {
         chunk /= 2;
     }
     chunk
@@ -216,35 +226,14 @@ pub(super) fn restrict_residual<T: Scalar>(
     coarse.check(gpu, "coarse", fine.coarse_storage()?)?;
     let vectors = [b.pointer(), x.pointer(), coarse.pointer()];
     let (kernel, matrices) = (&fine.kernels.restrict_residual, &fine.matrices.restriction);
-    let strip = Strip::of(fine.dim, fine.grid.degree as usize);
-    let chunk = chunk(gpu.multiprocessors(), |chunk| strip.blocks(fine.grid, chunk, 0), fine.grid.cells / 2);
+    let strip = restriction::strip(fine.dim, fine.grid.degree as usize);
+    let chunk = chunk(gpu, fine.dim, |chunk| strip.blocks(fine.grid, chunk, 0), strip.along(fine.grid));
     // The classes in the order in which they write and add.
     for class in 0..strip.classes() {
         let blocks = strip.blocks(fine.grid, chunk, class);
         if !blocks.contains(&0) {
             // SAFETY: two vectors of the level and one of the next coarser, checked above.
             unsafe { launch_vectors(gpu, fine, kernel, blocks, matrices, &vectors, &[class, chunk])? };
-        }
-    }
-    Ok(())
-}
-
-/// A kernel for every class in ascending order: the order in which they write and add.
-///
-/// # Safety
-/// The kernel takes `matrices`, then `vectors`, then cells and class.
-unsafe fn launch_classes<T: Scalar>(
-    gpu: &Gpu,
-    level: &Level<T>,
-    kernel: &Kernel,
-    matrices: &[u8],
-    vectors: &[CUdeviceptr],
-) -> Result<()> {
-    for class in 0..level.colors() {
-        let blocks = class_blocks(kernel.spec.patches, level.grid.cells, class);
-        if !blocks.contains(&0) {
-            // SAFETY: the caller's promise.
-            unsafe { launch_vectors(gpu, level, kernel, blocks, matrices, vectors, &[class])? };
         }
     }
     Ok(())
@@ -463,10 +452,10 @@ mod tests {
     #[test]
     fn chunks_are_as_long_as_leaves_no_multiprocessor_idle() {
         let tiles = |tiles: u32, cells: u32| move |chunk: u32| [tiles, 1, cells.div_ceil(chunk)];
-        assert_eq!(chunk(132, tiles(256, 64), 64), 16);
-        assert_eq!(chunk(132, tiles(64, 32), 32), 2);
-        assert_eq!(chunk(132, tiles(4, 8), 8), 1);
-        assert_eq!(chunk(1, tiles(4, 2), 2), 2);
+        assert_eq!(chunk_of(16, 528, tiles(256, 64)), 16);
+        assert_eq!(chunk_of(16, 528, tiles(64, 32)), 2);
+        assert_eq!(chunk_of(8, 528, tiles(4, 8)), 1);
+        assert_eq!(chunk_of(2, 4, tiles(4, 2)), 2);
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl<T: Scalar> Level<T> {
         self.grid.storage(self.dim)
     }
 
-    /// Colors of the patches, and as many classes of the tiling.
+    /// Colors of the patches.
     pub(super) fn colors(&self) -> u32 {
         1 << self.dim
     }
@@ -114,10 +114,7 @@ impl Matrices {
             space.degree(),
             K => Ok(Self {
                 smoother: bytes(&space.smoother_matrices::<T, K, { 2 * K - 1 }>()),
-                operator: match space.dim() {
-                    2 => bytes(&space.operator_matrices::<T, { 2 * K + 1 }, { K + 1 }>()),
-                    _ => bytes(&space.cell_matrices::<T, { K + 1 }, { (K + 1).div_ceil(2) }>()),
-                },
+                operator: bytes(&space.cell_matrices::<T, { K + 1 }, { (K + 1).div_ceil(2) }>()),
                 restriction: bytes(&space.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>()),
                 prolongation: bytes(&space.prolongation_matrices::<T, { K + 1 }>()),
             }),

@@ -1,0 +1,270 @@
+//! Sums over pieces of the domain, cells or patches, `y = Σ (T ⊗ T ⊗ T) b - (A ⊗ M ⊗ M + M ⊗ A ⊗ M + M ⊗ M ⊗ A) x`, each
+//! on the nodes of a piece, with 1D matrices `A`, `M` and `T` of a piece that leave `k + 1` results in a direction; in 2D
+//! `(T ⊗ T) b - (A ⊗ M + M ⊗ A) x`. The last result of a piece and the first of the next one are of one node.
+//!
+//! A block has a [`Strip`] of pieces side by side in x and marches with it, while the nodes of its next place are on their
+//! way: along the last direction, where a thread keeps what a piece adds to the results of the next, or, where a strip is
+//! but one or two large pieces, along x. Contractions along the last direction are of columns in registers, those along y
+//! and x of lines in shared memory; threads go along rows wherever they access global memory.
+//!
+//! In x and in the direction of the march a block owns results, and begins a piece early for what that adds to them. In
+//! other directions pieces share results, so launches go class by class: no two pieces of a class share one, the first
+//! class to touch it writes, later ones add. No atomics, and the same sum in every run.
+
+mod place;
+mod strip;
+
+use crate::contract::Centrosymmetric;
+use crate::layout::{Column, Shared};
+use crate::patch::{bit, touches_first};
+use crate::scalar::Real;
+use cuda_std::hint::made_here;
+use cuda_std::shared::Word;
+use cuda_std::thread;
+use place::March;
+pub use place::{Part, Target};
+pub use strip::Strip;
+
+/// The 1D matrices of a piece.
+pub struct Matrices<'a, T, const N: usize, const H: usize> {
+    /// `M`.
+    pub mass: &'a Centrosymmetric<T, N, H>,
+    /// `A`.
+    pub stiffness: &'a Centrosymmetric<T, N, H>,
+    /// `T`, if there is a `b`.
+    pub transfer: Option<&'a Centrosymmetric<T, N, H>>,
+}
+
+/// A thread's column of a vector.
+#[derive(Clone, Copy)]
+struct Nodes<T, const N: usize> {
+    vector: *const T,
+    values: [T; N],
+}
+
+impl<T: Real, const N: usize> Nodes<T, N> {
+    /// Reads the column that begins at an offset, with a distance between nodes, from its `first` node on: what follows
+    /// another begins with its last node.
+    ///
+    /// # Safety
+    /// The nodes are of the vector.
+    #[inline(always)]
+    unsafe fn read(&mut self, start: usize, stride: u32, first: usize) {
+        self.values[0] = self.values[N - 1];
+        let (origin, stride) = (self.vector.wrapping_add(start), made_here(stride));
+        for i in first..N {
+            // SAFETY: the caller's promise.
+            self.values[i] = unsafe { *origin.wrapping_add((i as u32 * stride) as usize) };
+        }
+    }
+}
+
+/// Contractions along y, in place.
+#[inline(always)]
+fn along_y<T: Real + Word, const N: usize, const C: usize, const H: usize>(
+    strip: Strip,
+    matrices: &Matrices<T, N, H>,
+    thread: u32,
+) {
+    let (width, pitch, threads) = (strip.width() as u32, strip.pitch() as u32, strip.threads() as u32);
+    let tensor = |index: usize| Shared::<T>::at(strip.tensor(index));
+    // Lines of `x` first, then as many of `b`: the threads that have no line of the one take the other.
+    let lines = width * strip.planes() as u32;
+    for round in 0..(lines * (1 + strip.has_b as u32)).div_ceil(threads) {
+        let task = thread + round * threads;
+        let line = if task < lines { task } else { task - lines };
+        let column = Column { start: (line % width + pitch * (line / width)) as usize, stride: strip.width() };
+        if task < lines {
+            let (u, w) = (tensor(0).read::<N>(column), tensor(1).read::<N>(column));
+            tensor(0).write::<C>(column, &matrices.mass.apply(&u));
+            tensor(1).write::<C>(column, &matrices.stiffness.apply_sum(&u, matrices.mass, &w));
+        } else if let Some(transfer) = matrices.transfer
+            && task < 2 * lines
+        {
+            tensor(2).write::<C>(column, &transfer.apply(&tensor(2).read::<N>(column)));
+        }
+    }
+}
+
+/// Contractions along x, of every piece for itself.
+#[inline(always)]
+fn along_x<T: Real + Word, const N: usize, const C: usize, const H: usize>(
+    strip: Strip,
+    matrices: &Matrices<T, N, H>,
+    thread: u32,
+) {
+    let (rows, planes, pieces) = (strip.result_rows() as u32, strip.planes() as u32, strip.pieces as u32);
+    let threads = strip.threads() as u32;
+    let tensor = |index: usize| Shared::<T>::at(strip.tensor(index));
+    let lines = rows * planes * pieces;
+    for round in 0..(lines * (1 + strip.has_b as u32)).div_ceil(threads) {
+        let task = thread + round * threads;
+        let line = if task < lines { task } else { task - lines };
+        // Lines of neighbouring threads begin in as many banks as may be.
+        let (piece, y, z) = if strip.dim == 3 {
+            (line % pieces, line / pieces % rows, line / (pieces * rows))
+        } else {
+            (line / planes, 0, line % planes)
+        };
+        let start = strip.nodes as u32 * piece + strip.width() as u32 * y + strip.pitch() as u32 * z;
+        let row = Column { start: start as usize, stride: 1 };
+        let keep = |index: usize, products: &[T; C]| {
+            let results = Shared::<T>::at(strip.results(index));
+            let line = strip.result_pitch() as u32 * (y + rows * z);
+            for i in 0..C as u32 {
+                let at = if i + 1 < C as u32 { (C as u32 - 1) * piece + i } else { i * pieces + piece };
+                results.set((line + at) as usize, products[i as usize]);
+            }
+        };
+        if task < lines {
+            let (u, w) = (tensor(0).read::<N>(row), tensor(1).read::<N>(row));
+            keep(0, &matrices.stiffness.apply_sum(&u, matrices.mass, &w));
+        } else if let Some(transfer) = matrices.transfer
+            && task < 2 * lines
+        {
+            keep(1, &transfer.apply(&tensor(2).read::<N>(row)));
+        }
+    }
+}
+
+/// `b` minus `A x`, or `A x` where there is no `b`, at all nodes that the block owns, those between two pieces from
+/// both.
+#[inline(always)]
+fn store<T: Real + Word>(march: March, part: Part, step: u32, thread: u32, store: &impl Fn(Target, T)) {
+    let strip = march.strip;
+    let (k, width, pieces) = (strip.degree as u32, strip.result_width() as u32, strip.pieces as u32);
+    let (rows, lines) = (strip.result_rows() as u32, strip.result_lines() as u32);
+    let shared = |step: u32| Shared::<T>::at(strip.shared(step as usize & 1));
+    let (i, first) = (thread % width, thread / width);
+    let place = march.place(step);
+    let x = k * place[0] + i;
+    let is_owned = march.x.owns(k, x) && i < k * pieces;
+    let lines_at_once = strip.threads() as u32 / width;
+    for round in 0..lines.div_ceil(lines_at_once) {
+        let line = first + round * lines_at_once;
+        if first < lines_at_once && line < lines {
+            let value = |at: u32| {
+                let at = (at + strip.result_pitch() as u32 * line) as usize;
+                let product = Shared::<T>::at(strip.results(0)).get(at);
+                if strip.has_b { Shared::<T>::at(strip.results(1)).get(at) - product } else { product }
+            };
+            let mut sum = if i < k * pieces { value(i) } else { T::ZERO };
+            if i % k == 0 && i > 0 {
+                sum = sum + value(k * pieces + i / k - 1);
+            }
+            if strip.along_x && i == k * pieces {
+                shared(step).set(line as usize, sum);
+            }
+            let (y, z) = (line % rows, line / rows);
+            let node = [x, k * place[1] + y, k * place[2] + z];
+            let is_unknown = |node: u32| node > 0 && node < k * part.pieces;
+            if is_owned
+                && (strip.dim == 2 || is_unknown(node[1]))
+                && if strip.along_x { is_unknown(node[2]) } else { march.last.owns(k, node[2]) }
+            {
+                if strip.along_x && i == 0 {
+                    sum = sum + shared(step + 1).get(line as usize);
+                }
+                let is_first = (strip.dim == 2 || touches_first(bit(part.class, 0), y == 0 || y == k))
+                    && (!strip.along_x || touches_first(bit(part.class, 1), z == 0 || z == k));
+                store(Target { node, is_first }, sum);
+            }
+        }
+    }
+}
+
+/// The sum over a class of pieces. With `early` a thread reads its next column before it needs it, which takes
+/// registers while lines are contracted.
+///
+/// # Safety
+/// Launched as [`Strip::shape`] and [`Strip::blocks`] say; the vectors are of a grid of so many pieces, and `put` may be
+/// called for its unknowns.
+#[inline(always)]
+pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usize>(
+    strip: Strip,
+    early: bool,
+    matrices: &Matrices<T, N, H>,
+    b: *const T,
+    x: *const T,
+    part: Part,
+    put: impl Fn(Target, T),
+) {
+    let march = March::new(strip, part);
+    let steps = march.steps();
+    let thread = thread::thread_idx_x();
+    let has_column = thread < strip.columns() as u32;
+
+    // Nodes from row to row, and from plane to plane.
+    let row = strip.nodes as u32 * part.pieces;
+    let stride = if strip.dim == 3 { row * row } else { row };
+    let start = |step: u32| {
+        let node = march.place(step).map(|piece| strip.nodes as u32 * piece);
+        // Columns behind the domain are those on its boundary.
+        let x = (node[0] + thread % strip.width() as u32).min(row);
+        let plane = x + row * (node[1] + thread / strip.width() as u32);
+        plane as usize + stride as usize * node[2] as usize
+    };
+    let mut x_nodes = Nodes { vector: x, values: [T::ZERO; N] };
+    let mut b_nodes = Nodes { vector: b, values: [T::ZERO; N] };
+    let read = |nodes: &mut Nodes<T, N>, step: u32| {
+        // SAFETY: columns of pieces within the grid and its guard.
+        unsafe { nodes.read(start(step), stride, if strip.along_x { 0 } else { 1 }) }
+    };
+    let tensor = |index: usize| Shared::<T>::at(strip.tensor(index));
+    // What the piece before adds to the first plane of results.
+    let mut before = [T::ZERO; 3];
+    let mut keep = |index: usize, products: &[T; C]| {
+        for z in 0..strip.planes() {
+            let value = if z == 0 { products[0] + before[index] } else { products[z] };
+            tensor(index).set(thread as usize + z * strip.pitch(), value);
+        }
+        if !strip.along_x {
+            before[index] = products[C - 1];
+        }
+    };
+    let begin = |nodes: &mut Nodes<T, N>| {
+        if !strip.along_x {
+            // SAFETY: as above.
+            nodes.values[N - 1] = unsafe { *nodes.vector.wrapping_add(start(0)) };
+        }
+        if early {
+            read(nodes, 0);
+        }
+    };
+    if has_column {
+        begin(&mut x_nodes);
+        if strip.has_b {
+            begin(&mut b_nodes);
+        }
+    }
+    for step in 0..steps {
+        if has_column {
+            if !early {
+                read(&mut x_nodes, step);
+            }
+            keep(0, &matrices.mass.apply(&x_nodes.values));
+            keep(1, &matrices.stiffness.apply(&x_nodes.values));
+            if let Some(transfer) = matrices.transfer {
+                if !early {
+                    read(&mut b_nodes, step);
+                }
+                keep(2, &transfer.apply(&b_nodes.values));
+            }
+            if early && step + 1 < steps {
+                read(&mut x_nodes, step + 1);
+                if strip.has_b {
+                    read(&mut b_nodes, step + 1);
+                }
+            }
+        }
+        thread::sync_threads();
+        // Indices are computed again in every step, which saves registers.
+        if strip.dim == 3 {
+            along_y::<T, N, C, H>(strip, matrices, made_here(thread));
+            thread::sync_threads();
+        }
+        along_x::<T, N, C, H>(strip, matrices, made_here(thread));
+        thread::sync_threads();
+        store(march, part, step, made_here(thread), &put);
+    }
+}

@@ -1,0 +1,104 @@
+//! Where blocks march, and what they own.
+
+use super::Strip;
+use crate::patch::{Grid, bit, class_patch};
+use cuda_std::thread;
+
+/// Which part of a level a launch is for.
+#[derive(Clone, Copy)]
+pub struct Part {
+    /// Pieces a direction.
+    pub pieces: u32,
+    /// Class of pieces.
+    pub class: u32,
+    /// Pieces from block to block in the direction of the march.
+    pub chunk: u32,
+}
+
+/// Where a result goes.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Node in each direction; in 2D the last one is y.
+    pub(super) node: [u32; 3],
+    /// Whether other classes have not touched it yet.
+    pub is_first: bool,
+}
+
+impl Target {
+    /// Offset in a vector of the grid of the results.
+    #[inline(always)]
+    pub fn offset(self, grid: Grid, dim: usize) -> usize {
+        let [x, y, last] = self.node.map(|node| node as usize);
+        if dim == 3 { grid.offset_3d(x, y, last) } else { grid.offset_2d(x, last) }
+    }
+}
+
+/// Pieces `first..end` of a direction, and the one from which on the block owns them: all but the first, which it
+/// shares with the block before, if there is one.
+#[derive(Clone, Copy)]
+pub(super) struct Range {
+    first: u32,
+    own: u32,
+    end: u32,
+}
+
+impl Range {
+    /// The `index`-th with so many pieces from the first one of it to that of the next.
+    #[inline(always)]
+    fn new(index: u32, distance: u32, pieces: u32) -> Self {
+        let first = index * distance;
+        let end = first + distance + 1;
+        Self { first, own: if index > 0 { first + 1 } else { 0 }, end: if end < pieces { end } else { pieces } }
+    }
+
+    /// Whether node `node` is one of its pieces', the first included, and an unknown.
+    #[inline(always)]
+    pub fn owns(self, degree: u32, node: u32) -> bool {
+        node > 0 && node >= degree * self.own && node < degree * self.end
+    }
+}
+
+/// Where a block marches.
+#[derive(Clone, Copy)]
+pub(super) struct March {
+    pub strip: Strip,
+    pub x: Range,
+    pub y: u32,
+    /// In the last direction; of a class there is one.
+    pub last: Range,
+}
+
+impl March {
+    #[inline(always)]
+    pub fn new(strip: Strip, part: Part) -> Self {
+        let block = [thread::block_idx_x(), thread::block_idx_y(), thread::block_idx_z()];
+        let in_class = |direction: usize| class_patch(bit(part.class, direction - 1), block[direction] as usize) as u32;
+        let last = if strip.along_x {
+            Range { first: in_class(2), own: in_class(2), end: in_class(2) + 1 }
+        } else {
+            Range::new(block[strip.dim - 1], part.chunk, part.pieces)
+        };
+        let distance = if strip.along_x { part.chunk } else { strip.distance() };
+        let y = if strip.dim == 3 { in_class(1) } else { 0 };
+        Self { strip, x: Range::new(block[0], distance, part.pieces), y, last }
+    }
+
+    #[inline(always)]
+    pub fn steps(self) -> u32 {
+        if self.strip.along_x {
+            (self.x.end - self.x.first).div_ceil(self.strip.pieces as u32)
+        } else {
+            self.last.end - self.last.first
+        }
+    }
+
+    /// First piece of a step's strip.
+    #[inline(always)]
+    pub fn place(self, step: u32) -> [u32; 3] {
+        if self.strip.along_x {
+            [self.x.first + step * self.strip.pieces as u32, self.y, self.last.first]
+        } else {
+            [self.x.first, self.y, self.last.first + step]
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The operator in 2D, row by row: the sum over cells of `(A ⊗ M + M ⊗ A) x`, by a [`march`](crate::march) along y.
+
+use crate::march::Strip;
+
+/// A block's cells: as many as have a column for nearly every one of 128 threads, or in high degrees, where the cell that
+/// two blocks share is longer, of 256.
+pub const fn strip(degree: usize) -> Strip {
+    let pieces = if degree < 5 { 127 / degree } else { 255 / degree };
+    let padding = Strip::padding_2d(degree * pieces + 1);
+    Strip { dim: 2, degree, nodes: degree, pieces, along_x: false, has_b: false, padding }
+}
+
+/// Whether a thread reads the next column before it needs it: where registers suffice for it.
+const fn reads_early(degree: usize, scalar_bytes: usize) -> bool {
+    degree < 6 || scalar_bytes == 4
+}
+
+/// Blocks of a multiprocessor that the registers of a thread leave room for: more where that costs no spills.
+pub const fn min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
+    const SINGLE: [u32; 10] = [12, 12, 12, 12, 6, 6, 5, 5, 4, 4];
+    const DOUBLE: [u32; 10] = [12, 12, 10, 10, 4, 4, 4, 3, 3, 3];
+    if scalar_bytes == 4 { SINGLE[degree - 1] } else { DOUBLE[degree - 1] }
+}
+
+pub use device::*;
+
+mod device {
+    use super::*;
+    use crate::march::{Matrices, Part, Target, march};
+    use crate::matrices::CellMatrices;
+    use crate::operator::Output;
+    use crate::patch::Grid;
+    use crate::scalar::Real;
+    use cuda_std::shared::Word;
+
+    /// The operator in 2D, in chunks of so many cells along y.
+    ///
+    /// # Safety
+    /// Launched as its [`strip`] says; the vectors are of the grid.
+    #[inline(always)]
+    pub unsafe fn apply_2d<T: Real + Word, const RESIDUAL: bool, const K: usize, const C: usize, const H: usize>(
+        matrices: &CellMatrices<T, C, H>,
+        x: *const T,
+        output: Output<T>,
+        cells: u32,
+        chunk: u32,
+    ) {
+        let grid = Grid { cells, degree: K as u32 };
+        let (mass, stiffness) = (&matrices.mass.split, &matrices.stiffness.split);
+        let matrices = Matrices { mass, stiffness, transfer: None };
+        let put = |target: Target, product: T| {
+            let offset = target.offset(grid, 2);
+            // SAFETY: an unknown, of this block alone; for a residual there is `b`.
+            unsafe {
+                let value = if RESIDUAL { *output.b.wrapping_add(offset) - product } else { product };
+                *output.y.wrapping_add(offset) = value;
+            }
+        };
+        let part = Part { pieces: cells, class: 0, chunk };
+        let (strip, early) = (const { strip(K) }, reads_early(K, size_of::<T>()));
+        // SAFETY: the caller's promise; no `b` is read.
+        unsafe { march::<T, C, C, H>(strip, early, &matrices, core::ptr::null(), x, part, put) }
+    }
+}
