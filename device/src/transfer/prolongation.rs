@@ -34,7 +34,7 @@ const fn pitches(dim: usize, degree: usize) -> [usize; 2] {
 /// Blocks of a multiprocessor that the registers of a thread leave room for: more where that costs no spills.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
     match (scalar_bytes, dim, degree) {
-        (8, 2, 6) | (8, 3, 7) => 4,
+        (8, 2, 6) => 4,
         (8, _, 6..=8) => 3,
         _ => 1,
     }
