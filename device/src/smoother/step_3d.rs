@@ -5,8 +5,21 @@
 //! grid and of shared memory alike, are neighbours whatever they own: a column along z, along y, or a row.
 
 use crate::kernels::{Shape, patch_nodes};
+use Order::{Face, Packed, Patches};
 
 pub use device::smooth_3d;
+
+/// Which lines of faces neighbouring threads transform first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Those of one face.
+    Face,
+    /// Those of neighbouring patches.
+    Patches,
+    /// Those of neighbouring patches, and behind them the next sign and the next direction: fewer warps, but the distances
+    /// between nodes are no constants.
+    Packed,
+}
 
 /// How a block is laid out.
 #[derive(Clone, Copy)]
@@ -15,26 +28,25 @@ struct Tuning {
     patches: usize,
     /// Words between transformed faces, of the numbers below 32 the one with the fewest bank conflicts.
     face_padding: usize,
-    /// Whether neighbouring threads transform lines of one face, and not of faces of neighbouring patches.
-    by_face: bool,
+    order: Order,
     /// Blocks of a multiprocessor that the registers of a thread leave room for.
     resident: u32,
 }
 
-const fn tuned(patches: usize, face_padding: usize, by_face: bool, resident: u32) -> Tuning {
-    Tuning { patches, face_padding, by_face, resident }
+const fn tuned(patches: usize, face_padding: usize, order: Order, resident: u32) -> Tuning {
+    Tuning { patches, face_padding, order, resident }
 }
 
 /// By degree, in `f32` and in `f64`; beside it the step in percent of the floor of 3 words a dof and color, on an H200.
 const TUNING: [[Tuning; 2]; 8] = [
-    [tuned(32, 0, false, 1), tuned(32, 0, false, 1)],
-    [tuned(16, 0, false, 1), tuned(13, 4, true, 1)],
-    [tuned(16, 2, false, 1), tuned(8, 16, false, 4)],
-    [tuned(3, 24, false, 8), tuned(4, 0, false, 4)],
-    [tuned(3, 18, false, 5), tuned(3, 18, false, 3)],
-    [tuned(1, 0, false, 7), tuned(1, 0, false, 4)],
-    [tuned(1, 12, false, 4), tuned(1, 12, false, 2)],
-    [tuned(1, 0, false, 2), tuned(1, 0, false, 2)],
+    [tuned(32, 0, Patches, 1), tuned(32, 0, Patches, 1)],
+    [tuned(16, 0, Patches, 1), tuned(13, 4, Face, 1)],
+    [tuned(8, 16, Patches, 6), tuned(8, 16, Patches, 4)],
+    [tuned(3, 24, Patches, 8), tuned(4, 0, Patches, 4)],
+    [tuned(3, 18, Patches, 5), tuned(3, 18, Patches, 3)],
+    [tuned(1, 0, Patches, 7), tuned(1, 0, Patches, 4)],
+    [tuned(1, 12, Packed, 4), tuned(1, 12, Patches, 2)],
+    [tuned(1, 0, Packed, 2), tuned(1, 0, Patches, 2)],
 ];
 
 const fn tuning(degree: usize, scalar_bytes: usize) -> Tuning {
@@ -90,41 +102,41 @@ pub(super) const fn min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
     tuning(degree, scalar_bytes).resident
 }
 
-/// How the lines of all faces are shared out for the first transform: a warp has lines of one direction, so that the
-/// distances between their nodes are constants.
+/// How the lines of all faces are shared out for the first transform. Unless packed, a warp has lines of one direction.
 struct Lines {
+    order: Order,
     /// Lines of a direction; twice as many, a sign each, where the same warps have room for them.
     count: usize,
+    /// From a direction's first thread to the next direction's.
+    threads: usize,
     /// Signs of a line that a thread does.
     signs: usize,
     /// Directions at once.
     directions: usize,
-    by_face: bool,
 }
 
 impl Lines {
     const fn of(degree: usize, scalar_bytes: usize, shape: Shape) -> Self {
         let threads = shape.columns * shape.patches;
         let lines = patch_nodes(degree).1 * shape.patches;
-        let by_face = tuning(degree, scalar_bytes).by_face;
-        let by_sign = Self { count: 2 * lines, signs: 1, directions: 3, by_face };
-        let mut of = Self { count: lines, signs: 2, directions: 3, by_face };
-        if by_sign.threads() == of.threads() && by_sign.fits(threads) {
+        let order = tuning(degree, scalar_bytes).order;
+        if matches!(order, Packed) {
+            return Self { order, count: 2 * lines, threads: 2 * lines, signs: 1, directions: 3 };
+        }
+        let warps = lines.next_multiple_of(32);
+        let by_sign = Self { order, count: 2 * lines, threads: warps, signs: 1, directions: 3 };
+        let mut of = Self { order, count: lines, threads: warps, signs: 2, directions: 3 };
+        if by_sign.count <= warps && by_sign.fit(threads) {
             return by_sign;
         }
-        while of.directions > 1 && !of.fits(threads) {
+        while of.directions > 1 && !of.fit(threads) {
             of.directions -= 1;
         }
         of
     }
 
-    /// Threads of a direction, all in whole warps but the last.
-    const fn threads(&self) -> usize {
-        self.count.next_multiple_of(32)
-    }
-
-    const fn fits(&self, threads: usize) -> bool {
-        (self.directions - 1) * self.threads() + self.count <= threads
+    const fn fit(&self, threads: usize) -> bool {
+        (self.directions - 1) * self.threads + self.count <= threads
     }
 }
 
@@ -134,7 +146,7 @@ const fn layout(degree: usize, scalar_bytes: usize) -> (Shape, Parts, Lines) {
 }
 
 mod device {
-    use super::{layout, width};
+    use super::{Order, layout, width};
     use crate::block::{along_rows, quotient_and_remainder};
     use crate::layout::{Column, Shared};
     use crate::matrices::SmootherMatrices;
@@ -160,7 +172,7 @@ mod device {
         }
         let (first_sign, task) =
             if lines.signs == 2 || task < N * shape.patches { (0, task) } else { (1, task - N * shape.patches) };
-        let (lane, slot) = if lines.by_face {
+        let (lane, slot) = if matches!(lines.order, Order::Face) {
             let (slot, lane) = quotient_and_remainder(task, N);
             (lane, slot)
         } else {
@@ -244,11 +256,11 @@ mod device {
             }
         } else {
             for round in 0..3usize.div_ceil(lines.directions) {
-                let (group, task) = quotient_and_remainder(thread, lines.threads());
+                let (group, task) = quotient_and_remainder(thread, lines.threads);
                 let normal = group + round * lines.directions;
                 if group < lines.directions {
                     match normal {
-                        // Many registers and much code: once.
+                        // Much code for few threads: once.
                         0..3 if K > 6 => first_transform(normal, task),
                         0 => first_transform(0, task),
                         1 => first_transform(1, task),
@@ -260,7 +272,12 @@ mod device {
         }
         thread::sync_threads();
 
-        let along_x = || Column { start: M * made_here(thread::thread_idx_x()) as usize, stride: 1 };
+        // Where registers are few, what a thread's place gives is not kept from phase to phase.
+        let keeps = size_of::<T>() == 4 && K < 6;
+        let along_x = || {
+            let thread = if keeps { thread } else { made_here(thread::thread_idx_x()) as usize };
+            Column { start: M * thread, stride: 1 }
+        };
         let row_x = along_x();
         tensor.write(row_x, &matrices.vectors.analyze(&tensor.read::<M>(row_x)));
         // Faces, second transform, in place; the lines' ends are the edges.
@@ -278,7 +295,7 @@ mod device {
         }
         thread::sync_threads();
 
-        let [i, slot, l] = along_rows(M, shape.patches);
+        let [i, slot, l] = if keeps { place } else { along_rows(M, shape.patches) };
         let in_row = i + M * slot;
         let along_y = Column { start: in_row + M * row * l, stride: row };
         let (i_odd, l_odd) = (is_odd::<K>(i), is_odd::<K>(l));
@@ -324,9 +341,8 @@ mod device {
         thread::sync_threads();
 
         let column = matrices.vectors.synthesize(&tensor.read::<M>(along_z));
-        // Where registers are few, not kept since then.
         let (origin, patches) = if K < 7 { (origin, patches) } else { start(made_here(thread::block_idx_x())) };
-        let place = along_rows(M, shape.patches);
+        let place = if keeps { place } else { along_rows(M, shape.patches) };
         let middle = stage.middle::<K, N>(place[1]);
         if place[1] < patches {
             for z in 0..M {
