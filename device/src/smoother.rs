@@ -22,6 +22,7 @@
 
 use crate::kernels::{Shape, patch_nodes};
 
+mod place;
 mod stage;
 mod step_2d;
 mod step_3d;

@@ -147,11 +147,11 @@ const fn layout(degree: usize, scalar_bytes: usize) -> (Shape, Parts, Lines) {
 
 mod device {
     use super::{Order, layout, width};
-    use crate::block::{along_rows, quotient_and_remainder};
     use crate::layout::{Column, Shared};
     use crate::matrices::SmootherMatrices;
     use crate::patch::{Grid, bit, color_count, color_origin};
     use crate::scalar::Real;
+    use crate::smoother::place::{along_rows, quotient_and_remainder};
     use crate::smoother::stage::Stage;
     use crate::smoother::{Table, is_odd, select, sum_and_difference, transform};
     use cuda_std::hint::made_here;
