@@ -15,12 +15,14 @@ pub(super) struct Stage<T> {
 impl<T: Real + Word> Stage<T> {
     /// Starts to copy all nodes of `patches` patches whose first node is `x`. Neighbouring threads have neighbours in
     /// shared memory, so that a warp reads few lines of memory and has no bank conflicts. Only faces and vertices are
-    /// wanted, but single nodes of the faces normal to x would be as many sectors of memory, one by one.
+    /// wanted, but where a row of a patch has few sectors of memory, single nodes of the faces normal to x would be as
+    /// many, one by one.
     ///
     /// # Safety
     /// These patches lie within the grid, and nobody writes them until the copies have ended.
     #[inline(always)]
     pub unsafe fn copy<const K: usize, const N: usize>(&self, threads: usize, x: *const T, grid: Grid, patches: usize) {
+        let whole_rows = 2 * K * size_of::<T>() <= 64;
         let thread = cuda_std::thread::thread_idx_x() as usize;
         let rows = if threads < self.width { 1 } else { threads / self.width };
         for round in 0..if rows == 1 { self.width.div_ceil(threads) } else { 1 } {
@@ -31,8 +33,10 @@ impl<T: Real + Word> Stage<T> {
             }
             for i in 0..N.div_ceil(rows) {
                 let y = row + i * rows;
-                if y < N {
-                    for z in 0..N {
+                let on_face = y == 0 || y == 2 * K || column % (2 * K) == 0;
+                for z in 0..N {
+                    let at_vertex = z == K && y == K && column % (2 * K) == K;
+                    if y < N && (whole_rows || z == 0 || z == 2 * K || on_face || at_vertex) {
                         let node = column + self.width * (y + N * z);
                         // SAFETY: the caller's promise.
                         unsafe { self.nodes.copy(node, x.add(grid.local_3d(column, y, z))) };

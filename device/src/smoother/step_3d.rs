@@ -43,10 +43,10 @@ const TUNING: [[Tuning; 2]; 8] = [
     [tuned(16, 0, Patches, 1), tuned(13, 4, Face, 1)],    // 72, 85
     [tuned(8, 16, Patches, 6), tuned(8, 16, Patches, 4)], // 76, 95
     [tuned(3, 24, Patches, 8), tuned(4, 0, Patches, 4)],  // 76, 87
-    [tuned(3, 18, Patches, 5), tuned(3, 18, Patches, 3)], // 69, 74
-    [tuned(1, 0, Patches, 7), tuned(1, 0, Patches, 4)],   // 63, 75
-    [tuned(1, 12, Packed, 4), tuned(1, 12, Patches, 2)],  // 54, 62
-    [tuned(1, 0, Packed, 2), tuned(1, 0, Patches, 2)],    // 45, 56
+    [tuned(3, 18, Patches, 5), tuned(3, 18, Patches, 3)], // 69, 75
+    [tuned(1, 0, Patches, 7), tuned(1, 0, Patches, 4)],   // 63, 77
+    [tuned(1, 12, Packed, 4), tuned(1, 12, Patches, 2)],  // 54, 63
+    [tuned(1, 0, Packed, 2), tuned(1, 0, Patches, 2)],    // 45, 60
 ];
 
 const fn tuning(degree: usize, scalar_bytes: usize) -> Tuning {
