@@ -65,7 +65,7 @@ mod device {
     pub struct Table<T>(*const T);
 
     impl<T: Real> Table<T> {
-        /// From the device address of [`table_words`] numbers.
+        /// From the device address of [`table_words`](crate::smoother::table_words) numbers.
         ///
         /// # Safety
         /// They are there as long as the kernel runs.

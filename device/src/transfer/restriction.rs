@@ -30,10 +30,10 @@ const fn reads_early(degree: usize, scalar_bytes: usize) -> bool {
 
 /// Blocks of a multiprocessor that the registers of a thread leave room for: more where that costs no spills.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
-    const SINGLE_2D: [u32; 10] = [12, 12, 10, 10, 5, 4, 3, 4, 4, 4];
+    const SINGLE_2D: [u32; 10] = [12, 12, 10, 10, 5, 4, 3, 6, 4, 4];
     const DOUBLE_2D: [u32; 10] = [10, 8, 6, 6, 4, 4, 3, 3, 5, 4];
     const SINGLE_3D: [u32; 8] = [8, 5, 4, 6, 4, 5, 3, 2];
-    const DOUBLE_3D: [u32; 8] = [8, 4, 2, 5, 3, 3, 2, 1];
+    const DOUBLE_3D: [u32; 8] = [8, 4, 2, 5, 3, 4, 2, 1];
     match (dim, scalar_bytes) {
         (2, 4) => SINGLE_2D[degree - 1],
         (2, _) => DOUBLE_2D[degree - 1],
