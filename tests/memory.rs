@@ -166,19 +166,24 @@ fn configs() -> impl Iterator<Item = Config> {
     })
 }
 
+/// Bytes that a solve says it takes, and that it takes; they are the same at every iteration.
+fn said_and_allocated(space: &Space, config: &Config) -> [u64; 2] {
+    let backend = Arc::new(Counting::new(cpu(), u64::MAX));
+    let load = load_vector(space, &*Problem::One.right_hand_side(space.dim())).unwrap();
+    let said = config.bytes::<Counting<Cpu>>(space).unwrap();
+    let mut seen = Vec::new();
+    solve(&backend, space, load, config, &mut |_, _| seen.push(backend.bytes())).unwrap();
+    let allocated = backend.bytes();
+    assert!(seen.iter().all(|&bytes| bytes == allocated), "{config:?}: {seen:?}, {allocated}");
+    [said, allocated]
+}
+
 #[test]
 fn a_solve_allocates_what_was_said_and_nothing_once_it_runs() {
     let cases = [[2, 3, 4], [3, 2, 3]].into_iter().flat_map(|case| smoothers(case[0]).map(|smoother| (case, smoother)));
     for ([dim, degree, refine], smoother) in cases {
         for config in configs().map(|config| Config { smoother, ..config }) {
-            let backend = Arc::new(Counting::new(cpu(), u64::MAX));
-            let space = space(dim, degree, refine);
-            let load = load_vector(&space, &*Problem::One.right_hand_side(dim)).unwrap();
-            let said = config.bytes::<Counting<Cpu>>(&space).unwrap();
-            let mut seen = Vec::new();
-            solve(&backend, &space, load, &config, &mut |_, _| seen.push(backend.bytes())).unwrap();
-            let allocated = backend.bytes();
-            assert!(seen.iter().all(|&bytes| bytes == allocated), "{config:?}: {seen:?}, {allocated}");
+            let [said, allocated] = said_and_allocated(&space(dim, degree, refine), &config);
             // The difference is the eigenvalues of a patch, once a level and once for the operator. Full multigrid in
             // mixed precision has a V-cycle of its own, and an operator in `f64`, on each level.
             let (word, refine) = (if config.precision == Precision::F64 { 8 } else { 4 }, refine as u64);
@@ -199,14 +204,8 @@ fn a_solve_with_discontinuous_elements_allocates_what_was_said() {
     for (dim, degree, refine) in [(2, 3, 3), (3, 1, 3)] {
         let space = Space::discontinuous(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
         for method in Method::ALL {
-            let backend = Arc::new(Counting::new(cpu(), u64::MAX));
             let config = Config { method, ..Config::default() };
-            let load = load_vector(&space, &*Problem::One.right_hand_side(dim)).unwrap();
-            let said = config.bytes::<Counting<Cpu>>(&space).unwrap();
-            let mut seen = Vec::new();
-            solve(&backend, &space, load, &config, &mut |_, _| seen.push(backend.bytes())).unwrap();
-            let allocated = backend.bytes();
-            assert!(seen.iter().all(|&bytes| bytes == allocated), "{config:?}: {seen:?}, {allocated}");
+            let [said, allocated] = said_and_allocated(&space, &config);
             let own = |space: &Space| {
                 let patch = (2 * (degree + 1)).pow(dim as u32) << dim;
                 (8 * (patch + space.dofs())) as u64

@@ -230,7 +230,8 @@ mod device {
         let face = |pair: usize| stage.behind::<N>(parts.faces + pair * parts.face);
         let edge = |edge: usize| stage.behind::<N>(parts.edges + edge * row);
         let corners = stage.behind::<N>(parts.corners);
-        // SAFETY: as above; of this color only a patch itself writes its interior, and its vertex after barriers.
+        // SAFETY: the patches lie within the grid and its guard; of this color only a patch itself writes its interior, and
+        // its vertex after barriers.
         unsafe { stage.copy::<K, N>(threads, x.add(origin), grid, patches) };
 
         let place = along_rows(M, shape.patches);
