@@ -135,10 +135,10 @@ impl<V: Copy, const N: usize> Split<V, N> {
     }
 }
 
-/// `m = 2E - 1` functions on `m` nodes, each even or odd about the middle node: `E` even ones, then `E - 1` odd ones.
+/// `M` functions on `M = 2E - 1` or `M = 2E` nodes, each even or odd about the middle: `E` even ones, then `M - E` odd ones.
 ///
-/// `even[e][a]` is the value of even function `e` at node `a < E` (node `E - 1` is the middle), `odd[o][a]` that of
-/// odd function `o` at node `a < E - 1`; the last row and column of `odd` are unused zeros.
+/// `even[e][a]` is the value of even function `e` at node `a < E`, `odd[o][a]` that of odd function `o` at node `a < M - E`.
+/// If `M` is odd, node `E - 1` is the middle, and the last row and column of `odd` are unused zeros.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Parity<T, const E: usize> {
@@ -153,12 +153,13 @@ unsafe impl<T: Pod, const E: usize> Pod for Parity<T, E> {}
 
 impl<T: Real, const E: usize> Parity<T, E> {
     /// From `value(function, node)`, functions ordered even ones first.
-    pub fn new(value: impl Fn(usize, usize) -> f64) -> Self {
+    pub fn new<const M: usize>(value: impl Fn(usize, usize) -> f64) -> Self {
+        const { assert!(M.div_ceil(2) == E) }
         let mut result = Self { even: [[T::ZERO; E]; E], odd: [[T::ZERO; E]; E] };
         for f in 0..E {
             for a in 0..E {
                 result.even[f][a] = T::from_f64(value(f, a));
-                if f + 1 < E && a + 1 < E {
+                if f < M - E && a < M - E {
                     result.odd[f][a] = T::from_f64(value(E + f, a));
                 }
             }
@@ -166,10 +167,10 @@ impl<T: Real, const E: usize> Parity<T, E> {
         result
     }
 
-    /// `z_f = sum_a value(f, a) x_a`: nodes to functions (`S^T x`), `M = 2E - 1`.
+    /// `z_f = sum_a value(f, a) x_a`: nodes to functions (`S^T x`).
     #[inline(always)]
     pub fn analyze<V: Value<T>, const M: usize>(&self, x: &[V; M]) -> [V; M] {
-        const { assert!(M + 1 == 2 * E) }
+        const { assert!(M.div_ceil(2) == E) }
         let mut z = [V::ZERO; M];
         let x = Split::new(x).parts;
         for f in 0..E {
@@ -177,26 +178,26 @@ impl<T: Real, const E: usize> Parity<T, E> {
                 z[f] = V::fma(self.even[f][a], x[a], z[f]);
             }
         }
-        for f in 0..E - 1 {
-            for a in 0..E - 1 {
+        for f in 0..M - E {
+            for a in 0..M - E {
                 z[E + f] = V::fma(self.odd[f][a], x[E + a], z[E + f]);
             }
         }
         z
     }
 
-    /// `x_a = sum_f value(f, a) z_f`: functions to nodes (`S z`), `M = 2E - 1`.
+    /// `x_a = sum_f value(f, a) z_f`: functions to nodes (`S z`).
     #[inline(always)]
     pub fn synthesize<V: Value<T>, const M: usize>(&self, z: &[V; M]) -> [V; M] {
-        const { assert!(M + 1 == 2 * E) }
+        const { assert!(M.div_ceil(2) == E) }
         let mut x = [V::ZERO; M];
         for a in 0..E {
             let (mut even, mut odd) = (V::ZERO, V::ZERO);
             for f in 0..E {
                 even = V::fma(self.even[f][a], z[f], even);
             }
-            if a + 1 < E {
-                for f in 0..E - 1 {
+            if a < M - E {
+                for f in 0..M - E {
                     odd = V::fma(self.odd[f][a], z[E + f], odd);
                 }
                 x[a] = even + odd;
@@ -206,6 +207,49 @@ impl<T: Real, const E: usize> Parity<T, E> {
             }
         }
         x
+    }
+}
+
+/// `N` functions on `N` nodes without any symmetry.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Dense<T, const N: usize> {
+    rows: [[T; N]; N],
+}
+
+// SAFETY: an array of `Pod` numbers without padding.
+unsafe impl<T: Zeroable, const N: usize> Zeroable for Dense<T, N> {}
+// SAFETY: as above.
+unsafe impl<T: Pod, const N: usize> Pod for Dense<T, N> {}
+
+impl<T: Real, const N: usize> Dense<T, N> {
+    /// From its entries.
+    pub fn new(entry: impl Fn(usize, usize) -> f64) -> Self {
+        Self { rows: core::array::from_fn(|i| core::array::from_fn(|j| T::from_f64(entry(i, j)))) }
+    }
+
+    /// `D x`.
+    #[inline(always)]
+    pub fn times<V: Value<T>>(&self, x: &[V; N]) -> [V; N] {
+        let mut y = [V::ZERO; N];
+        for i in 0..N {
+            for j in 0..N {
+                y[i] = V::fma(self.rows[i][j], x[j], y[i]);
+            }
+        }
+        y
+    }
+
+    /// `Dᵀ x`.
+    #[inline(always)]
+    pub fn transposed<V: Value<T>>(&self, x: &[V; N]) -> [V; N] {
+        let mut y = [V::ZERO; N];
+        for j in 0..N {
+            for i in 0..N {
+                y[j] = V::fma(self.rows[i][j], x[i], y[j]);
+            }
+        }
+        y
     }
 }
 
@@ -254,13 +298,13 @@ mod tests {
             let (a, sign) = if a < E { (a, 1.0) } else { (M - 1 - a, -1.0) };
             if f < E {
                 raw[f * M + a]
-            } else if a + 1 == E {
+            } else if 2 * a + 1 == M {
                 0.0
             } else {
                 sign * raw[f * M + a]
             }
         };
-        let s = Parity::<f64, E>::new(value);
+        let s = Parity::<f64, E>::new::<M>(value);
         let x: [f64; M] = core::array::from_fn(|j| raw[(7 * j + 3) % (M * M)]);
         let z: [f64; M] = s.analyze(&x);
         let y: [f64; M] = s.synthesize(&x);
@@ -279,5 +323,21 @@ mod tests {
         parity::<3, 5>();
         parity::<7, 13>();
         parity::<10, 19>();
+        parity::<1, 2>();
+        parity::<2, 4>();
+        parity::<9, 18>();
+    }
+
+    #[test]
+    fn dense_is_the_dense_product() {
+        let raw = entries(5 * 5 + 5);
+        let (dense, x) = (Dense::<f64, 5>::new(|i, j| raw[5 * i + j]), core::array::from_fn(|j| raw[25 + j]));
+        let (y, z) = (dense.times(&x), dense.transposed(&x));
+        for i in 0..5 {
+            let expected: f64 = (0..5).map(|j| raw[5 * i + j] * x[j]).sum();
+            assert!((y[i] - expected).abs() < 1e-14);
+            let expected: f64 = (0..5).map(|j| raw[5 * j + i] * x[j]).sum();
+            assert!((z[i] - expected).abs() < 1e-14);
+        }
     }
 }

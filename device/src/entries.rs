@@ -6,6 +6,8 @@ use crate::blas1::{Coefficients, Vectors};
 use crate::kernels::Variant;
 #[cfg(module = "poisson_cg")]
 use crate::matrices::{CellMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
+#[cfg(module = "poisson_dg")]
+use crate::matrices::{DgCellMatrices, DgSolveMatrices, DgTransferMatrices};
 #[cfg(module = "patch_variants")]
 use crate::variants::{
     Sizes, Step,
@@ -14,7 +16,7 @@ use crate::variants::{
 use cuda_std::kernel;
 
 /// The degree of the module, from the builder.
-#[cfg(any(module = "poisson_cg", module = "patch_variants"))]
+#[cfg(any(module = "poisson_cg", module = "poisson_dg", module = "patch_variants"))]
 const K: usize = {
     let text = env!("PATCHMG_DEGREE").as_bytes();
     let (mut value, mut i) = (0, 0);
@@ -24,17 +26,17 @@ const K: usize = {
     }
     value
 };
-#[cfg(all(module = "poisson_cg", dim = "2"))]
+#[cfg(all(any(module = "poisson_cg", module = "poisson_dg"), dim = "2"))]
 const DIM: usize = 2;
-#[cfg(all(module = "poisson_cg", dim = "3"))]
+#[cfg(all(any(module = "poisson_cg", module = "poisson_dg"), dim = "3"))]
 const DIM: usize = 3;
 #[cfg(module = "poisson_cg")]
 const M: usize = 2 * K - 1;
 #[cfg(module = "poisson_cg")]
 const N: usize = 2 * K + 1;
-#[cfg(module = "poisson_cg")]
+#[cfg(any(module = "poisson_cg", module = "poisson_dg"))]
 const C: usize = K + 1;
-#[cfg(module = "poisson_cg")]
+#[cfg(any(module = "poisson_cg", module = "poisson_dg"))]
 const H: usize = C.div_ceil(2);
 
 /// The kernels of a space, from the functions of its dimension.
@@ -133,6 +135,93 @@ poisson!(f64, smooth_2d, apply_2d);
 poisson!(f32, smooth_3d, apply_3d);
 #[cfg(all(module = "poisson_cg", dim = "3"))]
 poisson!(f64, smooth_3d, apply_3d);
+
+/// Nodes of a patch of discontinuous elements, and in the middle direction those of a cell and of a patch.
+#[cfg(module = "poisson_dg")]
+const N: usize = 2 * C;
+#[cfg(module = "poisson_dg")]
+const MID: usize = if DIM == 2 { 1 } else { C };
+#[cfg(module = "poisson_dg")]
+const PATCH_MID: usize = if DIM == 2 { 1 } else { N };
+/// Columns of a thread of the operator.
+#[cfg(module = "poisson_dg")]
+const COLUMNS: usize = crate::dg::operator::columns(DIM, K);
+
+/// The kernels of a space of discontinuous elements.
+#[cfg(module = "poisson_dg")]
+macro_rules! poisson_dg {
+    ($t:ident) => {
+        mod $t {
+            use super::*;
+            use crate::dg::{operator, solve, transfer};
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($t)))]
+            pub unsafe fn apply(matrices: DgCellMatrices<$t, C, H>, x: *const $t, y: *mut $t, cells: u32, chunk: u32) {
+                let b = core::ptr::null();
+                // SAFETY: the launch's promise.
+                unsafe { operator::apply::<$t, false, C, H, MID, COLUMNS>(&matrices, b, x, y, cells, chunk) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_residual_", stringify!($t)))]
+            pub unsafe fn residual(
+                matrices: DgCellMatrices<$t, C, H>,
+                b: *const $t,
+                x: *const $t,
+                r: *mut $t,
+                cells: u32,
+                chunk: u32,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { operator::apply::<$t, true, C, H, MID, COLUMNS>(&matrices, b, x, r, cells, chunk) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_solve_", stringify!($t)))]
+            pub unsafe fn solve(
+                matrices: DgSolveMatrices<$t, N, C>,
+                table: *const $t,
+                r: *const $t,
+                x: *mut $t,
+                cells: u32,
+                color: u32,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { solve::solve::<$t, N, C, PATCH_MID>(&matrices, table, r, x, cells, color) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_restrict_", stringify!($t)))]
+            pub unsafe fn restrict(
+                matrices: DgTransferMatrices<$t, N, C, H>,
+                r: *const $t,
+                coarse: *mut $t,
+                cells: u32,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { transfer::restrict::<$t, N, C, H, PATCH_MID>(&matrices, r, coarse, cells) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_prolongate_add_", stringify!($t)))]
+            pub unsafe fn prolongate_add(
+                matrices: DgTransferMatrices<$t, N, C, H>,
+                coarse: *const $t,
+                x: *mut $t,
+                cells: u32,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { transfer::prolongate_add::<$t, N, C, H, PATCH_MID>(&matrices, coarse, x, cells) }
+            }
+        }
+    };
+}
+
+#[cfg(module = "poisson_dg")]
+poisson_dg!(f32);
+#[cfg(module = "poisson_dg")]
+poisson_dg!(f64);
 
 /// The kernels of paper 1 in one scalar: entry point, step and level.
 #[cfg(module = "patch_variants")]

@@ -36,6 +36,7 @@ pub use table::*;
 #[cfg(not(target_arch = "nvptx64"))]
 mod table {
     use super::*;
+    use crate::patch::DgGrid;
     use crate::scalar::Real;
     use crate::variants::{self, Step};
     use std::format;
@@ -47,6 +48,13 @@ mod table {
     pub enum Module {
         /// Poisson's equation, continuous elements, of one dimension and degree.
         PoissonCg {
+            /// 2 or 3.
+            dim: usize,
+            /// Polynomial degree.
+            degree: usize,
+        },
+        /// Poisson's equation, discontinuous elements, of one dimension and degree.
+        PoissonDg {
             /// 2 or 3.
             dim: usize,
             /// Polynomial degree.
@@ -76,6 +84,10 @@ mod table {
         Residual,
         /// `coarse = Pᵀ (b - A x)`, one class of strips.
         RestrictResidual,
+        /// `x += A_j⁻¹ r` on the patches of a color.
+        Solve,
+        /// `coarse = Pᵀ r`.
+        Restrict,
         /// `x += P coarse`.
         ProlongateAdd,
         /// One color of point Gauss-Seidel.
@@ -159,12 +171,15 @@ mod table {
             let poisson = |dim, degrees: core::ops::RangeInclusive<usize>| {
                 degrees.map(move |degree| Module::PoissonCg { dim, degree })
             };
+            let discontinuous = |dim| DgGrid::DEGREES.map(move |degree| Module::PoissonDg { dim, degree });
             let variants = |dim, degrees: core::ops::RangeInclusive<usize>| {
                 degrees.map(move |degree| Module::PatchVariants { dim, degree })
             };
             core::iter::once(Module::Blas1)
                 .chain(poisson(2, DEGREES_2D))
                 .chain(poisson(3, DEGREES_3D))
+                .chain(discontinuous(2))
+                .chain(discontinuous(3))
                 .chain(variants(2, DEGREES_2D))
                 .chain(variants(3, DEGREES_3D))
                 .collect()
@@ -174,6 +189,7 @@ mod table {
         pub fn name(&self) -> String {
             match self {
                 Module::PoissonCg { dim, degree } => format!("poisson_cg_{dim}d_q{degree}"),
+                Module::PoissonDg { dim, degree } => format!("poisson_dg_{dim}d_q{degree}"),
                 Module::PatchVariants { dim, degree } => format!("patch_variants_{dim}d_q{degree}"),
                 Module::Blas1 => String::from("blas1"),
             }
@@ -182,7 +198,9 @@ mod table {
         /// Dimension and degree; none for vector operations.
         pub fn space(&self) -> Option<(usize, usize)> {
             match *self {
-                Module::PoissonCg { dim, degree } | Module::PatchVariants { dim, degree } => Some((dim, degree)),
+                Module::PoissonCg { dim, degree }
+                | Module::PoissonDg { dim, degree }
+                | Module::PatchVariants { dim, degree } => Some((dim, degree)),
                 Module::Blas1 => None,
             }
         }
@@ -193,6 +211,9 @@ mod table {
             match self {
                 Module::PoissonCg { dim, .. } => {
                     std::vec![String::from("module=\"poisson_cg\""), format!("dim=\"{dim}\"")]
+                }
+                Module::PoissonDg { dim, .. } => {
+                    std::vec![String::from("module=\"poisson_dg\""), format!("dim=\"{dim}\"")]
                 }
                 Module::PatchVariants { dim, degree } => {
                     let dof_threads = Step::FusedDof.exists(*dim, *degree).then(|| String::from("dof_threads"));
@@ -232,6 +253,13 @@ mod table {
                     Operation::RestrictResidual,
                     Operation::ProlongateAdd,
                     Operation::PointGaussSeidel,
+                ],
+                Module::PoissonDg { .. } => std::vec![
+                    Operation::Apply,
+                    Operation::Residual,
+                    Operation::Solve,
+                    Operation::Restrict,
+                    Operation::ProlongateAdd,
                 ],
                 Module::PatchVariants { dim, degree } => Variant::ALL
                     .into_iter()
@@ -277,6 +305,28 @@ mod table {
                     let common = match operation {
                         Operation::Smooth => crate::smoother::common_words(dim, degree, bytes),
                         _ => 0,
+                    };
+                    let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, common);
+                    let patches = if operation.marches() { 0 } else { spec.patches };
+                    KernelSpec { min_blocks, patches, ..spec }
+                }
+                Module::PoissonDg { dim, degree } => {
+                    use crate::dg::{operator, solve, transfer};
+                    let bytes = size_of::<T>();
+                    let (name, shape, common, min_blocks) = match operation {
+                        Operation::Apply | Operation::Residual => {
+                            let name = if operation == Operation::Apply { "apply" } else { "residual" };
+                            (name, operator::shape(dim, degree), 0, operator::min_blocks(dim, degree, bytes))
+                        }
+                        Operation::Solve => {
+                            let min_blocks = solve::min_blocks(dim, degree, bytes);
+                            ("solve", solve::shape(dim, degree), solve::common_words(dim, degree), min_blocks)
+                        }
+                        _ => {
+                            let name = if operation == Operation::Restrict { "restrict" } else { "prolongate_add" };
+                            let min_blocks = transfer::min_blocks(dim, degree, bytes);
+                            (name, transfer::shape(dim, degree), transfer::common_words(dim, degree), min_blocks)
+                        }
                     };
                     let spec = KernelSpec::of_patches::<T>(entry(name), operation, shape, common);
                     let patches = if operation.marches() { 0 } else { spec.patches };

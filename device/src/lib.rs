@@ -15,18 +15,20 @@ extern crate std;
 // On the device a module has what its kernels need, so that a change rebuilds no other.
 #[cfg(any(not(target_arch = "nvptx64"), module = "blas1"))]
 pub mod blas1;
-#[cfg(any(not(target_arch = "nvptx64"), not(module = "blas1")))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "patch_variants"))]
 mod block;
 pub mod choice;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "poisson_dg"))]
 pub mod contract;
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_dg"))]
+pub mod dg;
 #[cfg(target_arch = "nvptx64")]
 mod entries;
 pub mod kernels;
 pub mod layout;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod march;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "poisson_dg"))]
 pub mod matrices;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod operator;

@@ -4,7 +4,8 @@
 //! `K` is the degree, `M = 2K - 1` the interior and `N = 2K + 1` all nodes of a patch in one direction, `C = K + 1`
 //! the nodes of a cell and `H = ceil(C / 2)`.
 
-use crate::contract::{Centrosymmetric, Parity};
+use crate::contract::{Centrosymmetric, Dense, Parity};
+use crate::patch::Ends;
 use crate::scalar::Real;
 use bytemuck::{Pod, Zeroable};
 
@@ -53,8 +54,8 @@ impl<T: Real, const K: usize, const M: usize> SmootherMatrices<T, K, M> {
     pub fn new(column: &impl PatchColumn) -> Self {
         const { assert!(M + 1 == 2 * K) }
         Self {
-            vectors: Parity::new(|f, a| column.vector(a, f)),
-            mass: Parity::new(|f, a| column.mass(f, a)),
+            vectors: Parity::new::<M>(|f, a| column.vector(a, f)),
+            mass: Parity::new::<M>(|f, a| column.mass(f, a)),
             mass_boundary: core::array::from_fn(|f| T::from_f64(column.mass_boundary(f))),
             coupling: core::array::from_fn(|f| T::from_f64(column.coupling(f))),
         }
@@ -166,6 +167,10 @@ pub struct DgCellMatrices<T, const C: usize, const H: usize> {
     pub mass: Centrosymmetric<T, C, H>,
     /// `∫ l_i' l_j'`, and what both faces add with the cell's own values.
     pub stiffness: Centrosymmetric<T, C, H>,
+    /// `g` of the lower and of the upper face of a line.
+    pub trace: Centrosymmetric<T, C, 1>,
+    /// `n_t v` of both faces, for the two `v` behind them.
+    pub lift: Centrosymmetric<T, 2, H>,
     /// `n_t`.
     pub normal: [T; C],
     /// `σ`.
@@ -183,6 +188,8 @@ impl<T: Real, const C: usize, const H: usize> DgCellMatrices<T, C, H> {
         Self {
             mass: Centrosymmetric::new(mass),
             stiffness: Centrosymmetric::new(stiffness),
+            trace: Centrosymmetric::new(|side, t| normal(if side == 0 { t } else { C - 1 - t })),
+            lift: Centrosymmetric::new(|t, side| normal(if side == 0 { t } else { C - 1 - t })),
             normal: core::array::from_fn(|t| T::from_f64(normal(t))),
             penalty: [T::from_f64(penalty)],
         }
@@ -209,4 +216,54 @@ impl<T: Real, const N: usize, const C: usize, const H: usize> DgTransferMatrices
             prolongation: Centrosymmetric::new(prolongation),
         }
     }
+}
+
+/// The eigenvectors of a patch of discontinuous elements in one direction, `Sᵀ M S = I` on its `N = 2C` nodes.
+///
+/// A level has either patches at one end and between, or one at both: so one symmetric matrix suffices, with the functions
+/// that are even about the middle first, and that of the lower end, of which the upper end's is the mirror image.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DgSolveMatrices<T, const N: usize, const C: usize> {
+    pub symmetric: Parity<T, C>,
+    pub lower: Dense<T, N>,
+}
+pod!(DgSolveMatrices<T, const N, const C>);
+
+impl<T: Real, const N: usize, const C: usize> DgSolveMatrices<T, N, C> {
+    /// From the values at `(node, function)`.
+    pub fn new(symmetric: impl Fn(usize, usize) -> f64, lower: impl Fn(usize, usize) -> f64) -> Self {
+        const { assert!(N == 2 * C) }
+        Self { symmetric: Parity::new::<N>(|f, a| symmetric(a, f)), lower: Dense::new(lower) }
+    }
+
+    /// `Sᵀ x` for a patch with these ends.
+    #[inline(always)]
+    pub fn analyze(&self, ends: Ends, x: &[T; N]) -> [T; N] {
+        match ends {
+            Ends::Neither | Ends::Both => self.symmetric.analyze(x),
+            Ends::Lower | Ends::Upper => self.lower.transposed(&mirrored(ends, x)),
+        }
+    }
+
+    /// `S z` for a patch with these ends.
+    #[inline(always)]
+    pub fn synthesize(&self, ends: Ends, z: &[T; N]) -> [T; N] {
+        match ends {
+            Ends::Neither | Ends::Both => self.symmetric.synthesize(z),
+            Ends::Lower | Ends::Upper => mirrored(ends, &self.lower.times(z)),
+        }
+    }
+}
+
+/// As seen from the lower end.
+#[inline(always)]
+fn mirrored<T: Copy, const N: usize>(ends: Ends, x: &[T; N]) -> [T; N] {
+    let mut result = *x;
+    if matches!(ends, Ends::Upper) {
+        for i in 0..N {
+            result[i] = x[N - 1 - i];
+        }
+    }
+    result
 }

@@ -1,16 +1,19 @@
 //! The kernels of the list on host threads, for tests and for inspection where there is no GPU: the functions that the
 //! entry points call, with the same arguments.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 use cuda_std::emulate::{Launch, Trace};
 use cuda_std::shared::Word;
 use patchmg_device::kernels::{DEGREES_3D, KernelSpec, Module, Operation, patch_nodes};
-use patchmg_device::matrices::{CellMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
-use patchmg_device::patch::Grid;
+use patchmg_device::matrices::{
+    CellMatrices, DgCellMatrices, DgSolveMatrices, DgTransferMatrices, ProlongationMatrices, RestrictionMatrices,
+    SmootherMatrices,
+};
+use patchmg_device::patch::{DgGrid, Grid};
 use patchmg_device::scalar::Real;
 use patchmg_device::variants::step::Data;
 use patchmg_device::variants::{self, Sizes, Step};
-use patchmg_device::{blas1, operator, point, smoother, transfer};
+use patchmg_device::{blas1, dg, operator, point, smoother, transfer};
 
 /// What a kernel is called with, by kind.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,8 +52,8 @@ type Body = Box<dyn Fn(&Arguments) + Sync>;
 pub struct Kernel {
     spec: KernelSpec,
     body: Body,
-    /// For which a block has all its patches.
-    grid: Grid,
+    /// Cells for which a block has all its patches.
+    cells: u32,
     /// Of a vector that such a block uses.
     words: usize,
 }
@@ -62,8 +65,8 @@ impl Kernel {
             "f32" => body::<f32, f64>(module, spec.operation)?,
             _ => body::<f64, f32>(module, spec.operation)?,
         };
-        let (grid, words) = block(module, &spec);
-        Some(Self { spec, body, grid, words })
+        let (cells, words) = block(module, &spec);
+        Some(Self { spec, body, cells, words })
     }
 
     /// Runs the kernel for all threads of the grid of blocks.
@@ -79,7 +82,7 @@ impl Kernel {
         // Which numbers is all the same: no kernel branches on them.
         let mut vectors: Vec<_> = (0..VECTORS).map(|_| vec![0.0_f64; self.words]).collect();
         let vectors: Vec<_> = vectors.iter_mut().map(|vector| vector.as_mut_ptr().cast()).collect();
-        let (cells, entries) = (self.grid.cells, self.words as u64);
+        let (cells, entries) = (self.cells, self.words as u64);
         // Of a march one step.
         let arguments = Arguments { vectors: &vectors, cells, chunk: 1, entries, ..Arguments::default() };
         // The promise of `run`: the first block uses the first `words` entries of the vectors.
@@ -96,19 +99,27 @@ const VECTORS: usize = 5;
 /// Layers of a thread at most, in the kernels of paper 1.
 const LAYERS: usize = patch_nodes(*DEGREES_3D.end()).1;
 
-/// A grid on which the first block of color 0, of class 0 and of the tiling has all its patches, and what of a vector
-/// these use: the planes of the patches that are first in all directions but x.
-fn block(module: Module, spec: &KernelSpec) -> (Grid, usize) {
+/// Cells of a level on which the first block of color 0, of class 0 and of the tiling has all its patches, and what of a
+/// vector these use: the planes of the patches that are first in all directions but x.
+fn block(module: Module, spec: &KernelSpec) -> (u32, usize) {
     let Some((dim, degree)) = module.space() else {
-        return (Grid::zeroed(), blas1::VECTORS * blas1::DOT_BLOCKS);
+        return (0, blas1::VECTORS * blas1::DOT_BLOCKS);
     };
+    if let Module::PoissonDg { .. } = module {
+        let tile = dg::operator::Tile::of(dim, degree).grid();
+        let patches = DgGrid { cells: (2 * spec.patches).next_power_of_two().max(4), degree: degree as u32 };
+        let grid = if spec.operation.marches() { tile } else { patches };
+        // Tables of inverse eigenvalues are shorter, but for one patch.
+        let tables = (2 * patches.cell_nodes()).pow(dim as u32) << dim;
+        return (grid.cells, grid.storage(dim).max(tables));
+    }
     if spec.operation.marches() {
         let grid = match spec.operation {
             Operation::RestrictResidual => transfer::restriction::strip(dim, degree).grid(),
             _ if dim == 2 => operator::rows::strip(degree).grid(),
             _ => operator::planes::Tile::of(degree).grid(),
         };
-        return (grid, grid.storage(dim));
+        return (grid.cells, grid.storage(dim));
     }
     let (interior, all) = patch_nodes(degree);
     // Every second patch of a direction, two cells each, is of class 0.
@@ -120,7 +131,7 @@ fn block(module: Module, spec: &KernelSpec) -> (Grid, usize) {
         Operation::Variant(..) => variants::table_words(degree),
         _ => smoother::table_words(dim, degree),
     };
-    (grid, other.max(end + 1))
+    (grid.cells, other.max(end + 1))
 }
 
 /// Calls a function generic in the patch's sizes for a degree of the list.
@@ -136,11 +147,31 @@ macro_rules! of_degree {
     };
 }
 
+/// Calls [`discontinuous`] for a dimension and a degree of the list.
+macro_rules! of_dg_degree {
+    ($dim:expr, $degree:expr, $operation:expr, $t:ident, $($value:literal)+) => {
+        match ($dim, $degree) {
+            $((2, $value) => {
+                const C: usize = $value + 1;
+                const COLUMNS: usize = dg::operator::columns(2, $value);
+                discontinuous::<$t, C, { C.div_ceil(2) }, { 2 * C }, 1, 1, COLUMNS>($operation)
+            }
+            (3, $value) => {
+                const C: usize = $value + 1;
+                const COLUMNS: usize = dg::operator::columns(3, $value);
+                discontinuous::<$t, C, { C.div_ceil(2) }, { 2 * C }, C, { 2 * C }, COLUMNS>($operation)
+            })+
+            _ => None,
+        }
+    };
+}
+
 /// `Other` is the scalar that is not `T`.
 fn body<T: Real + Word, Other: Real>(module: Module, operation: Operation) -> Option<Body> {
     match module {
         Module::PoissonCg { dim: 2, degree } => of_degree!(degree, poisson_2d::<T>(operation), 1 2 3 4 5 6 7 8 9 10),
         Module::PoissonCg { degree, .. } => of_degree!(degree, poisson_3d::<T>(operation), 1 2 3 4 5 6 7 8),
+        Module::PoissonDg { dim, degree } => of_dg_degree!(dim, degree, operation, T, 1 2 3 4 5 6 7 8),
         Module::PatchVariants { dim, degree } => patch_variant::<T>(operation, Sizes::new(dim, degree)),
         Module::Blas1 => vector_operation::<T, Other>(operation),
     }
@@ -201,6 +232,48 @@ macro_rules! poisson {
 }
 poisson!(poisson_2d, 2, smooth_2d, apply_2d);
 poisson!(poisson_3d, 3, smooth_3d, apply_3d);
+
+/// The kernels of a space of discontinuous elements; sizes and arguments as in `entries`.
+fn discontinuous<
+    T: Real + Word,
+    const C: usize,
+    const H: usize,
+    const N: usize,
+    const MID: usize,
+    const PATCH_MID: usize,
+    const COLUMNS: usize,
+>(
+    operation: Operation,
+) -> Option<Body> {
+    use dg::{operator, solve, transfer};
+    // SAFETY, throughout: the promise of `Kernel::run`.
+    let body: Body = match operation {
+        Operation::Apply => Box::new(|a| unsafe {
+            let (matrices, x, y) = (a.matrices::<DgCellMatrices<T, C, H>>(), a.vector(0), a.vector(1));
+            operator::apply::<T, false, C, H, MID, COLUMNS>(&matrices, std::ptr::null(), x, y, a.cells, a.chunk)
+        }),
+        Operation::Residual => Box::new(|a| unsafe {
+            let (matrices, b, x, r) =
+                (a.matrices::<DgCellMatrices<T, C, H>>(), a.vector(0), a.vector(1), a.vector(2));
+            operator::apply::<T, true, C, H, MID, COLUMNS>(&matrices, b, x, r, a.cells, a.chunk)
+        }),
+        Operation::Solve => Box::new(|a| unsafe {
+            let (matrices, table, r, x) =
+                (a.matrices::<DgSolveMatrices<T, N, C>>(), a.vector(0), a.vector(1), a.vector(2));
+            solve::solve::<T, N, C, PATCH_MID>(&matrices, table, r, x, a.cells, a.color)
+        }),
+        Operation::Restrict => Box::new(|a| unsafe {
+            let matrices = a.matrices::<DgTransferMatrices<T, N, C, H>>();
+            transfer::restrict::<T, N, C, H, PATCH_MID>(&matrices, a.vector(0), a.vector(1), a.cells)
+        }),
+        Operation::ProlongateAdd => Box::new(|a| unsafe {
+            let matrices = a.matrices::<DgTransferMatrices<T, N, C, H>>();
+            transfer::prolongate_add::<T, N, C, H, PATCH_MID>(&matrices, a.vector(0), a.vector(1), a.cells)
+        }),
+        _ => return None,
+    };
+    Some(body)
+}
 
 /// Vector operations, all of their vectors the first one.
 fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> {

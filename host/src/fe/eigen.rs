@@ -42,31 +42,24 @@ pub fn generalized_eigenpairs(a: &DMatrix<f64>, m: &DMatrix<f64>) -> Result<Eige
     })
 }
 
-/// As [`generalized_eigenpairs`], for `A` and `M` that are centrosymmetric and of odd size `2e - 1`: the `e` functions
-/// that are even about the middle node first, then the `e - 1` odd ones, each group ascending. Even and odd functions
-/// are two separate problems, so parity holds to the last bit.
+/// As [`generalized_eigenpairs`], for `A` and `M` that are centrosymmetric: the functions that are even about the middle
+/// first, then the odd ones, one fewer if there is a node in the middle, each group ascending. Even and odd functions are
+/// two separate problems, so parity holds to the last bit.
 ///
 /// # Errors
-/// As [`generalized_eigenpairs`]; [`Error::InvalidArgument`] if the size is even.
+/// As [`generalized_eigenpairs`].
 pub fn symmetric_eigenpairs(a: &DMatrix<f64>, m: &DMatrix<f64>) -> Result<Eigenpairs> {
     let n = a.nrows();
     check(a, n, "stiffness matrix")?;
     check(m, n, "mass matrix")?;
-    if n.is_multiple_of(2) {
-        return Err(Error::InvalidArgument {
-            name: "size of the eigenproblem",
-            value: n.to_string(),
-            allowed: "odd".into(),
-        });
-    }
     let odd = n / 2;
-    let even = odd + 1;
+    let even = n - odd;
     let even_pairs = generalized_eigenpairs(&even_part(a), &even_part(m))?;
     let odd_pairs = generalized_eigenpairs(&odd_part(a), &odd_part(m))?;
     let half = std::f64::consts::FRAC_1_SQRT_2;
     let vectors = DMatrix::from_fn(n, n, |node, f| {
         let mirrored = node.min(n - 1 - node);
-        match (f < even, mirrored == odd) {
+        match (f < even, 2 * mirrored + 1 == n) {
             (true, true) => even_pairs.vectors[(mirrored, f)],
             (true, false) => half * even_pairs.vectors[(mirrored, f)],
             (false, true) => 0.0,
@@ -78,10 +71,11 @@ pub fn symmetric_eigenpairs(a: &DMatrix<f64>, m: &DMatrix<f64>) -> Result<Eigenp
     Ok(Eigenpairs { values, vectors })
 }
 
-/// In the orthonormal basis `(e_i + e_{n-1-i}) / √2` and the middle `e_i`.
+/// In the orthonormal basis `(e_i + e_{n-1-i}) / √2` and, if there is one, the middle `e_i`.
 fn even_part(matrix: &DMatrix<f64>) -> DMatrix<f64> {
-    let (n, middle) = (matrix.nrows(), matrix.nrows() / 2);
-    DMatrix::from_fn(middle + 1, middle + 1, |i, j| match (i == middle, j == middle) {
+    let (n, size) = (matrix.nrows(), matrix.nrows().div_ceil(2));
+    let is_middle = |i: usize| 2 * i + 1 == n;
+    DMatrix::from_fn(size, size, |i, j| match (is_middle(i), is_middle(j)) {
         (true, true) => matrix[(i, j)],
         (false, false) => matrix[(i, j)] + matrix[(i, n - 1 - j)],
         _ => std::f64::consts::SQRT_2 * matrix[(i, j)],
@@ -90,8 +84,8 @@ fn even_part(matrix: &DMatrix<f64>) -> DMatrix<f64> {
 
 /// In the orthonormal basis `(e_i - e_{n-1-i}) / √2`.
 fn odd_part(matrix: &DMatrix<f64>) -> DMatrix<f64> {
-    let (n, middle) = (matrix.nrows(), matrix.nrows() / 2);
-    DMatrix::from_fn(middle, middle, |i, j| matrix[(i, j)] - matrix[(i, n - 1 - j)])
+    let (n, size) = (matrix.nrows(), matrix.nrows() / 2);
+    DMatrix::from_fn(size, size, |i, j| matrix[(i, j)] - matrix[(i, n - 1 - j)])
 }
 
 /// The sign that makes the first entry of at least half the largest magnitude positive.
@@ -163,6 +157,22 @@ mod tests {
         }
     }
 
+    /// Without a node in the middle: two cells that share none, coupled to each other.
+    #[test]
+    fn eigenpairs_of_even_size_satisfy_their_equations_and_have_a_parity() {
+        for n in [2, 4, 6, 18] {
+            let m = DMatrix::from_diagonal(&DVector::from_fn(n, |i, _| 1.0 + i.min(n - 1 - i) as f64));
+            let a = DMatrix::from_fn(n, n, |i, j| if i == j { 4.0 } else { -1.0 / (1.0 + i.abs_diff(j) as f64) });
+            let Eigenpairs { values, vectors } = symmetric_eigenpairs(&a, &m).unwrap();
+            assert_abs_diff_eq!(vectors.transpose() * &m * &vectors, DMatrix::identity(n, n), epsilon = 1e-13);
+            assert_abs_diff_eq!(&a * &vectors, &m * &vectors * DMatrix::from_diagonal(&values), epsilon = 1e-12);
+            for (f, node) in (0..n).flat_map(|f| (0..n).map(move |node| (f, node))) {
+                let sign = if f < n / 2 { 1.0 } else { -1.0 };
+                assert_eq!(vectors[(node, f)], sign * vectors[(n - 1 - node, f)]);
+            }
+        }
+    }
+
     #[test]
     fn lowest_eigenvalue_of_a_patch_tends_to_that_of_the_laplacian() {
         // Two unit cells: (π / 2)²; degree 10 resolves it to rounding.
@@ -176,8 +186,6 @@ mod tests {
         let (identity, indefinite) = (DMatrix::identity(3, 3), DMatrix::from_diagonal_element(3, 3, -1.0));
         assert!(matches!(generalized_eigenpairs(&identity, &indefinite), Err(Error::NotPositiveDefinite { .. })));
         assert!(matches!(symmetric_eigenpairs(&identity, &DMatrix::identity(4, 4)), Err(Error::SizeMismatch { .. })));
-        let even = DMatrix::identity(4, 4);
-        assert!(matches!(symmetric_eigenpairs(&even, &even), Err(Error::InvalidArgument { .. })));
         let mut broken = identity.clone();
         broken[(1, 2)] = f64::NAN;
         assert!(matches!(generalized_eigenpairs(&broken, &identity), Err(Error::NotFinite { .. })));

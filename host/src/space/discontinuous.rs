@@ -2,10 +2,10 @@
 
 use super::{check_storage, degree_out_of_range, entries};
 use crate::error::Result;
-use crate::fe::{Eigenpairs, Element, generalized_eigenpairs};
+use crate::fe::{Eigenpairs, Element, generalized_eigenpairs, symmetric_eigenpairs};
 use crate::mesh::Mesh;
 use nalgebra::{DMatrix, DVector};
-use patchmg_device::matrices::{DgCellMatrices, DgTransferMatrices};
+use patchmg_device::matrices::{DgCellMatrices, DgSolveMatrices, DgTransferMatrices};
 use patchmg_device::patch::{DgGrid, Ends};
 use patchmg_device::scalar::Real;
 
@@ -62,9 +62,10 @@ impl DiscontinuousSpace {
         stiffness[(0, 0)] += penalty;
         stiffness[(last, last)] += penalty;
         let form = Form { stiffness: &stiffness, normal: &normal, penalty };
-        let pairs = |ends| generalized_eigenpairs(&form.patch(ends), &twice(&mass));
-        let lower = pairs(Ends::Lower)?;
-        let eigenpairs = vec![pairs(Ends::Neither)?, lower.clone(), mirrored(lower), pairs(Ends::Both)?];
+        let mass_of_patch = twice(&mass);
+        let symmetric = |ends| symmetric_eigenpairs(&form.patch(ends), &mass_of_patch);
+        let lower = generalized_eigenpairs(&form.patch(Ends::Lower), &mass_of_patch)?;
+        let eigenpairs = vec![symmetric(Ends::Neither)?, lower.clone(), mirrored(lower), symmetric(Ends::Both)?];
         Ok(Self { mesh, element, mass, stiffness, normal, penalty, eigenpairs })
     }
 
@@ -108,7 +109,7 @@ impl DiscontinuousSpace {
         Form { stiffness: &self.stiffness, normal: &self.normal, penalty: self.penalty }.patch(ends)
     }
 
-    /// `L S = M S Λ` of a patch.
+    /// `L S = M S Λ` of a patch; if it is symmetric, its even functions first.
     pub fn eigenpairs(&self, ends: Ends) -> &Eigenpairs {
         &self.eigenpairs[ends as usize]
     }
@@ -129,6 +130,36 @@ impl DiscontinuousSpace {
         let z = if self.dim() == 2 { &[0.0] } else { z };
         let sums = z.iter().flat_map(|l| y.iter().flat_map(move |j| x.iter().map(move |i| i + j + l)));
         sums.map(|sum| 1.0 / sum).collect()
+    }
+
+    /// `S` of this level's patches as a GPU takes it.
+    ///
+    /// # Panics
+    /// If the sizes are not those of the degree.
+    pub fn solve_matrices<T: Real, const N: usize, const C: usize>(&self) -> DgSolveMatrices<T, N, C> {
+        assert_eq!((N, C), (2 * self.degree() + 2, self.degree() + 1));
+        let symmetric = self.eigenpairs(self.ends_of_class(0));
+        DgSolveMatrices::new(entries(&symmetric.vectors), entries(&self.eigenpairs(Ends::Lower).vectors))
+    }
+
+    /// Inverse eigenvalues of this level's patches as [`patchmg_device::dg::solve`] takes them: for every class of ends, that of
+    /// `x` fastest, those of [`Self::inverse_eigenvalues`] with the indices in the order `y`, `z`, `x`, in 2D `y`, `x`.
+    pub fn solve_table<T: Real>(&self) -> Vec<T> {
+        let of_class = |class: usize| {
+            let [x, y, z] = [0, 1, 2].map(|direction| self.ends_of_class(class >> direction & 1));
+            self.inverse_eigenvalues(if self.dim() == 2 { [y, x, z] } else { [y, z, x] })
+        };
+        (0..1 << self.dim()).flat_map(of_class).map(T::from_f64).collect()
+    }
+
+    /// Patches at an end have eigenvalues of their own, but those at one end are those at the other: class 1, and class 0 what
+    /// lies between. A level of one patch has none of these; there both are that patch's.
+    fn ends_of_class(&self, class: usize) -> Ends {
+        match (self.grid().cells, class) {
+            (2, _) => Ends::Both,
+            (_, 0) => Ends::Neither,
+            _ => Ends::Lower,
+        }
     }
 
     /// What the operator takes.
