@@ -222,13 +222,6 @@ fn what_a_system_does_not_take_is_refused() {
     refused(&dg(&["--variant", "linear"]), &["--variant", "'linear'", "register"]);
     refused(&dg(&["--kernel", "global"]), &["--kernel", "'global'", "fused"]);
     refused(&["--problem", "cosine"], &["--problem", "'cosine'", "one or sine"]);
-    if has_gpu() {
-        let output = patchmg(&["solve", "--system", "poisson-dg", "--backend", "cuda", "--refine", "2"]);
-        assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
-        for part in ["--system", "'poisson-dg'", "cuda has: poisson-cg"] {
-            assert!(stderr(&output).contains(part), "no '{part}' in: {}", stderr(&output));
-        }
-    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, PatchKernel};
 use patchmg::mesh::Mesh;
 use patchmg::space::{DiscontinuousSpace, Space};
-use patchmg_device::dg::operator::Tile;
+use patchmg_device::dg::{self, operator::Tile};
 use patchmg_device::kernels::{Module, Operation};
 use patchmg_device::patch::{bit, color_count};
 use patchmg_device::scalar::Real;
@@ -137,9 +137,7 @@ impl Reference {
             let correction = self.run(zeros, step);
             let expected: Vec<f64> = x.iter().zip(correction).map(|(x, correction)| x + correction).collect();
             let count = |direction| color_count(cells, bit(color as u32, direction));
-            let blocks = |patches| {
-                [count(0).div_ceil(patches), if dim == 3 { count(1) } else { 1 }, count(dim - 1)]
-            };
+            let blocks = |patches| dg::blocks(dim, patches, count);
             let inputs = [&*table, &rounded::<T>(&r)];
             let found = self.kernel(Operation::Solve, &inputs, &rounded::<T>(&x), [color as u32, 0], blocks);
             self.check(&format!("color {color}"), &found, &expected);
@@ -148,7 +146,7 @@ impl Reference {
 
     fn check_transfers<T: Real>(&self) {
         let (dim, grid) = (self.space.dim(), self.lines().grid());
-        let patches = |of_block| [(grid.cells / 2).div_ceil(of_block), if dim == 3 { grid.cells / 2 } else { 1 }, grid.cells / 2];
+        let patches = |patches| dg::blocks(dim, patches, |_| grid.cells / 2);
         let coarse = random(grid.coarser().storage(dim), 4);
         let (r, x) = (self.random(1), self.random(2));
         let zeros = self.vector(&vec![0.0; r.len()]);

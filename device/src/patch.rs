@@ -70,6 +70,11 @@ impl Grid {
         (self.row() - 1).pow(dim as u32)
     }
 
+    /// The next coarser level.
+    pub const fn coarser(self) -> Self {
+        Self { cells: self.cells / 2, degree: self.degree }
+    }
+
     /// Whether node `x` of a direction is an unknown.
     #[inline(always)]
     pub const fn is_interior(self, x: usize) -> bool {

@@ -21,6 +21,7 @@ pub fn add(suite: &mut Suite) {
     suite.test("backend::wrong_lengths_are_refused", lengths);
     suite.test("backend::vectors_of_another_backend_are_refused", foreign);
     suite.test("backend::colors_and_levels_that_are_not_there_are_refused", levels);
+    suite.test("backend::discontinuous_elements_refuse_what_they_have_not", discontinuous);
 }
 
 fn require(holds: bool, what: impl Debug) -> Outcome {
@@ -138,4 +139,21 @@ fn levels(gpu: &Arc<Cuda>) -> Outcome {
     }
     let result = gpu.prolongate_add(&level, &b, &mut x);
     require(matches!(result, Err(Error::InvalidArgument { name: "level", .. })), result)
+}
+
+fn discontinuous(gpu: &Arc<Cuda>) -> Outcome {
+    let space = Space::discontinuous(Mesh::unit_cube(2, 1)?, 2)?;
+    let level = gpu.level::<f64>(&space, PatchKernel::default())?;
+    let (b, mut x) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage())?);
+    let result = gpu.point_gauss_seidel(&level, &b, &mut x, false);
+    require(matches!(result, Err(Error::Unsupported { backend: "cuda", .. })), result)?;
+    // One patch: the other colors have none.
+    for color in 0..4 {
+        gpu.smooth_color(&level, color, &b, &mut x)?;
+    }
+    for kernel in PatchKernel::all(2, 2).into_iter().filter(|&kernel| kernel != PatchKernel::default()) {
+        let refused = gpu.level::<f64>(&space, kernel).map(|_| ());
+        require(matches!(refused, Err(Error::Unsupported { backend: "cuda", .. })), refused)?;
+    }
+    Ok(())
 }

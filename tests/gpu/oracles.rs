@@ -1,10 +1,10 @@
 //! Residual histories on the GPU against an independent implementation of the method.
 
 use crate::Suite;
-use crate::histories::{Oracle, deviation, oracles};
+use crate::histories::{DgOracle, Oracle, deviation, dg_oracles, oracles};
 use patchmg::krylov::Stopping;
 use patchmg::problem::Problem;
-use patchmg::solve::{Case, Config, Method, System};
+use patchmg::solve::{Case, Config, Method, Precision, System};
 
 pub fn add(suite: &mut Suite) {
     for Oracle { dim, degree, refine, rtol, fmg, vcycle, gmres } in oracles() {
@@ -20,4 +20,41 @@ pub fn add(suite: &mut Suite) {
             });
         }
     }
+    for DgOracle { dim, degree, refine, rtol, gmres, .. } in dg_oracles() {
+        suite.test(format!("oracles::dg::{dim}d::q{degree}::level{refine}"), move |gpu| {
+            let case = dg_case([dim, degree, refine], Method::Fgmres, Precision::F64, rtol);
+            let found = case.solve(gpu, &mut |_, _| ())?.0.info.residual_history;
+            // The last entry is computed anew from the solution, with its rounding.
+            let close = |(found, expected): (&f64, &f64)| (found - expected).abs() < 1e-3 * expected + 5e-13;
+            if found.len() == gmres.len() && found.iter().zip(&gmres).all(close) {
+                return Ok(());
+            }
+            Err(format!("{found:?} != {gmres:?}").into())
+        });
+    }
+    for parameters in [[2, 3, 5], [3, 3, 3]] {
+        for (method, precision) in [
+            (Method::Fmg, Precision::F64),
+            (Method::VCycle, Precision::F64),
+            (Method::Cg, Precision::F64),
+            (Method::Gmres, Precision::Mixed),
+            (Method::Fgmres, Precision::Mixed),
+        ] {
+            suite.test(format!("oracles::dg::converges::{parameters:?}::{method:?}::{precision:?}"), move |gpu| {
+                let report = dg_case(parameters, method, precision, 1e-8).solve(gpu, &mut |_, _| ())?.0;
+                let reference = dg_case(parameters, Method::Fgmres, Precision::F64, 1e-8);
+                let [found, expected] = [&report, &reference.solve(gpu, &mut |_, _| ())?.0]
+                    .map(|report| report.errors.map_or(f64::NAN, |errors| errors.l2));
+                if report.info.converged && (found / expected - 1.0).abs() < 1e-2 {
+                    return Ok(());
+                }
+                Err(format!("{:?}, error {found:e}, not {expected:e}", report.info).into())
+            });
+        }
+    }
+}
+
+fn dg_case([dim, degree, refine]: [usize; 3], method: Method, precision: Precision, rtol: f64) -> Case {
+    let config = Config { method, precision, stopping: Stopping { rtol, max_iters: 30 }, ..Config::default() };
+    Case { system: System::PoissonDg, dim, degree, refine, problem: Problem::Sine, config }
 }

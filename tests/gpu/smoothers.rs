@@ -40,6 +40,14 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
             });
         }
     }
+    for (dim, degree) in [(2, 2), (2, 8), (3, 3), (3, 6)] {
+        suite.test(format!("smoothers::step::dg::{dim}d::q{degree}::Chebyshev::{}", T::NAME), move |gpu| {
+            let space = Space::discontinuous(Mesh::unit_cube(dim, refine(dim, degree))?, degree)?;
+            let found = step::<_, T>(gpu, &space, SmootherConfig::chebyshev())?;
+            let expected = step::<_, T>(&Arc::new(Cpu::new(None)?), &space, SmootherConfig::chebyshev())?;
+            assert_close(&found, &expected, 10.0 * tolerance::<T>())
+        });
+    }
     if T::NAME == "f64" {
         for (dim, degree) in [(2, 3), (3, 2)] {
             for method in [Method::VCycle, Method::Cg] {

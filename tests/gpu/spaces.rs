@@ -9,6 +9,7 @@ use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, PoissonScheme, VCycle};
 use patchmg::space::Space;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
+use patchmg_device::patch::DgGrid;
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug)]
@@ -33,15 +34,37 @@ const OPERATIONS: [Operation; 6] = [
 pub fn add<T: Scalar>(suite: &mut Suite) {
     let cases = DEGREES_2D.map(|degree| (2, degree)).chain(DEGREES_3D.map(|degree| (3, degree)));
     for (dim, degree) in cases {
-        for operation in OPERATIONS {
-            suite.test(format!("spaces::{dim}d::q{degree}::{operation:?}::{}", T::NAME), move |gpu| {
-                let space = Space::new(Mesh::unit_cube(dim, refine(dim, degree))?, degree)?;
-                let cpu = Arc::new(Cpu::new(None)?);
-                let found = run::<_, T>(operation, gpu, &space)?;
-                assert_close(&found, &run::<_, T>(operation, &cpu, &space)?, tolerance::<T>())?;
-                assert_identical(&found, &run::<_, T>(operation, gpu, &space)?)
-            });
+        let space = move || Space::new(Mesh::unit_cube(dim, refine(dim, degree))?, degree);
+        add_space::<T>(suite, format!("spaces::{dim}d::q{degree}"), space);
+    }
+    for (dim, degree) in DgGrid::DEGREES.flat_map(|degree| [(2, degree), (3, degree)]) {
+        // Patches at the ends and one between, several between, and cells beyond a block of the operator.
+        for refine in [2, 3, dg_refine(dim, degree)] {
+            let space = move || Space::discontinuous(Mesh::unit_cube(dim, refine)?, degree);
+            add_space::<T>(suite, format!("spaces::dg::{dim}d::q{degree}::level{refine}"), space);
         }
+    }
+}
+
+fn add_space<T: Scalar>(suite: &mut Suite, name: String, space: impl Fn() -> Result<Space> + Copy + Send + 'static) {
+    for operation in OPERATIONS {
+        suite.test(format!("{name}::{operation:?}::{}", T::NAME), move |gpu| {
+            let (space, cpu) = (space()?, Arc::new(Cpu::new(None)?));
+            let found = run::<_, T>(operation, gpu, &space)?;
+            assert_close(&found, &run::<_, T>(operation, &cpu, &space)?, tolerance::<T>())?;
+            assert_identical(&found, &run::<_, T>(operation, gpu, &space)?)
+        });
+    }
+}
+
+/// More cells than a block of the operator has in a direction.
+fn dg_refine(dim: usize, degree: usize) -> usize {
+    match (dim, degree) {
+        (2, 1) => 7,
+        (2, 2..=3) => 6,
+        (2, _) => 5,
+        (_, 1) => 5,
+        _ => 4,
     }
 }
 
@@ -66,7 +89,7 @@ fn run<B: Backend, T: Scalar>(operation: Operation, backend: &Arc<B>, space: &Sp
         return downloaded(&**backend, &x, len);
     }
     let level = backend.level::<T>(space, PatchKernel::default())?;
-    let coarser = Space::new(Mesh::unit_cube(space.dim(), space.mesh().refine() - 1)?, space.degree())?;
+    let coarser = space.coarser().expect("more than one patch")?;
     let mut coarse = vector(4, &coarser)?;
     match operation {
         Operation::Apply => backend.apply(&level, &x, &mut y)?,

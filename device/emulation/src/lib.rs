@@ -253,8 +253,7 @@ fn discontinuous<
             operator::apply::<T, false, C, H, MID, COLUMNS>(&matrices, std::ptr::null(), x, y, a.cells, a.chunk)
         }),
         Operation::Residual => Box::new(|a| unsafe {
-            let (matrices, b, x, r) =
-                (a.matrices::<DgCellMatrices<T, C, H>>(), a.vector(0), a.vector(1), a.vector(2));
+            let (matrices, b, x, r) = (a.matrices::<DgCellMatrices<T, C, H>>(), a.vector(0), a.vector(1), a.vector(2));
             operator::apply::<T, true, C, H, MID, COLUMNS>(&matrices, b, x, r, a.cells, a.chunk)
         }),
         Operation::Solve => Box::new(|a| unsafe {

@@ -11,6 +11,12 @@ pub mod transfer;
 
 use crate::patch::DgGrid;
 
+/// Blocks for `count(direction)` patches, so many of a block side by side in x.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn blocks(dim: usize, patches: u32, count: impl Fn(usize) -> u32) -> [u32; 3] {
+    [count(0).div_ceil(patches), if dim == 3 { count(1) } else { 1 }, count(dim - 1)]
+}
+
 /// Nodes of a level from a row to the next, and from a node to the next of its column in the last direction.
 #[derive(Clone, Copy)]
 struct Strides {

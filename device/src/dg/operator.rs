@@ -157,9 +157,9 @@ mod device {
             self.nodes[side * (C - 1)]
         }
 
-        /// What it adds to the cell beside it on a side.
+        /// What it adds to the cell that sees it from a side.
         #[inline(always)]
-        fn to_neighbor<const H: usize>(&self, matrices: &DgCellMatrices<T, C, H>, side: usize) -> Behind<T> {
+        fn seen_from<const H: usize>(&self, matrices: &DgCellMatrices<T, C, H>, side: usize) -> Behind<T> {
             behind(matrices, self.slopes[side], self.end(side))
         }
 
@@ -222,6 +222,12 @@ mod device {
             Self { first: first * grid.cell_nodes(), cells: if is_last { left } else { cells }, at_end }
         }
 
+        /// Whether the tile ends at the domain's end on a side, which is not known when compiling.
+        #[inline(always)]
+        fn is_end(&self, side: usize) -> bool {
+            if side == 0 { self.at_end[0] } else { self.at_end[1] }
+        }
+
         /// The node that is `node` nodes away from the tile, on a side, of `nodes` nodes in the tile.
         #[inline(always)]
         fn beside(&self, side: usize, nodes: usize) -> (usize, isize) {
@@ -262,7 +268,7 @@ mod device {
             }
             let mut own = line(cells.start);
             let mut lower = if cells.start > 0 {
-                line(cells.start - 1).to_neighbor(matrices, 1)
+                line(cells.start - 1).seen_from(matrices, 1)
             } else if direction.at_end[0] {
                 own.at_boundary(0)
             } else {
@@ -273,7 +279,7 @@ mod device {
                     let mut next = own;
                     let upper = if cell + 1 < direction.cells {
                         next = line(cell + 1);
-                        next.to_neighbor(matrices, 0)
+                        next.seen_from(matrices, 0)
                     } else if direction.at_end[1] {
                         own.at_boundary(1)
                     } else {
@@ -284,7 +290,7 @@ mod device {
                     if WITH_MASS {
                         u.write(column(cell), &matrices.mass.apply::<T, C>(&own.nodes));
                     }
-                    lower = own.to_neighbor(matrices, 1);
+                    lower = own.seen_from(matrices, 1);
                     own = next;
                 }
             }
@@ -340,9 +346,7 @@ mod device {
         // Columns: neighbours along x, then every so many rows.
         let (column_x, first_row) = (thread % tile.row(), thread / tile.row());
         let row_of = |column: usize| first_row + column * (tile.rows() / COLUMNS);
-        let is_column = |column: usize| {
-            column_x < along_x.cells * C && (!is_3d || row_of(column) < middle.cells * C)
-        };
+        let is_column = |column: usize| column_x < along_x.cells * C && (!is_3d || row_of(column) < middle.cells * C);
         // Of the first node of a column in a layer.
         let offset = |column: usize, layer: u32| {
             let row = if is_3d { (middle.first + row_of(column)) * strides.row } else { 0 };
@@ -362,16 +366,20 @@ mod device {
             start: column_x + tile.pitch() * row_of(column),
             stride: tile.pitch() * tile.rows(),
         };
-        let mut columns: [OwnColumn<T, C>; COLUMNS] = core::array::from_fn(|column| {
+        let first_column = |column: usize| {
             let lower = if first > 0 {
-                Line::new(matrices, nodes(column, x, first - 1)).to_neighbor(matrices, 1)
+                Line::new(matrices, nodes(column, x, first - 1)).seen_from(matrices, 1)
             } else {
                 [T::ZERO; 2]
             };
             let own = Line::new(matrices, nodes(column, x, first));
             let next = if first + 1 < cells { nodes(column, x, first + 1) } else { [T::ZERO; C] };
             OwnColumn { own, next, lower }
-        });
+        };
+        let mut columns = [first_column(0); COLUMNS];
+        for column in 1..COLUMNS {
+            columns[column] = first_column(column);
+        }
         let mut right: [[T; C]; COLUMNS] = [[T::ZERO; C]; COLUMNS];
 
         for turn in 0..end - first + 1 {
@@ -384,13 +392,8 @@ mod device {
                     }
                 }
                 let count = tile.planes() * tile.rows();
-                let lines = Lines {
-                    direction: along_x,
-                    stride: 1,
-                    sources: [mass, sum],
-                    faces: x_faces(layer - 1),
-                    count,
-                };
+                let lines =
+                    Lines { direction: along_x, stride: 1, sources: [mass, sum], faces: x_faces(layer - 1), count };
                 let tasks = count * (tile.cells[0] / tile.run);
                 for round in 0..tasks.div_ceil(threads) {
                     let task = thread + round * threads;
@@ -421,7 +424,7 @@ mod device {
                     let task = thread + round * threads;
                     let (side, index) = (task / count, task % count);
                     let (row, z) = (index % tile.rows(), index / tile.rows());
-                    if side < 2 && !along_x.at_end[side] && (!is_3d || row < middle.cells * C) {
+                    if side < 2 && !along_x.is_end(side) && (!is_3d || row < middle.cells * C) {
                         let (node, step) = along_x.beside(side, tile.row());
                         let row = if is_3d { (middle.first + row) * strides.row } else { 0 };
                         let pair = trace(x.wrapping_add(node + row + plane(z)), step);
@@ -435,7 +438,7 @@ mod device {
                     let task = thread + round * threads;
                     let (side, index) = (task / count, task % count);
                     let (column, z) = (index % tile.row(), index / tile.row());
-                    if side < 2 && !middle.at_end[side] && column < along_x.cells * C {
+                    if side < 2 && !middle.is_end(side) && column < along_x.cells * C {
                         let (node, step) = middle.beside(side, tile.rows());
                         let source = x.wrapping_add(node.wrapping_mul(strides.row) + along_x.first + column + plane(z));
                         let pair = trace(source, step * strides.row as isize);
@@ -464,20 +467,19 @@ mod device {
                 for column in 0..COLUMNS {
                     let OwnColumn { own, next, mut lower } = columns[column];
                     let next = Line::new(matrices, next);
-                    let upper =
-                        if layer + 1 < cells { next.to_neighbor(matrices, 0) } else { own.at_boundary(1) };
+                    let upper = if layer + 1 < cells { next.seen_from(matrices, 0) } else { own.at_boundary(1) };
                     if layer == 0 {
                         lower = own.at_boundary(0);
                     }
                     mass.write(in_layer(column), &matrices.mass.apply::<T, C>(&own.nodes));
                     sum.write(in_layer(column), &own.stiffness(matrices, None, [lower, upper]));
-                    lower = own.to_neighbor(matrices, 1);
+                    lower = own.seen_from(matrices, 1);
                     let is_read = layer + 2 < cells && layer + 1 < end;
                     let after = if is_read { nodes(column, x, layer + 2) } else { [T::ZERO; C] };
                     columns[column] = OwnColumn { own: next, next: after, lower };
                 }
                 // `M` along the last direction of the faces.
-                for (faces, width) in [(x_faces(layer), tile.rows()), (middle_faces, if is_3d { tile.row() } else { 0 })] {
+                let contract = |faces: Shared<T>, width: usize| {
                     for round in 0..(4 * width).div_ceil(threads) {
                         let task = thread + round * threads;
                         if task < 4 * width {
@@ -486,6 +488,10 @@ mod device {
                             faces.write(column, &matrices.mass.apply::<T, C>(&faces.read::<C>(column)));
                         }
                     }
+                };
+                contract(x_faces(layer), tile.rows());
+                if is_3d {
+                    contract(middle_faces, tile.row());
                 }
             }
             thread::sync_threads();

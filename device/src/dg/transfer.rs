@@ -112,13 +112,7 @@ mod device {
     /// Launched as its [`shape`] says, for all patches of the tiling; `r` is a vector of the grid, `coarse` of the next
     /// coarser one.
     #[inline(always)]
-    pub unsafe fn restrict<
-        T: Real + Word,
-        const N: usize,
-        const C: usize,
-        const H: usize,
-        const MID: usize,
-    >(
+    pub unsafe fn restrict<T: Real + Word, const N: usize, const C: usize, const H: usize, const MID: usize>(
         matrices: &DgTransferMatrices<T, N, C, H>,
         r: *const T,
         coarse: *mut T,
@@ -182,13 +176,7 @@ mod device {
     /// Launched as its [`shape`] says, for all patches of the tiling; `x` is a vector of the grid, `coarse` of the next
     /// coarser one.
     #[inline(always)]
-    pub unsafe fn prolongate_add<
-        T: Real + Word,
-        const N: usize,
-        const C: usize,
-        const H: usize,
-        const MID: usize,
-    >(
+    pub unsafe fn prolongate_add<T: Real + Word, const N: usize, const C: usize, const H: usize, const MID: usize>(
         matrices: &DgTransferMatrices<T, N, C, H>,
         coarse: *const T,
         x: *mut T,

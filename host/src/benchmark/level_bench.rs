@@ -3,6 +3,7 @@
 use crate::backend::{Backend, PatchKernel, Scalar};
 use crate::error::{Error, Result};
 use crate::measure::{Protocol, Timing, measure};
+use crate::multigrid::SmootherConfig;
 use crate::operator::vector_bytes;
 use crate::space::Space;
 use serde::Serialize;
@@ -38,15 +39,16 @@ impl Part {
         }
     }
 
-    /// Words of memory that must be moved for an unknown of a space of dimension `dim`: every vector read or written once
-    /// a launch, the smoother's a color.
-    pub fn words_per_dof(self, dim: usize) -> f64 {
-        let colors = (1 << dim) as f64;
-        match self {
-            Self::Copy | Self::Operator => 2.0,
-            Self::Residual => 3.0,
-            Self::Step => 3.0 * colors,
-            Self::Restrict | Self::Prolongate => 2.0 + 1.0 / colors,
+    /// Words of memory that must be moved for an unknown: every vector read or written once a launch, the smoother's a
+    /// color. With discontinuous elements the residual that is restricted is written and read besides.
+    pub fn words_per_dof(self, space: &Space) -> f64 {
+        let coarse = 0.5f64.powi(space.dim() as i32);
+        match (self, space) {
+            (Self::Copy | Self::Operator, _) => 2.0,
+            (Self::Residual, _) => 3.0,
+            (Self::Step, _) => SmootherConfig::default().words_per_dof(space),
+            (Self::Restrict, Space::Discontinuous(_)) => 4.0 + coarse,
+            (Self::Restrict | Self::Prolongate, _) => 2.0 + coarse,
         }
     }
 }

@@ -65,8 +65,7 @@ fn cycle<B: Backend, S: Scalar>(
 ) -> Result<Vec<Measurement>> {
     let smoother = case.config.smoother;
     let mut bench = LevelBench::<B, S>::new(backend, space, smoother.patch_kernel())?;
-    let (step, step_words) =
-        (step(backend, space, smoother, &mut bench, protocol)?, smoother.words_per_dof(space.dim()));
+    let (step, step_words) = (step(backend, space, smoother, &mut bench, protocol)?, smoother.words_per_dof(space));
     let mut results = vec![Measurement::of::<S>(Part::Step.name(), step, space, step_words)];
     let transfers: &[Part] = if space.coarser().is_some() { &[Part::Restrict, Part::Prolongate] } else { &[] };
     for &part in transfers {
@@ -75,16 +74,16 @@ fn cycle<B: Backend, S: Scalar>(
     let mut multigrid = Multigrid::<B, S>::new(backend, space, &PoissonScheme { smoother }, Default::default())?;
     let (b, x) = bench.vectors();
     let v_cycle = measure(&**backend, protocol, || multigrid.apply(b, x))?;
-    results.push(Measurement::of::<S>("V-cycle", v_cycle, space, cycle_words_per_dof(space.dim(), step_words)));
+    results.push(Measurement::of::<S>("V-cycle", v_cycle, space, cycle_words_per_dof(space, step_words)));
     Ok(results)
 }
 
 /// Words of memory that a V-cycle must move for an unknown of its finest level: two steps of a smoother that moves
 /// `step_words`, restriction of the residual and prolongation, on all levels.
-pub fn cycle_words_per_dof(dim: usize, step_words: f64) -> f64 {
+pub fn cycle_words_per_dof(space: &Space, step_words: f64) -> f64 {
     // All levels together are a geometric series.
-    let levels = 1.0 / (1.0 - 0.5f64.powi(dim as i32));
-    let transfer = Part::Restrict.words_per_dof(dim) + Part::Prolongate.words_per_dof(dim);
+    let levels = 1.0 / (1.0 - 0.5f64.powi(space.dim() as i32));
+    let transfer = Part::Restrict.words_per_dof(space) + Part::Prolongate.words_per_dof(space);
     (2.0 * step_words + transfer) * levels
 }
 
@@ -106,7 +105,7 @@ impl Measurement {
     fn of_part<B: Backend, T: Scalar>(bench: &mut LevelBench<B, T>, part: Part, protocol: Protocol) -> Result<Self> {
         let timing = bench.time(part, protocol)?;
         let space = bench.space();
-        Ok(Self::of::<T>(part.name(), timing, space, part.words_per_dof(space.dim())))
+        Ok(Self::of::<T>(part.name(), timing, space, part.words_per_dof(space)))
     }
 
     fn of<T: Scalar>(what: &str, timing: Timing, space: &Space, words_per_dof: f64) -> Self {

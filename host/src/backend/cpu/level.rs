@@ -84,10 +84,7 @@ impl<T: Prepared> Level<T> {
     pub(super) fn new(space: &Space) -> Result<Self> {
         let dim = space.dim();
         let (coarse_storage, point) = match space {
-            Space::Continuous(space) => {
-                let Grid { cells, degree } = space.grid();
-                (Grid { cells: cells / 2, degree }.storage(dim), Some(GaussSeidel::new(space)))
-            }
+            Space::Continuous(space) => (space.grid().coarser().storage(dim), Some(GaussSeidel::new(space))),
             Space::Discontinuous(space) => (space.grid().coarser().storage(dim), None),
         };
         Ok(Self { storage: space.storage(), coarse_storage, dim, kernels: T::kernels(space)?, point })

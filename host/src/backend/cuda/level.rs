@@ -1,207 +1,168 @@
-//! A space made ready for a GPU: its kernels, and the 1D matrices as the bytes that these take.
+//! A space made ready for a GPU, behind an interface that hides what kind of space it is.
 
+use super::continuous::Continuous;
+use super::discontinuous::Discontinuous;
 use super::gpu::Gpu;
 use super::launch::Kernel;
 use super::memory::Vector;
-use super::modules;
-use super::smoother::PatchSmoother;
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
-use crate::space::{ContinuousSpace, Space};
+use crate::space::Space;
 use bytemuck::{Pod, bytes_of};
-use patchmg_device::kernels::{Module, Operation, PatchKernel};
-use patchmg_device::patch::{Grid, bit, color_count};
-use patchmg_device::with_degree;
+use cust::sys::CUdeviceptr;
+use patchmg_device::kernels::PatchKernel;
+use std::marker::PhantomData;
 use std::sync::Arc;
+
+/// What is done on a level. Vectors are addresses; they are as long as the level's storage, or as the coarse level's.
+///
+/// # Safety
+/// Of all unsafe functions: the vectors are in the level's scalar, on its GPU, and as long as said.
+pub(super) trait Kernels: Send {
+    /// `y = A x`.
+    unsafe fn apply(&self, gpu: &Gpu, x: CUdeviceptr, y: CUdeviceptr) -> Result<()>;
+    /// `r = b - A x`.
+    unsafe fn residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, r: CUdeviceptr) -> Result<()>;
+    /// One color of the patch smoother.
+    unsafe fn smooth_color(&self, gpu: &Gpu, color: u32, b: CUdeviceptr, x: CUdeviceptr) -> Result<()>;
+    /// A sweep of point Gauss-Seidel: the colors ascending, or descending.
+    unsafe fn point_gauss_seidel(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, reverse: bool) -> Result<()>;
+    /// `coarse = Pᵀ (b - A x)`.
+    unsafe fn restrict_residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, coarse: CUdeviceptr) -> Result<()>;
+    /// `x += P coarse`.
+    unsafe fn prolongate_add(&self, gpu: &Gpu, coarse: CUdeviceptr, x: CUdeviceptr) -> Result<()>;
+    /// Kernels of the patch smoother, in their order.
+    fn smoother(&self) -> &[Kernel];
+}
 
 /// A space made ready for a GPU.
 pub struct Level<T: Scalar> {
-    pub(super) dim: usize,
-    pub(super) grid: Grid,
-    pub(super) kernels: Kernels,
-    pub(super) matrices: Matrices,
-    pub(super) smoother: PatchSmoother<T>,
-    /// Rows of the 1D matrices, for point Gauss-Seidel.
-    pub(super) point_rows: Vector<T>,
-}
-
-/// Kernels of one space and scalar.
-pub(super) struct Kernels {
-    pub apply: Kernel,
-    pub residual: Kernel,
-    pub restrict_residual: Kernel,
-    pub prolongate_add: Kernel,
-    pub point_gauss_seidel: Kernel,
-}
-
-/// The structs of [`patchmg_device::matrices`], typed by degree there, as bytes.
-pub(super) struct Matrices {
-    pub smoother: Box<[u8]>,
-    pub operator: Box<[u8]>,
-    pub restriction: Box<[u8]>,
-    pub prolongation: Box<[u8]>,
+    gpu: Arc<Gpu>,
+    dim: usize,
+    /// Cells a direction.
+    cells: u32,
+    /// Entries of its vectors, and of the next coarser level's.
+    storage: [usize; 2],
+    kernels: Box<dyn Kernels>,
+    scalar: PhantomData<T>,
 }
 
 impl<T: Scalar> Level<T> {
     pub(super) fn new(gpu: &Arc<Gpu>, space: &Space, choice: PatchKernel) -> Result<Self> {
-        let space = space.continuous("cuda")?;
-        let (dim, degree) = (space.dim(), space.degree());
-        let module = Module::PoissonCg { dim, degree };
-        let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
-        let matrices = Matrices::new::<T>(space)?;
-        Ok(Self {
-            dim,
-            grid: space.grid(),
-            kernels: Kernels {
-                apply: kernel(Operation::Apply)?,
-                residual: kernel(Operation::Residual)?,
-                restrict_residual: kernel(Operation::RestrictResidual)?,
-                prolongate_add: kernel(Operation::ProlongateAdd)?,
-                point_gauss_seidel: kernel(Operation::PointGaussSeidel)?,
-            },
-            matrices,
-            smoother: PatchSmoother::new(gpu, space, choice)?,
-            point_rows: Vector::uploaded(gpu, &space.point_rows::<T>())?,
-        })
+        let dim = space.dim();
+        let (coarse, kernels): (_, Box<dyn Kernels>) = match space {
+            Space::Continuous(space) => {
+                (space.grid().coarser().storage(dim), Box::new(Continuous::<T>::new(gpu, space, choice)?))
+            }
+            Space::Discontinuous(space) => {
+                (space.grid().coarser().storage(dim), Box::new(Discontinuous::<T>::new(gpu, space, choice)?))
+            }
+        };
+        let (cells, storage) = (space.mesh().cells_per_direction(), [space.storage(), coarse]);
+        Ok(Self { gpu: gpu.clone(), dim, cells, storage, kernels, scalar: PhantomData })
+    }
+
+    pub(super) fn apply(&self, gpu: &Arc<Gpu>, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        let (x, y) = (self.own(gpu, "x", x)?, self.own(gpu, "y", y)?);
+        // SAFETY: vectors of the level, checked above.
+        unsafe { self.kernels.apply(gpu, x, y) }
+    }
+
+    pub(super) fn residual(&self, gpu: &Arc<Gpu>, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
+        let (b, x, r) = (self.own(gpu, "b", b)?, self.own(gpu, "x", x)?, self.own(gpu, "r", r)?);
+        // SAFETY: vectors of the level, checked above.
+        unsafe { self.kernels.residual(gpu, b, x, r) }
+    }
+
+    pub(super) fn smooth_color(&self, gpu: &Arc<Gpu>, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        let (b, x) = (self.own(gpu, "b", b)?, self.own(gpu, "x", x)?);
+        let colors = 1 << self.dim;
+        if color >= colors {
+            let allowed = format!("below {colors}");
+            return Err(Error::InvalidArgument { name: "color", value: color.to_string(), allowed });
+        }
+        // SAFETY: vectors of the level, checked above.
+        unsafe { self.kernels.smooth_color(gpu, color as u32, b, x) }
+    }
+
+    pub(super) fn point_gauss_seidel(
+        &self,
+        gpu: &Arc<Gpu>,
+        b: &Vector<T>,
+        x: &mut Vector<T>,
+        reverse: bool,
+    ) -> Result<()> {
+        let (b, x) = (self.own(gpu, "b", b)?, self.own(gpu, "x", x)?);
+        // SAFETY: vectors of the level, checked above.
+        unsafe { self.kernels.point_gauss_seidel(gpu, b, x, reverse) }
+    }
+
+    pub(super) fn restrict_residual(
+        &self,
+        gpu: &Arc<Gpu>,
+        b: &Vector<T>,
+        x: &Vector<T>,
+        coarse: &mut Vector<T>,
+    ) -> Result<()> {
+        let (b, x, coarse) = (self.own(gpu, "b", b)?, self.own(gpu, "x", x)?, self.coarse(gpu, coarse)?);
+        // SAFETY: two vectors of the level and one of the next coarser, checked above.
+        unsafe { self.kernels.restrict_residual(gpu, b, x, coarse) }
+    }
+
+    pub(super) fn prolongate_add(&self, gpu: &Arc<Gpu>, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        let (coarse, x) = (self.coarse(gpu, coarse)?, self.own(gpu, "x", x)?);
+        // SAFETY: a vector of the level and one of the next coarser, checked above.
+        unsafe { self.kernels.prolongate_add(gpu, coarse, x) }
+    }
+
+    /// Names of the patch smoother's kernels, with the blocks of each that a multiprocessor holds.
+    pub(super) fn resident_blocks(&self, gpu: &Arc<Gpu>) -> Result<Vec<(String, u32)>> {
+        self.check(gpu)?;
+        self.kernels.smoother().iter().map(|kernel| kernel.resident_blocks(gpu)).collect()
     }
 
     /// That it was made for `gpu`.
-    pub(super) fn check(&self, gpu: &Arc<Gpu>) -> Result<()> {
-        let table = self.smoother.table();
-        table.check(gpu, "level", table.len())
+    fn check(&self, gpu: &Arc<Gpu>) -> Result<()> {
+        if Arc::ptr_eq(gpu, &self.gpu) {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument {
+            name: "level",
+            value: String::from("a level of another backend"),
+            allowed: String::from("of the backend that is called"),
+        })
     }
 
-    /// Length of its vectors.
-    pub(super) fn storage(&self) -> usize {
-        self.grid.storage(self.dim)
+    /// Address of a vector of the level.
+    fn own(&self, gpu: &Arc<Gpu>, what: &'static str, vector: &Vector<T>) -> Result<CUdeviceptr> {
+        self.check(gpu)?;
+        vector.check(gpu, what, self.storage[0])?;
+        Ok(vector.pointer())
     }
 
-    /// Colors of the patches.
-    pub(super) fn colors(&self) -> u32 {
-        1 << self.dim
-    }
-
-    /// Length of the next coarser level's vectors.
+    /// Address of a vector of the next coarser level.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for the coarsest level.
-    pub(super) fn coarse_storage(&self) -> Result<usize> {
-        if self.grid.cells < 4 {
+    fn coarse(&self, gpu: &Arc<Gpu>, vector: &Vector<T>) -> Result<CUdeviceptr> {
+        if self.cells < 4 {
             return Err(Error::InvalidArgument {
                 name: "level",
-                value: format!("{} cells a direction", self.grid.cells),
+                value: format!("{} cells a direction", self.cells),
                 allowed: String::from("a level with a coarser one, of at least 4 cells a direction"),
             });
         }
-        Ok(Grid { cells: self.grid.cells / 2, ..self.grid }.storage(self.dim))
-    }
-
-    /// Blocks for a color of patches; none if it has no patch.
-    pub(super) fn color_blocks(&self, kernel: &Kernel, color: u32) -> Option<[u32; 3]> {
-        let cells = self.grid.cells;
-        blocks(self.dim, kernel.spec().patches, |direction| color_count(cells, bit(color, direction)))
-    }
-
-    /// Blocks for the whole tiling.
-    pub(super) fn tiling_blocks(&self, kernel: &Kernel) -> Option<[u32; 3]> {
-        blocks(self.dim, kernel.spec().patches, |_| self.grid.cells / 2)
+        vector.check(gpu, "coarse", self.storage[1])?;
+        Ok(vector.pointer())
     }
 }
 
-impl Matrices {
-    fn new<T: Scalar>(space: &ContinuousSpace) -> Result<Self> {
-        with_degree!(
-            space.degree(),
-            K => Ok(Self {
-                smoother: bytes(&space.smoother_matrices::<T, K, { 2 * K - 1 }>()),
-                operator: bytes(&space.cell_matrices::<T, { K + 1 }, { (K + 1).div_ceil(2) }>()),
-                restriction: bytes(&space.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>()),
-                prolongation: bytes(&space.prolongation_matrices::<T, { K + 1 }>()),
-            }),
-            else Err(Error::Unsupported {
-                backend: "cuda",
-                what: "degree",
-                asked: space.degree().to_string(),
-                available: String::from("1 to 10"),
-            })
-        )
-    }
-}
-
-fn bytes(matrices: &impl Pod) -> Box<[u8]> {
+/// A struct of [`patchmg_device::matrices`], typed by degree there, as a kernel takes it.
+pub(super) fn bytes(matrices: &impl Pod) -> Box<[u8]> {
     bytes_of(matrices).into()
 }
 
-/// Grid of blocks for `count(direction)` patches, `patches` of a block side by side in x.
-fn blocks(dim: usize, patches: u32, count: impl Fn(usize) -> u32) -> Option<[u32; 3]> {
-    let blocks = [count(0).div_ceil(patches), count(1), if dim == 3 { count(2) } else { 1 }];
-    (!blocks.contains(&0)).then_some(blocks)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mesh::Mesh;
-    use patchmg_device::point;
-    use patchmg_device::smoother::table_words;
-
-    #[test]
-    fn blocks_cover_the_patches_once() {
-        assert_eq!(blocks(2, 3, |direction| [7, 5][direction]), Some([3, 5, 1]));
-        assert_eq!(blocks(3, 4, |direction| [8, 2, 3][direction]), Some([2, 2, 3]));
-        assert_eq!(blocks(3, 4, |direction| [8, 0, 3][direction]), None);
-        assert_eq!(blocks(2, 4, |direction| [0, 1][direction]), None);
-    }
-
-    /// Bytes of an entry point's parameters, as its PTX declares them: `.u64`, `.f32`, or `.b8 name[bytes]`.
-    fn parameters(ptx: &str, entry: &str) -> Vec<usize> {
-        let list = ptx.split(&format!(".entry {entry}(")).nth(1).unwrap().split(')').next().unwrap();
-        let bytes = |parameter: &str| match parameter.split_once('[') {
-            Some((_, bytes)) => bytes.trim_end().trim_end_matches(']').parse().unwrap(),
-            None if parameter.contains(".u64") || parameter.contains(".f64") => 8,
-            None => 4,
-        };
-        list.split(',').map(bytes).collect()
-    }
-
-    fn check_parameters<T: Scalar>(dim: usize, degree: usize) {
-        let space = ContinuousSpace::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
-        let matrices = Matrices::new::<T>(&space).unwrap();
-        assert_eq!(space.smoother_table::<T>().len(), table_words(dim, degree));
-        assert_eq!(space.point_rows::<T>().len(), point::table_words(degree));
-        let module = Module::PoissonCg { dim, degree };
-        let Some(ptx) = modules::ptx(&module.name()) else { return };
-        let Matrices { smoother, operator, restriction, prolongation } = &matrices;
-        for (operation, expected) in [
-            (Operation::Smooth, vec![smoother.len(), 8, 8, 8, 4, 4]),
-            (Operation::Apply, vec![operator.len(), 8, 8, 4, 4]),
-            (Operation::Residual, vec![operator.len(), 8, 8, 8, 4, 4]),
-            (Operation::RestrictResidual, vec![restriction.len(), 8, 8, 8, 4, 4, 4]),
-            (Operation::ProlongateAdd, vec![prolongation.len(), 8, 8, 4]),
-            (Operation::PointGaussSeidel, vec![8, 8, 8, 4, 4]),
-        ] {
-            let entry = module.kernel::<T>(operation).name;
-            assert_eq!(expected, parameters(ptx, &entry), "{entry}");
-        }
-    }
-
-    #[test]
-    fn arguments_have_the_sizes_of_the_kernels_parameters() {
-        for (dim, degree) in (1..=10).map(|k| (2, k)).chain((1..=8).map(|k| (3, k))) {
-            check_parameters::<f32>(dim, degree);
-            check_parameters::<f64>(dim, degree);
-        }
-    }
-
-    /// CUDA before 12.1 takes 4096 bytes of parameters.
-    #[test]
-    fn parameters_fit_the_constant_bank() {
-        for (dim, degree) in (1..=10).map(|k| (2, k)).chain((1..=8).map(|k| (3, k))) {
-            let space = ContinuousSpace::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
-            let matrices = Matrices::new::<f64>(&space).unwrap();
-            for bytes in [&matrices.smoother, &matrices.operator, &matrices.restriction, &matrices.prolongation] {
-                assert!(bytes.len() + 4 * 8 <= 4096, "{} bytes in {dim}D, degree {degree}", bytes.len());
-            }
-        }
-    }
+/// [`Error::Unsupported`] for a degree that there are no kernels of.
+pub(super) fn unsupported_degree(degree: usize, available: &str) -> Error {
+    Error::Unsupported { backend: "cuda", what: "degree", asked: degree.to_string(), available: available.into() }
 }

@@ -4,8 +4,11 @@
 //! Outside this workspace, set `CUDA_LIBRARY_PATH` to a folder with a `lib64/libcuda.so` (an empty linker script will
 //! do) for the build of `cust_raw`, or `DOCS_RS=1`.
 
+mod blas1;
 mod calls;
+mod continuous;
 mod device;
+mod discontinuous;
 mod driver;
 mod event;
 mod gpu;
@@ -13,6 +16,8 @@ mod launch;
 mod level;
 mod memory;
 mod modules;
+#[cfg(test)]
+mod parameters;
 mod smoother;
 
 pub use device::devices;
@@ -24,8 +29,8 @@ pub use modules::{module_ptx, ptx};
 use super::{Backend, DeviceInfo, Scalar};
 use crate::error::{Error, Result};
 use crate::space::Space;
+use blas1::Blas1;
 use gpu::Gpu;
-use launch::Blas1;
 use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
 use patchmg_device::kernels::PatchKernel;
 use std::any::Any;
@@ -161,7 +166,10 @@ impl Backend for Cuda {
     }
 
     fn check_kernel(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
-        smoother::steps(space.continuous("cuda")?, kernel).map(|_| ())
+        match space {
+            Space::Continuous(space) => smoother::steps(space, kernel).map(|_| ()),
+            Space::Discontinuous(_) => smoother::check_default(kernel),
+        }
     }
 
     fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Level<T>> {
@@ -169,20 +177,19 @@ impl Backend for Cuda {
     }
 
     fn resident_blocks<T: Scalar>(&self, level: &Level<T>) -> Result<Vec<(String, u32)>> {
-        level.check(&self.gpu)?;
-        level.smoother.kernels().iter().map(|kernel| kernel.resident_blocks(&self.gpu)).collect()
+        level.resident_blocks(&self.gpu)
     }
 
     fn apply<T: Scalar>(&self, level: &Level<T>, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
-        launch::apply(&self.gpu, level, x, y)
+        level.apply(&self.gpu, x, y)
     }
 
     fn residual<T: Scalar>(&self, level: &Level<T>, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
-        launch::residual(&self.gpu, level, b, x, r)
+        level.residual(&self.gpu, b, x, r)
     }
 
     fn smooth_color<T: Scalar>(&self, level: &Level<T>, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        launch::smooth(&self.gpu, level, color, b, x)
+        level.smooth_color(&self.gpu, color, b, x)
     }
 
     fn point_gauss_seidel<T: Scalar>(
@@ -192,7 +199,7 @@ impl Backend for Cuda {
         x: &mut Vector<T>,
         reverse: bool,
     ) -> Result<()> {
-        launch::point_gauss_seidel(&self.gpu, level, b, x, reverse)
+        level.point_gauss_seidel(&self.gpu, b, x, reverse)
     }
 
     fn restrict_residual<T: Scalar>(
@@ -202,10 +209,10 @@ impl Backend for Cuda {
         x: &Vector<T>,
         coarse: &mut Vector<T>,
     ) -> Result<()> {
-        launch::restrict_residual(&self.gpu, fine, b, x, coarse)
+        fine.restrict_residual(&self.gpu, b, x, coarse)
     }
 
     fn prolongate_add<T: Scalar>(&self, fine: &Level<T>, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        launch::prolongate_add(&self.gpu, fine, coarse, x)
+        fine.prolongate_add(&self.gpu, coarse, x)
     }
 }

@@ -64,14 +64,6 @@ impl<T: Scalar> PatchSmoother<T> {
         }))
     }
 
-    /// What its kernels look up.
-    pub fn table(&self) -> &Vector<T> {
-        match self {
-            Self::Register { table, .. } => table,
-            Self::Variant(variant) => &variant.table,
-        }
-    }
-
     /// Its kernels.
     pub fn kernels(&self) -> &[Kernel] {
         match self {
@@ -91,5 +83,21 @@ pub(super) fn steps(space: &ContinuousSpace, choice: PatchKernel) -> Result<&'st
         what: "kernel of the patch smoother",
         asked: choice.to_string(),
         available: PatchKernel::AVAILABLE.into(),
+    })
+}
+
+/// That a choice is the default one, where there are no other kernels.
+///
+/// # Errors
+/// [`Error::Unsupported`], with what there is.
+pub(super) fn check_default(choice: PatchKernel) -> Result<()> {
+    if choice == PatchKernel::default() {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        backend: "cuda",
+        what: "kernel of the patch smoother",
+        asked: choice.to_string(),
+        available: PatchKernel::default().to_string(),
     })
 }

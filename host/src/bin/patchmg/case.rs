@@ -7,7 +7,7 @@ use patchmg::backend::{DeviceInfo, PatchKernel};
 use patchmg::krylov::Stopping;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::output::table::bytes;
-use patchmg::solve::{Case, Config, System};
+use patchmg::solve::{Case, Config};
 
 impl CaseArgs {
     /// The library says which values are not allowed; here, which options do not go together.
@@ -48,10 +48,6 @@ impl CaseArgs {
     /// An error of the library, in the options that it is about.
     pub fn refused(&self, error: Error) -> Failure {
         match error {
-            Error::Unsupported { backend, what: "space", .. } => {
-                let reason = format_args!("{backend} has: {}; --backend cpu has both", System::PoissonCg.name());
-                Failure::usage("system", self.system.name(), reason)
-            }
             Error::Unsupported { backend, available, .. } => {
                 let rest = format!(
                     "with --variant '{}' --local '{}' --thread-structure '{}'",

@@ -22,7 +22,7 @@ struct Info {
     /// Smallest and largest degree of continuous elements.
     degrees_2d: [usize; 2],
     degrees_3d: [usize; 2],
-    /// Of discontinuous elements, which the CPU has.
+    /// Of discontinuous elements.
     degrees_dg: [usize; 2],
     /// Modules of GPU kernels.
     modules: Vec<String>,
@@ -84,7 +84,7 @@ impl Display for Info {
         writeln!(f, "features   {}", if self.features.is_empty() { "none".into() } else { self.features.join(", ") })?;
         writeln!(
             f,
-            "degrees    2D: {} to {}, 3D: {} to {}; discontinuous, on the cpu: {} to {}",
+            "degrees    2D: {} to {}, 3D: {} to {}; discontinuous: {} to {}",
             degrees_2d[0], degrees_2d[1], degrees_3d[0], degrees_3d[1], degrees_dg[0], degrees_dg[1]
         )?;
         writeln!(f, "modules    {} with GPU kernels", self.modules.len())?;

@@ -123,13 +123,13 @@ impl SmootherConfig {
     }
 
     /// Words of memory that a step moves for an unknown: every vector read or written once an operation, by the patches
-    /// once a color.
-    pub fn words_per_dof(&self, dim: usize) -> f64 {
-        let colors = 1 << dim;
+    /// once a color. With discontinuous elements these take the residual of all dofs.
+    pub fn words_per_dof(&self, space: &Space) -> f64 {
+        let (colors, patches) = (1 << space.dim(), if let Space::Discontinuous(_) = space { 3 + 3 } else { 3 });
         let words = match *self {
-            Self::Patch(_) => 3 * colors,
+            Self::Patch(_) => patches * colors,
             // The residual; a color's zeros, patches, and sum.
-            Self::AdditivePatch { .. } => 3 + (1 + 3 + 3) * colors,
+            Self::AdditivePatch { .. } => 3 + (1 + patches + 3) * colors,
             Self::PointGaussSeidel => 3,
             Self::Jacobi { .. } => 3 + 4,
             // The residual, the direction, and the sum.

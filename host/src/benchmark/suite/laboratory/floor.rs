@@ -40,8 +40,9 @@ impl<B: Backend> Laboratory<B> {
     /// A part of a level; its words are [`Part::words_per_dof`].
     pub(super) fn floor(&mut self, size: Size, part: Part) -> Result<Values> {
         let timing = self.time(size, PatchKernel::default(), part)?;
-        let dofs = size.space()?.dofs();
-        Ok(self.above_floor(timing, dofs, part.words_per_dof(size.dim) * size.word() * dofs as f64))
+        let space = size.space()?;
+        let dofs = space.dofs();
+        Ok(self.above_floor(timing, dofs, part.words_per_dof(&space) * size.word() * dofs as f64))
     }
 
     /// Restriction and prolongation on all levels, each timed alone.
@@ -49,12 +50,13 @@ impl<B: Backend> Laboratory<B> {
         let (mut sum, mut bytes) = (Timing { median_s: 0.0, min_s: 0.0, max_s: 0.0, repetitions: 0 }, 0.0);
         for refine in (2..=size.refine).rev() {
             let level = Size { refine, ..size };
+            let space = level.space()?;
             for part in [Part::Restrict, Part::Prolongate] {
                 let timing = self.time(level, PatchKernel::default(), part)?;
                 sum.median_s += timing.median_s;
                 sum.min_s += timing.min_s;
                 sum.max_s += timing.max_s;
-                bytes += part.words_per_dof(size.dim) * size.word() * level.space()?.dofs() as f64;
+                bytes += part.words_per_dof(&space) * size.word() * space.dofs() as f64;
             }
         }
         let cycle = self.cycle(size, SmootherConfig::default())?;
@@ -66,8 +68,8 @@ impl<B: Backend> Laboratory<B> {
     /// A V-cycle; its words are [`cycle_words_per_dof`].
     pub(super) fn v_cycle(&mut self, size: Size) -> Result<Values> {
         let timing = self.cycle(size, SmootherConfig::default())?;
-        let dofs = size.space()?.dofs();
-        let words = cycle_words_per_dof(size.dim, Part::Step.words_per_dof(size.dim));
+        let space = size.space()?;
+        let (dofs, words) = (space.dofs(), cycle_words_per_dof(&space, Part::Step.words_per_dof(&space)));
         Ok(self.above_floor(timing, dofs, words * size.word() * dofs as f64))
     }
 }

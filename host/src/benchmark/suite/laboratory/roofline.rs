@@ -47,9 +47,9 @@ impl<B: Backend> Laboratory<B> {
 
     pub(super) fn roofline(&mut self, size: Size, part: Part) -> Result<Values> {
         let seconds = self.time(size, PatchKernel::default(), part)?.median_s;
-        let dofs = size.space()?.dofs() as f64;
+        let space = size.space()?;
         let flops = Self::flops(size, part);
-        let bytes = part.words_per_dof(size.dim) * size.word() * dofs;
+        let bytes = part.words_per_dof(&space) * size.word() * space.dofs() as f64;
         Ok(values([
             ("time_ms", 1e3 * seconds),
             ("intensity", flops / bytes),
@@ -60,7 +60,8 @@ impl<B: Backend> Laboratory<B> {
 
     pub(super) fn roofs(&mut self, size: Size) -> Result<Values> {
         let seconds = self.time(size, PatchKernel::default(), Part::Copy)?.median_s;
-        let bytes = Part::Copy.words_per_dof(size.dim) * size.word() * size.space()?.dofs() as f64;
+        let space = size.space()?;
+        let bytes = Part::Copy.words_per_dof(&space) * size.word() * space.dofs() as f64;
         let mut row = values([("time_ms", 1e3 * seconds), ("gb_per_s", 1e-9 * bytes / seconds)]);
         if let Some(rates) = self.backend.info().rates {
             row.extend(values([

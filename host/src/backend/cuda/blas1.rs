@@ -1,0 +1,154 @@
+//! Launches of the vector operations. Arguments are those of `patchmg_device::entries`, in that order, each by value.
+
+use super::gpu::Gpu;
+use super::launch::{Kernel, stride_blocks};
+use super::memory::Vector;
+use super::modules;
+use crate::backend::Scalar;
+use crate::error::Result;
+use bytemuck::bytes_of;
+use cust::sys::CUdeviceptr;
+use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
+use patchmg_device::kernels::{Module, Operation};
+use std::sync::Arc;
+
+/// Blocks of a vector operation for each multiprocessor: as many as are resident, twice.
+const BLOCKS_PER_MULTIPROCESSOR: u32 = 16;
+
+/// Vector operations in one scalar.
+pub(super) struct Blas1 {
+    axpby: Kernel,
+    diagonal_axpby: Kernel,
+    convert: Kernel,
+    dots: Kernel,
+    sum_partials: Kernel,
+    add_combination: Kernel,
+}
+
+impl Blas1 {
+    pub fn new<T: Scalar>(gpu: &Gpu) -> Result<Self> {
+        let kernel = |operation| modules::kernel(gpu, Module::Blas1, Module::Blas1.kernel::<T>(operation));
+        Ok(Self {
+            axpby: kernel(Operation::Axpby)?,
+            diagonal_axpby: kernel(Operation::DiagonalAxpby)?,
+            convert: kernel(Operation::Convert)?,
+            dots: kernel(Operation::Dots)?,
+            sum_partials: modules::kernel(gpu, Module::Blas1, Module::Blas1.kernel::<f64>(Operation::SumPartials))?,
+            add_combination: kernel(Operation::AddCombination)?,
+        })
+    }
+
+    /// `y = alpha x + beta y`.
+    pub fn axpby<T: Scalar>(
+        &self,
+        gpu: &Arc<Gpu>,
+        alpha: f64,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        x.check(gpu, "x", y.len())?;
+        y.check(gpu, "y", y.len())?;
+        let Some(blocks) = elementwise(gpu, &self.axpby, y.len()) else { return Ok(()) };
+        let (alpha, beta, n) = (T::from_f64(alpha), T::from_f64(beta), y.len() as u64);
+        let (x, y) = (x.pointer(), y.pointer());
+        let arguments = [bytes_of(&alpha), bytes_of(&x), bytes_of(&beta), bytes_of(&y), bytes_of(&n)];
+        // SAFETY: two vectors of `n` entries, checked above.
+        unsafe { self.axpby.launch(gpu, blocks, &arguments) }
+    }
+
+    /// `y = alpha D x + beta y`.
+    pub fn diagonal_axpby<T: Scalar>(
+        &self,
+        gpu: &Arc<Gpu>,
+        alpha: f64,
+        d: &Vector<T>,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        d.check(gpu, "d", y.len())?;
+        x.check(gpu, "x", y.len())?;
+        y.check(gpu, "y", y.len())?;
+        let Some(blocks) = elementwise(gpu, &self.diagonal_axpby, y.len()) else { return Ok(()) };
+        let (alpha, beta, n) = (T::from_f64(alpha), T::from_f64(beta), y.len() as u64);
+        let (d, x, y) = (d.pointer(), x.pointer(), y.pointer());
+        let arguments = [bytes_of(&alpha), bytes_of(&d), bytes_of(&x), bytes_of(&beta), bytes_of(&y), bytes_of(&n)];
+        // SAFETY: three vectors of `n` entries, checked above.
+        unsafe { self.diagonal_axpby.launch(gpu, blocks, &arguments) }
+    }
+
+    /// `y = alpha x`, `S` and `T` not the same; of the operations of `T`.
+    pub fn convert<S: Scalar, T: Scalar>(
+        &self,
+        gpu: &Arc<Gpu>,
+        alpha: f64,
+        x: &Vector<S>,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        assert_ne!(S::NAME, T::NAME);
+        x.check(gpu, "x", y.len())?;
+        y.check(gpu, "y", y.len())?;
+        let Some(blocks) = elementwise(gpu, &self.convert, y.len()) else { return Ok(()) };
+        let (x, n, y) = (x.pointer(), y.len() as u64, y.pointer());
+        // SAFETY: two vectors of `n` entries, checked above, `x` in the other scalar.
+        unsafe { self.convert.launch(gpu, blocks, &[bytes_of(&alpha), bytes_of(&x), bytes_of(&y), bytes_of(&n)]) }
+    }
+
+    /// `sums[first + j] = x_j · y` for at most [`VECTORS`] vectors, by `partials`, [`DOT_BLOCKS`] for each.
+    pub fn dots<T: Scalar>(
+        &self,
+        gpu: &Arc<Gpu>,
+        xs: &[&Vector<T>],
+        y: &Vector<T>,
+        partials: &mut Vector<f64>,
+        sums: &mut Vector<f64>,
+        first: usize,
+    ) -> Result<()> {
+        let (pointers, count) = pointers(gpu, xs, y)?;
+        partials.check(gpu, "partial sums", VECTORS * DOT_BLOCKS)?;
+        assert!(first + xs.len() <= sums.len());
+        let (n, y, partials) = (y.len() as u64, y.pointer(), partials.pointer());
+        let arguments = [bytes_of(&pointers), bytes_of(&count), bytes_of(&y), bytes_of(&n), bytes_of(&partials)];
+        // SAFETY: `count` vectors and `y` of `n` entries, `partials` of `VECTORS` rows, checked above.
+        unsafe { self.dots.launch(gpu, [DOT_BLOCKS as u32, 1, 1], &arguments)? };
+        let out = sums.pointer() + (first * size_of::<f64>()) as u64;
+        // SAFETY: `count` rows were written just now, and `out` has room for `count` sums.
+        unsafe { self.sum_partials.launch(gpu, [count, 1, 1], &[bytes_of(&partials), bytes_of(&out)]) }
+    }
+
+    /// `y += sum_j c_j x_j` for at most [`VECTORS`] vectors and as many coefficients.
+    pub fn add_combination<T: Scalar>(
+        &self,
+        gpu: &Arc<Gpu>,
+        coefficients: &[f64],
+        xs: &[&Vector<T>],
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        let (pointers, count) = pointers(gpu, xs, y)?;
+        let Some(blocks) = elementwise(gpu, &self.add_combination, y.len()) else { return Ok(()) };
+        let mut factors = [0.0; VECTORS];
+        factors[..coefficients.len()].copy_from_slice(coefficients);
+        let (n, y) = (y.len() as u64, y.pointer());
+        let arguments = [bytes_of(&factors), bytes_of(&pointers), bytes_of(&count), bytes_of(&y), bytes_of(&n)];
+        // SAFETY: `count` vectors and `y` of `n` entries, checked above.
+        unsafe { self.add_combination.launch(gpu, blocks, &arguments) }
+    }
+}
+
+/// Addresses of 1 to [`VECTORS`] vectors as long as `y`, and their number.
+fn pointers<T: Scalar>(gpu: &Arc<Gpu>, xs: &[&Vector<T>], y: &Vector<T>) -> Result<([CUdeviceptr; VECTORS], u32)> {
+    assert!((1..=VECTORS).contains(&xs.len()));
+    y.check(gpu, "y", y.len())?;
+    let mut pointers = [0; VECTORS];
+    for (pointer, x) in pointers.iter_mut().zip(xs) {
+        x.check(gpu, "x", y.len())?;
+        *pointer = x.pointer();
+    }
+    Ok((pointers, xs.len() as u32))
+}
+
+/// Blocks for an operation on `n` entries, which goes on in strides of the grid; none if there is no entry.
+fn elementwise(gpu: &Gpu, kernel: &Kernel, n: usize) -> Option<[u32; 3]> {
+    stride_blocks(n, kernel.spec().threads, gpu.multiprocessors() * BLOCKS_PER_MULTIPROCESSOR)
+}

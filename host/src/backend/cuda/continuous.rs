@@ -1,0 +1,288 @@
+//! Levels of continuous elements. Arguments of kernels are those of `patchmg_device::entries`, in that order, each by value.
+
+use super::gpu::Gpu;
+use super::launch::{Kernel, chunk_of, stride_blocks};
+use super::level::{Kernels, bytes, unsupported_degree};
+use super::memory::Vector;
+use super::modules;
+use super::smoother::{PatchSmoother, Variant};
+use crate::backend::Scalar;
+use crate::error::Result;
+use crate::space::ContinuousSpace;
+use bytemuck::bytes_of;
+use cust::sys::CUdeviceptr;
+use patchmg_device::kernels::{Module, Operation, PatchKernel};
+use patchmg_device::operator::{planes::Tile, rows};
+use patchmg_device::patch::{Grid, bit, color_count};
+use patchmg_device::point;
+use patchmg_device::transfer::restriction;
+use patchmg_device::with_degree;
+use std::sync::Arc;
+
+/// Blocks that march for each multiprocessor in 3D, if a level has so many cells.
+const BLOCKS_WANTED: u32 = 4;
+/// The same in 2D, where blocks are smaller.
+const BLOCKS_WANTED_2D: u32 = 16;
+/// Cells or patches that a block marches through at most, in 3D.
+const LONGEST_CHUNK: u32 = 16;
+/// The same in 2D.
+const LONGEST_CHUNK_2D: u32 = 64;
+
+/// Kernels of one space and scalar, and what they take.
+pub(super) struct Continuous<T: Scalar> {
+    dim: usize,
+    grid: Grid,
+    apply: Kernel,
+    residual: Kernel,
+    restrict_residual: Kernel,
+    prolongate_add: Kernel,
+    point_gauss_seidel: Kernel,
+    matrices: Matrices,
+    smoother: PatchSmoother<T>,
+    /// Rows of the 1D matrices, for point Gauss-Seidel.
+    point_rows: Vector<T>,
+}
+
+/// The structs of [`patchmg_device::matrices`].
+struct Matrices {
+    smoother: Box<[u8]>,
+    operator: Box<[u8]>,
+    restriction: Box<[u8]>,
+    prolongation: Box<[u8]>,
+}
+
+impl<T: Scalar> Continuous<T> {
+    pub fn new(gpu: &Arc<Gpu>, space: &ContinuousSpace, choice: PatchKernel) -> Result<Self> {
+        let (dim, degree) = (space.dim(), space.degree());
+        let module = Module::PoissonCg { dim, degree };
+        let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
+        Ok(Self {
+            dim,
+            grid: space.grid(),
+            matrices: Matrices::new::<T>(space)?,
+            apply: kernel(Operation::Apply)?,
+            residual: kernel(Operation::Residual)?,
+            restrict_residual: kernel(Operation::RestrictResidual)?,
+            prolongate_add: kernel(Operation::ProlongateAdd)?,
+            point_gauss_seidel: kernel(Operation::PointGaussSeidel)?,
+            smoother: PatchSmoother::new(gpu, space, choice)?,
+            point_rows: Vector::uploaded(gpu, &space.point_rows::<T>())?,
+        })
+    }
+
+    /// One color by kernels of paper 1.
+    ///
+    /// # Safety
+    /// `b` and `x` are vectors of the level.
+    unsafe fn smooth_variant(
+        &self,
+        gpu: &Gpu,
+        variant: &Variant<T>,
+        color: u32,
+        [b, x]: [CUdeviceptr; 2],
+    ) -> Result<()> {
+        let pointer = |vector: &Option<Vector<T>>| vector.as_ref().map_or(0, Vector::pointer);
+        let (table, inverse, r) = (variant.table.pointer(), pointer(&variant.inverse), pointer(&variant.residual));
+        if variant.is_global {
+            // SAFETY: three vectors of the level; a global smoother has its residual.
+            unsafe { self.residual(gpu, b, x, r)? };
+        }
+        for kernel in &variant.kernels {
+            let Some(blocks) = self.color_blocks(kernel, color) else { return Ok(()) };
+            let arguments = [
+                bytes_of(&table),
+                bytes_of(&inverse),
+                bytes_of(&b),
+                bytes_of(&r),
+                bytes_of(&x),
+                bytes_of(&self.grid.cells),
+                bytes_of(&color),
+            ];
+            // SAFETY: tables as long as the kernels of the list take them, vectors of the level; what is null is not used.
+            unsafe { kernel.launch(gpu, blocks, &arguments)? };
+        }
+        Ok(())
+    }
+
+    /// The product or the residual.
+    ///
+    /// # Safety
+    /// The kernel takes `vectors` behind the matrices.
+    unsafe fn operator(&self, gpu: &Gpu, kernel: &Kernel, vectors: &[CUdeviceptr]) -> Result<()> {
+        let degree = self.grid.degree as usize;
+        let blocks = |chunk| match self.dim {
+            2 => rows::strip(degree).blocks(self.grid, chunk, 0),
+            _ => Tile::of(degree).blocks(self.grid, chunk),
+        };
+        let chunk = self.chunk(gpu, blocks, self.grid.cells);
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(gpu, kernel, blocks(chunk), &self.matrices.operator, vectors, &[chunk]) }
+    }
+
+    /// Cells or patches, of so many in a direction, that a block marches through: many, because it begins one early, but
+    /// not so many that multiprocessors stay idle.
+    fn chunk(&self, gpu: &Gpu, blocks: impl Fn(u32) -> [u32; 3], all: u32) -> u32 {
+        let (longest, wanted) =
+            if self.dim == 2 { (LONGEST_CHUNK_2D, BLOCKS_WANTED_2D) } else { (LONGEST_CHUNK, BLOCKS_WANTED) };
+        chunk_of(longest.min(all), wanted * gpu.multiprocessors(), blocks)
+    }
+
+    /// A kernel on vectors of the level.
+    ///
+    /// # Safety
+    /// It takes `matrices`, then `vectors`, then cells and `numbers`: a class, and the length of a chunk.
+    unsafe fn launch(
+        &self,
+        gpu: &Gpu,
+        kernel: &Kernel,
+        blocks: [u32; 3],
+        matrices: &[u8],
+        vectors: &[CUdeviceptr],
+        numbers: &[u32],
+    ) -> Result<()> {
+        let mut arguments = vec![matrices];
+        arguments.extend(vectors.iter().map(bytes_of));
+        arguments.push(bytes_of(&self.grid.cells));
+        arguments.extend(numbers.iter().map(bytes_of));
+        // SAFETY: the caller's promise.
+        unsafe { kernel.launch(gpu, blocks, &arguments) }
+    }
+
+    /// Blocks for a color of patches; none if it has no patch.
+    fn color_blocks(&self, kernel: &Kernel, color: u32) -> Option<[u32; 3]> {
+        let cells = self.grid.cells;
+        blocks(self.dim, kernel.spec().patches, |direction| color_count(cells, bit(color, direction)))
+    }
+}
+
+impl<T: Scalar> Kernels for Continuous<T> {
+    unsafe fn apply(&self, gpu: &Gpu, x: CUdeviceptr, y: CUdeviceptr) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.operator(gpu, &self.apply, &[x, y]) }
+    }
+
+    unsafe fn residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, r: CUdeviceptr) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.operator(gpu, &self.residual, &[b, x, r]) }
+    }
+
+    unsafe fn smooth_color(&self, gpu: &Gpu, color: u32, b: CUdeviceptr, x: CUdeviceptr) -> Result<()> {
+        match &self.smoother {
+            PatchSmoother::Register { kernel, table } => {
+                let Some(blocks) = self.color_blocks(kernel, color) else { return Ok(()) };
+                let vectors = [table.pointer(), b, x];
+                // SAFETY: the caller's promise; the table is `table_words` long.
+                unsafe { self.launch(gpu, kernel, blocks, &self.matrices.smoother, &vectors, &[color]) }
+            }
+            // SAFETY: the caller's promise.
+            PatchSmoother::Variant(variant) => unsafe { self.smooth_variant(gpu, variant, color, [b, x]) },
+        }
+    }
+
+    unsafe fn point_gauss_seidel(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, reverse: bool) -> Result<()> {
+        let (kernel, rows) = (&self.point_gauss_seidel, self.point_rows.pointer());
+        let colors = point::colors(self.dim, self.grid.degree as usize);
+        for index in 0..colors {
+            let color = if reverse { colors - 1 - index } else { index };
+            let class = |direction| point::Class::of(self.grid, color, direction).count;
+            let dofs = (0..self.dim as u32).map(class).product();
+            let Some(blocks) = stride_blocks(dofs, kernel.spec().threads, u32::MAX) else { continue };
+            let arguments = [bytes_of(&rows), bytes_of(&b), bytes_of(&x), bytes_of(&self.grid.cells), bytes_of(&color)];
+            // SAFETY: the caller's promise; a thread for every dof of the color.
+            unsafe { kernel.launch(gpu, blocks, &arguments)? };
+        }
+        Ok(())
+    }
+
+    unsafe fn restrict_residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, coarse: CUdeviceptr) -> Result<()> {
+        let (kernel, matrices) = (&self.restrict_residual, &self.matrices.restriction);
+        let strip = restriction::strip(self.dim, self.grid.degree as usize);
+        let chunk = self.chunk(gpu, |chunk| strip.blocks(self.grid, chunk, 0), strip.along(self.grid));
+        // The classes in the order in which they write and add.
+        for class in 0..strip.classes() {
+            let blocks = strip.blocks(self.grid, chunk, class);
+            if !blocks.contains(&0) {
+                // SAFETY: the caller's promise.
+                unsafe { self.launch(gpu, kernel, blocks, matrices, &[b, x, coarse], &[class, chunk])? };
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn prolongate_add(&self, gpu: &Gpu, coarse: CUdeviceptr, x: CUdeviceptr) -> Result<()> {
+        let (kernel, matrices) = (&self.prolongate_add, &self.matrices.prolongation);
+        let tiling = blocks(self.dim, kernel.spec().patches, |_| self.grid.cells / 2);
+        let Some(blocks) = tiling else { return Ok(()) };
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(gpu, kernel, blocks, matrices, &[coarse, x], &[]) }
+    }
+
+    fn smoother(&self) -> &[Kernel] {
+        self.smoother.kernels()
+    }
+}
+
+impl Matrices {
+    fn new<T: Scalar>(space: &ContinuousSpace) -> Result<Self> {
+        with_degree!(
+            space.degree(),
+            K => Ok(Self {
+                smoother: bytes(&space.smoother_matrices::<T, K, { 2 * K - 1 }>()),
+                operator: bytes(&space.cell_matrices::<T, { K + 1 }, { (K + 1).div_ceil(2) }>()),
+                restriction: bytes(&space.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>()),
+                prolongation: bytes(&space.prolongation_matrices::<T, { K + 1 }>()),
+            }),
+            else Err(unsupported_degree(space.degree(), "1 to 10"))
+        )
+    }
+}
+
+/// Grid of blocks for `count(direction)` patches, `patches` of a block side by side in x.
+fn blocks(dim: usize, patches: u32, count: impl Fn(usize) -> u32) -> Option<[u32; 3]> {
+    let blocks = [count(0).div_ceil(patches), count(1), if dim == 3 { count(2) } else { 1 }];
+    (!blocks.contains(&0)).then_some(blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parameters::check;
+    use super::*;
+    use crate::mesh::Mesh;
+    use patchmg_device::point;
+    use patchmg_device::smoother::table_words;
+
+    #[test]
+    fn blocks_cover_the_patches_once() {
+        assert_eq!(blocks(2, 3, |direction| [7, 5][direction]), Some([3, 5, 1]));
+        assert_eq!(blocks(3, 4, |direction| [8, 2, 3][direction]), Some([2, 2, 3]));
+        assert_eq!(blocks(3, 4, |direction| [8, 0, 3][direction]), None);
+        assert_eq!(blocks(2, 4, |direction| [0, 1][direction]), None);
+    }
+
+    fn check_parameters<T: Scalar>(dim: usize, degree: usize) {
+        let space = ContinuousSpace::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
+        let matrices = Matrices::new::<T>(&space).unwrap();
+        assert_eq!(space.smoother_table::<T>().len(), table_words(dim, degree));
+        assert_eq!(space.point_rows::<T>().len(), point::table_words(degree));
+        let Matrices { smoother, operator, restriction, prolongation } = &matrices;
+        check::<T>(
+            Module::PoissonCg { dim, degree },
+            &[
+                (Operation::Smooth, &[smoother.len(), 8, 8, 8, 4, 4]),
+                (Operation::Apply, &[operator.len(), 8, 8, 4, 4]),
+                (Operation::Residual, &[operator.len(), 8, 8, 8, 4, 4]),
+                (Operation::RestrictResidual, &[restriction.len(), 8, 8, 8, 4, 4, 4]),
+                (Operation::ProlongateAdd, &[prolongation.len(), 8, 8, 4]),
+                (Operation::PointGaussSeidel, &[8, 8, 8, 4, 4]),
+            ],
+        );
+    }
+
+    #[test]
+    fn arguments_have_the_sizes_of_the_kernels_parameters_and_fit_the_constant_bank() {
+        for (dim, degree) in (1..=10).map(|k| (2, k)).chain((1..=8).map(|k| (3, k))) {
+            check_parameters::<f32>(dim, degree);
+            check_parameters::<f64>(dim, degree);
+        }
+    }
+}
