@@ -2,10 +2,10 @@
 //! on the nodes of a piece, with 1D matrices `A`, `M` and `T` of a piece that leave `k + 1` results in a direction; in 2D
 //! `(T ⊗ T) b - (A ⊗ M + M ⊗ A) x`. The last result of a piece and the first of the next one are of one node.
 //!
-//! A block has a [`Strip`] of pieces side by side in x and marches with it, while the nodes of its next place are on their
-//! way: along the last direction, where a thread keeps what a piece adds to the results of the next, or, where a strip is
-//! but one or two large pieces, along x. Contractions along the last direction are of columns in registers, those along y
-//! and x of lines in shared memory; threads go along rows wherever they access global memory.
+//! A block has a [`Strip`] of pieces side by side in x and marches with it: along the last direction, where a thread keeps
+//! what a piece adds to the results of the next, or, where a strip is but one or two large pieces, along x. Contractions
+//! along the last direction are of columns in registers, those along y and x of lines in shared memory; threads go along
+//! rows wherever they access global memory.
 //!
 //! In x and in the direction of the march a block owns results, and begins a piece early for what that adds to them. In
 //! other directions pieces share results, so launches go class by class: no two pieces of a class share one, the first
@@ -18,7 +18,7 @@ use crate::contract::Centrosymmetric;
 use crate::layout::{Column, Shared};
 use crate::patch::{bit, touches_first};
 use crate::scalar::Real;
-use cuda_std::hint::made_here;
+use cuda_std::hint::{loads_together, made_here};
 use cuda_std::shared::Word;
 use cuda_std::thread;
 use place::March;
@@ -173,8 +173,7 @@ fn store<T: Real + Word>(march: March, part: Part, step: u32, thread: u32, store
     }
 }
 
-/// The sum over a class of pieces. With `early` a thread reads its next column before it needs it, which takes
-/// registers while lines are contracted.
+/// The sum over a class of pieces.
 ///
 /// # Safety
 /// Launched as [`Strip::shape`] and [`Strip::blocks`] say; the vectors are of a grid of so many pieces, and `put` may be
@@ -182,7 +181,6 @@ fn store<T: Real + Word>(march: March, part: Part, step: u32, thread: u32, store
 #[inline(always)]
 pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usize>(
     strip: Strip,
-    early: bool,
     matrices: &Matrices<T, N, H>,
     b: *const T,
     x: *const T,
@@ -199,15 +197,24 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
     let stride = if strip.dim == 3 { row * row } else { row };
     let start = |step: u32| {
         let node = march.place(step).map(|piece| strip.nodes as u32 * piece);
-        // Columns behind the domain are those on its boundary.
-        let x = (node[0] + thread % strip.width() as u32).min(row);
-        let plane = x + row * (node[1] + thread / strip.width() as u32);
+        // Threads without a column read the last one, columns behind the domain are those on its boundary.
+        let column = thread.min(strip.columns() as u32 - 1);
+        let x = (node[0] + column % strip.width() as u32).min(row);
+        let plane = x + row * (node[1] + column / strip.width() as u32);
         plane as usize + stride as usize * node[2] as usize
     };
-    let mut x_nodes = Nodes { vector: x, values: [T::ZERO; N] };
-    let mut b_nodes = Nodes { vector: b, values: [T::ZERO; N] };
+    let begin = |vector: *const T| {
+        let mut values = [T::ZERO; N];
+        if !strip.along_x {
+            // SAFETY: a column of a piece within the grid and its guard.
+            values[N - 1] = unsafe { *vector.wrapping_add(start(0)) };
+        }
+        Nodes { vector, values }
+    };
+    let mut x_nodes = begin(x);
+    let mut b_nodes = if strip.has_b { begin(b) } else { x_nodes };
     let read = |nodes: &mut Nodes<T, N>, step: u32| {
-        // SAFETY: columns of pieces within the grid and its guard.
+        // SAFETY: as above.
         unsafe { nodes.read(start(step), stride, if strip.along_x { 0 } else { 1 }) }
     };
     let tensor = |index: usize| Shared::<T>::at(strip.tensor(index));
@@ -222,39 +229,18 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
             before[index] = products[C - 1];
         }
     };
-    let begin = |nodes: &mut Nodes<T, N>| {
-        if !strip.along_x {
-            // SAFETY: as above.
-            nodes.values[N - 1] = unsafe { *nodes.vector.wrapping_add(start(0)) };
-        }
-        if early {
-            read(nodes, 0);
-        }
-    };
-    if has_column {
-        begin(&mut x_nodes);
-        if strip.has_b {
-            begin(&mut b_nodes);
-        }
-    }
     for step in 0..steps {
+        read(&mut x_nodes, step);
+        if strip.has_b {
+            read(&mut b_nodes, step);
+        }
+        // SAFETY: all lanes are here.
+        unsafe { loads_together() };
         if has_column {
-            if !early {
-                read(&mut x_nodes, step);
-            }
             keep(0, &matrices.mass.apply(&x_nodes.values));
             keep(1, &matrices.stiffness.apply(&x_nodes.values));
             if let Some(transfer) = matrices.transfer {
-                if !early {
-                    read(&mut b_nodes, step);
-                }
                 keep(2, &transfer.apply(&b_nodes.values));
-            }
-            if early && step + 1 < steps {
-                read(&mut x_nodes, step + 1);
-                if strip.has_b {
-                    read(&mut b_nodes, step + 1);
-                }
             }
         }
         thread::sync_threads();

@@ -34,3 +34,17 @@ pub fn made_here(value: u32) -> u32 {
     // Not `pure`, so that it stays where it is.
     copied!(value, options())
 }
+
+/// Loads before it are all asked for before the first of them is used: the assembler, to save registers, would rather have
+/// them one after the other, each waiting for the one before.
+///
+/// # Safety
+/// All lanes of the warp are here.
+#[inline(always)]
+pub unsafe fn loads_together() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's promise. No load moves over a barrier.
+    unsafe {
+        crate::warp::sync_warp(u32::MAX)
+    };
+}

@@ -10,15 +10,10 @@ pub const fn strip(degree: usize) -> Strip {
     Strip { dim: 2, degree, nodes: degree, pieces, along_x: false, has_b: false, padding }
 }
 
-/// Whether a thread reads the next column before it needs it: where registers suffice for it.
-const fn reads_early(degree: usize, scalar_bytes: usize) -> bool {
-    degree < 6 || scalar_bytes == 4
-}
-
 /// Blocks of a multiprocessor that the registers of a thread leave room for: more where that costs no spills.
 pub const fn min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
-    const SINGLE: [u32; 10] = [12, 12, 12, 12, 6, 6, 5, 5, 4, 4];
-    const DOUBLE: [u32; 10] = [12, 12, 10, 10, 4, 4, 4, 3, 3, 3];
+    const SINGLE: [u32; 10] = [12, 12, 12, 12, 8, 8, 8, 8, 5, 5];
+    const DOUBLE: [u32; 10] = [12, 12, 12, 12, 4, 4, 4, 3, 3, 3];
     if scalar_bytes == 4 { SINGLE[degree - 1] } else { DOUBLE[degree - 1] }
 }
 
@@ -57,8 +52,8 @@ mod device {
             }
         };
         let part = Part { pieces: cells, class: 0, chunk };
-        let (strip, early) = (const { strip(K) }, reads_early(K, size_of::<T>()));
+        let strip = const { strip(K) };
         // SAFETY: the caller's promise; no `b` is read.
-        unsafe { march::<T, C, C, H>(strip, early, &matrices, core::ptr::null(), x, part, put) }
+        unsafe { march::<T, C, C, H>(strip, &matrices, core::ptr::null(), x, part, put) }
     }
 }

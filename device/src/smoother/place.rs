@@ -7,6 +7,9 @@ use cuda_std::thread;
 /// compiler makes of `/` where it knows the bounds, conversions to 16 bits and back, is longer.
 #[inline(always)]
 pub(super) const fn quotient_and_remainder(index: usize, divisor: usize) -> (usize, usize) {
+    if divisor == 1 {
+        return (index, 0);
+    }
     let (index, divisor) = (index as u32, divisor as u32);
     let quotient = (index * (1u32 << 20).div_ceil(divisor)) >> 20;
     (quotient as usize, (index - quotient * divisor) as usize)

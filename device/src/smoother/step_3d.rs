@@ -5,19 +5,16 @@
 //! grid and of shared memory alike, are neighbours whatever they own: a column along z, along y, or a row.
 
 use crate::kernels::{Shape, patch_nodes};
-use Order::{Face, Packed, Patches};
+use Warps::{ByDirection, Packed};
 
 pub use device::smooth_3d;
 
-/// Which lines of faces neighbouring threads transform first.
+/// Which lines of faces a warp transforms first.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
-    /// Those of one face.
-    Face,
-    /// Those of neighbouring patches.
-    Patches,
-    /// Those of neighbouring patches, and behind them the next sign and the next direction: fewer warps, but the distances
-    /// between nodes are no constants.
+enum Warps {
+    /// Those of one direction, whose strides are constants.
+    ByDirection,
+    /// Those of any direction and sign: fewer warps.
     Packed,
 }
 
@@ -26,27 +23,32 @@ enum Order {
 struct Tuning {
     /// Patches of a block, of the numbers that leave few threads of the last warp idle.
     patches: usize,
-    /// Words between transformed faces, of the numbers below 32 the one with the fewest bank conflicts.
-    face_padding: usize,
-    order: Order,
+    /// Neighbouring threads transform the same line of a face in so many neighbouring patches, a divisor of `patches`, then
+    /// the next line.
+    abreast: usize,
+    /// Words between the lines of a transformed face, and between faces, of the numbers below 32 those with the fewest bank
+    /// conflicts.
+    padding: [usize; 2],
+    warps: Warps,
     /// Blocks of a multiprocessor that the registers of a thread leave room for.
     resident: u32,
 }
 
-const fn tuned(patches: usize, face_padding: usize, order: Order, resident: u32) -> Tuning {
-    Tuning { patches, face_padding, order, resident }
+const fn tuned(patches: usize, abreast: usize, padding: [usize; 2], warps: Warps, resident: u32) -> Tuning {
+    assert!(patches.is_multiple_of(abreast));
+    Tuning { patches, abreast, padding, warps, resident }
 }
 
 /// By degree, in `f32` and in `f64`; beside it the step in percent of the floor of 3 words a dof and color, on an H200.
 const TUNING: [[Tuning; 2]; 8] = [
-    [tuned(32, 0, Patches, 1), tuned(32, 0, Patches, 1)], // not measured
-    [tuned(16, 0, Patches, 1), tuned(13, 4, Face, 1)],    // 72, 86
-    [tuned(8, 16, Patches, 6), tuned(8, 16, Patches, 4)], // 76, 95
-    [tuned(3, 24, Patches, 8), tuned(4, 0, Patches, 4)],  // 77, 88
-    [tuned(3, 18, Patches, 5), tuned(3, 18, Patches, 3)], // 69, 76
-    [tuned(1, 0, Patches, 7), tuned(1, 0, Patches, 4)],   // 63, 78
-    [tuned(1, 12, Packed, 4), tuned(1, 12, Patches, 2)],  // 55, 63
-    [tuned(1, 0, Packed, 2), tuned(1, 0, Patches, 2)],    // 46, 58
+    [tuned(32, 32, [0, 0], ByDirection, 1), tuned(32, 32, [0, 0], ByDirection, 1)], // not measured
+    [tuned(32, 8, [24, 4], ByDirection, 4), tuned(16, 4, [12, 12], ByDirection, 4)], // 77, 90
+    [tuned(8, 8, [0, 16], ByDirection, 6), tuned(8, 8, [0, 16], ByDirection, 4)],   // 76, 95
+    [tuned(3, 3, [0, 24], ByDirection, 8), tuned(4, 4, [0, 0], ByDirection, 4)],    // 77, 88
+    [tuned(4, 4, [8, 0], ByDirection, 4), tuned(3, 3, [0, 18], ByDirection, 3)],    // 70, 76
+    [tuned(1, 1, [0, 0], ByDirection, 7), tuned(1, 1, [0, 0], ByDirection, 4)],     // 63, 78
+    [tuned(1, 1, [0, 12], Packed, 4), tuned(1, 1, [0, 12], ByDirection, 2)],        // 55, 63
+    [tuned(1, 1, [0, 0], Packed, 2), tuned(1, 1, [0, 0], ByDirection, 2)],          // 46, 58
 ];
 
 const fn tuning(degree: usize, scalar_bytes: usize) -> Tuning {
@@ -58,6 +60,8 @@ struct Parts {
     /// Words of a row of all patches.
     row: usize,
     faces: usize,
+    /// Words from line to line of all patches' transformed faces.
+    line: usize,
     /// Words of a transformed face; there are two, sum and difference, a direction.
     face: usize,
     /// Transformed edges, a row each, four (a sign in each of two directions) a direction.
@@ -70,11 +74,13 @@ struct Parts {
 const fn parts(degree: usize, scalar_bytes: usize, patches: usize) -> Parts {
     let (m, n) = patch_nodes(degree);
     let row = patches * m;
-    let face = n * row + tuning(degree, scalar_bytes).face_padding;
+    let [between_lines, between_faces] = tuning(degree, scalar_bytes).padding;
+    let line = row + between_lines;
+    let face = n * line + between_faces;
     let faces = m * m * row;
     let edges = faces + 6 * face;
     let corners = edges + 12 * row;
-    Parts { row, faces, face, edges, corners, words: corners + 8 * patches }
+    Parts { row, faces, line, face, edges, corners, words: corners + 8 * patches }
 }
 
 /// Nodes in a row of the stage.
@@ -104,7 +110,6 @@ pub(super) const fn min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
 
 /// How the lines of all faces are shared out for the first transform. Unless packed, a warp has lines of one direction.
 struct Lines {
-    order: Order,
     /// Lines of a direction; twice as many, a sign each, where the same warps have room for them.
     count: usize,
     /// From a direction's first thread to the next direction's.
@@ -119,13 +124,12 @@ impl Lines {
     const fn of(degree: usize, scalar_bytes: usize, shape: Shape) -> Self {
         let threads = shape.columns * shape.patches;
         let lines = patch_nodes(degree).1 * shape.patches;
-        let order = tuning(degree, scalar_bytes).order;
-        if matches!(order, Packed) {
-            return Self { order, count: 2 * lines, threads: 2 * lines, signs: 1, directions: 3 };
+        if matches!(tuning(degree, scalar_bytes).warps, Packed) {
+            return Self { count: 2 * lines, threads: 2 * lines, signs: 1, directions: 3 };
         }
         let warps = lines.next_multiple_of(32);
-        let by_sign = Self { order, count: 2 * lines, threads: warps, signs: 1, directions: 3 };
-        let mut of = Self { order, count: lines, threads: warps, signs: 2, directions: 3 };
+        let by_sign = Self { count: 2 * lines, threads: warps, signs: 1, directions: 3 };
+        let mut of = Self { count: lines, threads: warps, signs: 2, directions: 3 };
         if by_sign.count <= warps && by_sign.fit(threads) {
             return by_sign;
         }
@@ -146,7 +150,7 @@ const fn layout(degree: usize, scalar_bytes: usize) -> (Shape, Parts, Lines) {
 }
 
 mod device {
-    use super::{Order, layout, width};
+    use super::{layout, tuning, width};
     use crate::layout::{Column, Shared};
     use crate::matrices::SmootherMatrices;
     use crate::patch::{Grid, bit, color_count, color_origin};
@@ -167,22 +171,20 @@ mod device {
         task: usize,
     ) {
         let (shape, parts, lines) = const { layout(K, size_of::<T>()) };
+        let abreast = const { tuning(K, size_of::<T>()).abreast };
         if task >= lines.count {
             return;
         }
         let (first_sign, task) =
             if lines.signs == 2 || task < N * shape.patches { (0, task) } else { (1, task - N * shape.patches) };
-        let (lane, slot) = if matches!(lines.order, Order::Face) {
-            let (slot, lane) = quotient_and_remainder(task, N);
-            (lane, slot)
-        } else {
-            quotient_and_remainder(task, shape.patches)
-        };
+        let (group, task) = if abreast < shape.patches { quotient_and_remainder(task, N * abreast) } else { (0, task) };
+        let (lane, slot) = quotient_and_remainder(task, abreast);
+        let slot = group * abreast + slot;
         let [low, high] = stage.lines::<K, N>(slot, normal, lane);
         let pair = sum_and_difference(&low, &high, stage.middle::<K, N>(slot));
         for sign in first_sign..first_sign + lines.signs {
             let (transformed, ends) = transform(matrices, &select(&pair, sign));
-            let start = parts.faces + (2 * normal + sign) * parts.face + lane * parts.row + slot * M;
+            let start = parts.faces + (2 * normal + sign) * parts.face + lane * parts.line + slot * M;
             stage.behind::<N>(start).write(Column { start: 0, stride: 1 }, &transformed);
             if normal == 0 && (lane == 0 || lane == N - 1) {
                 let end = 4 * (lane / (N - 1)) + 2 * sign;
@@ -286,7 +288,7 @@ mod device {
             let task = thread + round * threads;
             if task < 6 * row {
                 let (pair, in_row) = quotient_and_remainder(task, row);
-                let line = Column { start: in_row, stride: row };
+                let line = Column { start: in_row, stride: parts.line };
                 let (transformed, ends) = transform(matrices, &face(pair).read::<N>(line));
                 face(pair).write(line, &transformed);
                 for sign in 0..2 {
@@ -301,9 +303,9 @@ mod device {
         let along_y = Column { start: in_row + M * row * l, stride: row };
         let (i_odd, l_odd) = (is_odd::<K>(i), is_odd::<K>(l));
         let ((m_i, d_i), (m_l, d_l)) = (table.boundary::<M>(M * M * M, i), table.boundary::<M>(M * M * M, l));
-        let x_face = |j: usize| face(i_odd).get(l * row + slot * M + j);
-        let y_face = |j_odd: usize| face(2 + j_odd).get(i * row + slot * M + l);
-        let z_face = |j: usize| face(4 + l_odd).get(j * row + in_row);
+        let x_face = |j: usize| face(i_odd).get(l * parts.line + slot * M + j);
+        let y_face = |j_odd: usize| face(2 + j_odd).get(i * parts.line + slot * M + l);
+        let z_face = |j: usize| face(4 + l_odd).get(j * parts.line + in_row);
         let zx_edge = |j: usize| edge(2 * i_odd + l_odd).get(slot * M + j);
         let xy_edge = |j_odd: usize| edge(4 + 2 * j_odd + i_odd).get(slot * M + l);
         let yz_edge = |j_odd: usize| edge(8 + 2 * l_odd + j_odd).get(in_row);

@@ -23,17 +23,12 @@ pub const fn strip(dim: usize, degree: usize) -> Strip {
     Strip { dim, degree, nodes: 2 * degree, pieces, along_x: dim == 3 && degree > 3, has_b: true, padding }
 }
 
-/// Whether a thread reads the next column before it needs it: where registers suffice for it.
-const fn reads_early(degree: usize, scalar_bytes: usize) -> bool {
-    degree < if scalar_bytes == 4 { 6 } else { 4 }
-}
-
 /// Blocks of a multiprocessor that the registers of a thread leave room for: more where that costs no spills.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
-    const SINGLE_2D: [u32; 10] = [12, 12, 10, 10, 5, 4, 3, 6, 4, 4];
-    const DOUBLE_2D: [u32; 10] = [10, 8, 6, 6, 4, 4, 3, 3, 5, 4];
-    const SINGLE_3D: [u32; 8] = [8, 5, 4, 6, 4, 5, 3, 2];
-    const DOUBLE_3D: [u32; 8] = [8, 4, 2, 5, 3, 4, 2, 1];
+    const SINGLE_2D: [u32; 10] = [12, 12, 10, 10, 6, 5, 4, 3, 4, 4];
+    const DOUBLE_2D: [u32; 10] = [10, 8, 6, 8, 3, 4, 3, 2, 4, 4];
+    const SINGLE_3D: [u32; 8] = [8, 5, 4, 6, 4, 6, 3, 3];
+    const DOUBLE_3D: [u32; 8] = [8, 4, 2, 6, 3, 4, 2, 1];
     match (dim, scalar_bytes) {
         (2, 4) => SINGLE_2D[degree - 1],
         (2, _) => DOUBLE_2D[degree - 1],
@@ -82,9 +77,9 @@ mod device {
             // SAFETY: an unknown, which no other block of the class touches.
             unsafe { *entry = if target.is_first { sum } else { *entry + sum } };
         };
-        let (strip, early) = (const { strip(DIM, K) }, reads_early(K, size_of::<T>()));
+        let strip = const { strip(DIM, K) };
         let part = Part { pieces: cells / 2, class, chunk };
         // SAFETY: the caller's promise.
-        unsafe { march::<T, N, C, H>(strip, early, &matrices, b, x, part, put) }
+        unsafe { march::<T, N, C, H>(strip, &matrices, b, x, part, put) }
     }
 }

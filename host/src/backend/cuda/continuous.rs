@@ -1,7 +1,7 @@
 //! Levels of continuous elements. Arguments of kernels are those of `patchmg_device::entries`, in that order, each by value.
 
 use super::gpu::Gpu;
-use super::launch::{Kernel, chunk_of, stride_blocks};
+use super::launch::{Kernel, stride_blocks};
 use super::level::{Kernels, bytes, unsupported_degree};
 use super::memory::Vector;
 use super::modules;
@@ -19,14 +19,8 @@ use patchmg_device::transfer::restriction;
 use patchmg_device::with_degree;
 use std::sync::Arc;
 
-/// Blocks that march for each multiprocessor in 3D, if a level has so many cells.
-const BLOCKS_WANTED: u32 = 4;
-/// The same in 2D, where blocks are smaller.
-const BLOCKS_WANTED_2D: u32 = 16;
-/// Cells or patches that a block marches through at most, in 3D.
-const LONGEST_CHUNK: u32 = 16;
-/// The same in 2D.
-const LONGEST_CHUNK_2D: u32 = 64;
+/// Cells or patches that a block marches through at most, in 2D and in 3D.
+const LONGEST_CHUNK: [u32; 2] = [64, 32];
 
 /// Kernels of one space and scalar, and what they take.
 pub(super) struct Continuous<T: Scalar> {
@@ -114,17 +108,9 @@ impl<T: Scalar> Continuous<T> {
             2 => rows::strip(degree).blocks(self.grid, chunk, 0),
             _ => Tile::of(degree).blocks(self.grid, chunk),
         };
-        let chunk = self.chunk(gpu, blocks, self.grid.cells);
+        let chunk = kernel.chunk(gpu, LONGEST_CHUNK[self.dim - 2].min(self.grid.cells), blocks);
         // SAFETY: the caller's promise.
         unsafe { self.launch(gpu, kernel, blocks(chunk), &self.matrices.operator, vectors, &[chunk]) }
-    }
-
-    /// Cells or patches, of so many in a direction, that a block marches through: many, because it begins one early, but
-    /// not so many that multiprocessors stay idle.
-    fn chunk(&self, gpu: &Gpu, blocks: impl Fn(u32) -> [u32; 3], all: u32) -> u32 {
-        let (longest, wanted) =
-            if self.dim == 2 { (LONGEST_CHUNK_2D, BLOCKS_WANTED_2D) } else { (LONGEST_CHUNK, BLOCKS_WANTED) };
-        chunk_of(longest.min(all), wanted * gpu.multiprocessors(), blocks)
     }
 
     /// A kernel on vectors of the level.
@@ -197,7 +183,8 @@ impl<T: Scalar> Kernels for Continuous<T> {
     unsafe fn restrict_residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, coarse: CUdeviceptr) -> Result<()> {
         let (kernel, matrices) = (&self.restrict_residual, &self.matrices.restriction);
         let strip = restriction::strip(self.dim, self.grid.degree as usize);
-        let chunk = self.chunk(gpu, |chunk| strip.blocks(self.grid, chunk, 0), strip.along(self.grid));
+        let longest = LONGEST_CHUNK[self.dim - 2].min(strip.along(self.grid));
+        let chunk = kernel.chunk(gpu, longest, |chunk| strip.blocks(self.grid, chunk, 0));
         // The classes in the order in which they write and add.
         for class in 0..strip.classes() {
             let blocks = strip.blocks(self.grid, chunk, class);

@@ -2,7 +2,7 @@
 //! value.
 
 use super::gpu::Gpu;
-use super::launch::{Kernel, chunk_of};
+use super::launch::Kernel;
 use super::level::{Kernels, bytes, unsupported_degree};
 use super::memory::Vector;
 use super::modules;
@@ -18,8 +18,6 @@ use patchmg_device::patch::{DgGrid, bit, color_count};
 use patchmg_device::with_degree;
 use std::sync::Arc;
 
-/// Blocks of the operator for each multiprocessor, if a level has so many cells.
-const BLOCKS_WANTED: u32 = 8;
 /// Layers of cells that a block of the operator marches through at most, in 2D and in 3D.
 const LONGEST_CHUNK: [u32; 2] = [64, 16];
 
@@ -75,7 +73,7 @@ impl<T: Scalar> Discontinuous<T> {
         let tile = Tile::of(self.dim, self.grid.degree as usize);
         let longest = LONGEST_CHUNK[self.dim - 2].min(self.grid.cells);
         let blocks = |chunk| tile.blocks(self.grid, chunk);
-        let chunk = chunk_of(longest, BLOCKS_WANTED * gpu.multiprocessors(), blocks);
+        let chunk = kernel.chunk(gpu, longest, blocks);
         // SAFETY: the caller's promise.
         unsafe { self.launch(gpu, kernel, blocks(chunk), &self.matrices.operator, vectors, Some(chunk)) }
     }

@@ -14,6 +14,8 @@ const PARAMETERS: usize = 8;
 pub(super) struct Kernel {
     function: CUfunction,
     spec: KernelSpec,
+    /// Blocks of it that a multiprocessor holds.
+    resident: u32,
 }
 
 // SAFETY: a handle of the driver, which takes it from any thread.
@@ -22,24 +24,30 @@ unsafe impl Send for Kernel {}
 unsafe impl Sync for Kernel {}
 
 impl Kernel {
-    pub fn new(function: CUfunction, spec: KernelSpec) -> Self {
-        Self { function, spec }
+    /// Of a module that is loaded on the device of the current context.
+    pub fn new(function: CUfunction, spec: KernelSpec) -> Result<Self> {
+        let mut blocks = 0;
+        let (threads, shared) = (spec.threads as i32, spec.shared_bytes as usize);
+        // SAFETY: the driver writes a number; the function is one of a loaded module.
+        let code =
+            unsafe { calls::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, function, threads, shared) };
+        check("cuOccupancyMaxActiveBlocksPerMultiprocessor", code)?;
+        Ok(Self { function, spec, resident: blocks as u32 })
     }
 
     pub fn spec(&self) -> &KernelSpec {
         &self.spec
     }
 
-    /// Its name, and the blocks of it that a multiprocessor holds.
-    pub fn resident_blocks(&self, gpu: &Gpu) -> Result<(String, u32)> {
-        gpu.enter()?;
-        let mut blocks = 0;
-        let (threads, shared) = (self.spec.threads as i32, self.spec.shared_bytes as usize);
-        // SAFETY: the driver writes a number; the function is one of a loaded module.
-        let code =
-            unsafe { calls::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.function, threads, shared) };
-        check("cuOccupancyMaxActiveBlocksPerMultiprocessor", code)?;
-        Ok((self.spec.name.clone(), blocks as u32))
+    /// Blocks of it that a multiprocessor holds.
+    pub fn resident(&self) -> u32 {
+        self.resident
+    }
+
+    /// Cells or patches, at most so many, that a block marches through: the number with which the last block is done first,
+    /// if a block takes a step for each, and one more because it begins one early.
+    pub fn chunk(&self, gpu: &Gpu, longest: u32, blocks: impl Fn(u32) -> [u32; 3]) -> u32 {
+        chunk_of(longest, self.resident.max(1) * gpu.multiprocessors(), blocks)
     }
 
     /// # Safety
@@ -60,13 +68,13 @@ impl Kernel {
     }
 }
 
-/// The longest chunk of cells or patches along which a block marches, halved until there are so many blocks.
-pub(super) fn chunk_of(longest: u32, wanted: u32, blocks: impl Fn(u32) -> [u32; 3]) -> u32 {
-    let mut chunk = longest;
-    while chunk > 1 && blocks(chunk).iter().product::<u32>() < wanted {
-        chunk /= 2;
-    }
-    chunk
+/// The chunk on a device that holds `resident` blocks.
+fn chunk_of(longest: u32, resident: u32, blocks: impl Fn(u32) -> [u32; 3]) -> u32 {
+    let steps = |&chunk: &u32| {
+        let rounds = blocks(chunk).into_iter().map(u64::from).product::<u64>().div_ceil(resident.into());
+        rounds * u64::from(chunk + 1)
+    };
+    (1..=longest.max(1)).rev().min_by_key(steps).unwrap_or(1)
 }
 
 /// Blocks for `n` entries, a thread each, at most so many; none if there is no entry.
@@ -79,12 +87,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_as_long_as_leaves_no_multiprocessor_idle() {
+    fn chunks_are_those_that_are_done_first() {
         let tiles = |tiles: u32, cells: u32| move |chunk: u32| [tiles, 1, cells.div_ceil(chunk)];
-        assert_eq!(chunk_of(16, 528, tiles(256, 64)), 16);
-        assert_eq!(chunk_of(16, 528, tiles(64, 32)), 2);
+        // One round of 512 blocks with 33 steps, rather than two of 1024 with 17.
+        assert_eq!(chunk_of(32, 528, tiles(256, 64)), 32);
+        // 16 rounds of 17 steps, rather than 32 of 9.
+        assert_eq!(chunk_of(16, 128, tiles(256, 128)), 16);
+        // One round of 768 blocks.
+        assert_eq!(chunk_of(16, 792, tiles(256, 31)), 11);
         assert_eq!(chunk_of(8, 528, tiles(4, 8)), 1);
-        assert_eq!(chunk_of(2, 4, tiles(4, 2)), 2);
     }
 
     #[test]

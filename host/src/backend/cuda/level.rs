@@ -118,7 +118,8 @@ impl<T: Scalar> Level<T> {
     /// Names of the patch smoother's kernels, with the blocks of each that a multiprocessor holds.
     pub(super) fn resident_blocks(&self, gpu: &Arc<Gpu>) -> Result<Vec<(String, u32)>> {
         self.check(gpu)?;
-        self.kernels.smoother().iter().map(|kernel| kernel.resident_blocks(gpu)).collect()
+        let resident = |kernel: &Kernel| (kernel.spec().name.clone(), kernel.resident());
+        Ok(self.kernels.smoother().iter().map(resident).collect())
     }
 
     /// That it was made for `gpu`.

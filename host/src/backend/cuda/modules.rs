@@ -48,7 +48,7 @@ pub(super) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kern
         let code = unsafe { calls::cuFuncSetAttribute(function, calls::MAX_DYNAMIC_SHARED_BYTES, bytes) };
         check("cuFuncSetAttribute", code)?;
     }
-    Ok(Kernel::new(function, spec))
+    Kernel::new(function, spec)
 }
 
 /// Compiles a module for the current device; the driver keeps the result for later runs.
