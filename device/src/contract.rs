@@ -93,13 +93,16 @@ impl<T: Real, const N: usize, const H: usize> Centrosymmetric<T, N, H> {
         y
     }
 
+    /// Row `i < H` times a column: even and odd part of the result, whose entry `i` is their sum and `R - 1 - i` their
+    /// difference.
     #[inline(always)]
-    fn row<V: Value<T>>(&self, i: usize, x: &Split<V, N>) -> (V, V) {
+    pub fn row<V: Value<T>>(&self, i: usize, x: &Split<V, N>) -> (V, V) {
         self.row_add(i, x, V::ZERO, V::ZERO)
     }
 
+    /// [`Self::row`] added to such parts.
     #[inline(always)]
-    fn row_add<V: Value<T>>(&self, i: usize, x: &Split<V, N>, mut even: V, mut odd: V) -> (V, V) {
+    pub fn row_add<V: Value<T>>(&self, i: usize, x: &Split<V, N>, mut even: V, mut odd: V) -> (V, V) {
         let half = N.div_ceil(2);
         for j in 0..half {
             even = V::fma(self.rows[i][j], x.parts[j], even);
@@ -112,13 +115,14 @@ impl<T: Real, const N: usize, const H: usize> Centrosymmetric<T, N, H> {
 }
 
 /// A column as its even part (`ceil(N/2)` sums `x_j + x_{N-1-j}`, the middle entry once), then its odd part.
-struct Split<V, const N: usize> {
+pub struct Split<V, const N: usize> {
     parts: [V; N],
 }
 
 impl<V: Copy, const N: usize> Split<V, N> {
+    /// Of a column.
     #[inline(always)]
-    fn new<T>(x: &[V; N]) -> Self
+    pub fn new<T>(x: &[V; N]) -> Self
     where
         V: Value<T>,
     {

@@ -167,8 +167,6 @@ pub struct DgCellMatrices<T, const C: usize, const H: usize> {
     pub mass: Centrosymmetric<T, C, H>,
     /// `∫ l_i' l_j'`, and what both faces add with the cell's own values.
     pub stiffness: Centrosymmetric<T, C, H>,
-    /// `g` of the lower and of the upper face of a line.
-    pub trace: Centrosymmetric<T, C, 1>,
     /// `n_t v` of both faces, for the two `v` behind them.
     pub lift: Centrosymmetric<T, 2, H>,
     /// `n_t`.
@@ -188,7 +186,6 @@ impl<T: Real, const C: usize, const H: usize> DgCellMatrices<T, C, H> {
         Self {
             mass: Centrosymmetric::new(mass),
             stiffness: Centrosymmetric::new(stiffness),
-            trace: Centrosymmetric::new(|side, t| normal(if side == 0 { t } else { C - 1 - t })),
             lift: Centrosymmetric::new(|t, side| normal(if side == 0 { t } else { C - 1 - t })),
             normal: core::array::from_fn(|t| T::from_f64(normal(t))),
             penalty: [T::from_f64(penalty)],

@@ -1,8 +1,8 @@
 //! The operator, layer by layer: a block owns a tile of cells in x and y and marches along the last direction, a cell a
 //! step.
 //!
-//! A thread keeps columns of the current cell's nodes, and of the next one's, in registers, so that `M u` and `L u` along
-//! the last direction, with what lies behind both faces, go to shared memory without a read. Lines along the other
+//! A thread keeps columns of the current cell's nodes in registers, so that `M u` and `L u` along the last direction, with
+//! what lies behind both faces, go to shared memory without a read. Lines along the other
 //! directions follow there, in place. Of the cells beside the tile only the traces on its faces are kept, half a normal
 //! derivative and a value ([`DgCellMatrices`](crate::matrices::DgCellMatrices)): traces in one direction commute with `M` in
 //! the others. No two blocks write one node.
@@ -19,7 +19,7 @@ pub struct Tile {
     nodes: [usize; 2],
     /// Columns of a thread.
     columns: usize,
-    /// Cells that a thread marches through along x.
+    /// Cells that a thread marches through along a line, in the middle direction all of them.
     run: usize,
 }
 
@@ -31,15 +31,10 @@ impl Tile {
             const CELLS: [usize; 8] = [64, 32, 32, 16, 16, 16, 16, 8];
             return Self { cells: [CELLS[degree - 1], 1], nodes: [c, 1], columns: 1, run: 1 };
         }
-        let (cells, columns, run) = match degree {
-            1 => ([16, 8], 4, 4),
-            2 => ([16, 4], 3, 4),
-            3 => ([8, 4], 2, 2),
-            4 => ([4, 4], 2, 2),
-            5 => ([4, 4], 3, 2),
-            _ => ([4, 2], 2, 2),
-        };
-        Self { cells, nodes: [c, c], columns, run }
+        // As many threads as there are lines in the middle direction, and as runs along x.
+        const CELLS: [[usize; 2]; 8] = [[32, 4], [32, 2], [8, 2], [8, 2], [4, 2], [4, 2], [4, 1], [4, 2]];
+        let cells = CELLS[degree - 1];
+        Self { cells, nodes: [c, c], columns: cells[1], run: cells[1] }
     }
 
     /// Nodes in a row.
@@ -110,9 +105,13 @@ pub const fn columns(dim: usize, degree: usize) -> usize {
     Tile::of(dim, degree).columns
 }
 
-/// Blocks that a multiprocessor should hold.
-pub const fn min_blocks(_dim: usize, _degree: usize, _scalar_bytes: usize) -> u32 {
-    1
+/// Blocks that a multiprocessor should hold: as many as have registers without spills.
+pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
+    const BLOCKS: [[[u32; 8]; 2]; 2] = [
+        [[16, 16, 16, 16, 16, 12, 10, 10], [16, 16, 10, 12, 9, 6, 6, 6]],
+        [[10, 5, 10, 5, 5, 3, 5, 1], [7, 3, 7, 3, 3, 2, 2, 1]],
+    ];
+    BLOCKS[dim - 2][scalar_bytes / 8][degree - 1]
 }
 
 /// Its shape on a block: `M u` and `L u` of a layer, its faces in the middle direction, and those in x of two layers.
@@ -126,79 +125,79 @@ pub use device::apply;
 
 mod device {
     use super::Tile;
-    use crate::contract::Centrosymmetric;
+    use crate::contract::Split;
     use crate::dg::Strides;
     use crate::layout::{Column, Shared};
     use crate::matrices::DgCellMatrices;
     use crate::patch::DgGrid;
     use crate::scalar::Real;
-    use cuda_std::hint::opaque;
+    use cuda_std::hint::{made_here, opaque};
     use cuda_std::shared::Word;
     use cuda_std::thread;
 
     /// What a face adds to a line of nodes that ends on it: to the node there, and times `n_t` to all of them.
     type Behind<T> = [T; 2];
 
-    /// Nodes along a direction of a cell, and half their outward normal derivatives on its lower and its upper face.
+    /// Nodes of a cell along a direction.
     #[derive(Clone, Copy)]
-    struct Line<T, const C: usize> {
-        nodes: [T; C],
-        slopes: [T; 2],
-    }
+    struct Line<T, const C: usize>([T; C]);
 
     impl<T: Real, const C: usize> Line<T, C> {
+        /// Half the outward normal derivative on a side.
         #[inline(always)]
-        fn new<const H: usize>(matrices: &DgCellMatrices<T, C, H>, nodes: [T; C]) -> Self {
-            Self { nodes, slopes: matrices.trace.apply(&nodes) }
-        }
-
-        #[inline(always)]
-        fn end(&self, side: usize) -> T {
-            self.nodes[side * (C - 1)]
+        fn slope<const H: usize>(&self, matrices: &DgCellMatrices<T, C, H>, side: usize) -> T {
+            let mut slope = T::ZERO;
+            for t in 0..C {
+                slope = T::fma(matrices.normal[t], self.0[if side == 0 { t } else { C - 1 - t }], slope);
+            }
+            slope
         }
 
         /// What it adds to the cell that sees it from a side.
         #[inline(always)]
         fn seen_from<const H: usize>(&self, matrices: &DgCellMatrices<T, C, H>, side: usize) -> Behind<T> {
-            behind(matrices, self.slopes[side], self.end(side))
+            let value = self.0[side * (C - 1)];
+            [T::fma(-matrices.penalty[0], value, self.slope(matrices, side)), value]
         }
 
         /// What the boundary adds to it on a side.
         #[inline(always)]
-        fn at_boundary(&self, side: usize) -> Behind<T> {
-            [-self.slopes[side], -self.end(side)]
+        fn at_boundary<const H: usize>(&self, matrices: &DgCellMatrices<T, C, H>, side: usize) -> Behind<T> {
+            [-self.slope(matrices, side), -self.0[side * (C - 1)]]
         }
 
-        /// `L` times the line and `M` times `other`, with what lies behind both faces.
+        /// `L` times the line and `M` times `other`, with what lies behind both faces, and `M` times the line: calls `store`
+        /// with every entry of both. Row by row, so that a coefficient is loaded once and not kept.
         #[inline(always)]
-        fn stiffness<const H: usize>(
+        fn contract<const H: usize>(
             &self,
             matrices: &DgCellMatrices<T, C, H>,
             other: Option<&[T; C]>,
             faces: [Behind<T>; 2],
-        ) -> [T; C] {
+            mut store: impl FnMut(usize, T, T),
+        ) {
             let [lower, upper] = faces;
-            let mut sum = [(T::ZERO, T::ZERO); H];
-            matrices.stiffness.add_split(&self.nodes, &mut sum);
-            if let Some(other) = other {
-                matrices.mass.add_split(other, &mut sum);
+            let (own, lift) = (Split::new(&self.0), Split::new(&[lower[1], upper[1]]));
+            let other = other.map(Split::new);
+            for i in 0..H {
+                let (mut even, mut odd) = matrices.stiffness.row(i, &own);
+                if let Some(other) = &other {
+                    (even, odd) = matrices.mass.row_add(i, other, even, odd);
+                }
+                (even, odd) = matrices.lift.row_add(i, &lift, even, odd);
+                let (mass_even, mass_odd) = matrices.mass.row(i, &own);
+                if 2 * i + 1 == C {
+                    store(i, even, mass_even);
+                } else {
+                    let (mut first, mut last) = (even + odd, even - odd);
+                    if i == 0 {
+                        (first, last) = (first + lower[0], last + upper[0]);
+                    }
+                    store(i, first, mass_even + mass_odd);
+                    store(C - 1 - i, last, mass_even - mass_odd);
+                }
             }
-            matrices.lift.add_split(&[lower[1], upper[1]], &mut sum);
-            let mut result: [T; C] = Centrosymmetric::<T, C, H>::join(&sum);
-            result[0] = result[0] + lower[0];
-            result[C - 1] = result[C - 1] + upper[0];
-            result
         }
-    }
-
-    /// Of a neighbour's half normal derivative and value.
-    #[inline(always)]
-    fn behind<T: Real, const C: usize, const H: usize>(
-        matrices: &DgCellMatrices<T, C, H>,
-        slope: T,
-        value: T,
-    ) -> Behind<T> {
-        [T::fma(-matrices.penalty[0], value, slope), value]
     }
 
     /// A direction of a level, and the tile's cells in it that lie in the domain.
@@ -228,82 +227,278 @@ mod device {
             if side == 0 { self.at_end[0] } else { self.at_end[1] }
         }
 
-        /// The node that is `node` nodes away from the tile, on a side, of `nodes` nodes in the tile.
+        /// The first node beside the tile of so many nodes, on a side, and the step to the next one.
         #[inline(always)]
         fn beside(&self, side: usize, nodes: usize) -> (usize, isize) {
             if side == 0 { (self.first.wrapping_sub(1), -1) } else { (self.first + nodes, 1) }
         }
     }
 
-    /// Lines of the layer in shared memory along one direction.
+    /// Lines of a layer in shared memory along one direction.
     struct Lines<T> {
         direction: Direction,
         /// Words from node to node.
         stride: usize,
-        /// `u`, and what `M` is to be applied to.
-        sources: [Shared<T>; 2],
         /// What lies behind the tile's ends: lower derivatives, lower values, upper ones.
         faces: Shared<T>,
         /// Lines of the layer.
         count: usize,
     }
 
-    impl<T: Real + Word> Lines<T> {
-        /// `L u + M s` of the cells `first..first + run` in line `index`, which begins at word `start`, and if asked for
-        /// `M u`, in place.
+    /// A thread's column of nodes in the current layer.
+    #[derive(Clone, Copy)]
+    struct OwnColumn<T, const C: usize> {
+        line: Line<T, C>,
+        /// What the cell below adds.
+        lower: Behind<T>,
+    }
+
+    /// A block, and what it computes with. What a thread finds out about its place it finds out anew in every phase, because
+    /// that takes fewer registers.
+    struct Block<'a, T, const C: usize, const H: usize, const MID: usize> {
+        matrices: &'a DgCellMatrices<T, C, H>,
+        x: *const T,
+        cells: u32,
+    }
+
+    impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_, T, C, H, MID> {
+        const IS_3D: bool = MID > 1;
+        const TILE: Tile = Tile::of(if MID > 1 { 3 } else { 2 }, C - 1);
+        /// Words from plane to plane of a layer.
+        const PLANE: usize = Self::TILE.pitch() * Self::TILE.rows();
+
         #[inline(always)]
-        fn contract<const WITH_MASS: bool, const C: usize, const H: usize>(
-            &self,
-            matrices: &DgCellMatrices<T, C, H>,
-            index: usize,
-            start: usize,
-            cells: core::ops::Range<usize>,
-        ) {
-            let Self { direction, stride, sources: [u, s], faces, count } = *self;
-            let column = |cell: usize| Column { start: start + cell * C * stride, stride };
-            let line = |cell: usize| Line::new(matrices, u.read::<C>(column(cell)));
-            let halo = |side: usize| [0, 1].map(|which| faces.get((2 * side + which) * count + index));
-            if cells.start >= direction.cells {
-                return;
-            }
-            let mut own = line(cells.start);
-            let mut lower = if cells.start > 0 {
-                line(cells.start - 1).seen_from(matrices, 1)
-            } else if direction.at_end[0] {
-                own.at_boundary(0)
-            } else {
-                halo(0)
-            };
-            for cell in cells {
-                if cell < direction.cells {
-                    let mut next = own;
-                    let upper = if cell + 1 < direction.cells {
-                        next = line(cell + 1);
-                        next.seen_from(matrices, 0)
-                    } else if direction.at_end[1] {
-                        own.at_boundary(1)
-                    } else {
-                        halo(1)
-                    };
-                    let sum = own.stiffness(matrices, Some(&s.read::<C>(column(cell))), [lower, upper]);
-                    s.write(column(cell), &sum);
-                    if WITH_MASS {
-                        u.write(column(cell), &matrices.mass.apply::<T, C>(&own.nodes));
-                    }
-                    lower = own.seen_from(matrices, 1);
-                    own = next;
+        fn strides(&self) -> Strides {
+            Strides::of(self.grid(), Self::IS_3D)
+        }
+
+        #[inline(always)]
+        fn grid(&self) -> DgGrid {
+            DgGrid { cells: made_here(self.cells), degree: C as u32 - 1 }
+        }
+
+        #[inline(always)]
+        fn along_x(&self) -> Direction {
+            Direction::new(self.grid(), made_here(thread::block_idx_x()), Self::TILE.cells[0])
+        }
+
+        #[inline(always)]
+        fn along_middle(&self) -> Direction {
+            Direction::new(self.grid(), made_here(thread::block_idx_y()), Self::TILE.cells[1])
+        }
+
+        /// Of a layer `M u`, in the end with `M` in all directions but x.
+        #[inline(always)]
+        fn mass() -> Shared<T> {
+            Shared::at(0)
+        }
+
+        /// Of a layer what becomes `A u`.
+        #[inline(always)]
+        fn sum() -> Shared<T> {
+            Shared::at(Self::TILE.layer())
+        }
+
+        #[inline(always)]
+        fn middle_faces() -> Shared<T> {
+            Shared::at(2 * Self::TILE.layer())
+        }
+
+        /// Those of a layer are read while those of the next one are written.
+        #[inline(always)]
+        fn x_faces(layer: u32) -> Shared<T> {
+            let tile = Self::TILE;
+            Shared::at(2 * tile.layer() + tile.middle_faces() + (layer & 1) as usize * tile.x_faces())
+        }
+
+        /// Calls `body` for the thread's share of so many tasks.
+        #[inline(always)]
+        fn share(tasks: usize, body: impl Fn(usize)) {
+            let thread = made_here(thread::thread_idx_x()) as usize;
+            for round in 0..tasks.div_ceil(Self::TILE.threads()) {
+                let task = thread + round * Self::TILE.threads();
+                // Without a condition if all threads have a task: then constants are loaded once a warp.
+                if (round + 1) * Self::TILE.threads() <= tasks || task < tasks {
+                    body(task);
                 }
             }
         }
-    }
 
-    /// A thread's column of nodes: of the current cell and of the next one.
-    #[derive(Clone, Copy)]
-    struct OwnColumn<T, const C: usize> {
-        own: Line<T, C>,
-        next: [T; C],
-        /// What the cell below adds.
-        lower: Behind<T>,
+        /// What lies behind a face, by the nodes of the cell there from the face on.
+        ///
+        /// # Safety
+        /// `face` and the nodes behind it, `step` apart, are of the vector.
+        #[inline(always)]
+        unsafe fn trace(&self, face: *const T, step: isize) -> Behind<T> {
+            let mut nodes = [T::ZERO; C];
+            for t in 0..C {
+                // SAFETY: the caller's promise.
+                nodes[t] = unsafe { *face.offset(t as isize * step) };
+            }
+            Line(nodes).seen_from(self.matrices, 0)
+        }
+
+        /// Of the cells beside the tile in a layer, what they add to it, not yet contracted.
+        ///
+        /// # Safety
+        /// The layer is one of the grid.
+        #[inline(always)]
+        unsafe fn read_faces(&self, layer: u32) {
+            let tile = Self::TILE;
+            let (strides, along_x, middle) = (self.strides(), self.along_x(), self.along_middle());
+            let plane = |z: usize| (layer as usize * C + z) * strides.column;
+            let store = |faces: Shared<T>, count: usize, side: usize, index: usize, pair: Behind<T>| {
+                for which in 0..2 {
+                    faces.set((2 * side + which) * count + index, pair[which]);
+                }
+            };
+            let count = tile.planes() * tile.rows();
+            Self::share(2 * count, |task| {
+                let (side, index) = (task / count, task % count);
+                let (row, z) = (index % tile.rows(), index / tile.rows());
+                if !along_x.is_end(side) && (!Self::IS_3D || row < middle.cells * C) {
+                    let (node, step) = along_x.beside(side, tile.row());
+                    let row = if Self::IS_3D { (middle.first + row) * strides.row } else { 0 };
+                    // SAFETY: nodes of the cell beside the tile.
+                    let pair = unsafe { self.trace(self.x.wrapping_add(node + row + plane(z)), step) };
+                    store(Self::x_faces(layer), count, side, index, pair);
+                }
+            });
+            if Self::IS_3D {
+                let count = tile.planes() * tile.row();
+                Self::share(2 * count, |task| {
+                    let (side, index) = (task / count, task % count);
+                    let (column, z) = (index % tile.row(), index / tile.row());
+                    if !middle.is_end(side) && column < along_x.cells * C {
+                        let (node, step) = middle.beside(side, tile.rows());
+                        let face = node.wrapping_mul(strides.row) + along_x.first + column + plane(z);
+                        // SAFETY: as above.
+                        let pair = unsafe { self.trace(self.x.wrapping_add(face), step * strides.row as isize) };
+                        store(Self::middle_faces(), count, side, index, pair);
+                    }
+                });
+            }
+        }
+
+        /// `M` along the last direction of `width` lines of each kind on faces.
+        #[inline(always)]
+        fn contract_faces(&self, faces: Shared<T>, width: usize) {
+            Self::share(4 * width, |task| {
+                let column = Column { start: task / width * (C * width) + task % width, stride: width };
+                faces.write(column, &self.matrices.mass.apply::<T, C>(&faces.read::<C>(column)));
+            });
+        }
+
+        /// Along the middle direction `L u + M s`, and `M u`, in place; `M` of the faces in x.
+        #[inline(always)]
+        fn contract_middle(&self, layer: u32) {
+            let tile = Self::TILE;
+            let (count, faces) = (tile.planes() * tile.row(), Self::middle_faces());
+            let lines = Lines { direction: self.along_middle(), stride: tile.pitch(), faces, count };
+            Self::share(count, |task| {
+                let start = task % tile.row() + task / tile.row() * Self::PLANE;
+                self.contract::<true>(&lines, task, start, 0);
+            });
+            let faces = Self::x_faces(layer);
+            Self::share(tile.x_faces() / C, |task| {
+                let column = Column { start: task * C, stride: 1 };
+                faces.write(column, &self.matrices.mass.apply::<T, C>(&faces.read::<C>(column)));
+            });
+        }
+
+        /// Along x `L u + M s`, in place.
+        #[inline(always)]
+        fn contract_x(&self, layer: u32) {
+            let tile = Self::TILE;
+            let (count, faces) = (tile.planes() * tile.rows(), Self::x_faces(layer));
+            let lines = Lines { direction: self.along_x(), stride: 1, faces, count };
+            Self::share(count * (tile.cells[0] / tile.run), |task| {
+                let (index, run) = (task % count, task / count * tile.run);
+                self.contract::<false>(&lines, index, index * tile.pitch(), run);
+            });
+        }
+
+        /// `L u + M s` of a run of cells from `first` on in line `index`, which begins at word `start`, and along the middle direction `M u`, in
+        /// place. Cells outside the domain hold zeros.
+        #[inline(always)]
+        fn contract<const IS_MIDDLE: bool>(&self, lines: &Lines<T>, index: usize, start: usize, first: usize) {
+            let (matrices, u, s) = (self.matrices, Self::mass(), Self::sum());
+            let Lines { direction, stride, faces, count } = *lines;
+            let column = |cell: usize| Column { start: start + cell * C * stride, stride };
+            let line = |cell: usize| Line(u.read::<C>(column(cell)));
+            let behind_end = |side: usize| [0, 1].map(|which| faces.get((2 * side + which) * count + index));
+            let mut lower = if first > 0 {
+                line(first - 1).seen_from(matrices, 1)
+            } else if direction.at_end[0] {
+                line(0).at_boundary(matrices, 0)
+            } else {
+                behind_end(0)
+            };
+            // Opaque, or the constants of all cells are kept in registers; in degree 6 the loop keeps more of them.
+            let is_unrolled = IS_MIDDLE && C == 7 && size_of::<T>() == 8;
+            let run = Self::TILE.run;
+            for step in 0..if is_unrolled { run } else { opaque(run as u32) as usize } {
+                let cell = first + step;
+                // Read again as the next cell: it would take too many registers until then.
+                let upper = if cell + 1 < direction.cells {
+                    line(cell + 1).seen_from(matrices, 0)
+                } else if direction.at_end[1] {
+                    line(cell).at_boundary(matrices, 1)
+                } else {
+                    behind_end(1)
+                };
+                let own = line(cell);
+                let other = s.read::<C>(column(cell));
+                let faces = [lower, upper];
+                lower = own.seen_from(matrices, 1);
+                // Where registers are few, both products one after the other.
+                let is_apart = IS_MIDDLE && C > 7;
+                own.contract(matrices, Some(&other), faces, |node, sum, mass| {
+                    s.set(column(cell).start + node * stride, sum);
+                    if IS_MIDDLE && !is_apart {
+                        u.set(column(cell).start + node * stride, mass);
+                    }
+                });
+                if is_apart {
+                    u.write(column(cell), &matrices.mass.apply::<T, C>(&u.read::<C>(column(cell))));
+                }
+            }
+        }
+
+        /// Where a thread's columns are: calls `body` with the number of each, the column in the layer and the offset of its
+        /// first node in layer 0, or none outside the domain.
+        #[inline(always)]
+        fn columns<const COLUMNS: usize>(&self, mut body: impl FnMut(usize, Column, Option<usize>)) {
+            let tile = Self::TILE;
+            let (strides, along_x, middle) = (self.strides(), self.along_x(), self.along_middle());
+            let thread = made_here(thread::thread_idx_x()) as usize;
+            let (x, first_row) = (thread % tile.row(), thread / tile.row());
+            for number in 0..COLUMNS {
+                let row = first_row + number * (tile.rows() / COLUMNS);
+                let is_inside = x < along_x.cells * C && (!Self::IS_3D || row < middle.cells * C);
+                let offset = along_x.first + x + if Self::IS_3D { (middle.first + row) * strides.row } else { 0 };
+                let column = Column { start: x + tile.pitch() * row, stride: Self::PLANE };
+                body(number, column, is_inside.then_some(offset));
+            }
+        }
+
+        /// Nodes of a column in a layer, zeros outside the domain.
+        ///
+        /// # Safety
+        /// The layer is one of the grid, and the vector of it.
+        #[inline(always)]
+        unsafe fn nodes(&self, vector: *const T, offset: Option<usize>, layer: u32) -> [T; C] {
+            let mut values = [T::ZERO; C];
+            if let Some(offset) = offset {
+                let stride = self.strides().column;
+                let start = vector.wrapping_add(offset + layer as usize * C * stride);
+                for z in 0..C {
+                    // SAFETY: a node of the vector.
+                    values[z] = unsafe { *start.add(z * stride) };
+                }
+            }
+            values
+        }
     }
 
     /// `y = A x`, or `b - A x` if `RESIDUAL`, for `chunk` layers of cells. `MID` are the nodes of a cell in the middle
@@ -327,203 +522,79 @@ mod device {
         cells: u32,
         chunk: u32,
     ) {
-        let tile = const { Tile::of(if MID == 1 { 2 } else { 3 }, C - 1) };
-        let (is_3d, threads) = (MID > 1, tile.threads());
-        let grid = DgGrid { cells, degree: C as u32 - 1 };
-        let strides = Strides::of(grid, is_3d);
-        let thread = thread::thread_idx_x() as usize;
-        let along_x = Direction::new(grid, thread::block_idx_x(), tile.cells[0]);
-        let middle = Direction::new(grid, thread::block_idx_y(), tile.cells[1]);
+        let block = Block::<T, C, H, MID> { matrices, x, cells };
+        let (mass, sum) = (Block::<T, C, H, MID>::mass(), Block::<T, C, H, MID>::sum());
         let first = thread::block_idx_z() * chunk;
         let end = if first + chunk < cells { first + chunk } else { cells };
 
-        let (mass, sum) = (Shared::<T>::at(0), Shared::<T>::at(tile.layer()));
-        let middle_faces = Shared::<T>::at(2 * tile.layer());
-        let x_faces = |layer: u32| {
-            Shared::<T>::at(2 * tile.layer() + tile.middle_faces() + (layer & 1) as usize * tile.x_faces())
-        };
-
-        // Columns: neighbours along x, then every so many rows.
-        let (column_x, first_row) = (thread % tile.row(), thread / tile.row());
-        let row_of = |column: usize| first_row + column * (tile.rows() / COLUMNS);
-        let is_column = |column: usize| column_x < along_x.cells * C && (!is_3d || row_of(column) < middle.cells * C);
-        // Of the first node of a column in a layer.
-        let offset = |column: usize, layer: u32| {
-            let row = if is_3d { (middle.first + row_of(column)) * strides.row } else { 0 };
-            along_x.first + column_x + row + layer as usize * C * strides.column
-        };
-        let nodes = |column: usize, vector: *const T, layer: u32| -> [T; C] {
-            let mut values = [T::ZERO; C];
-            if is_column(column) {
-                for z in 0..C {
-                    // SAFETY: a node of the vector.
-                    values[z] = unsafe { *vector.add(offset(column, layer) + z * strides.column) };
-                }
-            }
-            values
-        };
-        let in_layer = |column: usize| Column {
-            start: column_x + tile.pitch() * row_of(column),
-            stride: tile.pitch() * tile.rows(),
-        };
-        let first_column = |column: usize| {
+        let none = OwnColumn { line: Line([T::ZERO; C]), lower: [T::ZERO; 2] };
+        let mut columns = [none; COLUMNS];
+        block.columns::<COLUMNS>(|number, _, offset| {
+            // SAFETY (both): layers of the grid.
+            let line = Line(unsafe { block.nodes(x, offset, first) });
             let lower = if first > 0 {
-                Line::new(matrices, nodes(column, x, first - 1)).seen_from(matrices, 1)
+                Line(unsafe { block.nodes(x, offset, first - 1) }).seen_from(matrices, 1)
             } else {
-                [T::ZERO; 2]
+                line.at_boundary(matrices, 0)
             };
-            let own = Line::new(matrices, nodes(column, x, first));
-            let next = if first + 1 < cells { nodes(column, x, first + 1) } else { [T::ZERO; C] };
-            OwnColumn { own, next, lower }
-        };
-        let mut columns = [first_column(0); COLUMNS];
-        for column in 1..COLUMNS {
-            columns[column] = first_column(column);
-        }
-        let mut right: [[T; C]; COLUMNS] = [[T::ZERO; C]; COLUMNS];
+            columns[number] = OwnColumn { line, lower };
+        });
 
         for turn in 0..end - first + 1 {
             // Opaque, or the compiler takes the first turns out of the loop.
             let layer = first + opaque(turn);
             if layer > first {
-                if RESIDUAL {
-                    for column in 0..COLUMNS {
-                        right[column] = nodes(column, b, layer - 1);
-                    }
-                }
-                let count = tile.planes() * tile.rows();
-                let lines =
-                    Lines { direction: along_x, stride: 1, sources: [mass, sum], faces: x_faces(layer - 1), count };
-                let tasks = count * (tile.cells[0] / tile.run);
-                for round in 0..tasks.div_ceil(threads) {
-                    let task = thread + round * threads;
-                    if task < tasks {
-                        let (index, run) = (task % count, task / count * tile.run);
-                        lines.contract::<false, C, H>(matrices, index, index * tile.pitch(), run..run + tile.run);
-                    }
-                }
+                block.contract_x(layer - 1);
             }
             if layer < end {
-                // Traces of what lies beside the tile.
-                let plane = |z: usize| (layer as usize * C + z) * strides.column;
-                let trace = |source: *const T, step: isize| {
-                    let mut value = T::ZERO;
-                    let mut slope = T::ZERO;
-                    for t in 0..C {
-                        // SAFETY: a node of the cell beside the tile, which is one of the grid.
-                        let node = unsafe { *source.offset(t as isize * step) };
-                        if t == 0 {
-                            value = node;
-                        }
-                        slope = T::fma(matrices.normal[t], node, slope);
-                    }
-                    behind(matrices, slope, value)
-                };
-                let count = tile.planes() * tile.rows();
-                for round in 0..(2 * count).div_ceil(threads) {
-                    let task = thread + round * threads;
-                    let (side, index) = (task / count, task % count);
-                    let (row, z) = (index % tile.rows(), index / tile.rows());
-                    if side < 2 && !along_x.is_end(side) && (!is_3d || row < middle.cells * C) {
-                        let (node, step) = along_x.beside(side, tile.row());
-                        let row = if is_3d { (middle.first + row) * strides.row } else { 0 };
-                        let pair = trace(x.wrapping_add(node + row + plane(z)), step);
-                        for which in 0..2 {
-                            x_faces(layer).set((2 * side + which) * count + index, pair[which]);
-                        }
-                    }
-                }
-                let count = tile.planes() * tile.row();
-                for round in 0..if is_3d { (2 * count).div_ceil(threads) } else { 0 } {
-                    let task = thread + round * threads;
-                    let (side, index) = (task / count, task % count);
-                    let (column, z) = (index % tile.row(), index / tile.row());
-                    if side < 2 && !middle.is_end(side) && column < along_x.cells * C {
-                        let (node, step) = middle.beside(side, tile.rows());
-                        let source = x.wrapping_add(node.wrapping_mul(strides.row) + along_x.first + column + plane(z));
-                        let pair = trace(source, step * strides.row as isize);
-                        for which in 0..2 {
-                            middle_faces.set((2 * side + which) * count + index, pair[which]);
-                        }
-                    }
-                }
+                // SAFETY: a layer of the grid.
+                unsafe { block.read_faces(layer) };
             }
             thread::sync_threads();
 
-            if layer > first {
-                for column in 0..COLUMNS {
-                    let values = sum.read::<C>(in_layer(column));
-                    if is_column(column) {
-                        let offset = offset(column, layer - 1);
+            block.columns::<COLUMNS>(|number, column, offset| {
+                if layer > first {
+                    // SAFETY: a layer of the grid; for a residual there is `b`.
+                    let b = if RESIDUAL { unsafe { block.nodes(b, offset, layer - 1) } } else { [T::ZERO; C] };
+                    let values = sum.read::<C>(column);
+                    if let Some(offset) = offset {
+                        let stride = block.strides().column;
+                        let start = y.wrapping_add(offset + (layer - 1) as usize * C * stride);
                         for z in 0..C {
-                            let value = if RESIDUAL { right[column][z] - values[z] } else { values[z] };
+                            let value = if RESIDUAL { b[z] - values[z] } else { values[z] };
                             // SAFETY: a node of the vector, that no other thread writes.
-                            unsafe { *y.add(offset + z * strides.column) = value };
+                            unsafe { *start.add(z * stride) = value };
                         }
                     }
                 }
-            }
+                if layer < end {
+                    let OwnColumn { line, lower } = columns[number];
+                    let mut next = line;
+                    let upper = if layer + 1 < cells {
+                        // SAFETY: a layer of the grid.
+                        next = Line(unsafe { block.nodes(x, offset, layer + 1) });
+                        next.seen_from(matrices, 0)
+                    } else {
+                        line.at_boundary(matrices, 1)
+                    };
+                    line.contract(matrices, None, [lower, upper], |node, of_sum, of_mass| {
+                        sum.set(column.start + node * column.stride, of_sum);
+                        mass.set(column.start + node * column.stride, of_mass);
+                    });
+                    columns[number] = OwnColumn { line: next, lower: line.seen_from(matrices, 1) };
+                }
+            });
             if layer < end {
-                for column in 0..COLUMNS {
-                    let OwnColumn { own, next, mut lower } = columns[column];
-                    let next = Line::new(matrices, next);
-                    let upper = if layer + 1 < cells { next.seen_from(matrices, 0) } else { own.at_boundary(1) };
-                    if layer == 0 {
-                        lower = own.at_boundary(0);
-                    }
-                    mass.write(in_layer(column), &matrices.mass.apply::<T, C>(&own.nodes));
-                    sum.write(in_layer(column), &own.stiffness(matrices, None, [lower, upper]));
-                    lower = own.seen_from(matrices, 1);
-                    let is_read = layer + 2 < cells && layer + 1 < end;
-                    let after = if is_read { nodes(column, x, layer + 2) } else { [T::ZERO; C] };
-                    columns[column] = OwnColumn { own: next, next: after, lower };
-                }
-                // `M` along the last direction of the faces.
-                let contract = |faces: Shared<T>, width: usize| {
-                    for round in 0..(4 * width).div_ceil(threads) {
-                        let task = thread + round * threads;
-                        if task < 4 * width {
-                            let start = task / width * (C * width) + task % width;
-                            let column = Column { start, stride: width };
-                            faces.write(column, &matrices.mass.apply::<T, C>(&faces.read::<C>(column)));
-                        }
-                    }
-                };
-                contract(x_faces(layer), tile.rows());
-                if is_3d {
-                    contract(middle_faces, tile.row());
+                block.contract_faces(Block::<T, C, H, MID>::x_faces(layer), Block::<T, C, H, MID>::TILE.rows());
+                if MID > 1 {
+                    block.contract_faces(Block::<T, C, H, MID>::middle_faces(), Block::<T, C, H, MID>::TILE.row());
                 }
             }
             thread::sync_threads();
 
-            if is_3d {
+            if MID > 1 {
                 if layer < end {
-                    let count = tile.planes() * tile.row();
-                    let lines = Lines {
-                        direction: middle,
-                        stride: tile.pitch(),
-                        sources: [mass, sum],
-                        faces: middle_faces,
-                        count,
-                    };
-                    for round in 0..count.div_ceil(threads) {
-                        let task = thread + round * threads;
-                        if task < count {
-                            let (column, z) = (task % tile.row(), task / tile.row());
-                            let start = column + z * (tile.pitch() * tile.rows());
-                            lines.contract::<true, C, H>(matrices, task, start, 0..tile.cells[1]);
-                        }
-                    }
-                    // `M` along the middle direction of the faces in x.
-                    let tasks = tile.x_faces() / C;
-                    for round in 0..tasks.div_ceil(threads) {
-                        let task = thread + round * threads;
-                        if task < tasks {
-                            let column = Column { start: task * C, stride: 1 };
-                            let faces = x_faces(layer);
-                            faces.write(column, &matrices.mass.apply::<T, C>(&faces.read::<C>(column)));
-                        }
-                    }
+                    block.contract_middle(layer);
                 }
                 thread::sync_threads();
             }
