@@ -42,7 +42,9 @@ fn compile() -> Result<Vec<String>, CudaBuilderError> {
                 shared_bytes: kernel.shared_bytes,
                 barriers: kernel.barriers,
             });
-            Module::new(module.name()).cfg(module.cfg()).environment(module.environment()).kernels(kernels)
+            let compiled = Module::new(module.name()).cfg(module.cfg()).environment(module.environment());
+            let compiled = if module.needs_hopper() { compiled.arch(NvvmArch::Compute90) } else { compiled };
+            compiled.kernels(kernels)
         })
         .collect();
     for path in ["Cargo.toml", "src", "cuda_std"] {

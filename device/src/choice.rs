@@ -120,6 +120,133 @@ impl core::fmt::Display for PatchKernel {
     }
 }
 
+/// Who contracts in the tensor-core kernels of discontinuous elements (paper 4, section 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// CUDA cores (listing 3).
+    Fma,
+    /// `wmma` in x and y, CUDA cores in z.
+    Wmma,
+    /// `mma.sync`, tensors row by row.
+    Mma,
+    /// `mma.sync`, tensors permuted against bank conflicts (listing 4).
+    MmaSwizzled,
+}
+
+/// What products are of: sums are in `f64` of `f64`, in `f32` of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operands {
+    F64,
+    F32,
+    /// `f32` with 10 bits of mantissa.
+    Tf32,
+    /// With what its rounding left.
+    Tf32Corrected,
+    F16,
+    /// With what its rounding left (paper 4, algorithm 1).
+    F16Corrected,
+    Bf16,
+}
+
+/// Where 1D matrices come from (paper 4, table 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MatrixMemory {
+    Shared,
+    Constant,
+    /// Global memory through the read-only path, that of textures.
+    ReadOnly,
+}
+
+/// Shapes of `mma.sync` in `f64`; those with 16 rows need compute capability 9.0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProductShape {
+    M8N8K4,
+    M16N8K4,
+    M16N8K8,
+    M16N8K16,
+}
+
+/// A tensor-core kernel of discontinuous elements, or one to compare with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TensorKernel {
+    pub engine: Engine,
+    pub operands: Operands,
+    pub matrices: MatrixMemory,
+    /// Where there are several.
+    pub shape: Option<ProductShape>,
+}
+
+impl Engine {
+    pub const ALL: [Self; 4] = [Self::Fma, Self::Wmma, Self::Mma, Self::MmaSwizzled];
+
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fma => "fma",
+            Self::Wmma => "wmma",
+            Self::Mma => "mma",
+            Self::MmaSwizzled => "mma-swizzled",
+        }
+    }
+}
+
+impl Operands {
+    pub const ALL: [Self; 7] =
+        [Self::F64, Self::F32, Self::Tf32, Self::Tf32Corrected, Self::F16, Self::F16Corrected, Self::Bf16];
+
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F64 => "f64",
+            Self::F32 => "f32",
+            Self::Tf32 => "tf32",
+            Self::Tf32Corrected => "tf32-corrected",
+            Self::F16 => "f16",
+            Self::F16Corrected => "f16-corrected",
+            Self::Bf16 => "bf16",
+        }
+    }
+}
+
+impl MatrixMemory {
+    pub const ALL: [Self; 3] = [Self::Shared, Self::Constant, Self::ReadOnly];
+
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::Constant => "constant",
+            Self::ReadOnly => "read-only",
+        }
+    }
+}
+
+impl ProductShape {
+    pub const ALL: [Self; 4] = [Self::M8N8K4, Self::M16N8K4, Self::M16N8K8, Self::M16N8K16];
+
+    /// As in the instruction set.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::M8N8K4 => "m8n8k4",
+            Self::M16N8K4 => "m16n8k4",
+            Self::M16N8K8 => "m16n8k8",
+            Self::M16N8K16 => "m16n8k16",
+        }
+    }
+}
+
+/// In the words of the command line.
+impl core::fmt::Display for TensorKernel {
+    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+        let Self { engine, operands, matrices, shape } = self;
+        write!(f, "{} {}", engine.name(), operands.name())?;
+        if let Some(shape) = shape {
+            write!(f, " {}", shape.name())?;
+        }
+        write!(f, ", matrices {}", matrices.name())
+    }
+}
+
 /// Which kernels a choice is, for the host.
 #[cfg(not(target_arch = "nvptx64"))]
 mod steps {

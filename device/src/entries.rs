@@ -17,8 +17,11 @@ use cuda_std::kernel;
 
 /// The degree of the module, from the builder.
 #[cfg(any(module = "poisson_cg", module = "poisson_dg", module = "patch_variants"))]
-const K: usize = {
-    let text = env!("PATCHMG_DEGREE").as_bytes();
+const K: usize = SIZE;
+/// Degree, or nodes of a box.
+#[cfg(not(module = "blas1"))]
+const SIZE: usize = {
+    let text = env!("PATCHMG_SIZE").as_bytes();
     let (mut value, mut i) = (0, 0);
     while i < text.len() {
         value = 10 * value + (text[i] - b'0') as usize;
@@ -342,4 +345,78 @@ blas1!(f64, f32);
 pub unsafe fn sum_partials(partials: *const f64, out: *mut f64) {
     // SAFETY: the launch's promise.
     unsafe { crate::blas1::sum_partials(partials, out) }
+}
+
+/// The operator box by box: entry point, scalar, source of the matrices and engine.
+#[cfg(module = "tensor_core")]
+macro_rules! box_kernels {
+    ([] $($group:ident {
+        $($name:ident: $t:ident, $source:ident, $engine:ty = $kind:ident $operands:ident $memory:ident $shape:ident;)+
+    })+) => {
+        $($(box_kernels! { @ $group $name, $t, $source, $engine })+)+
+    };
+    (@ every $($rest:tt)+) => {
+        #[cfg(products = "ampere")]
+        box_kernels! { @@ $($rest)+ }
+    };
+    (@ full $($rest:tt)+) => {
+        #[cfg(all(products = "ampere", full_list))]
+        box_kernels! { @@ $($rest)+ }
+    };
+    (@ every_hopper $($rest:tt)+) => {
+        #[cfg(products = "hopper")]
+        box_kernels! { @@ $($rest)+ }
+    };
+    (@ full_hopper $($rest:tt)+) => {
+        #[cfg(all(products = "hopper", full_list))]
+        box_kernels! { @@ $($rest)+ }
+    };
+    (@@ $name:ident, $t:ident, constant, $engine:ty) => {
+        #[kernel]
+        #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
+        pub unsafe fn $name(constants: Constants<$t, SIZE>, table: *const $t, x: *const $t, y: *mut $t, count: u32) {
+            let _ = constants;
+            let address: u64;
+            // SAFETY: the name that the compiler gives the first parameter.
+            unsafe {
+                core::arch::asm!(
+                    concat!("mov.b64 {}, ", env!("PATCHMG_MODULE"), "_apply_", stringify!($name), "_param_0;"),
+                    out(reg64) address,
+                    options(pure, nomem, nostack, preserves_flags)
+                )
+            };
+            // SAFETY: the launch's promise.
+            unsafe { operator::apply::<$engine, _, SIZE>(InConstant::<$t, SIZE>::at(address), table, x, y, count) }
+        }
+    };
+    (@@ $name:ident, $t:ident, $source:ident, $engine:ty) => {
+        #[kernel]
+        #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
+        pub unsafe fn $name(table: *const $t, x: *const $t, y: *mut $t, count: u32) {
+            let source = box_kernels!(@source $source, $engine, table);
+            // SAFETY: the launch's promise.
+            unsafe { operator::apply::<$engine, _, SIZE>(source, table, x, y, count) }
+        }
+    };
+    (@source shared, $engine:ty, $table:ident) => {
+        operator::in_shared::<$engine, SIZE>()
+    };
+    (@source read_only, $engine:ty, $table:ident) => {
+        InReadOnly::<_, SIZE>($table)
+    };
+}
+#[cfg(module = "tensor_core")]
+#[allow(unused_imports)] // not every module has all engines
+mod boxes {
+    use super::*;
+    use crate::layout::{Padded, XorSwizzle};
+    use crate::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16N8K16, Tf32, Tf32Corrected};
+    use crate::tensor_core::fma::Fma;
+    use crate::tensor_core::matrix::{Constants, InConstant, InReadOnly};
+    use crate::tensor_core::operator;
+    use crate::tensor_core::tile::Tiles;
+    use crate::tensor_core::wmma::WmmaTiles;
+
+    const N: usize = SIZE;
+    crate::tensor_kernels!(box_kernels);
 }

@@ -27,7 +27,10 @@ pub const fn columns(dim: usize, nodes: usize) -> usize {
     if dim == 3 { nodes * nodes } else { nodes }
 }
 
-pub use crate::choice::{LocalSolver, PatchKernel, Structure, ThreadStructure, Variant};
+pub use crate::choice::{
+    Engine, LocalSolver, MatrixMemory, Operands, PatchKernel, ProductShape, Structure, TensorKernel, ThreadStructure,
+    Variant,
+};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use table::*;
@@ -38,6 +41,7 @@ mod table {
     use super::*;
     use crate::patch::DgGrid;
     use crate::scalar::Real;
+    use crate::tensor_core;
     use crate::variants::{self, Step};
     use std::format;
     use std::string::String;
@@ -67,6 +71,13 @@ mod table {
             /// Polynomial degree.
             degree: usize,
         },
+        /// Discontinuous elements in 3D by products of small matrices (paper 4), boxes of one size.
+        TensorCore {
+            /// Of a box in one direction.
+            nodes: usize,
+            /// What needs compute capability 9.0, or what does not.
+            hopper: bool,
+        },
         /// Vector operations.
         Blas1,
     }
@@ -90,6 +101,8 @@ mod table {
         Restrict,
         /// `x += P coarse`.
         ProlongateAdd,
+        /// `y = A x`, box by box.
+        BoxApply(TensorKernel),
         /// One color of point Gauss-Seidel.
         PointGaussSeidel,
         /// `y = alpha x + beta y`.
@@ -175,7 +188,10 @@ mod table {
             let variants = |dim, degrees: core::ops::RangeInclusive<usize>| {
                 degrees.map(move |degree| Module::PatchVariants { dim, degree })
             };
+            let tensor = |hopper| tensor_core::NODES.map(move |nodes| Module::TensorCore { nodes, hopper });
             core::iter::once(Module::Blas1)
+                .chain(tensor(false))
+                .chain(tensor(true))
                 .chain(poisson(2, DEGREES_2D))
                 .chain(poisson(3, DEGREES_3D))
                 .chain(discontinuous(2))
@@ -191,6 +207,8 @@ mod table {
                 Module::PoissonCg { dim, degree } => format!("poisson_cg_{dim}d_q{degree}"),
                 Module::PoissonDg { dim, degree } => format!("poisson_dg_{dim}d_q{degree}"),
                 Module::PatchVariants { dim, degree } => format!("patch_variants_{dim}d_q{degree}"),
+                Module::TensorCore { nodes, hopper: false } => format!("tensor_core_n{nodes}"),
+                Module::TensorCore { nodes, hopper: true } => format!("tensor_core_n{nodes}_sm90"),
                 Module::Blas1 => String::from("blas1"),
             }
         }
@@ -201,7 +219,7 @@ mod table {
                 Module::PoissonCg { dim, degree }
                 | Module::PoissonDg { dim, degree }
                 | Module::PatchVariants { dim, degree } => Some((dim, degree)),
-                Module::Blas1 => None,
+                Module::TensorCore { .. } | Module::Blas1 => None,
             }
         }
 
@@ -222,14 +240,28 @@ mod table {
                         .chain(dof_threads)
                         .collect()
                 }
+                Module::TensorCore { nodes, hopper } => {
+                    let mut cfg = std::vec![String::from("module=\"tensor_core\"")];
+                    cfg.push(format!("products=\"{}\"", if *hopper { "hopper" } else { "ampere" }));
+                    cfg.extend(tensor_core::list::FULL.contains(nodes).then(|| String::from("full_list")));
+                    cfg
+                }
                 Module::Blas1 => std::vec![String::from("module=\"blas1\"")],
             }
         }
 
-        /// Environment of its compilation: `PATCHMG_MODULE`, the prefix of entry points, and `PATCHMG_DEGREE`.
+        /// Environment of its compilation: `PATCHMG_MODULE`, the prefix of entry points, and `PATCHMG_SIZE`, degree or nodes.
         pub fn environment(&self) -> Vec<(&'static str, String)> {
-            let degree = self.space().map_or(0, |(_, degree)| degree);
-            std::vec![("PATCHMG_MODULE", self.name()), ("PATCHMG_DEGREE", format!("{degree}"))]
+            let size = match *self {
+                Module::TensorCore { nodes, .. } => nodes,
+                _ => self.space().map_or(0, |(_, degree)| degree),
+            };
+            std::vec![("PATCHMG_MODULE", self.name()), ("PATCHMG_SIZE", format!("{size}"))]
+        }
+
+        /// Whether it needs compute capability 9.0 instead of 8.0.
+        pub fn needs_hopper(&self) -> bool {
+            matches!(self, Module::TensorCore { hopper: true, .. })
         }
 
         /// Its kernels.
@@ -238,6 +270,10 @@ mod table {
                 .into_iter()
                 .flat_map(|operation| match operation {
                     Operation::SumPartials => std::vec![self.kernel::<f64>(operation)],
+                    Operation::BoxApply(kernel) if kernel.operands == Operands::F64 => {
+                        std::vec![self.kernel::<f64>(operation)]
+                    }
+                    Operation::BoxApply(_) => std::vec![self.kernel::<f32>(operation)],
                     _ => std::vec![self.kernel::<f32>(operation), self.kernel::<f64>(operation)],
                 })
                 .collect()
@@ -266,6 +302,12 @@ mod table {
                     .flat_map(|variant| Step::of(variant).iter().map(move |&step| (step, variant)))
                     .filter(|(step, _)| step.exists(dim, degree))
                     .map(|(step, variant)| Operation::Variant(step, variant))
+                    .collect(),
+                Module::TensorCore { nodes, hopper } => tensor_core::list::listed(nodes)
+                    .into_iter()
+                    .filter(|listed| listed.hopper == hopper)
+                    .filter(|listed| listed.every || tensor_core::list::FULL.contains(&nodes))
+                    .map(|listed| Operation::BoxApply(listed.kernel))
                     .collect(),
                 Module::Blas1 => std::vec![
                     Operation::Axpby,
@@ -342,6 +384,25 @@ mod table {
                     let min_blocks = variants::min_blocks(step, dim, degree, most_threads);
                     let spec = KernelSpec::of_patches::<T>(name, operation, shape, variants::table_words(degree));
                     KernelSpec { min_blocks, most_threads: most_threads as u32, ..spec }
+                }
+                Module::TensorCore { nodes, .. } => {
+                    let Operation::BoxApply(kernel) = operation else {
+                        unreachable!("{operation:?} is no operation of {self:?}")
+                    };
+                    let listed = tensor_core::list::listed(nodes).into_iter().find(|listed| listed.kernel == kernel);
+                    let listed = listed.unwrap_or_else(|| unreachable!("no kernel is {kernel}"));
+                    KernelSpec {
+                        name: format!("{}_apply_{}", self.name(), listed.name),
+                        operation,
+                        scalar: listed.scalar,
+                        threads: listed.threads as u32,
+                        most_threads: listed.threads as u32,
+                        min_blocks: 1,
+                        patches: 0,
+                        shared_bytes: listed.shared_bytes as u32,
+                        common_bytes: 0,
+                        barriers: listed.barriers as u32,
+                    }
                 }
                 Module::Blas1 => {
                     let (name, barriers) = match operation {

@@ -34,6 +34,103 @@ impl<const X: usize, const Y: usize> RowMajor<X, Y> {
     }
 }
 
+/// Where the entries of a tensor of `N` entries a direction lie, `x` fastest up to permutations within a row or a few.
+pub trait Layout: Copy + 'static {
+    /// Entries of a row in memory: `N`, and zeros.
+    const PITCH: usize;
+    /// Rows of a plane in memory.
+    const ROWS: usize;
+
+    /// Offset of entry `[x, y, z]`.
+    fn index(point: [usize; 3]) -> usize;
+
+    /// Entries in memory of so many planes.
+    fn words(planes: usize) -> usize {
+        Self::PITCH * Self::ROWS * planes
+    }
+}
+
+/// `index`, or if it is not below `count`, at least 2, one of the last two of the same parity: where a fragment reads what
+/// there is not, it reads what another lane does, or at least from another bank.
+#[inline(always)]
+pub const fn within(index: usize, count: usize) -> usize {
+    if index < count { index } else { count - 1 - (count - 1 + index) % 2 }
+}
+
+/// [`RowMajor`] for tensors of `N` entries a row.
+#[derive(Clone, Copy)]
+pub struct Plain<const N: usize>;
+
+impl<const N: usize> Layout for Plain<N> {
+    const PITCH: usize = N;
+    const ROWS: usize = N;
+
+    #[inline(always)]
+    fn index([x, y, z]: [usize; 3]) -> usize {
+        RowMajor::<N, N>::along_x(y, z).start + x
+    }
+}
+
+/// Rows and planes padded to whole fragments of matrix products, multiples of 8.
+#[derive(Clone, Copy)]
+pub struct Padded<const N: usize>;
+
+impl<const N: usize> Layout for Padded<N> {
+    const PITCH: usize = N.next_multiple_of(8);
+    const ROWS: usize = N.next_multiple_of(8);
+
+    #[inline(always)]
+    fn index([x, y, z]: [usize; 3]) -> usize {
+        x + Self::PITCH * (y + Self::ROWS * z)
+    }
+}
+
+/// Rows padded to multiples of 8, and in each row the entries, in each pair or four of rows the rows, permuted by exclusive
+/// or (paper 4, figure 4 and listing 4), so that warps read and write fragments of matrix products without bank conflicts.
+///
+/// A fragment has 8 (of 8-byte words 4 in half a warp) neighbours in one direction and 4 in another, or every second of 8.
+/// Words are 4 or 8 bytes; the banks that hold 32 or 16 of them are numbered by 5 or 4 bits. `x` has the lowest three, and
+/// the other bits of a bank's number are made from those of `y` and `z` so that whatever a fragment runs through is
+/// independent:
+///
+/// ```text
+/// 8 bytes:  y0 -> b3           y1 -> b2 + b0    y2 -> b3
+///           z0 -> b3           z1 -> b2 + b0    z2 -> b3
+/// 4 bytes:  y0 -> b3 (or b4)   y1 -> b4 (b3)    y2 -> b3 (b4) + b2 + b0
+///           z0 -> b3 (b4)      z1 -> b4 (b3)    z2 -> b3 (b4)
+/// ```
+#[derive(Clone, Copy)]
+pub struct XorSwizzle<const BYTES: usize, const N: usize>;
+
+impl<const BYTES: usize, const N: usize> XorSwizzle<BYTES, N> {
+    /// Rows that lie in different banks: the other bits permute them.
+    const GROUP: usize = match (BYTES, Self::PITCH % 16 == 0) {
+        (8, true) => 1,
+        (8, false) | (4, true) => 2,
+        (4, false) => 4,
+        _ => panic!("words have 4 or 8 bytes"),
+    };
+}
+
+impl<const BYTES: usize, const N: usize> Layout for XorSwizzle<BYTES, N> {
+    const PITCH: usize = N.next_multiple_of(8);
+    const ROWS: usize = N.next_multiple_of(Self::GROUP);
+
+    #[inline(always)]
+    fn index([x, y, z]: [usize; 3]) -> usize {
+        let (bit_y, bit_z) = (|i: u32| y >> i & 1, |i: u32| z >> i & 1);
+        let (even, odd) = (bit_y(2) ^ bit_z(0) ^ bit_z(2), bit_y(1) ^ bit_z(1));
+        let (in_row, of_rows) = match (BYTES, Self::GROUP) {
+            // Rows of 16 words are all banks, or half of them.
+            (8, 1) => (8 * (even ^ bit_y(0)) + 5 * odd, 0),
+            (8, _) => (5 * odd, even),
+            (_, 2) => (8 * odd + 5 * bit_y(2), even),
+            _ => (5 * bit_y(2), even + 2 * bit_z(1)),
+        };
+        (x ^ in_row) + Self::PITCH * ((y ^ of_rows) + Self::ROWS * z)
+    }
+}
+
 pub use device::*;
 
 mod device {
@@ -66,6 +163,31 @@ mod device {
             unsafe { self.0.set(index as u32, value) }
         }
 
+        /// Sets it if the thread is active; others of its warp may be so while it is not.
+        #[inline(always)]
+        #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+        pub fn set_if(self, active: bool, index: usize, value: T) {
+            // SAFETY: as above.
+            unsafe { self.0.set_if(active, index as u32, value) }
+        }
+
+        /// Starts to copy if the thread is active; others of its warp may be so while it is not.
+        ///
+        /// # Safety
+        /// As for [`Self::copy`], where it is active.
+        #[inline(always)]
+        #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+        pub unsafe fn copy_if(self, active: bool, index: usize, source: *const T) {
+            // SAFETY: as above, and the caller's promise.
+            unsafe { self.0.copy_async_if(active, index as u32, source) }
+        }
+
+        /// Byte address in the shared window of an entry.
+        #[inline(always)]
+        pub fn address(self, index: usize) -> u32 {
+            self.0.address(index as u32)
+        }
+
         /// Starts to copy a word from global memory; `cuda_std::shared::wait_for_copies` and a barrier end it.
         ///
         /// # Safety
@@ -94,5 +216,70 @@ mod device {
                 self.set(column.start + i * column.stride, values[i]);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use cuda_std::emulate::Request;
+    use std::vec;
+    use std::vec::Vec;
+
+    fn bijective<L: Layout>(name: &str, n: usize) {
+        let mut seen = vec![false; L::words(n)];
+        for z in 0..n {
+            for y in 0..n {
+                for x in 0..L::PITCH {
+                    let index = L::index([x, y, z]);
+                    assert!(!seen[index], "{name} of {n}: two entries at {index}");
+                    seen[index] = true;
+                }
+            }
+        }
+    }
+
+    /// Fragments of matrix products, and rows as they are staged: no request takes a pass more than it must.
+    fn free_of_conflicts<const BYTES: usize, const N: usize>() {
+        type L<const BYTES: usize, const N: usize> = XorSwizzle<BYTES, N>;
+        bijective::<L<BYTES, N>>("xor swizzle", N);
+        let pitch = L::<BYTES, N>::PITCH;
+        // Neighbours, or every second entry, of which the last ones are the last there is.
+        let runs: Vec<fn(usize) -> usize> = vec![|t| t, |t| 2 * t, |t| 2 * t + 1];
+        for run in runs {
+            for wide in (0..pitch).step_by(8) {
+                for narrow in (0..pitch).step_by(4) {
+                    for fixed in 0..N {
+                        let x_of = |lane: usize| wide + lane / 4;
+                        let k_of = |lane: usize| narrow / 8 * 8 + if run(1) == 1 { narrow % 8 } else { 0 } + run(lane % 4);
+                        let fragments: [(&str, &dyn Fn(usize) -> [usize; 3]); 3] = [
+                            ("rows along x", &|lane| [within(k_of(lane), pitch), within(x_of(lane), N), fixed]),
+                            ("along y", &|lane| [x_of(lane), within(k_of(lane), N), fixed]),
+                            ("along z", &|lane| [x_of(lane), fixed, within(k_of(lane), N)]),
+                        ];
+                        for (name, point) in fragments {
+                            let address = |lane| Some((BYTES * L::<BYTES, N>::index(point(lane))) as u32);
+                            let excess = Request::new(BYTES as u32, (0..32).map(address)).wavefronts().excess();
+                            assert_eq!(excess, 0, "{name}, {N} entries of {BYTES} bytes, {wide} {narrow} {fixed}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    macro_rules! of_sizes {
+        ($($n:literal)+) => {$(
+            free_of_conflicts::<8, $n>();
+            free_of_conflicts::<4, $n>();
+            bijective::<Plain<$n>>("plain", $n);
+            bijective::<Padded<$n>>("padded", $n);
+        )+};
+    }
+
+    #[test]
+    fn swizzles_are_bijective_and_fragments_free_of_conflicts_in_all_sizes() {
+        of_sizes!(2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18);
     }
 }

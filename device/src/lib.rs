@@ -5,7 +5,7 @@
 //! the same source for the host, so that a name, a size or an offset is written once.
 
 #![no_std]
-#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, core_intrinsics))]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, core_intrinsics))]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 #![allow(clippy::needless_range_loop, clippy::manual_memcpy)] // index loops over fixed sizes unroll; iterators over arrays do not always
 
@@ -30,6 +30,8 @@ pub mod layout;
 pub mod march;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "poisson_dg"))]
 pub mod matrices;
+#[cfg(any(not(target_arch = "nvptx64"), module = "tensor_core"))]
+pub mod mma;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod operator;
 pub mod patch;
@@ -39,6 +41,8 @@ pub mod scalar;
 pub mod smoother;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod transfer;
+#[cfg(any(not(target_arch = "nvptx64"), module = "tensor_core"))]
+pub mod tensor_core;
 #[cfg(any(not(target_arch = "nvptx64"), module = "patch_variants"))]
 pub mod variants;
 

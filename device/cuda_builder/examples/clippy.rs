@@ -4,7 +4,7 @@
 //! cargo run -p cuda_builder --example clippy -- FOLDER_TO_BUILD_IN
 //! ```
 
-use cuda_builder::{CudaBuilder, CudaBuilderError, Module};
+use cuda_builder::{CudaBuilder, CudaBuilderError, Module, NvvmArch};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -29,7 +29,10 @@ fn lint(folder: &Path) -> Result<(), CudaBuilderError> {
     modules.dedup_by_key(|module| module.cfg());
     let modules: Vec<_> = modules
         .iter()
-        .map(|module| Module::new(module.name()).cfg(module.cfg()).environment(module.environment()))
+        .map(|module| {
+            let linted = Module::new(module.name()).cfg(module.cfg()).environment(module.environment());
+            if module.needs_hopper() { linted.arch(NvvmArch::Compute90) } else { linted }
+        })
         .collect();
     let device = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     CudaBuilder::new(device).out_dir(folder).clippy(&modules)

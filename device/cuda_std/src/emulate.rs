@@ -4,12 +4,15 @@
 //! Shared memory begins every block as NaN, so that what nobody wrote shows in the result.
 
 mod banks;
+mod exchange;
 mod trace;
 
 pub use banks::{Request, Wavefronts};
+pub use exchange::exchange;
 pub use trace::{Instruction, Trace};
 
 use core::panic::Location;
+use exchange::Warp;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
@@ -33,6 +36,7 @@ struct Context {
     launch: Launch,
     shared: Arc<Vec<AtomicU32>>,
     barrier: Arc<Barrier>,
+    warp: Arc<Warp>,
     recorder: Option<Recorder>,
 }
 
@@ -48,10 +52,12 @@ impl Launch {
     /// Runs `kernel` once for every thread of every block.
     pub fn run(self, kernel: impl Fn() + Sync) {
         let (shared, barrier) = (self.shared_memory(), Arc::new(Barrier::new(self.threads as usize)));
+        let warps = Warp::all(self.threads as usize);
         std::thread::scope(|scope| {
             for thread in 0..self.threads {
+                let warp = warps[thread as usize / trace::WARP].clone();
                 let (kernel, shared, barrier) = (&kernel, shared.clone(), barrier.clone());
-                scope.spawn(move || self.run_thread(thread, shared, barrier, kernel));
+                scope.spawn(move || self.run_thread(thread, shared, barrier, warp, kernel));
             }
         });
     }
@@ -62,7 +68,8 @@ impl Launch {
         let (shared, barrier) = (self.shared_memory(), Arc::new(Barrier::new(1)));
         let record = |thread| {
             let (shared, barrier, recorder) = (shared.clone(), barrier.clone(), Some(Recorder::default()));
-            CONTEXT.set(Some(Context { thread, block: [0; 3], launch: self, shared, barrier, recorder }));
+            let warp = Warp::alone();
+            CONTEXT.set(Some(Context { thread, block: [0; 3], launch: self, shared, barrier, warp, recorder }));
             kernel();
             CONTEXT.take().and_then(|context| context.recorder).unwrap_or_default()
         };
@@ -73,7 +80,14 @@ impl Launch {
         Arc::new((0..self.shared_bytes.div_ceil(4)).map(|_| AtomicU32::new(u32::MAX)).collect())
     }
 
-    fn run_thread(self, thread: u32, shared: Arc<Vec<AtomicU32>>, barrier: Arc<Barrier>, kernel: &impl Fn()) {
+    fn run_thread(
+        self,
+        thread: u32,
+        shared: Arc<Vec<AtomicU32>>,
+        barrier: Arc<Barrier>,
+        warp: Arc<Warp>,
+        kernel: &impl Fn(),
+    ) {
         let [nx, ny, nz] = self.grid;
         for index in 0..nx * ny * nz {
             let block = [index % nx, index / nx % ny, index / nx / ny];
@@ -81,9 +95,8 @@ impl Launch {
                 word.store(u32::MAX, Ordering::Relaxed);
             }
             barrier.wait();
-            let (shared, barrier) = (shared.clone(), &barrier);
-            let context = Context { thread, block, launch: self, shared, barrier: barrier.clone(), recorder: None };
-            CONTEXT.set(Some(context));
+            let (shared, warp, copy, recorder) = (shared.clone(), warp.clone(), barrier.clone(), None);
+            CONTEXT.set(Some(Context { thread, block, launch: self, shared, barrier: copy, warp, recorder }));
             kernel();
             CONTEXT.set(None);
             barrier.wait();
@@ -140,10 +153,26 @@ pub(crate) fn store<const WORDS: usize>(address: u32, value: [u32; WORDS]) {
     });
 }
 
+/// Whether the calling thread runs for [`Launch::trace`], alone.
+pub fn traces() -> bool {
+    with(|context| context.recorder.is_some())
+}
+
+/// A load or store that this thread takes no part in, while others of its warp may.
+#[track_caller]
+pub(crate) fn skip(bytes: usize, store: bool) {
+    let location = Location::caller();
+    with(|context| {
+        if let Some(recorder) = &mut context.recorder {
+            recorder.record(location, None, bytes as u32, store);
+        }
+    });
+}
+
 impl Context {
     fn record(&mut self, location: &'static Location<'static>, address: u32, words: usize, store: bool) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.record(location, address, 4 * words as u32, store);
+            recorder.record(location, Some(address), 4 * words as u32, store);
         }
     }
 }

@@ -18,7 +18,6 @@ pub mod atomic;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod emulate;
 pub mod hint;
-#[cfg(target_arch = "nvptx64")]
 pub mod ptr;
 pub mod shared;
 pub mod thread;

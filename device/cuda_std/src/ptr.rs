@@ -1,5 +1,6 @@
 //! Loads that say more than a dereference.
 
+#[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
 
 /// A type that [`ldg`] loads.
@@ -9,11 +10,17 @@ pub trait ReadOnly: Copy {
     /// # Safety
     /// That of [`ldg`].
     unsafe fn load(pointer: *const Self) -> Self;
+    /// See [`load_parameter`].
+    ///
+    /// # Safety
+    /// That of [`load_parameter`].
+    unsafe fn load_parameter(address: u64) -> Self;
 }
 
 macro_rules! read_only {
-    ($type:ty, $register:ident, $load:literal) => {
+    ($type:ty, $register:ident, $load:literal, $parameter:literal) => {
         impl ReadOnly for $type {
+            #[cfg(target_arch = "nvptx64")]
             #[inline(always)]
             #[allow(clippy::pointers_in_nomem_asm_block)] // what is read never changes
             unsafe fn load(pointer: *const Self) -> Self {
@@ -24,12 +31,36 @@ macro_rules! read_only {
                 };
                 value
             }
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            unsafe fn load(pointer: *const Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { *pointer }
+            }
+
+            #[inline(always)]
+            unsafe fn load_parameter(address: u64) -> Self {
+                #[cfg(target_arch = "nvptx64")]
+                {
+                    let value;
+                    // SAFETY: the caller's promise; parameters never change, hence `nomem`.
+                    unsafe {
+                        asm!($parameter, out($register) value, in(reg64) address, options(pure, nomem, nostack, preserves_flags))
+                    };
+                    value
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                // SAFETY: the caller's promise.
+                unsafe {
+                    *(address as *const Self)
+                }
+            }
         }
     };
 }
-read_only!(u32, reg32, "ld.global.nc.u32 {}, [{}];");
-read_only!(f32, reg32, "ld.global.nc.f32 {}, [{}];");
-read_only!(f64, reg64, "ld.global.nc.f64 {}, [{}];");
+read_only!(u32, reg32, "ld.global.nc.u32 {}, [{}];", "ld.param.u32 {}, [{}];");
+read_only!(f32, reg32, "ld.global.nc.f32 {}, [{}];", "ld.param.f32 {}, [{}];");
+read_only!(f64, reg64, "ld.global.nc.f64 {}, [{}];", "ld.param.f64 {}, [{}];");
 
 /// Loads from global memory through the read-only path (`ld.global.nc`, CUDA's `__ldg`).
 ///
@@ -39,4 +70,15 @@ read_only!(f64, reg64, "ld.global.nc.f64 {}, [{}];");
 pub unsafe fn ldg<T: ReadOnly>(pointer: *const T) -> T {
     // SAFETY: the caller's promise.
     unsafe { T::load(pointer) }
+}
+
+/// Loads from an address in the window of kernel parameters, which are constant memory; on the host, from any address. (An
+/// index at run time into a parameter that Rust sees would copy it to local memory.)
+///
+/// # Safety
+/// `address` is aligned and inside a parameter of the running kernel, where there is a `T`.
+#[inline(always)]
+pub unsafe fn load_parameter<T: ReadOnly>(address: u64) -> T {
+    // SAFETY: the caller's promise.
+    unsafe { T::load_parameter(address) }
 }

@@ -171,6 +171,44 @@ impl<T: Word> Dynamic<T> {
         unsafe { T::store(self.offset(index).address, value) }
     }
 
+    /// Sets entry `index` if the thread is `active`; the other threads of its warp may be so while it is not.
+    ///
+    /// # Safety
+    /// That of [`Self::set`], where it is active.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn set_if(self, active: bool, index: u32, value: T) {
+        if active {
+            // SAFETY: the caller's promise.
+            unsafe { self.set(index, value) };
+        } else {
+            #[cfg(not(target_arch = "nvptx64"))]
+            emulate::skip(size_of::<T>(), true);
+        }
+    }
+
+    /// [`Self::copy_async`] if the thread is `active`; the other threads of its warp may be so while it is not.
+    ///
+    /// # Safety
+    /// That of [`Self::copy_async`], where it is active.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn copy_async_if(self, active: bool, index: u32, source: *const T) {
+        if active {
+            // SAFETY: the caller's promise.
+            unsafe { self.copy_async(index, source) };
+        } else {
+            #[cfg(not(target_arch = "nvptx64"))]
+            emulate::skip(size_of::<T>(), true);
+        }
+    }
+
+    /// Byte address of entry `index` in the shared window.
+    #[inline(always)]
+    pub fn address(self, index: u32) -> u32 {
+        self.offset(index).address
+    }
+
     /// Starts to copy a word from global memory to entry `index` ([`Word::copy_async`]).
     ///
     /// # Safety

@@ -1,6 +1,8 @@
 //! The kernels of the list on host threads, for tests and for inspection where there is no GPU: the functions that the
 //! entry points call, with the same arguments.
 
+mod boxes;
+
 use bytemuck::Pod;
 use cuda_std::emulate::{Launch, Trace};
 use cuda_std::shared::Word;
@@ -13,7 +15,7 @@ use patchmg_device::patch::{DgGrid, Grid};
 use patchmg_device::scalar::Real;
 use patchmg_device::variants::step::Data;
 use patchmg_device::variants::{self, Sizes, Step};
-use patchmg_device::{blas1, dg, operator, point, smoother, transfer};
+use patchmg_device::{blas1, dg, operator, point, smoother, tensor_core, transfer};
 
 /// What a kernel is called with, by kind.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,6 +104,10 @@ const LAYERS: usize = patch_nodes(*DEGREES_3D.end()).1;
 /// Cells of a level on which the first block of color 0, of class 0 and of the tiling has all its patches, and what of a
 /// vector these use: the planes of the patches that are first in all directions but x.
 fn block(module: Module, spec: &KernelSpec) -> (u32, usize) {
+    if let Module::TensorCore { nodes, .. } = module {
+        // Two boxes a direction, of which the first reads the faces of the others.
+        return (2, (2 * nodes).pow(3).max(tensor_core::operator::table_words(nodes)));
+    }
     let Some((dim, degree)) = module.space() else {
         return (0, blas1::VECTORS * blas1::DOT_BLOCKS);
     };
@@ -173,6 +179,7 @@ fn body<T: Real + Word, Other: Real>(module: Module, operation: Operation) -> Op
         Module::PoissonCg { degree, .. } => of_degree!(degree, poisson_3d::<T>(operation), 1 2 3 4 5 6 7 8),
         Module::PoissonDg { dim, degree } => of_dg_degree!(dim, degree, operation, T, 1 2 3 4 5 6 7 8),
         Module::PatchVariants { dim, degree } => patch_variant::<T>(operation, Sizes::new(dim, degree)),
+        Module::TensorCore { nodes, .. } => boxes::body(nodes, operation),
         Module::Blas1 => vector_operation::<T, Other>(operation),
     }
 }

@@ -25,15 +25,21 @@ pub struct Instruction {
     pub store: bool,
 }
 
-/// Byte addresses that a thread accessed, in order, by instruction.
+/// Byte addresses that a thread accessed, in order, by instruction; none where it took no part.
 #[derive(Default)]
 pub(super) struct Recorder {
     phase: u32,
-    accesses: HashMap<Instruction, Vec<u32>>,
+    accesses: HashMap<Instruction, Vec<Option<u32>>>,
 }
 
 impl Recorder {
-    pub(super) fn record(&mut self, location: &'static Location<'static>, address: u32, bytes: u32, store: bool) {
+    pub(super) fn record(
+        &mut self,
+        location: &'static Location<'static>,
+        address: Option<u32>,
+        bytes: u32,
+        store: bool,
+    ) {
         let instruction = Instruction { phase: self.phase, location, bytes, store };
         self.accesses.entry(instruction).or_default().push(address);
     }
@@ -63,7 +69,7 @@ impl Trace {
                 let lanes: Vec<_> = warp.iter().map(|lane| lane.accesses.get(&instruction)).collect();
                 let turns = lanes.iter().flatten().map(|addresses| addresses.len()).max().unwrap_or(0);
                 (0..turns).map(move |turn| {
-                    let address = |addresses: &Option<&Vec<u32>>| addresses.and_then(|a| a.get(turn).copied());
+                    let address = |addresses: &Option<&Vec<_>>| addresses.and_then(|a| a.get(turn).copied().flatten());
                     (instruction, Request::new(instruction.bytes, lanes.iter().map(address)))
                 })
             })

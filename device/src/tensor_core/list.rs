@@ -1,0 +1,146 @@
+//! Which kernels there are: names, choices and engines, written once.
+
+/// Hands the list to a macro: by group, a name, a scalar, where matrices come from, an engine (of `N` nodes) and the choice
+/// that it is. Kernels of the groups `every` there are for every size, of `full` for 8 and 16 nodes alone; those of
+/// `hopper` need compute capability 9.0.
+#[macro_export]
+macro_rules! tensor_kernels {
+    ($callback:ident $(, $argument:tt)*) => {
+        $callback! { [$($argument),*]
+            every {
+                fma_f64: f64, shared, Fma<f64> = Fma F64 Shared None;
+                fma_f32: f32, shared, Fma<f32> = Fma F32 Shared None;
+                mma_swizzled_f64_m8n8k4_read_only:
+                    f64, read_only, Tiles<M8N8K4, XorSwizzle<8, N>> = MmaSwizzled F64 ReadOnly M8N8K4;
+                mma_swizzled_f16_corrected_read_only:
+                    f32, read_only, Tiles<F16Corrected, XorSwizzle<4, N>> = MmaSwizzled F16Corrected ReadOnly None;
+            }
+            full {
+                fma_f32_constant: f32, constant, Fma<f32> = Fma F32 Constant None;
+                fma_f32_read_only: f32, read_only, Fma<f32> = Fma F32 ReadOnly None;
+                wmma_f64: f64, shared, WmmaTiles = Wmma F64 Shared None;
+                mma_f64_m8n8k4: f64, shared, Tiles<M8N8K4, Padded<N>> = Mma F64 Shared M8N8K4;
+                mma_swizzled_f64_m8n8k4: f64, shared, Tiles<M8N8K4, XorSwizzle<8, N>> = MmaSwizzled F64 Shared M8N8K4;
+                mma_tf32: f32, shared, Tiles<Tf32, Padded<N>> = Mma Tf32 Shared None;
+                mma_swizzled_tf32: f32, shared, Tiles<Tf32, XorSwizzle<4, N>> = MmaSwizzled Tf32 Shared None;
+                mma_swizzled_tf32_corrected:
+                    f32, shared, Tiles<Tf32Corrected, XorSwizzle<4, N>> = MmaSwizzled Tf32Corrected Shared None;
+                mma_f16: f32, shared, Tiles<F16, Padded<N>> = Mma F16 Shared None;
+                mma_swizzled_f16: f32, shared, Tiles<F16, XorSwizzle<4, N>> = MmaSwizzled F16 Shared None;
+                mma_swizzled_f16_corrected:
+                    f32, shared, Tiles<F16Corrected, XorSwizzle<4, N>> = MmaSwizzled F16Corrected Shared None;
+                mma_swizzled_bf16: f32, shared, Tiles<Bf16, XorSwizzle<4, N>> = MmaSwizzled Bf16 Shared None;
+            }
+            every_hopper {
+                mma_swizzled_f64_m16n8k4_read_only:
+                    f64, read_only, Tiles<M16N8K4, XorSwizzle<8, N>> = MmaSwizzled F64 ReadOnly M16N8K4;
+            }
+            full_hopper {
+                mma_swizzled_f64_m16n8k4: f64, shared, Tiles<M16N8K4, XorSwizzle<8, N>> = MmaSwizzled F64 Shared M16N8K4;
+                mma_swizzled_f64_m16n8k8: f64, shared, Tiles<M16N8K8, XorSwizzle<8, N>> = MmaSwizzled F64 Shared M16N8K8;
+                mma_swizzled_f64_m16n8k16:
+                    f64, shared, Tiles<M16N8K16, XorSwizzle<8, N>> = MmaSwizzled F64 Shared M16N8K16;
+            }
+        }
+    };
+}
+
+/// The sizes with kernels of the groups `full`.
+pub const FULL: [usize; 2] = [8, 16];
+
+/// Calls `$body` with the constant `$N` equal to the run-time `$nodes`, 2 to 18; other sizes give `$none`.
+#[macro_export]
+macro_rules! with_nodes {
+    ($nodes:expr, $N:ident => $body:expr, else $none:expr) => {
+        $crate::with_degree!(@ $nodes, $N, $body, $none, 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18)
+    };
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use facts::*;
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod facts {
+    use crate::choice::{Engine as E, MatrixMemory, Operands, ProductShape, TensorKernel};
+    use crate::layout::{Padded, XorSwizzle};
+    use crate::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16N8K16, Tf32, Tf32Corrected};
+    use crate::scalar::Real;
+    use crate::tensor_core::contract::Engine;
+    use crate::tensor_core::fma::Fma;
+    use crate::tensor_core::operator;
+    use crate::tensor_core::tile::Tiles;
+    use crate::tensor_core::wmma::WmmaTiles;
+    use std::vec::Vec;
+
+    /// A kernel of the operator, of boxes of some size.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Listed {
+        pub kernel: TensorKernel,
+        pub name: &'static str,
+        pub scalar: &'static str,
+        pub threads: usize,
+        pub shared_bytes: usize,
+        pub barriers: usize,
+        /// Needs compute capability 9.0.
+        pub hopper: bool,
+        /// Compiled for all sizes.
+        pub every: bool,
+    }
+
+    impl Listed {
+        fn new<E: Engine<N>, const N: usize>(
+            kernel: TensorKernel,
+            name: &'static str,
+            [hopper, every]: [bool; 2],
+        ) -> Self {
+            let matrices = if kernel.matrices == MatrixMemory::Shared { 2 } else { 0 };
+            let words = operator::shared_words::<E::Layout>(N, matrices);
+            Self {
+                kernel,
+                name,
+                scalar: E::Scalar::NAME,
+                threads: E::THREADS,
+                shared_bytes: words * size_of::<E::Scalar>(),
+                barriers: operator::barriers::<E, N>(),
+                hopper,
+                every,
+            }
+        }
+    }
+
+    macro_rules! shape {
+        (None) => {
+            None
+        };
+        ($shape:ident) => {
+            Some(ProductShape::$shape)
+        };
+    }
+
+    macro_rules! listed {
+        ([$N:ident] $($group:ident {
+            $($name:ident: $t:ty, $source:ident, $engine:ty = $kind:ident $operands:ident $memory:ident $shape:ident;)+
+        })+) => {{
+            const N: usize = $N;
+            [$($(Listed::new::<$engine, N>(
+                TensorKernel {
+                    engine: E::$kind,
+                    operands: Operands::$operands,
+                    matrices: MatrixMemory::$memory,
+                    shape: shape!($shape),
+                },
+                stringify!($name),
+                group(stringify!($group)),
+            ),)+)+].to_vec()
+        }};
+    }
+
+    fn group(name: &str) -> [bool; 2] {
+        [name.ends_with("hopper"), name.starts_with("every")]
+    }
+
+    /// All of them, whether compiled for this size or not; none for a size that there are no kernels for.
+    pub fn listed(nodes: usize) -> Vec<Listed> {
+        crate::with_nodes!(nodes, NODES => crate::tensor_kernels!(listed, NODES), else Vec::new())
+    }
+}

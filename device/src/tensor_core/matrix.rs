@@ -1,0 +1,131 @@
+//! Where 1D matrices come from (paper 4, table 2).
+
+use super::contract::Tensor;
+use super::staging::fill;
+use crate::layout::Layout;
+use crate::scalar::Real;
+use bytemuck::{Pod, Zeroable};
+use core::marker::PhantomData;
+use cuda_std::ptr::{ReadOnly, ldg, load_parameter};
+use cuda_std::shared::Word;
+
+/// Several matrices.
+pub trait Source<T>: Copy {
+    /// An entry of matrix number `which`.
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    fn get(self, which: usize, row: usize, column: usize) -> T;
+
+    /// Where matrix number `which` begins in the shared window, if it is there.
+    fn shared_address(self, which: usize) -> Option<u32> {
+        let _ = which;
+        None
+    }
+
+    /// Makes the matrices ready, of the table that they are in; a barrier ends it.
+    fn prepare(self, table: *const T) {
+        let _ = table;
+    }
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+pub struct Matrix<S> {
+    pub source: S,
+    pub which: usize,
+    pub transposed: bool,
+}
+
+impl<S> Matrix<S> {
+    #[inline(always)]
+    pub fn new(source: S, which: usize) -> Self {
+        Self { source, which, transposed: false }
+    }
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub fn get<T>(self, row: usize, column: usize) -> T
+    where
+        S: Source<T>,
+    {
+        let (row, column) = if self.transposed { (column, row) } else { (row, column) };
+        self.source.get(self.which, row, column)
+    }
+}
+
+/// In shared memory, so many matrices, one a plane.
+pub struct InShared<T: Copy, L, const N: usize>(pub Tensor<T, L>, pub usize);
+
+impl<T: Copy, L, const N: usize> Clone for InShared<T, L, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Copy, L, const N: usize> Copy for InShared<T, L, N> {}
+
+impl<T: Real + Word + ReadOnly, L: Layout, const N: usize> Source<T> for InShared<T, L, N> {
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    fn get(self, which: usize, row: usize, column: usize) -> T {
+        self.0.get([column, row, which])
+    }
+
+    #[inline(always)]
+    fn shared_address(self, which: usize) -> Option<u32> {
+        Some(self.0.memory.address(self.0.index([0, 0, which])))
+    }
+
+    #[inline(always)]
+    fn prepare(self, table: *const T) {
+        // SAFETY: as for the other sources.
+        let entry = |[x, y, z]: [usize; 3]| unsafe { ldg(table.add(x + N * (y + N * z))) };
+        fill::<T, L, N>(self.0, self.1, entry);
+    }
+}
+
+/// In global memory, through the read-only path, which is that of textures: row-major, `N` columns. (A texture object
+/// would go the same way, but needs filters and formats that `f64` has not.)
+#[derive(Clone, Copy)]
+pub struct InReadOnly<T, const N: usize>(pub *const T);
+
+impl<T: Real + ReadOnly, const N: usize> Source<T> for InReadOnly<T, N> {
+    #[inline(always)]
+    fn get(self, which: usize, row: usize, column: usize) -> T {
+        // SAFETY: made from the table of a launch, which nobody writes.
+        unsafe { ldg(self.0.add(N * (N * which + row) + column)) }
+    }
+}
+
+/// Kernel parameters: constant memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Constants<T, const N: usize> {
+    pub matrices: [[[T; N]; N]; 2],
+}
+
+// SAFETY: an array of `Pod` numbers without padding.
+unsafe impl<T: Zeroable, const N: usize> Zeroable for Constants<T, N> {}
+// SAFETY: as above; `repr(C)` over one array has no padding.
+unsafe impl<T: Pod, const N: usize> Pod for Constants<T, N> {}
+
+/// In constant memory: the address of [`Constants`] in the window of parameters, on the host in memory.
+#[derive(Clone, Copy)]
+pub struct InConstant<T, const N: usize>(u64, PhantomData<T>);
+
+impl<T, const N: usize> InConstant<T, N> {
+    /// # Safety
+    /// At `address` there is a [`Constants<T, N>`] for as long as entries are read.
+    #[inline(always)]
+    pub unsafe fn at(address: u64) -> Self {
+        Self(address, PhantomData)
+    }
+}
+
+impl<T: Real + ReadOnly, const N: usize> Source<T> for InConstant<T, N> {
+    #[inline(always)]
+    fn get(self, which: usize, row: usize, column: usize) -> T {
+        let offset = size_of::<T>() * (N * (N * which + row) + column);
+        // SAFETY: the promise of `at`.
+        unsafe { load_parameter(self.0 + offset as u64) }
+    }
+}

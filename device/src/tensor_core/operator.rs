@@ -1,0 +1,187 @@
+//! `y = A x`, box by box.
+
+use super::contract::{Contraction, Engine, Faces, Tensor, Terms};
+use super::matrix::{InShared, Matrix, Source};
+use super::staging::{copy, traces};
+use super::{TRACES, contract};
+use crate::layout::Layout;
+use crate::scalar::Value;
+use cuda_std::shared::wait_for_copies;
+use cuda_std::thread;
+
+/// A block's box among `count` boxes of `N` nodes in each direction.
+pub struct Box3<const N: usize> {
+    place: [usize; 3],
+    count: usize,
+}
+
+impl<const N: usize> Box3<N> {
+    #[inline(always)]
+    fn of_block(count: u32) -> Self {
+        let place = [thread::block_idx_x(), thread::block_idx_y(), thread::block_idx_z()].map(|index| index as usize);
+        Self { place, count: count as usize }
+    }
+
+    #[inline(always)]
+    fn stride(&self, direction: usize) -> usize {
+        let row = N * self.count;
+        match direction {
+            0 => 1,
+            1 => row,
+            _ => row * row,
+        }
+    }
+
+    /// Of a node in a vector.
+    #[inline(always)]
+    pub fn offset(&self, node: [usize; 3]) -> usize {
+        let along = |d: usize| (N * self.place[d] + node[d]) * self.stride(d);
+        along(0) + along(1) + along(2)
+    }
+
+    /// Whether the lower (0) or upper (1) face is the domain's.
+    #[inline(always)]
+    pub fn at_end(&self, direction: usize, side: usize) -> bool {
+        self.place[direction] == if side == 0 { 0 } else { self.count - 1 }
+    }
+
+    /// Behind a face, at the end of the domain before it: the node at the face of line `[u, w]`, and the distance of the
+    /// next one from the face.
+    #[inline(always)]
+    pub fn behind(&self, direction: usize, side: usize, line: [usize; 2]) -> (usize, isize) {
+        let own = if side == 0 { 0 } else { N - 1 };
+        let (face, stride) = (self.offset(contract::point(direction, line, own)), self.stride(direction));
+        let upwards = (side == 0) == self.at_end(direction, side);
+        let face = match (self.at_end(direction, side), side) {
+            (true, _) => face,
+            (false, 0) => face - stride,
+            (false, _) => face + stride,
+        };
+        (face, if upwards { stride as isize } else { -(stride as isize) })
+    }
+}
+
+/// Of the 1D data in global memory: `M` and `L` (`N` by `N`, row-major), the matrix of traces (`N` by [`TRACES`]), half the
+/// normal derivative (`N`, nodes counted from the face on), `σ`, and a factor of the result.
+///
+/// The matrices may be those of cells of another size, which is what half precision needs: `L` scales with `1/h`, `M` with
+/// `h`, and the factor makes up for it.
+pub const fn table_words(nodes: usize) -> usize {
+    2 * nodes * nodes + TRACES * nodes + nodes + 2
+}
+
+/// Where its parts begin.
+struct Table<T> {
+    traces: *const T,
+    normal: *const T,
+    factor: *const T,
+}
+
+/// Words of shared memory: two tensors, the traces of three directions, and `matrices` matrices.
+pub fn shared_words<L: Layout>(nodes: usize, matrices: usize) -> usize {
+    2 * L::words(nodes) + 3 * L::words(TRACES) + L::words(matrices)
+}
+
+/// Matrices in shared memory, where [`apply`] keeps them.
+#[inline(always)]
+pub fn in_shared<E: Engine<N>, const N: usize>() -> InShared<E::Scalar, E::Layout, N> {
+    InShared(Tensor::at(shared_words::<E::Layout>(N, 0)), 2)
+}
+
+/// Barriers of [`apply`].
+pub fn barriers<E: Engine<N>, const N: usize>() -> usize {
+    3 + 3 * E::barriers(0) + 2 * E::barriers(1) + E::barriers(2)
+}
+
+/// `y = A x` on `count` boxes a direction.
+///
+/// # Safety
+/// Launched with a block a box, `E::THREADS` threads each and [`shared_words`]; vectors are of `(N count)³` nodes, `table` of
+/// [`table_words`].
+#[inline(always)]
+pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
+    source: S,
+    table: *const E::Scalar,
+    x: *const E::Scalar,
+    y: *mut E::Scalar,
+    count: u32,
+) {
+    let place = Box3::<N>::of_block(count);
+    let tensor = E::Layout::words(N);
+    let [p, q, x_traces, y_traces, z_traces] = {
+        let trace = E::Layout::words(TRACES);
+        [0, tensor, 2 * tensor, 2 * tensor + trace, 2 * tensor + 2 * trace].map(Tensor::<E::Scalar, E::Layout>::at)
+    };
+    // SAFETY: parts of the table.
+    let Table { traces: trace_matrix, normal, factor } = unsafe {
+        let traces = table.add(2 * N * N);
+        let normal = traces.add(TRACES * N);
+        Table { traces, normal, factor: normal.add(N + 1) }
+    };
+    source.prepare(table);
+    // SAFETY: the launch's promise.
+    unsafe {
+        copy::<_, _, N>(p, &place, x);
+        traces::<_, _, N>(x_traces, &place, 0, x, normal);
+        traces::<_, _, N>(y_traces, &place, 1, x, normal);
+        traces::<_, _, N>(z_traces, &place, 2, x, normal);
+    }
+    wait_for_copies();
+    thread::sync_threads();
+
+    let (mass, stiffness) = (Matrix::new(source, 0), Matrix::new(source, 1));
+    let faces = |traces| Some(Faces { traces, matrix: trace_matrix });
+    let nodes = |direction, terms, traces| Contraction {
+        direction,
+        planes: N,
+        terms,
+        mass,
+        stiffness,
+        p,
+        q,
+        faces: faces(traces),
+    };
+    let planes = |direction, tensor| Contraction {
+        direction,
+        planes: TRACES,
+        terms: Terms::FIRST,
+        mass,
+        stiffness,
+        p: tensor,
+        q,
+        faces: None,
+    };
+
+    let terms = Terms { first: true, second: true, mixed: false };
+    E::contract(&nodes(0, terms, x_traces), |line, node, active, first, second| {
+        let at = contract::point(0, line, node);
+        p.set(active, at, first);
+        q.set(active, at, second);
+    });
+    E::contract(&planes(0, y_traces), |line, node, active, first, _| {
+        y_traces.set(active, contract::point(0, line, node), first);
+    });
+    E::contract(&planes(0, z_traces), |line, node, active, first, _| {
+        z_traces.set(active, contract::point(0, line, node), first);
+    });
+    thread::sync_threads();
+    let terms = Terms { first: true, second: true, mixed: true };
+    E::contract(&nodes(1, terms, y_traces), |line, node, active, first, second| {
+        let at = contract::point(1, line, node);
+        p.set(active, at, first);
+        q.set(active, at, second);
+    });
+    E::contract(&planes(1, z_traces), |line, node, active, first, _| {
+        z_traces.set(active, contract::point(1, line, node), first);
+    });
+    thread::sync_threads();
+    let terms = Terms { first: false, second: true, mixed: true };
+    // SAFETY: the launch's promise.
+    let factor = unsafe { *factor };
+    E::contract(&nodes(2, terms, z_traces), |line, node, active, _, second| {
+        if active && line[0] < N {
+            // SAFETY: as above; the box is this block's.
+            unsafe { *y.add(place.offset(contract::point(2, line, node))) = E::Scalar::scale(factor, second) };
+        }
+    });
+}

@@ -1,0 +1,90 @@
+//! From global to shared memory: nodes of a box, and the traces behind its faces.
+
+use super::contract::Tensor;
+use super::{TRACES, operator::Box3};
+use crate::layout::Layout;
+use crate::scalar::Real;
+use cuda_std::shared::Word;
+use cuda_std::thread;
+
+/// Calls `visit` once for every entry of `planes` planes of a layout, by one of the threads, with whether it is one of the
+/// `N` of a row and, last, of the rows that there are. Threads side by side have rows of 8 and then the next ones: free of
+/// conflicts in [`XorSwizzle`](crate::layout::XorSwizzle).
+#[inline(always)]
+pub fn for_each<L: Layout, const N: usize>(planes: usize, mut visit: impl FnMut([usize; 3], bool, bool)) {
+    let width = if L::PITCH.is_multiple_of(8) { 8 } else { L::PITCH };
+    let (rows, blocks) = (N.next_multiple_of(8), L::PITCH / width);
+    let mut index = thread::thread_idx_x() as usize;
+    while index < width * rows * blocks * planes {
+        let (row, rest) = (index / width % rows, index / (width * rows));
+        let point = [index % width + width * (rest % blocks), row, rest / blocks];
+        visit(point, point[0] < N && row < N, row < L::ROWS);
+        index += thread::block_dim_x() as usize;
+    }
+}
+
+/// Sets entries; zero beyond the `N` of a row or a column.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub fn fill<T: Real + Word, L: Layout, const N: usize>(
+    tensor: Tensor<T, L>,
+    planes: usize,
+    entry: impl Fn([usize; 3]) -> T,
+) {
+    for_each::<L, N>(planes, |point, inside, stored| {
+        tensor.set(stored, point, if inside { entry(point) } else { T::ZERO });
+    });
+}
+
+/// Starts to copy a box's nodes.
+///
+/// # Safety
+/// `x` is a vector of the level, which nobody writes.
+#[inline(always)]
+pub unsafe fn copy<T: Real + Word, L: Layout, const N: usize>(tensor: Tensor<T, L>, place: &Box3<N>, x: *const T) {
+    for_each::<L, N>(N, |point, inside, stored| {
+        // SAFETY: the caller's promise; a node of the box.
+        unsafe { tensor.memory.copy_if(inside, tensor.index(point), x.wrapping_add(place.offset(point))) };
+        tensor.set(stored && !inside, point, T::ZERO);
+    });
+}
+
+/// Traces behind both faces of a direction, in the order of [`TRACES`].
+///
+/// # Safety
+/// As for [`copy`]; `normal` has `N` entries, then `σ`.
+#[inline(always)]
+pub unsafe fn traces<T: Real + Word, L: Layout, const N: usize>(
+    tensor: Tensor<T, L>,
+    place: &Box3<N>,
+    direction: usize,
+    x: *const T,
+    normal: *const T,
+) {
+    for_each::<L, N>(TRACES / 2, |[u, w, side], inside, stored| {
+        let mut trace = [T::ZERO; 2];
+        if inside {
+            let (face, inward) = place.behind(direction, side, [u, w]);
+            let node = |t: usize| {
+                // SAFETY: the caller's promise; nodes of this box or of the one behind the face.
+                unsafe { *x.add(face.wrapping_add_signed(t as isize * inward)) }
+            };
+            let value = node(0);
+            // SAFETY: the caller's promise.
+            let mut derivative = T::scale(unsafe { *normal }, value);
+            for t in 1..N {
+                // SAFETY: the caller's promise.
+                derivative = T::fma(unsafe { *normal.add(t) }, node(t), derivative);
+            }
+            // SAFETY: the caller's promise.
+            let penalty = unsafe { *normal.add(N) };
+            trace = if place.at_end(direction, side) {
+                [-value, -derivative]
+            } else {
+                [value, T::fma(-penalty, value, derivative)]
+            };
+        }
+        tensor.set(stored, [u, w, 2 * side], trace[0]);
+        tensor.set(stored, [u, w, 2 * side + 1], trace[1]);
+    });
+}
