@@ -8,6 +8,7 @@ mod histories;
 
 mod gpu {
     pub mod backend;
+    pub mod boxes;
     pub mod compare;
     pub mod oracles;
     pub mod smoothers;
@@ -56,6 +57,8 @@ fn main() -> ExitCode {
     gpu::variants::add::<f64>(&mut suite);
     gpu::smoothers::add::<f32>(&mut suite);
     gpu::smoothers::add::<f64>(&mut suite);
+    gpu::boxes::add::<f32>(&mut suite);
+    gpu::boxes::add::<f64>(&mut suite);
     gpu::oracles::add(&mut suite);
     libtest_mimic::run(&Arguments::from_args(), suite.trials).exit_code()
 }

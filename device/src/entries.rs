@@ -374,7 +374,14 @@ macro_rules! box_kernels {
     (@@ $name:ident, $t:ident, constant, $engine:ty) => {
         #[kernel]
         #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
-        pub unsafe fn $name(constants: Constants<$t, SIZE>, table: *const $t, x: *const $t, y: *mut $t, count: u32) {
+        pub unsafe fn $name(
+            constants: Constants<$t, SIZE>,
+            table: *const $t,
+            b: *const $t,
+            x: *const $t,
+            y: *mut $t,
+            count: u32,
+        ) {
             let _ = constants;
             let address: u64;
             // SAFETY: the name that the compiler gives the first parameter.
@@ -386,22 +393,35 @@ macro_rules! box_kernels {
                 )
             };
             // SAFETY: the launch's promise.
-            unsafe { operator::apply::<$engine, _, SIZE>(InConstant::<$t, SIZE>::at(address), table, x, y, count) }
+            unsafe { operator::apply::<$engine, _, SIZE>(InConstant::<$t, SIZE>::at(address), table, [b, x], y, count) }
         }
     };
     (@@ $name:ident, $t:ident, $source:ident, $engine:ty) => {
-        #[kernel]
-        #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
-        pub unsafe fn $name(table: *const $t, x: *const $t, y: *mut $t, count: u32) {
-            let source = box_kernels!(@source $source, $engine, table);
-            // SAFETY: the launch's promise.
-            unsafe { operator::apply::<$engine, _, SIZE>(source, table, x, y, count) }
+        mod $name {
+            use super::*;
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
+            pub unsafe fn apply(table: *const $t, b: *const $t, x: *const $t, y: *mut $t, count: u32) {
+                let source = box_kernels!(@source operator, $source, $engine, table);
+                // SAFETY: the launch's promise.
+                unsafe { operator::apply::<$engine, _, SIZE>(source, table, [b, x], y, count) }
+            }
+
+            #[cfg(patches)]
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_solve_", stringify!($name)))]
+            pub unsafe fn solve(table: *const $t, r: *const $t, x: *mut $t, cells: u32, color: u32) {
+                let source = box_kernels!(@source solve, $source, $engine, table);
+                // SAFETY: the launch's promise.
+                unsafe { solve::solve::<$engine, _, SIZE>(source, table, r, x, cells, color) }
+            }
         }
     };
-    (@source shared, $engine:ty, $table:ident) => {
-        operator::in_shared::<$engine, SIZE>()
+    (@source $room:ident, shared, $engine:ty, $table:ident) => {
+        $room::in_shared::<$engine, SIZE>()
     };
-    (@source read_only, $engine:ty, $table:ident) => {
+    (@source $room:ident, read_only, $engine:ty, $table:ident) => {
         InReadOnly::<_, SIZE>($table)
     };
 }
@@ -413,9 +433,9 @@ mod boxes {
     use crate::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16N8K16, Tf32, Tf32Corrected};
     use crate::tensor_core::fma::Fma;
     use crate::tensor_core::matrix::{Constants, InConstant, InReadOnly};
-    use crate::tensor_core::operator;
     use crate::tensor_core::tile::Tiles;
     use crate::tensor_core::wmma::WmmaTiles;
+    use crate::tensor_core::{operator, solve};
 
     const N: usize = SIZE;
     crate::tensor_kernels!(box_kernels);

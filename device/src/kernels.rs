@@ -101,8 +101,10 @@ mod table {
         Restrict,
         /// `x += P coarse`.
         ProlongateAdd,
-        /// `y = A x`, box by box.
+        /// `y = A x` or `y = b - A x`, box by box.
         BoxApply(TensorKernel),
+        /// `x += A_j⁻¹ r` on the patches of a color.
+        BoxSolve(TensorKernel),
         /// One color of point Gauss-Seidel.
         PointGaussSeidel,
         /// `y = alpha x + beta y`.
@@ -244,6 +246,7 @@ mod table {
                     let mut cfg = std::vec![String::from("module=\"tensor_core\"")];
                     cfg.push(format!("products=\"{}\"", if *hopper { "hopper" } else { "ampere" }));
                     cfg.extend(tensor_core::list::FULL.contains(nodes).then(|| String::from("full_list")));
+                    cfg.extend(tensor_core::list::is_patch(*nodes).then(|| String::from("patches")));
                     cfg
                 }
                 Module::Blas1 => std::vec![String::from("module=\"blas1\"")],
@@ -270,10 +273,10 @@ mod table {
                 .into_iter()
                 .flat_map(|operation| match operation {
                     Operation::SumPartials => std::vec![self.kernel::<f64>(operation)],
-                    Operation::BoxApply(kernel) if kernel.operands == Operands::F64 => {
-                        std::vec![self.kernel::<f64>(operation)]
-                    }
-                    Operation::BoxApply(_) => std::vec![self.kernel::<f32>(operation)],
+                    Operation::BoxApply(kernel) | Operation::BoxSolve(kernel) => match kernel.operands {
+                        Operands::F64 => std::vec![self.kernel::<f64>(operation)],
+                        _ => std::vec![self.kernel::<f32>(operation)],
+                    },
                     _ => std::vec![self.kernel::<f32>(operation), self.kernel::<f64>(operation)],
                 })
                 .collect()
@@ -307,7 +310,10 @@ mod table {
                     .into_iter()
                     .filter(|listed| listed.hopper == hopper)
                     .filter(|listed| listed.every || tensor_core::list::FULL.contains(&nodes))
-                    .map(|listed| Operation::BoxApply(listed.kernel))
+                    .flat_map(|listed| {
+                        let solve = listed.solves(nodes).then_some(Operation::BoxSolve(listed.kernel));
+                        core::iter::once(Operation::BoxApply(listed.kernel)).chain(solve)
+                    })
                     .collect(),
                 Module::Blas1 => std::vec![
                     Operation::Axpby,
@@ -386,22 +392,26 @@ mod table {
                     KernelSpec { min_blocks, most_threads: most_threads as u32, ..spec }
                 }
                 Module::TensorCore { nodes, .. } => {
-                    let Operation::BoxApply(kernel) = operation else {
+                    let (Operation::BoxApply(kernel) | Operation::BoxSolve(kernel)) = operation else {
                         unreachable!("{operation:?} is no operation of {self:?}")
                     };
                     let listed = tensor_core::list::listed(nodes).into_iter().find(|listed| listed.kernel == kernel);
                     let listed = listed.unwrap_or_else(|| unreachable!("no kernel is {kernel}"));
+                    let (verb, shape) = match operation {
+                        Operation::BoxApply(_) => ("apply", listed.operator),
+                        _ => ("solve", listed.solve),
+                    };
                     KernelSpec {
-                        name: format!("{}_apply_{}", self.name(), listed.name),
+                        name: format!("{}_{verb}_{}", self.name(), listed.name),
                         operation,
                         scalar: listed.scalar,
                         threads: listed.threads as u32,
                         most_threads: listed.threads as u32,
                         min_blocks: 1,
                         patches: 0,
-                        shared_bytes: listed.shared_bytes as u32,
+                        shared_bytes: shape.shared_bytes as u32,
                         common_bytes: 0,
-                        barriers: listed.barriers as u32,
+                        barriers: shape.barriers as u32,
                     }
                 }
                 Module::Blas1 => {

@@ -252,7 +252,8 @@ mod tests {
                 for narrow in (0..pitch).step_by(4) {
                     for fixed in 0..N {
                         let x_of = |lane: usize| wide + lane / 4;
-                        let k_of = |lane: usize| narrow / 8 * 8 + if run(1) == 1 { narrow % 8 } else { 0 } + run(lane % 4);
+                        let k_of =
+                            |lane: usize| narrow / 8 * 8 + if run(1) == 1 { narrow % 8 } else { 0 } + run(lane % 4);
                         let fragments: [(&str, &dyn Fn(usize) -> [usize; 3]); 3] = [
                             ("rows along x", &|lane| [within(k_of(lane), pitch), within(x_of(lane), N), fixed]),
                             ("along y", &|lane| [x_of(lane), within(k_of(lane), N), fixed]),

@@ -39,10 +39,10 @@ pub mod point;
 pub mod scalar;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod smoother;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
-pub mod transfer;
 #[cfg(any(not(target_arch = "nvptx64"), module = "tensor_core"))]
 pub mod tensor_core;
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
+pub mod transfer;
 #[cfg(any(not(target_arch = "nvptx64"), module = "patch_variants"))]
 pub mod variants;
 

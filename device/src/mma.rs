@@ -111,15 +111,8 @@ mod tests {
     use super::*;
     use std::vec;
 
-    const SHAPES: [Shape; 7] = [
-        M8N8K4::SHAPE,
-        M16N8K4::SHAPE,
-        M16N8K8::SHAPE,
-        M16N8K16::SHAPE,
-        Tf32::SHAPE,
-        F16::SHAPE,
-        Bf16::SHAPE,
-    ];
+    const SHAPES: [Shape; 7] =
+        [M8N8K4::SHAPE, M16N8K4::SHAPE, M16N8K8::SHAPE, M16N8K16::SHAPE, Tf32::SHAPE, F16::SHAPE, Bf16::SHAPE];
 
     fn covers(rows: usize, columns: usize, elements: usize, map: impl Fn(usize, usize) -> (usize, usize)) {
         assert_eq!(elements * LANES, rows * columns);
@@ -177,7 +170,8 @@ mod tests {
     /// Each lane's sums of a product of random matrices against the dense product.
     fn multiplies<P: Product>(tolerance: f64) {
         let Shape { rows, columns, inner, .. } = P::SHAPE;
-        let entry = |seed: usize, row: usize, column: usize| ((row * 37 + column * 11 + seed) % 101) as f64 / 50.0 - 1.0;
+        let entry =
+            |seed: usize, row: usize, column: usize| ((row * 37 + column * 11 + seed) % 101) as f64 / 50.0 - 1.0;
         let launch = cuda_std::emulate::Launch { grid: [1, 1, 1], threads: 64, shared_bytes: 0 };
         launch.run(|| {
             let lane = cuda_std::thread::thread_idx_x() as usize % LANES;

@@ -7,31 +7,57 @@ use patchmg_device::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16
 use patchmg_device::tensor_core::contract::Engine;
 use patchmg_device::tensor_core::fma::Fma;
 use patchmg_device::tensor_core::matrix::{InConstant, InReadOnly};
-use patchmg_device::tensor_core::operator;
 use patchmg_device::tensor_core::tile::Tiles;
 use patchmg_device::tensor_core::wmma::WmmaTiles;
+use patchmg_device::tensor_core::{operator, solve};
 use patchmg_device::with_nodes;
 
 /// Arguments as in `entries`; the boxes of a direction are the cells of [`crate::Arguments`].
 pub fn body(nodes: usize, operation: Operation) -> Option<Body> {
-    let Operation::BoxApply(kernel) = operation else { return None };
-    with_nodes!(nodes, N => of_size::<N>(kernel), else None)
+    let (kernel, solves) = match operation {
+        Operation::BoxApply(kernel) => (kernel, false),
+        Operation::BoxSolve(kernel) => (kernel, true),
+        _ => return None,
+    };
+    with_nodes!(nodes, N => of_size::<N>(kernel, solves), else None)
 }
 
-fn apply<Eng: Engine<N>, const N: usize>(memory: MatrixMemory) -> Body {
+fn of_engine<Eng: Engine<N>, const N: usize>(memory: MatrixMemory, solves: bool) -> Body {
+    if solves { solve::<Eng, N>(memory) } else { apply::<Eng, N>(memory) }
+}
+
+fn solve<Eng: Engine<N>, const N: usize>(memory: MatrixMemory) -> Body {
     Box::new(move |a| {
-        let (table, x, y) = (a.vector(0), a.vector(1), a.vector(2));
+        let (table, r, x) = (a.vector(0), a.vector(1), a.vector(2));
         // SAFETY: the promise of `Kernel::run`.
         unsafe {
             match memory {
                 MatrixMemory::Shared => {
-                    operator::apply::<Eng, _, N>(operator::in_shared::<Eng, N>(), table, x, y, a.cells)
+                    solve::solve::<Eng, _, N>(solve::in_shared::<Eng, N>(), table, r, x, a.cells, a.color)
                 }
-                MatrixMemory::ReadOnly => operator::apply::<Eng, _, N>(InReadOnly::<_, N>(table), table, x, y, a.cells),
+                _ => solve::solve::<Eng, _, N>(InReadOnly::<_, N>(table), table, r, x, a.cells, a.color),
+            }
+        }
+    })
+}
+
+fn apply<Eng: Engine<N>, const N: usize>(memory: MatrixMemory) -> Body {
+    Box::new(move |a| {
+        let (table, b, x, y) = (a.vector(0), a.vector(1), a.vector(2), a.vector(3));
+        let vectors = [b, x].map(|vector: *mut Eng::Scalar| vector.cast_const());
+        // SAFETY: the promise of `Kernel::run`.
+        unsafe {
+            match memory {
+                MatrixMemory::Shared => {
+                    operator::apply::<Eng, _, N>(operator::in_shared::<Eng, N>(), table, vectors, y, a.cells)
+                }
+                MatrixMemory::ReadOnly => {
+                    operator::apply::<Eng, _, N>(InReadOnly::<_, N>(table), table, vectors, y, a.cells)
+                }
                 MatrixMemory::Constant => {
                     // The kernel's parameter begins like the table.
                     let constants = InConstant::<_, N>::at(table as u64);
-                    operator::apply::<Eng, _, N>(constants, table, x, y, a.cells)
+                    operator::apply::<Eng, _, N>(constants, table, vectors, y, a.cells)
                 }
             }
         }
@@ -48,7 +74,7 @@ macro_rules! shape {
 }
 
 macro_rules! of_size {
-    ([$kernel:ident] $($group:ident {
+    ([$kernel:ident, $solves:ident] $($group:ident {
         $($name:ident: $t:ty, $source:ident, $engine:ty = $kind:ident $operands:ident $memory:ident $shape:ident;)+
     })+) => {
         match $kernel {
@@ -57,12 +83,12 @@ macro_rules! of_size {
                 operands: Operands::$operands,
                 matrices: MatrixMemory::$memory,
                 shape: shape!($shape),
-            } => Some(apply::<$engine, N>(MatrixMemory::$memory)),)+)+
+            } => Some(of_engine::<$engine, N>(MatrixMemory::$memory, $solves)),)+)+
             _ => None,
         }
     };
 }
 
-fn of_size<const N: usize>(kernel: TensorKernel) -> Option<Body> {
-    patchmg_device::tensor_kernels!(of_size, kernel)
+fn of_size<const N: usize>(kernel: TensorKernel, solves: bool) -> Option<Body> {
+    patchmg_device::tensor_kernels!(of_size, kernel, solves)
 }

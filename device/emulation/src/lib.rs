@@ -105,8 +105,9 @@ const LAYERS: usize = patch_nodes(*DEGREES_3D.end()).1;
 /// vector these use: the planes of the patches that are first in all directions but x.
 fn block(module: Module, spec: &KernelSpec) -> (u32, usize) {
     if let Module::TensorCore { nodes, .. } = module {
-        // Two boxes a direction, of which the first reads the faces of the others.
-        return (2, (2 * nodes).pow(3).max(tensor_core::operator::table_words(nodes)));
+        // Two boxes a direction, of which the first reads the faces of the others; a patch of as many cells.
+        let tables = tensor_core::operator::table_words(nodes).max(tensor_core::solve::table_words(nodes));
+        return (2, (2 * nodes).pow(3).max(tables));
     }
     let Some((dim, degree)) = module.space() else {
         return (0, blas1::VECTORS * blas1::DOT_BLOCKS);

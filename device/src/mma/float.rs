@@ -22,18 +22,22 @@ macro_rules! double_precision {
 
             #[inline(always)]
             fn a(lane: usize, mut element: impl FnMut(usize, usize) -> f64) -> Self::A {
-                core::array::from_fn(|i| {
+                let mut values = [0.0; $a];
+                for i in 0..$a {
                     let (row, column) = Self::SHAPE.a(lane, i);
-                    element(row, column)
-                })
+                    values[i] = element(row, column);
+                }
+                values
             }
 
             #[inline(always)]
             fn b(lane: usize, mut element: impl FnMut(usize, usize) -> f64) -> Self::B {
-                core::array::from_fn(|i| {
+                let mut values = [0.0; $b];
+                for i in 0..$b {
                     let (row, column) = Self::SHAPE.b(lane, i);
-                    element(row, column)
-                })
+                    values[i] = element(row, column);
+                }
+                values
             }
 
             #[inline(always)]
@@ -163,10 +167,12 @@ fn elements<const N: usize>(
     map: impl Fn(usize) -> (usize, usize),
     mut element: impl FnMut(usize, usize) -> f32,
 ) -> [f32; N] {
-    core::array::from_fn(|i| {
+    let mut values = [0.0; N];
+    for i in 0..N {
         let (row, column) = map(i);
-        element(row, column)
-    })
+        values[i] = element(row, column);
+    }
+    values
 }
 
 impl Product for Tf32 {

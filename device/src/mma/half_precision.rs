@@ -114,12 +114,14 @@ fn pairs<const N: usize>(
     map: impl Fn(usize) -> (usize, usize),
     mut element: impl FnMut(usize, usize) -> f32,
 ) -> [[f32; 2]; N] {
-    core::array::from_fn(|register| {
-        core::array::from_fn(|part| {
+    let mut values = [[0.0; 2]; N];
+    for register in 0..N {
+        for part in 0..2 {
             let (row, column) = map(2 * register + part);
-            element(row, column)
-        })
-    })
+            values[register][part] = element(row, column);
+        }
+    }
+    values
 }
 
 macro_rules! plain {

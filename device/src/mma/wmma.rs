@@ -16,7 +16,7 @@ pub enum WmmaLayout {
     Column,
 }
 
-/// `A` (8 x 4, row by row), `B` (4 x 8) and `C` (8 x 8, row by row).
+/// `A` (8 x 4), `B` (4 x 8) and `C` (8 x 8, row by row).
 ///
 /// # Safety
 /// Of all functions: all lanes of the warp come here together, with the same address, a byte address of the shared window
@@ -36,19 +36,41 @@ macro_rules! load {
     }};
 }
 
+#[cfg(target_arch = "nvptx64")]
+macro_rules! multiply_add {
+    ($layouts:literal, $a:ident, $b:ident, $c:ident) => {
+        // SAFETY: registers only. Not `pure`: the lanes of the warp depend on each other.
+        unsafe {
+            asm!(
+                concat!("wmma.mma.sync.aligned.", $layouts, ".m8n8k4.f64.f64.f64.f64 {{{0}, {1}}}, {{{2}}}, {{{3}}}, {{{0}, {1}}};"),
+                inout(reg64) $c[0], inout(reg64) $c[1], in(reg64) $a, in(reg64) $b,
+                options(nomem, nostack, preserves_flags)
+            )
+        }
+    };
+}
+
 impl Wmma {
     /// # Safety
     /// See [`Wmma`].
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn load_a(address: u32, stride: u32) -> f64 {
+    pub unsafe fn load_a(layout: WmmaLayout, address: u32, stride: u32) -> f64 {
         #[cfg(target_arch = "nvptx64")]
-        return load!("wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 {{{0}}}, [{1}], {2};", address, stride);
+        return match layout {
+            WmmaLayout::Row => {
+                load!("wmma.load.a.sync.aligned.row.m8n8k4.shared.f64 {{{0}}}, [{1}], {2};", address, stride)
+            }
+            WmmaLayout::Column => {
+                load!("wmma.load.a.sync.aligned.col.m8n8k4.shared.f64 {{{0}}}, [{1}], {2};", address, stride)
+            }
+        };
         #[cfg(not(target_arch = "nvptx64"))]
         {
             let (row, column) = M8N8K4::SHAPE.a(lane(), 0);
+            let (outer, inner) = if layout == WmmaLayout::Row { (row, column) } else { (column, row) };
             // SAFETY: the caller's promise.
-            unsafe { f64::load(address + 8 * (row as u32 * stride + column as u32)) }
+            unsafe { f64::load(address + 8 * (outer as u32 * stride + inner as u32)) }
         }
     }
 
@@ -75,35 +97,27 @@ impl Wmma {
         }
     }
 
-    /// `A B + C`, `B` loaded with this layout.
+    /// `A B + C`, `A` and `B` loaded with these layouts.
     ///
     /// # Safety
     /// See [`Wmma`].
     #[inline(always)]
-    pub unsafe fn multiply_add(layout: WmmaLayout, a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
+    pub unsafe fn multiply_add(layouts: [WmmaLayout; 2], a: f64, b: f64, c: [f64; 2]) -> [f64; 2] {
         #[cfg(target_arch = "nvptx64")]
         {
-            let [mut first, mut second] = c;
-            // SAFETY: registers only. Not `pure`: the lanes of the warp depend on each other.
-            unsafe {
-                match layout {
-                    WmmaLayout::Row => asm!(
-                        "wmma.mma.sync.aligned.row.row.m8n8k4.f64.f64.f64.f64 {{{0}, {1}}}, {{{2}}}, {{{3}}}, {{{0}, {1}}};",
-                        inout(reg64) first, inout(reg64) second, in(reg64) a, in(reg64) b,
-                        options(nomem, nostack, preserves_flags)
-                    ),
-                    WmmaLayout::Column => asm!(
-                        "wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64 {{{0}, {1}}}, {{{2}}}, {{{3}}}, {{{0}, {1}}};",
-                        inout(reg64) first, inout(reg64) second, in(reg64) a, in(reg64) b,
-                        options(nomem, nostack, preserves_flags)
-                    ),
-                }
+            use WmmaLayout::{Column, Row};
+            let mut c = c;
+            match layouts {
+                [Row, Row] => multiply_add!("row.row", a, b, c),
+                [Row, Column] => multiply_add!("row.col", a, b, c),
+                [Column, Row] => multiply_add!("col.row", a, b, c),
+                [Column, Column] => multiply_add!("col.col", a, b, c),
             }
-            [first, second]
+            c
         }
         #[cfg(not(target_arch = "nvptx64"))]
         {
-            let _ = layout;
+            let _ = layouts;
             // SAFETY: the caller's promise.
             unsafe { M8N8K4::multiply_add(&[a], &[b], &c) }
         }

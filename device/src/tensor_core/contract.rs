@@ -106,6 +106,19 @@ pub const fn point(direction: usize, [u, w]: [usize; 2], node: usize) -> [usize;
     }
 }
 
+/// What takes the sums of an [`Engine`]. On the host all are of one type, so that a contraction is compiled once.
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub fn sink<T, F: FnMut([usize; 2], usize, bool, T, T)>(sink: &mut F) -> &mut F {
+    sink
+}
+
+/// See above.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn sink<T>(sink: &mut dyn FnMut([usize; 2], usize, bool, T, T)) -> &mut dyn FnMut([usize; 2], usize, bool, T, T) {
+    sink
+}
+
 /// Who contracts. All threads of a block come to a contraction together.
 pub trait Engine<const N: usize> {
     /// Of vectors and shared memory.

@@ -67,24 +67,33 @@ mod facts {
     use crate::scalar::Real;
     use crate::tensor_core::contract::Engine;
     use crate::tensor_core::fma::Fma;
-    use crate::tensor_core::operator;
     use crate::tensor_core::tile::Tiles;
     use crate::tensor_core::wmma::WmmaTiles;
+    use crate::tensor_core::{operator, solve};
     use std::vec::Vec;
 
-    /// A kernel of the operator, of boxes of some size.
+    /// A kernel of boxes of some size.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Listed {
         pub kernel: TensorKernel,
         pub name: &'static str,
         pub scalar: &'static str,
         pub threads: usize,
-        pub shared_bytes: usize,
-        pub barriers: usize,
+        /// Shared memory and barriers of the operator.
+        pub operator: Shape,
+        /// Those of the solution on patches.
+        pub solve: Shape,
         /// Needs compute capability 9.0.
         pub hopper: bool,
         /// Compiled for all sizes.
         pub every: bool,
+    }
+
+    /// What a kernel takes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Shape {
+        pub shared_bytes: usize,
+        pub barriers: usize,
     }
 
     impl Listed {
@@ -93,15 +102,21 @@ mod facts {
             name: &'static str,
             [hopper, every]: [bool; 2],
         ) -> Self {
-            let matrices = if kernel.matrices == MatrixMemory::Shared { 2 } else { 0 };
-            let words = operator::shared_words::<E::Layout>(N, matrices);
+            let matrices = |count| if kernel.matrices == MatrixMemory::Shared { count } else { 0 };
+            let bytes = |words: usize| words * size_of::<E::Scalar>();
             Self {
                 kernel,
                 name,
                 scalar: E::Scalar::NAME,
                 threads: E::THREADS,
-                shared_bytes: words * size_of::<E::Scalar>(),
-                barriers: operator::barriers::<E, N>(),
+                operator: Shape {
+                    shared_bytes: bytes(operator::shared_words::<E::Layout>(N, matrices(2))),
+                    barriers: operator::barriers::<E, N>(),
+                },
+                solve: Shape {
+                    shared_bytes: bytes(solve::shared_words::<E::Layout>(N, matrices(3))),
+                    barriers: solve::barriers::<E, N>(),
+                },
                 hopper,
                 every,
             }
@@ -133,6 +148,18 @@ mod facts {
                 group(stringify!($group)),
             ),)+)+].to_vec()
         }};
+    }
+
+    impl Listed {
+        /// Whether it solves on patches, too: its matrices may be of several kinds, which constants are not.
+        pub fn solves(&self, nodes: usize) -> bool {
+            is_patch(nodes) && self.kernel.matrices != MatrixMemory::Constant
+        }
+    }
+
+    /// Whether a patch has so many nodes a direction.
+    pub fn is_patch(nodes: usize) -> bool {
+        nodes >= 4 && nodes.is_multiple_of(2)
     }
 
     fn group(name: &str) -> [bool; 2] {

@@ -21,9 +21,14 @@ pub trait Source<T>: Copy {
         None
     }
 
-    /// Makes the matrices ready, of the table that they are in; a barrier ends it.
-    fn prepare(self, table: *const T) {
-        let _ = table;
+    /// Makes ready the matrices of a table, `N` by `N` each, that have these numbers in it; a barrier ends it.
+    fn prepare(self, table: *const T, numbers: [usize; 3]) {
+        let _ = (table, numbers);
+    }
+
+    /// The matrix that was the `place`-th of those numbers.
+    fn matrix(self, place: usize, numbers: [usize; 3]) -> Matrix<Self> {
+        Matrix { source: self, which: numbers[place], transposed: false }
     }
 }
 
@@ -37,8 +42,8 @@ pub struct Matrix<S> {
 
 impl<S> Matrix<S> {
     #[inline(always)]
-    pub fn new(source: S, which: usize) -> Self {
-        Self { source, which, transposed: false }
+    pub fn transposed(self) -> Self {
+        Self { transposed: !self.transposed, ..self }
     }
 
     #[inline(always)]
@@ -76,10 +81,23 @@ impl<T: Real + Word + ReadOnly, L: Layout, const N: usize> Source<T> for InShare
     }
 
     #[inline(always)]
-    fn prepare(self, table: *const T) {
-        // SAFETY: as for the other sources.
-        let entry = |[x, y, z]: [usize; 3]| unsafe { ldg(table.add(x + N * (y + N * z))) };
+    fn prepare(self, table: *const T, [first, second, third]: [usize; 3]) {
+        let entry = |[x, y, z]: [usize; 3]| {
+            // Not an array, which would be indexed at run time.
+            let number = match z {
+                0 => first,
+                1 => second,
+                _ => third,
+            };
+            // SAFETY: as for the other sources.
+            unsafe { ldg(table.add(x + N * (y + N * number))) }
+        };
         fill::<T, L, N>(self.0, self.1, entry);
+    }
+
+    #[inline(always)]
+    fn matrix(self, place: usize, _: [usize; 3]) -> Matrix<Self> {
+        Matrix { source: self, which: place, transposed: false }
     }
 }
 

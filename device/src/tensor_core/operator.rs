@@ -1,8 +1,8 @@
 //! `y = A x`, box by box.
 
-use super::contract::{Contraction, Engine, Faces, Tensor, Terms};
-use super::matrix::{InShared, Matrix, Source};
-use super::staging::{copy, traces};
+use super::contract::{Contraction, Engine, Faces, Tensor, Terms, sink};
+use super::matrix::{InShared, Source};
+use super::staging::{copy_from, traces};
 use super::{TRACES, contract};
 use crate::layout::Layout;
 use crate::scalar::Value;
@@ -93,7 +93,7 @@ pub fn barriers<E: Engine<N>, const N: usize>() -> usize {
     3 + 3 * E::barriers(0) + 2 * E::barriers(1) + E::barriers(2)
 }
 
-/// `y = A x` on `count` boxes a direction.
+/// `y = A x` on `count` boxes a direction, or `y = b - A x` if `b` is not null.
 ///
 /// # Safety
 /// Launched with a block a box, `E::THREADS` threads each and [`shared_words`]; vectors are of `(N count)³` nodes, `table` of
@@ -102,7 +102,7 @@ pub fn barriers<E: Engine<N>, const N: usize>() -> usize {
 pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     source: S,
     table: *const E::Scalar,
-    x: *const E::Scalar,
+    [b, x]: [*const E::Scalar; 2],
     y: *mut E::Scalar,
     count: u32,
 ) {
@@ -118,10 +118,11 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
         let normal = traces.add(TRACES * N);
         Table { traces, normal, factor: normal.add(N + 1) }
     };
-    source.prepare(table);
+    let numbers = [0, 1, 0];
+    source.prepare(table, numbers);
     // SAFETY: the launch's promise.
     unsafe {
-        copy::<_, _, N>(p, &place, x);
+        copy_from::<_, _, N>(p, |node| x.wrapping_add(place.offset(node)));
         traces::<_, _, N>(x_traces, &place, 0, x, normal);
         traces::<_, _, N>(y_traces, &place, 1, x, normal);
         traces::<_, _, N>(z_traces, &place, 2, x, normal);
@@ -129,7 +130,7 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     wait_for_copies();
     thread::sync_threads();
 
-    let (mass, stiffness) = (Matrix::new(source, 0), Matrix::new(source, 1));
+    let (mass, stiffness) = (source.matrix(0, numbers), source.matrix(1, numbers));
     let faces = |traces| Some(Faces { traces, matrix: trace_matrix });
     let nodes = |direction, terms, traces| Contraction {
         direction,
@@ -153,35 +154,59 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     };
 
     let terms = Terms { first: true, second: true, mixed: false };
-    E::contract(&nodes(0, terms, x_traces), |line, node, active, first, second| {
-        let at = contract::point(0, line, node);
-        p.set(active, at, first);
-        q.set(active, at, second);
-    });
-    E::contract(&planes(0, y_traces), |line, node, active, first, _| {
-        y_traces.set(active, contract::point(0, line, node), first);
-    });
-    E::contract(&planes(0, z_traces), |line, node, active, first, _| {
-        z_traces.set(active, contract::point(0, line, node), first);
-    });
+    E::contract(
+        &nodes(0, terms, x_traces),
+        sink(&mut |line, node, active, first, second| {
+            let at = contract::point(0, line, node);
+            p.set(active, at, first);
+            q.set(active, at, second);
+        }),
+    );
+    E::contract(
+        &planes(0, y_traces),
+        sink(&mut |line, node, active, first, _| {
+            y_traces.set(active, contract::point(0, line, node), first);
+        }),
+    );
+    E::contract(
+        &planes(0, z_traces),
+        sink(&mut |line, node, active, first, _| {
+            z_traces.set(active, contract::point(0, line, node), first);
+        }),
+    );
     thread::sync_threads();
     let terms = Terms { first: true, second: true, mixed: true };
-    E::contract(&nodes(1, terms, y_traces), |line, node, active, first, second| {
-        let at = contract::point(1, line, node);
-        p.set(active, at, first);
-        q.set(active, at, second);
-    });
-    E::contract(&planes(1, z_traces), |line, node, active, first, _| {
-        z_traces.set(active, contract::point(1, line, node), first);
-    });
+    E::contract(
+        &nodes(1, terms, y_traces),
+        sink(&mut |line, node, active, first, second| {
+            let at = contract::point(1, line, node);
+            p.set(active, at, first);
+            q.set(active, at, second);
+        }),
+    );
+    E::contract(
+        &planes(1, z_traces),
+        sink(&mut |line, node, active, first, _| {
+            z_traces.set(active, contract::point(1, line, node), first);
+        }),
+    );
     thread::sync_threads();
     let terms = Terms { first: false, second: true, mixed: true };
     // SAFETY: the launch's promise.
     let factor = unsafe { *factor };
-    E::contract(&nodes(2, terms, z_traces), |line, node, active, _, second| {
-        if active && line[0] < N {
-            // SAFETY: as above; the box is this block's.
-            unsafe { *y.add(place.offset(contract::point(2, line, node))) = E::Scalar::scale(factor, second) };
-        }
-    });
+    E::contract(
+        &nodes(2, terms, z_traces),
+        sink(&mut |line, node, active, _, second| {
+            if active && line[0] < N {
+                let offset = place.offset(contract::point(2, line, node));
+                // SAFETY: as above; the box is this block's.
+                unsafe {
+                    *y.add(offset) = match b.is_null() {
+                        true => E::Scalar::scale(factor, second),
+                        false => E::Scalar::fma(-factor, second, *b.add(offset)),
+                    }
+                };
+            }
+        }),
+    );
 }

@@ -36,15 +36,18 @@ pub fn fill<T: Real + Word, L: Layout, const N: usize>(
     });
 }
 
-/// Starts to copy a box's nodes.
+/// Starts to copy a box's nodes from where they are in global memory.
 ///
 /// # Safety
-/// `x` is a vector of the level, which nobody writes.
+/// There are `N` nodes a direction that may be read and that nobody writes.
 #[inline(always)]
-pub unsafe fn copy<T: Real + Word, L: Layout, const N: usize>(tensor: Tensor<T, L>, place: &Box3<N>, x: *const T) {
+pub unsafe fn copy_from<T: Real + Word, L: Layout, const N: usize>(
+    tensor: Tensor<T, L>,
+    node: impl Fn([usize; 3]) -> *const T,
+) {
     for_each::<L, N>(N, |point, inside, stored| {
-        // SAFETY: the caller's promise; a node of the box.
-        unsafe { tensor.memory.copy_if(inside, tensor.index(point), x.wrapping_add(place.offset(point))) };
+        // SAFETY: the caller's promise.
+        unsafe { tensor.memory.copy_if(inside, tensor.index(point), node(point)) };
         tensor.set(stored && !inside, point, T::ZERO);
     });
 }
@@ -52,7 +55,7 @@ pub unsafe fn copy<T: Real + Word, L: Layout, const N: usize>(tensor: Tensor<T, 
 /// Traces behind both faces of a direction, in the order of [`TRACES`].
 ///
 /// # Safety
-/// As for [`copy`]; `normal` has `N` entries, then `σ`.
+/// `x` is a vector of the level, which nobody writes; `normal` has `N` entries, then `σ`.
 #[inline(always)]
 pub unsafe fn traces<T: Real + Word, L: Layout, const N: usize>(
     tensor: Tensor<T, L>,

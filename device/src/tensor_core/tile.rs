@@ -33,18 +33,18 @@ fn load<P: Product, const N: usize, const K: usize>(
     entry: impl Fn(usize, usize) -> P::Scalar,
 ) -> Fragments<P, K> {
     let zero = P::Scalar::from_f64(0.0);
-    core::array::from_fn(|column| {
-        core::array::from_fn(|step| {
-            P::b(lane, |k, n| {
+    // Loops, because `core::array::from_fn` is not always inlined.
+    let mut fragments = [[P::b(lane, |_, _| zero); K]; COLUMNS];
+    for column in 0..N.div_ceil(8) {
+        for step in 0..if wanted { inner.div_ceil(P::SHAPE.inner) } else { 0 } {
+            fragments[column][step] = P::b(lane, |k, n| {
                 let (k, n) = (P::SHAPE.inner * step + k, 8 * column + n);
-                if !wanted || 8 * column >= N || P::SHAPE.inner * step >= inner {
-                    return zero;
-                }
                 let entry = entry(within(n, N), within(k, inner));
                 if n < N && k < inner { entry } else { zero }
-            })
-        })
-    })
+            });
+        }
+    }
+    fragments
 }
 
 impl<P: Product, L: Layout, const N: usize> Engine<N> for Tiles<P, L> {

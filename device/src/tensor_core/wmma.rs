@@ -36,7 +36,10 @@ impl<const N: usize> Engine<N> for WmmaTiles {
         if direction == 2 {
             return fma::contract::<f64, Padded<N>, S, N>(contraction, sink);
         }
-        let matrix = |matrix: super::matrix::Matrix<S>| matrix.source.shared_address(matrix.which).unwrap_or(0);
+        let matrix = |matrix: super::matrix::Matrix<S>| {
+            // The list has no kernel of this engine with matrices elsewhere.
+            (matrix.source.shared_address(matrix.which).unwrap_or(0), matrix.transposed)
+        };
         let (mass, stiffness) = (matrix(contraction.mass), matrix(contraction.stiffness));
         let (pitch, columns, steps) = (Padded::<N>::PITCH, N.div_ceil(8), N.div_ceil(4));
         let stride = pitch as u32;
@@ -53,18 +56,20 @@ impl<const N: usize> Engine<N> for WmmaTiles {
             for step in 0..steps {
                 let k = 4 * step;
                 // SAFETY: all lanes of a warp have the same tiles, which nobody else writes.
-                let product = |tensor, matrix, sums: &mut [[f64; 2]; COLUMNS]| unsafe {
+                let product = |tensor, (matrix, transposed): (u32, bool), sums: &mut [[f64; 2]; COLUMNS]| unsafe {
                     for column in 0..columns {
-                        sums[column] = if direction == 0 {
-                            // A = rows of the tensor, B = the matrix transposed.
-                            let a = Wmma::load_a(address(tensor, [k, block, z]), stride);
-                            let b = Wmma::load_b(WmmaLayout::Column, entry(matrix, 8 * column, k), stride);
-                            Wmma::multiply_add(WmmaLayout::Column, a, b, sums[column])
+                        // The matrix is B, transposed, in direction x and A in direction y.
+                        let (is_x, row) = (direction == 0, 8 * column);
+                        let at = if transposed { entry(matrix, k, row) } else { entry(matrix, row, k) };
+                        let layout = if transposed == is_x { WmmaLayout::Row } else { WmmaLayout::Column };
+                        sums[column] = if is_x {
+                            let a = Wmma::load_a(WmmaLayout::Row, address(tensor, [k, block, z]), stride);
+                            let b = Wmma::load_b(layout, at, stride);
+                            Wmma::multiply_add([WmmaLayout::Row, layout], a, b, sums[column])
                         } else {
-                            // A = the matrix, B = columns of the tensor.
-                            let a = Wmma::load_a(entry(matrix, 8 * column, k), stride);
+                            let a = Wmma::load_a(layout, at, stride);
                             let b = Wmma::load_b(WmmaLayout::Row, address(tensor, [block, k, z]), stride);
-                            Wmma::multiply_add(WmmaLayout::Row, a, b, sums[column])
+                            Wmma::multiply_add([layout, WmmaLayout::Row], a, b, sums[column])
                         };
                     }
                 };

@@ -60,6 +60,12 @@ impl Assembler {
         &self.arch
     }
 
+    /// Whether the architecture is that of compute capability 9.0 or newer.
+    pub fn takes_hopper(&self) -> bool {
+        let digits = self.arch["sm_".len()..].trim_end_matches(|c: char| !c.is_ascii_digit());
+        digits.parse().is_ok_and(|number: u32| number >= 90)
+    }
+
     /// Its version, for example `13.0.88`.
     ///
     /// # Errors

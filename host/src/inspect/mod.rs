@@ -58,7 +58,8 @@ pub fn reports(filter: &Filter, assembler: Option<&Assembler>) -> Result<Vec<Ker
 /// Resources of all entries, modules side by side.
 fn assemble(assembler: Option<&Assembler>, code: &HashMap<Module, String>) -> Result<HashMap<String, Resources>> {
     let Some(assembler) = assembler else { return Ok(HashMap::new()) };
-    let mut modules: Vec<_> = code.values().collect();
+    let takes = |module: &Module| assembler.takes_hopper() || !module.needs_hopper();
+    let mut modules: Vec<_> = code.iter().filter(|(module, _)| takes(module)).map(|(_, text)| text).collect();
     // Tasks are taken from the end, the longest first.
     modules.sort_unstable_by_key(|text| text.len());
     let resources = side_by_side(&modules, |_, text| assembler.resources(text))?;

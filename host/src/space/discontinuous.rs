@@ -184,6 +184,35 @@ impl DiscontinuousSpace {
         DgTransferMatrices::new(|i, j| shared[(if i < C { i } else { i - 1 }, j)])
     }
 
+    /// 1D data of the operator box by box, as [`patchmg_device::tensor_core::operator::table_words`] says, of cells of size 1,
+    /// which keeps products within the range of half precision; the factor is that of cells of size `h` in 3D.
+    pub fn box_table(&self, patchwise: bool) -> Vec<f64> {
+        let (h, patch) = (self.mesh.cell_size(), self.patch_stiffness(Ends::Neither));
+        let (mass, stiffness) = if patchwise { (self.patch_mass(), patch) } else { (self.mass.clone(), self.stiffness.clone()) };
+        let nodes = mass.nrows();
+        let normal = |t: usize| self.normal.get(t).map_or(0.0, |normal| normal * h);
+        let delta = |i: usize, j: usize| if i == j { 1.0 } else { 0.0 };
+        // Symmetric: by columns as by rows.
+        let mut table: Vec<f64> = mass.iter().map(|entry| entry / h).collect();
+        table.extend(stiffness.iter().map(|entry| entry * h));
+        for t in 0..nodes {
+            table.extend([normal(t), delta(t, 0), normal(nodes - 1 - t), delta(t, nodes - 1)]);
+        }
+        table.extend((0..nodes).map(normal));
+        table.extend([self.penalty * h, h]);
+        table
+    }
+
+    /// 1D data of the solution on patches, as [`patchmg_device::tensor_core::solve::table_words`] says, of cells of size 1.
+    pub fn box_solve_table(&self) -> Vec<f64> {
+        let h = self.mesh.cell_size();
+        let pairs = Ends::ALL.map(|ends| self.eigenpairs(ends));
+        // With `Sᵀ M S = 1` and `L S = M S Λ`, `S` scales with `1 / √h` and `Λ` with `1 / h²`.
+        let vectors = pairs.iter().flat_map(|pairs| pairs.vectors.transpose().iter().copied().collect::<Vec<_>>());
+        let values = pairs.iter().flat_map(|pairs| pairs.values.iter().copied());
+        vectors.map(|entry| entry * h.sqrt()).chain(values.map(|value| value * h * h)).chain([1.0 / h]).collect()
+    }
+
     /// What a boundary value `1` adds to the load vector, `σ l_t - ∂ₙl_t`, nodes counted from the boundary on.
     pub(crate) fn boundary_load(&self) -> Vec<f64> {
         let mut load: Vec<f64> = self.normal.iter().map(|normal| -2.0 * normal).collect();

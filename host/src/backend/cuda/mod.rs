@@ -5,6 +5,7 @@
 //! do) for the build of `cust_raw`, or `DOCS_RS=1`.
 
 mod blas1;
+mod boxes;
 mod calls;
 mod continuous;
 mod device;
@@ -20,6 +21,7 @@ mod modules;
 mod parameters;
 mod smoother;
 
+pub use boxes::BoxKernels;
 pub use device::devices;
 pub use event::Event;
 pub use level::Level;

@@ -2,8 +2,9 @@
 //! a naive twin: dense 1D matrices on the whole mesh. The matrices are random: a kernel does not know what they are of.
 
 use patchmg_device::kernels::{Engine, Module, Operands, Operation, TensorKernel};
+use patchmg_device::patch::{DgGrid, Ends, bit, color_count};
 use patchmg_device::scalar::Real;
-use patchmg_device::tensor_core::list::{FULL, Listed, listed};
+use patchmg_device::tensor_core::list::{FULL, Listed, is_patch, listed};
 use patchmg_device::tensor_core::{NODES, TRACES};
 use patchmg_emulation::{Arguments, Kernel};
 
@@ -121,7 +122,8 @@ impl Naive {
         let spec = module.kernel::<T>(Operation::BoxApply(listed.kernel));
         let (mut table, mut x): (Vec<T>, Vec<T>) = (self.table(), x.iter().map(|&x| T::from_f64(x)).collect());
         let mut y = vec![T::ZERO; x.len()];
-        let vectors = [table.as_mut_ptr().cast(), x.as_mut_ptr().cast(), y.as_mut_ptr().cast()];
+        let b = std::ptr::null_mut();
+        let vectors = [table.as_mut_ptr().cast(), b, x.as_mut_ptr().cast(), y.as_mut_ptr().cast()];
         let count = self.count as u32;
         let arguments = Arguments { vectors: &vectors, cells: count, ..Arguments::default() };
         // SAFETY: a table and vectors of the size that the kernel takes.
@@ -149,7 +151,10 @@ fn check(nodes: usize, blocks: [u32; 3]) {
     let scale = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
     let row = naive.row();
     let is_computed = |index: usize| {
-        [index % row, index / row % row, index / row / row].iter().zip(blocks).all(|(i, count)| i / nodes < count as usize)
+        [index % row, index / row % row, index / row / row]
+            .iter()
+            .zip(blocks)
+            .all(|(i, count)| i / nodes < count as usize)
     };
     for listed in listed(nodes) {
         let run = if listed.scalar == "f64" { Naive::run::<f64> } else { Naive::run::<f32> };
@@ -180,20 +185,129 @@ fn every_kernel_in_large_sizes() {
     }
 }
 
+/// Patches with random 1D matrices in place of eigenvectors, one for each kind of ends.
+struct Patches {
+    nodes: usize,
+    vectors: [Vec<f64>; 4],
+    values: [Vec<f64>; 4],
+    factor: f64,
+}
+
+impl Patches {
+    fn new(nodes: usize) -> Self {
+        let vectors = [1, 2, 3, 4].map(|seed| random(nodes * nodes, seed + 100 * nodes as u64));
+        let values = [5, 6, 7, 8].map(|seed| random(nodes, seed).into_iter().map(|value| value + 1.5).collect());
+        Self { nodes, vectors, values, factor: 0.4 }
+    }
+
+    fn table<T: Real>(&self) -> Vec<T> {
+        let table = [self.vectors.concat(), self.values.concat(), vec![self.factor]].concat();
+        table.into_iter().map(T::from_f64).collect()
+    }
+
+    /// `S x`, or `Sᵀ x`, in one direction of a patch.
+    fn times(&self, kind: Ends, transposed: bool, direction: u32, x: &[f64]) -> Vec<f64> {
+        let (n, vectors) = (self.nodes, &self.vectors[kind as usize]);
+        let stride = n.pow(direction);
+        let entry = |i: usize, j: usize| if transposed { vectors[n * j + i] } else { vectors[n * i + j] };
+        let sum = |index: usize| {
+            let i = index / stride % n;
+            (0..n).map(|j| entry(i, j) * x[index - i * stride + j * stride]).sum()
+        };
+        (0..x.len()).map(sum).collect()
+    }
+
+    /// `A_j⁻¹ r` of a patch with these ends.
+    fn solve(&self, ends: [Ends; 3], r: &[f64]) -> Vec<f64> {
+        let n = self.nodes;
+        let all = |transposed: bool, x: Vec<f64>| {
+            (0..3).fold(x, |x, direction| self.times(ends[direction as usize], transposed, direction, &x))
+        };
+        let mut modes = all(true, r.to_vec());
+        for (index, mode) in modes.iter_mut().enumerate() {
+            let value = |d: usize, i: usize| self.values[ends[d] as usize][i];
+            *mode *= self.factor / (value(0, index % n) + value(1, index / n % n) + value(2, index / n / n));
+        }
+        all(false, modes)
+    }
+
+    /// `x` after a color of a level of 4 cells a direction.
+    fn run<T: Real>(&self, listed: Listed, color: u32, r: &[f64], x: &[f64]) -> Vec<f64> {
+        let module = Module::TensorCore { nodes: self.nodes, hopper: listed.hopper };
+        let spec = module.kernel::<T>(Operation::BoxSolve(listed.kernel));
+        let convert = |values: &[f64]| -> Vec<T> { values.iter().map(|&value| T::from_f64(value)).collect() };
+        let (mut table, mut r, mut x) = (self.table::<T>(), convert(r), convert(x));
+        let vectors = [table.as_mut_ptr().cast(), r.as_mut_ptr().cast(), x.as_mut_ptr().cast()];
+        let arguments = Arguments { vectors: &vectors, cells: 4, color, ..Arguments::default() };
+        let blocks = [0, 1, 2].map(|direction| color_count(4, bit(color, direction)));
+        // SAFETY: a table and vectors of the size that the kernel takes.
+        unsafe { Kernel::new(module, spec).unwrap().run(blocks, arguments) };
+        x.into_iter().map(Real::to_f64).collect()
+    }
+
+    /// Colors with few patches, that touch no end, or one of them.
+    fn check(nodes: usize, colors: &[u32]) {
+        let patches = Self::new(nodes);
+        let grid = DgGrid { cells: 4, degree: nodes as u32 / 2 - 1 };
+        let (r, x) = (random(grid.storage(3), 1), random(grid.storage(3), 2));
+        for &color in colors {
+            let mut expected = x.clone();
+            let counts = [0, 1, 2].map(|direction| color_count(4, bit(color, direction)));
+            for patch in 0..counts.iter().product() {
+                let index = [patch % counts[0], patch / counts[0] % counts[1], patch / counts[0] / counts[1]];
+                let first = [0, 1, 2].map(|d| bit(color, d) + 2 * index[d]);
+                let origin = first.map(|cell| cell as usize * nodes / 2);
+                let node = |i: usize| [i % nodes, i / nodes % nodes, i / nodes / nodes];
+                let offset = |i: usize| {
+                    let node = node(i);
+                    grid.offset_3d(origin[0] + node[0], origin[1] + node[1], origin[2] + node[2])
+                };
+                let local: Vec<_> = (0..nodes.pow(3)).map(|i| r[offset(i)]).collect();
+                let correction = patches.solve(first.map(|cell| Ends::of_patch(4, cell)), &local);
+                correction.iter().enumerate().for_each(|(i, correction)| expected[offset(i)] += correction);
+            }
+            let scale = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+            for listed in listed(nodes).into_iter().filter(|listed| listed.solves(nodes)) {
+                let run = if listed.scalar == "f64" { Self::run::<f64> } else { Self::run::<f32> };
+                let found = run(&patches, listed, color, &r, &x);
+                let error = found.iter().zip(&expected).fold(0.0_f64, |most, (x, e)| most.max((x - e).abs())) / scale;
+                assert!(error < 2.0 * tolerance(listed.kernel), "{nodes} nodes, {}: {error:e}", listed.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kernel_solves_on_patches_of_every_size() {
+    for nodes in NODES.filter(|&nodes| is_patch(nodes)) {
+        Patches::check(nodes, if nodes <= 8 { &[7, 6, 5, 3] } else { &[7] });
+    }
+    Patches::check(16, &[6]);
+}
+
 /// As the emulation counts them: every access of a warp to shared memory takes the fewest passes.
 #[test]
 fn swizzled_kernels_have_no_bank_conflicts_in_any_size() {
     for nodes in NODES {
         for listed in listed(nodes) {
             let module = Module::TensorCore { nodes, hopper: listed.hopper };
-            let of = |listed: Listed| match listed.scalar {
-                "f64" => module.kernel::<f64>(Operation::BoxApply(listed.kernel)),
-                _ => module.kernel::<f32>(Operation::BoxApply(listed.kernel)),
+            let excess = |operation| {
+                let spec = match listed.scalar {
+                    "f64" => module.kernel::<f64>(operation),
+                    _ => module.kernel::<f32>(operation),
+                };
+                Kernel::new(module, spec).unwrap().trace().wavefronts().excess()
             };
-            let excess = Kernel::new(module, of(listed)).unwrap().trace().wavefronts().excess();
             match listed.kernel.engine {
-                Engine::MmaSwizzled => assert_eq!(excess, 0, "{nodes} nodes, {}", listed.name),
-                Engine::Mma if FULL.contains(&nodes) => assert!(excess > 0, "{nodes} nodes, {}", listed.name),
+                Engine::MmaSwizzled => {
+                    assert_eq!(excess(Operation::BoxApply(listed.kernel)), 0, "{nodes} nodes, {}", listed.name);
+                    if listed.solves(nodes) {
+                        assert_eq!(excess(Operation::BoxSolve(listed.kernel)), 0, "{nodes} nodes, {}", listed.name);
+                    }
+                }
+                Engine::Mma if FULL.contains(&nodes) => {
+                    assert!(excess(Operation::BoxApply(listed.kernel)) > 0, "{nodes} nodes, {}", listed.name);
+                }
                 _ => {}
             }
         }
