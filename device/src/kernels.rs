@@ -407,7 +407,7 @@ mod table {
                         scalar: listed.scalar,
                         threads: listed.threads as u32,
                         most_threads: listed.threads as u32,
-                        min_blocks: 1,
+                        min_blocks: listed.min_blocks(nodes) as u32,
                         patches: 0,
                         shared_bytes: shape.shared_bytes as u32,
                         common_bytes: 0,

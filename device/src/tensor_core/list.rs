@@ -151,6 +151,13 @@ mod facts {
     }
 
     impl Listed {
+        /// Blocks that a multiprocessor should hold: two of 256 threads, where they do not spill.
+        pub fn min_blocks(&self, nodes: usize) -> usize {
+            let TensorKernel { matrices, shape, .. } = self.kernel;
+            let many = matches!(shape, Some(ProductShape::M16N8K4 | ProductShape::M16N8K16));
+            if (9..=16).contains(&nodes) && !(many && matrices == MatrixMemory::Shared) { 2 } else { 1 }
+        }
+
         /// Whether it solves on patches, too: its matrices may be of several kinds, which constants are not.
         pub fn solves(&self, nodes: usize) -> bool {
             is_patch(nodes) && self.kernel.matrices != MatrixMemory::Constant

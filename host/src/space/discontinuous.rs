@@ -188,7 +188,8 @@ impl DiscontinuousSpace {
     /// which keeps products within the range of half precision; the factor is that of cells of size `h` in 3D.
     pub fn box_table(&self, patchwise: bool) -> Vec<f64> {
         let (h, patch) = (self.mesh.cell_size(), self.patch_stiffness(Ends::Neither));
-        let (mass, stiffness) = if patchwise { (self.patch_mass(), patch) } else { (self.mass.clone(), self.stiffness.clone()) };
+        let (mass, stiffness) =
+            if patchwise { (self.patch_mass(), patch) } else { (self.mass.clone(), self.stiffness.clone()) };
         let nodes = mass.nrows();
         let normal = |t: usize| self.normal.get(t).map_or(0.0, |normal| normal * h);
         let delta = |i: usize, j: usize| if i == j { 1.0 } else { 0.0 };
