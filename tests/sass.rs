@@ -25,7 +25,9 @@ const KERNELS: [(&str, Option<&str>); 14] = [
 
 fn main() -> ExitCode {
     let trials = KERNELS.map(|(kernel, instruction)| {
-        Trial::ignorable_test(format!("{kernel}::{}", instruction.unwrap_or("none")), move || check(kernel, instruction))
+        Trial::ignorable_test(format!("{kernel}::{}", instruction.unwrap_or("none")), move || {
+            check(kernel, instruction)
+        })
     });
     libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
 }

@@ -225,7 +225,6 @@ mod tests {
     use super::*;
     use cuda_std::emulate::Request;
     use std::vec;
-    use std::vec::Vec;
 
     fn bijective<L: Layout>(name: &str, n: usize) {
         let mut seen = vec![false; L::words(n)];
@@ -240,31 +239,33 @@ mod tests {
         }
     }
 
-    /// Fragments of matrix products, and rows as they are staged: no request takes a pass more than it must.
+    /// Fragments of matrix products: no request takes a pass more than it must. A fragment's lanes have 8 entries in the
+    /// wide direction, and in the narrow one 4 neighbours or every second of 8, of which the last are the last there are.
     fn free_of_conflicts<const BYTES: usize, const N: usize>() {
-        type L<const BYTES: usize, const N: usize> = XorSwizzle<BYTES, N>;
-        bijective::<L<BYTES, N>>("xor swizzle", N);
-        let pitch = L::<BYTES, N>::PITCH;
-        // Neighbours, or every second entry, of which the last ones are the last there is.
-        let runs: Vec<fn(usize) -> usize> = vec![|t| t, |t| 2 * t, |t| 2 * t + 1];
-        for run in runs {
-            for wide in (0..pitch).step_by(8) {
-                for narrow in (0..pitch).step_by(4) {
-                    for fixed in 0..N {
-                        let x_of = |lane: usize| wide + lane / 4;
-                        let k_of =
-                            |lane: usize| narrow / 8 * 8 + if run(1) == 1 { narrow % 8 } else { 0 } + run(lane % 4);
-                        let fragments: [(&str, &dyn Fn(usize) -> [usize; 3]); 3] = [
-                            ("rows along x", &|lane| [within(k_of(lane), pitch), within(x_of(lane), N), fixed]),
-                            ("along y", &|lane| [x_of(lane), within(k_of(lane), N), fixed]),
-                            ("along z", &|lane| [x_of(lane), fixed, within(k_of(lane), N)]),
-                        ];
-                        for (name, point) in fragments {
-                            let address = |lane| Some((BYTES * L::<BYTES, N>::index(point(lane))) as u32);
-                            let excess = Request::new(BYTES as u32, (0..32).map(address)).wavefronts().excess();
-                            assert_eq!(excess, 0, "{name}, {N} entries of {BYTES} bytes, {wide} {narrow} {fixed}");
-                        }
-                    }
+        bijective::<XorSwizzle<BYTES, N>>("xor swizzle", N);
+        let pitch = XorSwizzle::<BYTES, N>::PITCH;
+        let check = |wide: usize, fixed: usize, narrow: &dyn Fn(usize) -> usize| {
+            for direction in 0..3 {
+                let address = |lane: usize| {
+                    let (w, n) = (wide + lane / 4, narrow(lane % 4));
+                    let point = match direction {
+                        0 => [within(n, pitch), within(w, N), fixed],
+                        1 => [w, within(n, N), fixed],
+                        _ => [w, fixed, within(n, N)],
+                    };
+                    Some((BYTES * XorSwizzle::<BYTES, N>::index(point)) as u32)
+                };
+                let excess = Request::new(BYTES as u32, (0..32).map(address)).wavefronts().excess();
+                assert_eq!(excess, 0, "{N} entries of {BYTES} bytes, direction {direction}, {wide}, {fixed}");
+            }
+        };
+        for wide in (0..pitch).step_by(8) {
+            for fixed in 0..N {
+                for start in (0..pitch).step_by(8) {
+                    check(wide, fixed, &|t| start + t);
+                    check(wide, fixed, &|t| start + 4 + t);
+                    check(wide, fixed, &|t| start + 2 * t);
+                    check(wide, fixed, &|t| start + 2 * t + 1);
                 }
             }
         }

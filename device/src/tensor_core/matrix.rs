@@ -22,7 +22,10 @@ pub trait Source<T>: Copy {
     }
 
     /// Makes ready the matrices of a table, `N` by `N` each, that have these numbers in it; a barrier ends it.
-    fn prepare(self, table: *const T, numbers: [usize; 3]) {
+    ///
+    /// # Safety
+    /// The table has these matrices, and nobody writes it.
+    unsafe fn prepare(self, table: *const T, numbers: [usize; 3]) {
         let _ = (table, numbers);
     }
 
@@ -81,7 +84,7 @@ impl<T: Real + Word + ReadOnly, L: Layout, const N: usize> Source<T> for InShare
     }
 
     #[inline(always)]
-    fn prepare(self, table: *const T, [first, second, third]: [usize; 3]) {
+    unsafe fn prepare(self, table: *const T, [first, second, third]: [usize; 3]) {
         let entry = |[x, y, z]: [usize; 3]| {
             // Not an array, which would be indexed at run time.
             let number = match z {
@@ -89,7 +92,7 @@ impl<T: Real + Word + ReadOnly, L: Layout, const N: usize> Source<T> for InShare
                 1 => second,
                 _ => third,
             };
-            // SAFETY: as for the other sources.
+            // SAFETY: the caller's promise.
             unsafe { ldg(table.add(x + N * (y + N * number))) }
         };
         fill::<T, L, N>(self.0, self.1, entry);

@@ -119,7 +119,8 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
         Table { traces, normal, factor: normal.add(N + 1) }
     };
     let numbers = [0, 1, 0];
-    source.prepare(table, numbers);
+    // SAFETY: the launch's promise.
+    unsafe { source.prepare(table, numbers) };
     // SAFETY: the launch's promise.
     unsafe {
         copy_from::<_, _, N>(p, |node| x.wrapping_add(place.offset(node)));

@@ -77,9 +77,11 @@ pub unsafe fn solve<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     let origin = first.map(|cell| N / 2 * cell as usize);
     let offset = |[i, j, l]: [usize; 3]| grid.offset_3d(origin[0] + i, origin[1] + j, origin[2] + l);
     let tensor = Tensor::<E::Scalar, E::Layout>::at(0);
-    source.prepare(table, ends);
     // SAFETY: the launch's promise; nodes of the patch.
-    unsafe { copy_from::<_, _, N>(tensor, |node| r.wrapping_add(offset(node))) };
+    unsafe {
+        source.prepare(table, ends);
+        copy_from::<_, _, N>(tensor, |node| r.wrapping_add(offset(node)));
+    }
     wait_for_copies();
     thread::sync_threads();
 
