@@ -29,9 +29,10 @@ pub const fn common_words(dim: usize, degree: usize) -> usize {
     columns(dim, degree)
 }
 
-/// Blocks that a multiprocessor should hold.
-pub const fn min_blocks(_dim: usize, _degree: usize, _scalar_bytes: usize) -> u32 {
-    1
+/// Blocks that a multiprocessor should hold: in 3D as many as have registers without spills.
+pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
+    const BLOCKS: [[u32; 8]; 2] = [[16, 16, 14, 14, 8, 6, 5, 3], [16, 16, 10, 8, 6, 4, 3, 2]];
+    if dim == 2 { 1 } else { BLOCKS[scalar_bytes / 8][degree - 1] }
 }
 
 /// Where the inverse eigenvalue sums of patches with these ends begin, in tables of `words` each.
