@@ -173,7 +173,8 @@ fn store<T: Real + Word>(march: March, part: Part, step: u32, thread: u32, store
     }
 }
 
-/// The sum over a class of pieces.
+/// The sum over a class of pieces. With `early` a thread reads its next column before it contracts lines, which takes
+/// registers.
 ///
 /// # Safety
 /// Launched as [`Strip::shape`] and [`Strip::blocks`] say; the vectors are of a grid of so many pieces, and `put` may be
@@ -181,6 +182,7 @@ fn store<T: Real + Word>(march: March, part: Part, step: u32, thread: u32, store
 #[inline(always)]
 pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usize>(
     strip: Strip,
+    early: bool,
     matrices: &Matrices<T, N, H>,
     b: *const T,
     x: *const T,
@@ -197,25 +199,27 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
     let stride = if strip.dim == 3 { row * row } else { row };
     let start = |step: u32| {
         let node = march.place(step).map(|piece| strip.nodes as u32 * piece);
-        // Threads without a column read the last one, columns behind the domain are those on its boundary.
-        let column = thread.min(strip.columns() as u32 - 1);
+        // Columns behind the domain are those on its boundary, and threads without a column read the last one.
+        let column = if early { thread } else { thread.min(strip.columns() as u32 - 1) };
         let x = (node[0] + column % strip.width() as u32).min(row);
         let plane = x + row * (node[1] + column / strip.width() as u32);
         plane as usize + stride as usize * node[2] as usize
     };
     let begin = |vector: *const T| {
         let mut values = [T::ZERO; N];
-        if !strip.along_x {
+        if !strip.along_x && (!early || has_column) {
             // SAFETY: a column of a piece within the grid and its guard.
             values[N - 1] = unsafe { *vector.wrapping_add(start(0)) };
         }
         Nodes { vector, values }
     };
-    let mut x_nodes = begin(x);
-    let mut b_nodes = if strip.has_b { begin(b) } else { x_nodes };
-    let read = |nodes: &mut Nodes<T, N>, step: u32| {
-        // SAFETY: as above.
-        unsafe { nodes.read(start(step), stride, if strip.along_x { 0 } else { 1 }) }
+    let vectors = 1 + strip.has_b as usize;
+    let mut nodes = [begin(x), begin(if strip.has_b { b } else { x })];
+    let read = |nodes: &mut [Nodes<T, N>], step: u32| {
+        for nodes in nodes {
+            // SAFETY: as above.
+            unsafe { nodes.read(start(step), stride, if strip.along_x { 0 } else { 1 }) };
+        }
     };
     let tensor = |index: usize| Shared::<T>::at(strip.tensor(index));
     // What the piece before adds to the first plane of results.
@@ -229,18 +233,23 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
             before[index] = products[C - 1];
         }
     };
+    if early && has_column {
+        read(&mut nodes[..vectors], 0);
+    }
     for step in 0..steps {
-        read(&mut x_nodes, step);
-        if strip.has_b {
-            read(&mut b_nodes, step);
+        if !early {
+            read(&mut nodes[..vectors], step);
+            // SAFETY: all lanes are here.
+            unsafe { loads_together() };
         }
-        // SAFETY: all lanes are here.
-        unsafe { loads_together() };
         if has_column {
-            keep(0, &matrices.mass.apply(&x_nodes.values));
-            keep(1, &matrices.stiffness.apply(&x_nodes.values));
+            keep(0, &matrices.mass.apply(&nodes[0].values));
+            keep(1, &matrices.stiffness.apply(&nodes[0].values));
             if let Some(transfer) = matrices.transfer {
-                keep(2, &transfer.apply(&b_nodes.values));
+                keep(2, &transfer.apply(&nodes[1].values));
+            }
+            if early && step + 1 < steps {
+                read(&mut nodes[..vectors], step + 1);
             }
         }
         thread::sync_threads();

@@ -54,6 +54,6 @@ mod device {
         let part = Part { pieces: cells, class: 0, chunk };
         let strip = const { strip(K) };
         // SAFETY: the caller's promise; no `b` is read.
-        unsafe { march::<T, C, C, H>(strip, &matrices, core::ptr::null(), x, part, put) }
+        unsafe { march::<T, C, C, H>(strip, false, &matrices, core::ptr::null(), x, part, put) }
     }
 }

@@ -23,6 +23,11 @@ pub const fn strip(dim: usize, degree: usize) -> Strip {
     Strip { dim, degree, nodes: 2 * degree, pieces, along_x: dim == 3 && degree > 3, has_b: true, padding }
 }
 
+/// Whether a thread reads the next column before it needs it: in low degrees in 3D, where registers suffice for it.
+const fn reads_early(dim: usize, degree: usize, scalar_bytes: usize) -> bool {
+    dim == 3 && degree < if scalar_bytes == 4 { 6 } else { 4 }
+}
+
 /// Blocks of a multiprocessor that the registers of a thread leave room for: more where that costs no spills.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
     const SINGLE_2D: [u32; 10] = [12, 12, 10, 10, 6, 5, 4, 3, 4, 4];
@@ -77,9 +82,9 @@ mod device {
             // SAFETY: an unknown, which no other block of the class touches.
             unsafe { *entry = if target.is_first { sum } else { *entry + sum } };
         };
-        let strip = const { strip(DIM, K) };
+        let (strip, early) = (const { strip(DIM, K) }, reads_early(DIM, K, size_of::<T>()));
         let part = Part { pieces: cells / 2, class, chunk };
         // SAFETY: the caller's promise.
-        unsafe { march::<T, N, C, H>(strip, &matrices, b, x, part, put) }
+        unsafe { march::<T, N, C, H>(strip, early, &matrices, b, x, part, put) }
     }
 }
