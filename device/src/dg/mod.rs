@@ -10,6 +10,7 @@ pub mod solve;
 pub mod transfer;
 
 use crate::patch::DgGrid;
+use crate::scalar::Real;
 
 /// Blocks for `count(direction)` patches, so many of a block side by side in x.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -29,5 +30,23 @@ impl Strides {
     const fn of(grid: DgGrid, is_3d: bool) -> Self {
         let row = grid.row();
         Self { row, column: if is_3d { row * row } else { row } }
+    }
+}
+
+/// `x += values` in a column that begins at `first`. All is read before anything is written: a load would wait for the store
+/// before it, which it may depend on for all that the compiler knows.
+///
+/// # Safety
+/// Nodes of a vector that no other thread accesses.
+#[inline(always)]
+unsafe fn add_to_column<T: Real, const N: usize>(first: *mut T, stride: usize, values: &[T; N]) {
+    let mut sums = *values;
+    for z in 0..N {
+        // SAFETY: the caller's promise.
+        sums[z] = unsafe { *first.add(z * stride) } + sums[z];
+    }
+    for z in 0..N {
+        // SAFETY: as above.
+        unsafe { *first.add(z * stride) = sums[z] };
     }
 }

@@ -31,7 +31,7 @@ pub const fn common_words(dim: usize, degree: usize) -> usize {
 
 /// Blocks that a multiprocessor should hold: in 3D as many as have registers without spills.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
-    const BLOCKS: [[u32; 8]; 2] = [[16, 16, 14, 14, 8, 6, 5, 3], [16, 16, 10, 8, 6, 4, 3, 2]];
+    const BLOCKS: [[u32; 8]; 2] = [[16, 16, 14, 12, 8, 5, 4, 2], [16, 16, 10, 8, 6, 4, 3, 2]];
     if dim == 2 { 1 } else { BLOCKS[scalar_bytes / 8][degree - 1] }
 }
 
@@ -59,7 +59,7 @@ pub use device::solve;
 
 mod device {
     use super::{ends, shape, table_start};
-    use crate::dg::Strides;
+    use crate::dg::{Strides, add_to_column};
     use crate::layout::{Column, Shared};
     use crate::matrices::DgSolveMatrices;
     use crate::patch::{DgGrid, Ends, bit, color_count, color_origin};
@@ -147,11 +147,8 @@ mod device {
         }
         let column = matrices.synthesize(last_ends, &shared.read::<N>(along_last));
         if has_patch {
-            for z in 0..N {
-                let node = x.wrapping_add(start + z * strides.column);
-                // SAFETY: a node of a patch, which no other patch of the color shares.
-                unsafe { *node = *node + column[z] };
-            }
+            // SAFETY: nodes of a patch, which no other patch of the color shares.
+            unsafe { add_to_column(x.wrapping_add(start), strides.column, &column) };
         }
     }
 }

@@ -36,7 +36,7 @@ pub use device::{prolongate_add, restrict};
 
 mod device {
     use super::shape;
-    use crate::dg::Strides;
+    use crate::dg::{Strides, add_to_column};
     use crate::kernels::Shape;
     use crate::layout::{Column, Shared};
     use crate::matrices::DgTransferMatrices;
@@ -225,11 +225,8 @@ mod device {
                 let column = shared.read::<C>(Column { start: in_row + pitch * y, stride: pitch * MID });
                 let start = patches.fine_start + in_row + y * patches.fine.row;
                 let nodes: [T; N] = prolongation.apply(&column);
-                for z in 0..N {
-                    let node = x.wrapping_add(start + z * patches.fine.column);
-                    // SAFETY: a node of the patch alone.
-                    unsafe { *node = *node + nodes[z] };
-                }
+                // SAFETY: nodes of the patch alone.
+                unsafe { add_to_column(x.wrapping_add(start), patches.fine.column, &nodes) };
             }
         });
     }

@@ -30,8 +30,8 @@ const fn reads_early(dim: usize, degree: usize, scalar_bytes: usize) -> bool {
 
 /// Blocks of a multiprocessor that the registers of a thread leave room for: more where that costs no spills.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
-    const SINGLE_2D: [u32; 10] = [12, 12, 10, 10, 6, 5, 4, 3, 4, 4];
-    const DOUBLE_2D: [u32; 10] = [10, 8, 6, 8, 3, 4, 3, 2, 4, 4];
+    const SINGLE_2D: [u32; 10] = [12, 12, 10, 10, 6, 4, 4, 3, 4, 4];
+    const DOUBLE_2D: [u32; 10] = [10, 8, 6, 6, 3, 4, 3, 2, 4, 4];
     const SINGLE_3D: [u32; 8] = [8, 5, 4, 6, 4, 6, 3, 3];
     const DOUBLE_3D: [u32; 8] = [8, 4, 2, 6, 3, 4, 2, 1];
     match (dim, scalar_bytes) {
