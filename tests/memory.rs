@@ -89,8 +89,8 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.add_combination(c, xs, y)
     }
 
-    fn check_kernel(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
-        self.inner.check_kernel(space, kernel)
+    fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
+        self.inner.check_kernel::<T>(space, kernel)
     }
 
     fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<B::Level<T>> {

@@ -48,7 +48,8 @@ pub enum ThreadStructure {
     Dof,
 }
 
-/// Which kernels smooth; the default is the fastest.
+/// Which kernels a level has; the default is the fastest. The smoother's of continuous elements, of discontinuous ones those
+/// of the operator and of the solution on patches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PatchKernel {
     pub structure: Structure,
@@ -60,6 +61,8 @@ pub struct PatchKernel {
     /// Loads and stores without the work between, of fused and separate kernels at level `conflict-free`: to be timed,
     /// not to smooth.
     pub data_only: bool,
+    /// Of discontinuous elements in 3D, products of small matrices; none for columns in registers.
+    pub products: Option<Products>,
 }
 
 impl Structure {
@@ -113,7 +116,10 @@ impl ThreadStructure {
 /// In the words of the command line.
 impl core::fmt::Display for PatchKernel {
     fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
-        let Self { structure, variant, local, threads, patches, data_only } = self;
+        let Self { structure, variant, local, threads, patches, data_only, products } = self;
+        if let Some(products) = products {
+            return write!(f, "{products}");
+        }
         write!(f, "{} {} {} {}", structure.name(), variant.name(), local.name(), threads.name())?;
         patches.map_or(Ok(()), |patches| write!(f, ", {patches} patches a block"))?;
         if *data_only { f.write_str(", loads and stores only") } else { Ok(()) }
@@ -174,6 +180,42 @@ pub struct TensorKernel {
     pub matrices: MatrixMemory,
     /// Where there are several.
     pub shape: Option<ProductShape>,
+}
+
+/// What the operator takes as a box: with patches, the faces between their cells are part of the 1D matrices (paper 4,
+/// figure 1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Boxes {
+    #[default]
+    Patch,
+    Cell,
+}
+
+/// Kernels of discontinuous elements by products of small matrices. Solutions are on patches in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Products {
+    pub kernel: TensorKernel,
+    pub boxes: Boxes,
+}
+
+impl Boxes {
+    pub const ALL: [Self; 2] = [Self::Patch, Self::Cell];
+
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Patch => "patch",
+            Self::Cell => "cell",
+        }
+    }
+
+    /// Nodes of a box in one direction.
+    pub const fn nodes(self, degree: usize) -> usize {
+        match self {
+            Self::Patch => 2 * (degree + 1),
+            Self::Cell => degree + 1,
+        }
+    }
 }
 
 impl Engine {
@@ -247,6 +289,13 @@ impl core::fmt::Display for TensorKernel {
     }
 }
 
+/// In the words of the command line.
+impl core::fmt::Display for Products {
+    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+        write!(f, "{}, boxes {}", self.kernel, self.boxes.name())
+    }
+}
+
 /// Which kernels a choice is, for the host.
 #[cfg(not(target_arch = "nvptx64"))]
 mod steps {
@@ -262,7 +311,10 @@ mod steps {
             use Structure::{Fused, Global, Separate};
             use ThreadStructure::{Column, Dof};
             use Variant::{Basic, Boundary, ConflictFree, Linear, Register};
-            let Self { structure, variant, local, threads, patches, data_only } = self;
+            let Self { structure, variant, local, threads, patches, data_only, products } = self;
+            if products.is_some() {
+                return None;
+            }
             Some(match (structure, variant, local, threads, data_only) {
                 (Fused, Register, Fdm, Column, false) if patches.is_none() => &[],
                 (Fused, Basic, Fdm, Column, false) => &[(Step::Fused, Basic)],

@@ -28,8 +28,8 @@ pub const fn columns(dim: usize, nodes: usize) -> usize {
 }
 
 pub use crate::choice::{
-    Engine, LocalSolver, MatrixMemory, Operands, PatchKernel, ProductShape, Structure, TensorKernel, ThreadStructure,
-    Variant,
+    Boxes, Engine, LocalSolver, MatrixMemory, Operands, PatchKernel, ProductShape, Products, Structure, TensorKernel,
+    ThreadStructure, Variant,
 };
 
 #[cfg(not(target_arch = "nvptx64"))]

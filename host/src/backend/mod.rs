@@ -6,7 +6,10 @@ pub mod cuda;
 
 use crate::error::Result;
 use crate::space::Space;
-pub use patchmg_device::kernels::{LocalSolver, PatchKernel, Structure, ThreadStructure, Variant};
+pub use patchmg_device::kernels::{
+    Boxes, Engine, LocalSolver, MatrixMemory, Operands, PatchKernel, ProductShape, Products, Structure, TensorKernel,
+    ThreadStructure, Variant,
+};
 pub use patchmg_device::scalar::Real;
 
 /// A scalar that vectors on every backend can have: `f32` or `f64`.
@@ -133,11 +136,11 @@ pub trait Backend: Send + Sync + Sized + 'static {
         Ok(self.dot(x, x)?.sqrt())
     }
 
-    /// Whether the machine has these kernels of the patch smoother for a space.
+    /// Whether the machine has these kernels for a space and a scalar.
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported), with those that it has.
-    fn check_kernel(&self, space: &Space, kernel: PatchKernel) -> Result<()>;
+    fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()>;
     /// Makes a space ready, with the kernels that smooth there.
     ///
     /// # Errors

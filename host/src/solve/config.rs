@@ -140,7 +140,11 @@ impl Config {
         self.stopping.check()?;
         self.smoother.check()?;
         self.smoother.check_space(space)?;
-        backend.check_kernel(space, self.smoother.patch_kernel())?;
+        let kernel = self.smoother.patch_kernel();
+        match self.precision {
+            Precision::F64 => backend.check_kernel::<f64>(space, kernel)?,
+            Precision::F32 | Precision::Mixed => backend.check_kernel::<f32>(space, kernel)?,
+        }
         check_restart(self.restart)?;
         let (needed, info) = (self.bytes::<B>(space)?, backend.info());
         if needed > info.memory_free {

@@ -193,7 +193,7 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn check_kernel(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
+    fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
         if kernel.steps(space.dim(), space.degree()).is_none_or(|steps| !steps.is_empty()) {
             let (asked, available) = (kernel.to_string(), PatchKernel::default().to_string());
             return Err(Error::Unsupported { backend: "cpu", what: "kernel of the patch smoother", asked, available });
@@ -202,7 +202,7 @@ impl Backend for Cpu {
     }
 
     fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Level<T>> {
-        self.check_kernel(space, kernel)?;
+        self.check_kernel::<T>(space, kernel)?;
         Level::new(space)
     }
 

@@ -167,7 +167,7 @@ impl Backend for Cuda {
         Ok(())
     }
 
-    fn check_kernel(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
+    fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
         match space {
             Space::Continuous(space) => smoother::steps(space, kernel).map(|_| ()),
             Space::Discontinuous(_) => smoother::check_default(kernel),

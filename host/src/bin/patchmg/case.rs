@@ -69,6 +69,7 @@ impl CaseArgs {
             threads: self.thread_structure,
             patches: self.patches_per_block,
             data_only: false,
+            products: None,
         }
     }
 }

@@ -55,6 +55,7 @@ const REGISTER: PatchKernel = PatchKernel {
     threads: crate::backend::ThreadStructure::Column,
     patches: None,
     data_only: false,
+    products: None,
 };
 const BASIC: PatchKernel = kernel(Structure::Fused, Variant::Basic);
 const LINEAR: PatchKernel = kernel(Structure::Fused, Variant::Linear);
