@@ -35,7 +35,7 @@ fn refused(arguments: &[&str], parts: &[&str]) {
 }
 
 /// Field names in the order in which they are written.
-const FIELDS: [&str; 28] = [
+const FIELDS: [&str; 29] = [
     "system",
     "dim",
     "degree",
@@ -48,6 +48,7 @@ const FIELDS: [&str; 28] = [
     "kernel",
     "variant",
     "local",
+    "products",
     "precision",
     "backend",
     "device",
@@ -222,6 +223,19 @@ fn what_a_system_does_not_take_is_refused() {
     refused(&dg(&["--variant", "linear"]), &["--variant", "'linear'", "register"]);
     refused(&dg(&["--kernel", "global"]), &["--kernel", "'global'", "fused"]);
     refused(&["--problem", "cosine"], &["--problem", "'cosine'", "one or sine"]);
+}
+
+#[test]
+fn products_of_small_matrices_are_refused_where_there_are_none() {
+    let dg = |arguments: &[&'static str]| [&["--system", "poisson-dg", "--dim", "3"], arguments].concat();
+    refused(&["--engine", "mma"], &["--engine", "'mma'", "--system poisson-dg"]);
+    refused(&dg(&["--operands", "f16"]), &["--engine"]);
+    refused(&dg(&["--engine", "dmma"]), &["--engine", "'dmma'", "fma, wmma, mma, mma-swizzled"]);
+    refused(&dg(&["--engine", "mma", "--smoother", "chebyshev"]), &["--engine", "'mma'", "--smoother patch"]);
+    refused(&dg(&["--engine", "mma", "--degree", "2"]), &["--engine", "'mma'", "6 nodes", "mma-swizzled f64 m8n8k4"]);
+    refused(&dg(&["--engine", "fma", "--degree", "9"]), &["--degree", "'9'"]);
+    refused(&dg(&["--engine", "fma", "--operands", "f16"]), &["--engine", "'fma'", "'f16'", "fma f32"]);
+    refused(&dg(&["--engine", "fma"]), &["--engine", "'fma'", "fma f64", "cpu has"]);
 }
 
 #[test]

@@ -1,24 +1,64 @@
-//! Discontinuous elements by products of small matrices, every choice, against the CPU backend.
+//! Levels of discontinuous elements by products of small matrices, every choice, against the CPU backend.
 
 use super::compare::{assert_close, assert_identical, downloaded, random, uploaded};
 use crate::Suite;
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::cuda::Cuda;
-use patchmg::backend::{Backend, PatchKernel, Scalar};
+use patchmg::backend::cuda::{Cuda, Vector};
+use patchmg::backend::{Backend, Boxes, Engine, Operands, PatchKernel, Products, Scalar, TensorKernel};
+use patchmg::krylov::Stopping;
 use patchmg::mesh::Mesh;
+use patchmg::multigrid::SmootherConfig;
+use patchmg::problem::Problem;
+use patchmg::solve::{Case, Config, Method, Precision, System};
 use patchmg::space::Space;
-use patchmg_device::kernels::{MatrixMemory, Operands, TensorKernel};
 use patchmg_device::patch::DgGrid;
+use patchmg_device::tensor_core::list::{FULL, Listed, listed};
+use std::sync::Arc;
 
 pub fn add<T: Scalar>(suite: &mut Suite) {
     for degree in DgGrid::DEGREES {
-        for patchwise in [false, true] {
-            let nodes = (degree + 1) * if patchwise { 2 } else { 1 };
-            for kernel in Cuda::box_choices::<T>(nodes) {
-                let name = format!("boxes::n{nodes}::{kernel}::{}", T::NAME).replace(", ", " ").replace(' ', "-");
-                suite.test(name, move |gpu| check::<T>(gpu, degree, patchwise, kernel));
+        for boxes in Boxes::ALL {
+            let nodes = boxes.nodes(degree);
+            let compiled = listed(nodes).into_iter().filter(|listed| listed.every || FULL.contains(&nodes));
+            for Listed { kernel, .. } in compiled.filter(|listed| listed.scalar == T::NAME) {
+                let products = Products { kernel, boxes };
+                let name = format!("products::q{degree}::{products}::{}", T::NAME).replace(", ", " ").replace(' ', "-");
+                suite.test(name, move |gpu| check::<T>(gpu, degree, products));
             }
         }
+    }
+}
+
+/// Flexible GMRES with a V-cycle of the best products takes as many iterations as with columns in `f64`, to the same solution.
+pub fn add_solves(suite: &mut Suite) {
+    for degree in [3, 7] {
+        for (precision, operands) in [(Precision::F64, Operands::F64), (Precision::Mixed, Operands::F16Corrected)] {
+            let name = format!("products::q{degree}::fgmres::{}", operands.name());
+            suite.test(name, move |gpu| check_solve(gpu, degree, precision, operands));
+        }
+    }
+}
+
+fn check_solve(gpu: &Arc<Cuda>, degree: usize, precision: Precision, operands: Operands) -> crate::Outcome {
+    let solve = |precision, kernel| {
+        let (smoother, stopping) = (SmootherConfig::Patch(kernel), Stopping { rtol: 1e-8, max_iters: 20 });
+        let config = Config { method: Method::Fgmres, precision, smoother, stopping, ..Config::default() };
+        let case = Case { system: System::PoissonDg, dim: 3, degree, refine: 3, problem: Problem::Sine, config };
+        Ok::<_, patchmg::Error>(case.solve(gpu, &mut |_, _| {})?.0)
+    };
+    let nodes = Boxes::Patch.nodes(degree);
+    let best = listed(nodes).into_iter().map(|listed| listed.kernel);
+    let best = best.into_iter().find(|kernel| (kernel.engine, kernel.operands) == (Engine::MmaSwizzled, operands));
+    let products = best.map(|kernel| Products { kernel, boxes: Boxes::Patch });
+    let columns = solve(Precision::F64, PatchKernel::default())?;
+    let found = solve(precision, PatchKernel { products, ..PatchKernel::default() })?;
+    if found.info.iterations != columns.info.iterations {
+        return Err(format!("{} iterations, columns {}", found.info.iterations, columns.info.iterations).into());
+    }
+    let [found, expected] = [found, columns].map(|report| report.errors.map(|errors| errors.l2));
+    match (found, expected) {
+        (Some(found), Some(expected)) if (found - expected).abs() < 0.03 * expected => Ok(()),
+        _ => Err(format!("L2 error {found:?}, with columns {expected:?}").into()),
     }
 }
 
@@ -32,41 +72,37 @@ fn tolerance(kernel: TensorKernel) -> f64 {
     }
 }
 
-fn check<T: Scalar>(gpu: &Cuda, degree: usize, patchwise: bool, kernel: TensorKernel) -> crate::Outcome {
+fn check<T: Scalar>(gpu: &Cuda, degree: usize, products: Products) -> crate::Outcome {
     let space = Space::discontinuous(Mesh::unit_cube(3, 2)?, degree)?;
-    let Space::Discontinuous(discontinuous) = &space else { unreachable!("made so") };
-    let cpu = Cpu::new(None)?;
-    let (reference, boxes) =
-        (cpu.level::<f64>(&space, PatchKernel::default())?, gpu.box_kernels::<T>(discontinuous, kernel, patchwise)?);
-    let (b, x) = (random::<T>(1, space.storage()), random::<T>(2, space.storage()));
-    let length = space.storage();
+    let (cpu, kernel) = (Cpu::new(None)?, PatchKernel { products: Some(products), ..PatchKernel::default() });
+    let (reference, level) = (cpu.level::<f64>(&space, PatchKernel::default())?, gpu.level::<T>(&space, kernel)?);
+    let (length, tolerance) = (space.storage(), tolerance(products.kernel));
+    let (b, x) = (random::<T>(1, length), random::<T>(2, length));
     let exact = |values: &[T]| -> Vec<f64> { values.iter().map(|value| value.to_f64()).collect() };
     let (cpu_b, cpu_x) = (uploaded(&cpu, &exact(&b))?, uploaded(&cpu, &exact(&x))?);
     let (gpu_b, gpu_x) = (uploaded(gpu, &b)?, uploaded(gpu, &x)?);
-    let mut expected = cpu.zeros::<f64>(space.storage())?;
-    let mut found = gpu.zeros::<T>(space.storage())?;
+    let (mut expected, mut found) = (cpu.zeros::<f64>(length)?, gpu.zeros::<T>(length)?);
+    let assert_equal = |found: &Vector<T>, expected: &<Cpu as Backend>::Vector<f64>| {
+        let found: Vec<T> = downloaded(gpu, found, length)?;
+        assert_close(&exact(&found), &downloaded(&cpu, expected, length)?, tolerance)
+    };
 
     cpu.apply(&reference, &cpu_x, &mut expected)?;
-    boxes.apply(&gpu_x, &mut found)?;
+    gpu.apply(&level, &gpu_x, &mut found)?;
+    assert_equal(&found, &expected)?;
     let first = downloaded(gpu, &found, length)?;
-    assert_close(&exact(&first), &downloaded(&cpu, &expected, length)?, tolerance(kernel))?;
-    boxes.apply(&gpu_x, &mut found)?;
+    gpu.apply(&level, &gpu_x, &mut found)?;
     assert_identical(&downloaded(gpu, &found, length)?, &first)?;
 
     cpu.residual(&reference, &cpu_b, &cpu_x, &mut expected)?;
-    boxes.residual(&gpu_b, &gpu_x, &mut found)?;
-    assert_close(&exact(&downloaded(gpu, &found, length)?), &downloaded(&cpu, &expected, length)?, tolerance(kernel))?;
+    gpu.residual(&level, &gpu_b, &gpu_x, &mut found)?;
+    assert_equal(&found, &expected)?;
 
-    if patchwise && kernel.matrices != MatrixMemory::Constant {
-        let residual: Vec<T> = downloaded(&cpu, &expected, length)?.into_iter().map(T::from_f64).collect();
-        let residual = uploaded(gpu, &residual)?;
-        for color in [0, 3, 7] {
-            let (mut smoothed, mut corrected) = (uploaded(&cpu, &exact(&x))?, uploaded(gpu, &x)?);
-            cpu.smooth_color(&reference, color, &cpu_b, &mut smoothed)?;
-            boxes.solve(color as u32, &residual, &mut corrected)?;
-            let corrected = exact(&downloaded(gpu, &corrected, length)?);
-            assert_close(&corrected, &downloaded(&cpu, &smoothed, length)?, tolerance(kernel))?;
-        }
+    for color in [0, 3, 7] {
+        let (mut expected, mut found) = (uploaded(&cpu, &exact(&x))?, uploaded(gpu, &x)?);
+        cpu.smooth_color(&reference, color, &cpu_b, &mut expected)?;
+        gpu.smooth_color(&level, color, &gpu_b, &mut found)?;
+        assert_equal(&found, &expected)?;
     }
     Ok(())
 }

@@ -23,6 +23,9 @@ pub struct SolveReport {
     pub kernel: String,
     pub variant: String,
     pub local: String,
+    /// Kernels of discontinuous elements by products of small matrices; none for columns in registers.
+    #[serde(default)]
+    pub products: Option<String>,
     pub precision: String,
     pub backend: String,
     pub device: String,

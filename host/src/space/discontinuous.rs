@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::fe::{Eigenpairs, Element, generalized_eigenpairs, symmetric_eigenpairs};
 use crate::mesh::Mesh;
 use nalgebra::{DMatrix, DVector};
+use patchmg_device::kernels::Boxes;
 use patchmg_device::matrices::{DgCellMatrices, DgSolveMatrices, DgTransferMatrices};
 use patchmg_device::patch::{DgGrid, Ends};
 use patchmg_device::scalar::Real;
@@ -186,10 +187,12 @@ impl DiscontinuousSpace {
 
     /// 1D data of the operator box by box, as [`patchmg_device::tensor_core::operator::table_words`] says, of cells of size 1,
     /// which keeps products within the range of half precision; the factor is that of cells of size `h` in 3D.
-    pub fn box_table(&self, patchwise: bool) -> Vec<f64> {
+    pub fn box_table(&self, boxes: Boxes) -> Vec<f64> {
         let (h, patch) = (self.mesh.cell_size(), self.patch_stiffness(Ends::Neither));
-        let (mass, stiffness) =
-            if patchwise { (self.patch_mass(), patch) } else { (self.mass.clone(), self.stiffness.clone()) };
+        let (mass, stiffness) = match boxes {
+            Boxes::Patch => (self.patch_mass(), patch),
+            Boxes::Cell => (self.mass.clone(), self.stiffness.clone()),
+        };
         let nodes = mass.nrows();
         let normal = |t: usize| self.normal.get(t).map_or(0.0, |normal| normal * h);
         let delta = |i: usize, j: usize| if i == j { 1.0 } else { 0.0 };

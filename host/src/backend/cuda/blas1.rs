@@ -54,7 +54,7 @@ impl Blas1 {
         let (x, y) = (x.pointer(), y.pointer());
         let arguments = [bytes_of(&alpha), bytes_of(&x), bytes_of(&beta), bytes_of(&y), bytes_of(&n)];
         // SAFETY: two vectors of `n` entries, checked above.
-        unsafe { self.axpby.launch(gpu, blocks, &arguments) }
+        unsafe { self.axpby.launch(gpu, blocks, arguments) }
     }
 
     /// `y = alpha D x + beta y`.
@@ -75,7 +75,7 @@ impl Blas1 {
         let (d, x, y) = (d.pointer(), x.pointer(), y.pointer());
         let arguments = [bytes_of(&alpha), bytes_of(&d), bytes_of(&x), bytes_of(&beta), bytes_of(&y), bytes_of(&n)];
         // SAFETY: three vectors of `n` entries, checked above.
-        unsafe { self.diagonal_axpby.launch(gpu, blocks, &arguments) }
+        unsafe { self.diagonal_axpby.launch(gpu, blocks, arguments) }
     }
 
     /// `y = alpha x`, `S` and `T` not the same; of the operations of `T`.
@@ -92,7 +92,7 @@ impl Blas1 {
         let Some(blocks) = elementwise(gpu, &self.convert, y.len()) else { return Ok(()) };
         let (x, n, y) = (x.pointer(), y.len() as u64, y.pointer());
         // SAFETY: two vectors of `n` entries, checked above, `x` in the other scalar.
-        unsafe { self.convert.launch(gpu, blocks, &[bytes_of(&alpha), bytes_of(&x), bytes_of(&y), bytes_of(&n)]) }
+        unsafe { self.convert.launch(gpu, blocks, [bytes_of(&alpha), bytes_of(&x), bytes_of(&y), bytes_of(&n)]) }
     }
 
     /// `sums[first + j] = x_j · y` for at most [`VECTORS`] vectors, by `partials`, [`DOT_BLOCKS`] for each.
@@ -111,10 +111,10 @@ impl Blas1 {
         let (n, y, partials) = (y.len() as u64, y.pointer(), partials.pointer());
         let arguments = [bytes_of(&pointers), bytes_of(&count), bytes_of(&y), bytes_of(&n), bytes_of(&partials)];
         // SAFETY: `count` vectors and `y` of `n` entries, `partials` of `VECTORS` rows, checked above.
-        unsafe { self.dots.launch(gpu, [DOT_BLOCKS as u32, 1, 1], &arguments)? };
+        unsafe { self.dots.launch(gpu, [DOT_BLOCKS as u32, 1, 1], arguments)? };
         let out = sums.pointer() + (first * size_of::<f64>()) as u64;
         // SAFETY: `count` rows were written just now, and `out` has room for `count` sums.
-        unsafe { self.sum_partials.launch(gpu, [count, 1, 1], &[bytes_of(&partials), bytes_of(&out)]) }
+        unsafe { self.sum_partials.launch(gpu, [count, 1, 1], [bytes_of(&partials), bytes_of(&out)]) }
     }
 
     /// `y += sum_j c_j x_j` for at most [`VECTORS`] vectors and as many coefficients.
@@ -132,7 +132,7 @@ impl Blas1 {
         let (n, y) = (y.len() as u64, y.pointer());
         let arguments = [bytes_of(&factors), bytes_of(&pointers), bytes_of(&count), bytes_of(&y), bytes_of(&n)];
         // SAFETY: `count` vectors and `y` of `n` entries, checked above.
-        unsafe { self.add_combination.launch(gpu, blocks, &arguments) }
+        unsafe { self.add_combination.launch(gpu, blocks, arguments) }
     }
 }
 

@@ -1,23 +1,22 @@
-//! Discontinuous elements by products of small matrices (paper 4): the operator and the solution on patches by a chosen
-//! kernel. Arguments of kernels are those of `patchmg_device::entries`, in that order, each by value.
+//! Discontinuous elements by products of small matrices (paper 4): the operator on boxes of nodes, and solutions on patches.
+//! Arguments of kernels are those of `patchmg_device::entries`, in that order, each by value.
 
 use super::gpu::Gpu;
 use super::launch::Kernel;
 use super::memory::Vector;
-use super::{Cuda, modules};
+use super::modules;
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
 use crate::space::DiscontinuousSpace;
-use bytemuck::{bytes_of, cast_slice};
+use bytemuck::cast_slice;
 use cust::sys::CUdeviceptr;
-use patchmg_device::kernels::{MatrixMemory, Module, Operation, TensorKernel};
-use patchmg_device::patch::{DgGrid, bit, color_count};
-use patchmg_device::tensor_core::list::{FULL, Listed, is_patch, listed};
+use patchmg_device::kernels::{Boxes, MatrixMemory, Module, Operation, Products, TensorKernel};
+use patchmg_device::patch::DgGrid;
+use patchmg_device::tensor_core::list::{FULL, Listed, listed};
 use std::sync::Arc;
 
-/// The kernels of one choice, for boxes of one size, and what they take.
-pub struct BoxKernels<T: Scalar> {
-    gpu: Arc<Gpu>,
+/// The kernels of one choice, and what they take.
+pub(super) struct BoxKernels<T: Scalar> {
     grid: DgGrid,
     /// Boxes a direction.
     boxes: u32,
@@ -25,122 +24,102 @@ pub struct BoxKernels<T: Scalar> {
     table: Vector<T>,
     /// `M` and `L` by value, for kernels that take them so.
     constants: Option<Vec<T>>,
-    /// On patches, with its table.
-    solve: Option<(Kernel, Vector<T>)>,
+    solve: Kernel,
+    solve_table: Vector<T>,
 }
 
-impl Cuda {
-    /// Kernels of a choice for a space in 3D, with cells (`k + 1` nodes a direction) or patches (`2(k + 1)`) as boxes.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a choice that there is no kernel for, in this size, scalar, dimension or on this device.
-    pub fn box_kernels<T: Scalar>(
-        &self,
-        space: &DiscontinuousSpace,
-        kernel: TensorKernel,
-        patchwise: bool,
-    ) -> Result<BoxKernels<T>> {
-        let (gpu, grid) = (&self.gpu, space.grid());
-        let nodes = grid.cell_nodes() * if patchwise { 2 } else { 1 };
-        let (asked, available) = (kernel.to_string(), available::<T>(nodes));
-        let found = compiled(nodes).find(|listed| listed.kernel == kernel && listed.scalar == T::NAME);
-        let Some(listed) = found.filter(|_| space.dim() == 3) else {
-            return Err(Error::Unsupported { backend: "cuda", what: "tensor-core kernel", asked, available });
-        };
-        let module = Module::TensorCore { nodes, hopper: listed.hopper };
-        let load = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
-        let table = converted::<T>(&space.box_table(patchwise));
-        let constants = (kernel.matrices == MatrixMemory::Constant).then(|| table[..2 * nodes * nodes].to_vec());
-        let solve = if patchwise && is_patch(nodes) && listed.solves(nodes) {
-            let table = Vector::uploaded(gpu, &converted::<T>(&space.box_solve_table()))?;
-            Some((load(Operation::BoxSolve(kernel))?, table))
-        } else {
-            None
-        };
-        Ok(BoxKernels {
-            gpu: gpu.clone(),
-            grid,
-            boxes: (grid.row() / nodes) as u32,
-            operator: load(Operation::BoxApply(kernel))?,
-            table: Vector::uploaded(gpu, &table)?,
-            constants,
-            solve,
-        })
-    }
-
-    /// The choices that [`Self::box_kernels`] takes for boxes of so many nodes a direction.
-    pub fn box_choices<T: Scalar>(nodes: usize) -> Vec<TensorKernel> {
-        compiled(nodes).filter(|listed| listed.scalar == T::NAME).map(|listed| listed.kernel).collect()
-    }
-}
-
-/// The kernels of a size that the program has.
-fn compiled(nodes: usize) -> impl Iterator<Item = Listed> {
-    listed(nodes).into_iter().filter(move |listed| listed.every || FULL.contains(&nodes))
-}
-
-fn available<T: Scalar>(nodes: usize) -> String {
-    let names: Vec<_> = Cuda::box_choices::<T>(nodes).iter().map(TensorKernel::to_string).collect();
-    format!("in 3D, {nodes} nodes, {}: {}", T::NAME, names.join("; "))
-}
-
-fn converted<T: Scalar>(values: &[f64]) -> Vec<T> {
-    values.iter().map(|&value| T::from_f64(value)).collect()
+/// An entry point.
+struct Entry {
+    module: Module,
+    operation: Operation,
 }
 
 impl<T: Scalar> BoxKernels<T> {
-    /// `y = A x`.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] or [`Error::SizeMismatch`] for a vector of another backend or level, and the driver's.
-    pub fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
-        let (x, y) = (self.address("x", x)?, self.address("y", y)?);
-        // SAFETY: vectors of the level, checked.
-        unsafe { self.launch_operator([0, x, y]) }
+    pub fn new(gpu: &Arc<Gpu>, space: &DiscontinuousSpace, products: Products) -> Result<Self> {
+        let [operator, solve] = entries::<T>(gpu, space, products)?;
+        let load = |Entry { module, operation }: Entry| modules::kernel(gpu, module, module.kernel::<T>(operation));
+        let nodes = products.boxes.nodes(space.degree());
+        let table = converted::<T>(&space.box_table(products.boxes));
+        let is_constant = products.kernel.matrices == MatrixMemory::Constant;
+        Ok(Self {
+            grid: space.grid(),
+            boxes: (space.grid().row() / nodes) as u32,
+            operator: load(operator)?,
+            constants: is_constant.then(|| table[..2 * nodes * nodes].to_vec()),
+            table: Vector::uploaded(gpu, &table)?,
+            solve: load(solve)?,
+            solve_table: Vector::uploaded(gpu, &converted::<T>(&space.box_solve_table()))?,
+        })
     }
 
-    /// `r = b - A x`.
+    /// `y = A x`, or `y = b - A x` if `b` is not null.
     ///
-    /// # Errors
-    /// As for [`Self::apply`].
-    pub fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
-        let (b, x, r) = (self.address("b", b)?, self.address("x", x)?, self.address("r", r)?);
-        // SAFETY: vectors of the level, checked.
-        unsafe { self.launch_operator([b, x, r]) }
+    /// # Safety
+    /// `[b, x, y]` are vectors of the level; `b` may be null.
+    pub unsafe fn operator(&self, gpu: &Gpu, [b, x, y]: [CUdeviceptr; 3]) -> Result<()> {
+        let (matrices, vectors) = (self.constants.as_deref().map(cast_slice), [self.table.pointer(), b, x, y]);
+        // SAFETY: the caller's promise, and the table of the level.
+        unsafe { self.operator.launch_on_vectors(gpu, [self.boxes; 3], matrices, &vectors, self.boxes, &[]) }
     }
 
     /// `x += A_j⁻¹ r` on the patches of a color.
     ///
-    /// # Errors
-    /// As for [`Self::apply`], and [`Error::Unsupported`] where the kernels have cells as boxes.
-    pub fn solve(&self, color: u32, r: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        let (r, x) = (self.address("r", r)?, self.address("x", x)?);
-        let Some((kernel, table)) = &self.solve else {
-            let (asked, available) = (String::from("cells"), String::from("patches"));
-            return Err(Error::Unsupported { backend: "cuda", what: "solution on boxes", asked, available });
-        };
-        let blocks = [0, 1, 2].map(|direction| color_count(self.grid.cells, bit(color, direction)));
-        if blocks.contains(&0) {
-            return Ok(());
-        }
-        let table = table.pointer();
-        let arguments = [bytes_of(&table), bytes_of(&r), bytes_of(&x), bytes_of(&self.grid.cells), bytes_of(&color)];
-        // SAFETY: vectors of the level, checked, and the table of its patches.
-        unsafe { kernel.launch(&self.gpu, blocks, &arguments) }
-    }
-
     /// # Safety
-    /// `[b, x, y]` are vectors of the level; `b` may be null.
-    unsafe fn launch_operator(&self, [b, x, y]: [CUdeviceptr; 3]) -> Result<()> {
-        let table = self.table.pointer();
-        let mut arguments: Vec<&[u8]> = self.constants.iter().map(|constants| cast_slice(constants)).collect();
-        arguments.extend([bytes_of(&table), bytes_of(&b), bytes_of(&x), bytes_of(&y), bytes_of(&self.boxes)]);
-        // SAFETY: the caller's promise, and the table of the level.
-        unsafe { self.operator.launch(&self.gpu, [self.boxes; 3], &arguments) }
+    /// Vectors of the level, and as many patches of the color in each direction.
+    pub unsafe fn solve(&self, gpu: &Gpu, patches: [u32; 3], color: u32, [r, x]: [CUdeviceptr; 2]) -> Result<()> {
+        let vectors = [self.solve_table.pointer(), r, x];
+        // SAFETY: the caller's promise, and the table of its patches.
+        unsafe { self.solve.launch_on_vectors(gpu, patches, None, &vectors, self.grid.cells, &[color]) }
     }
 
-    fn address(&self, what: &'static str, vector: &Vector<T>) -> Result<CUdeviceptr> {
-        vector.check(&self.gpu, what, self.grid.storage(3))?;
-        Ok(vector.pointer())
+    /// The one that solves.
+    pub fn smoother(&self) -> &Kernel {
+        &self.solve
     }
+}
+
+/// Whether there are kernels of a choice.
+///
+/// # Errors
+/// [`Error::Unsupported`], with those that there are for a space, a scalar and a device.
+pub(super) fn check<T: Scalar>(gpu: &Gpu, space: &DiscontinuousSpace, products: Products) -> Result<()> {
+    entries::<T>(gpu, space, products).map(|_| ())
+}
+
+/// The operator's entry point, and that which solves on patches: there matrices differ by the ends that a patch touches, which
+/// constants do not, so that they are in shared memory instead.
+fn entries<T: Scalar>(gpu: &Gpu, space: &DiscontinuousSpace, products: Products) -> Result<[Entry; 2]> {
+    let (operator, patch) = (products.boxes.nodes(space.degree()), Boxes::Patch.nodes(space.degree()));
+    let kernel = products.kernel;
+    let matrices = if kernel.matrices == MatrixMemory::Constant { MatrixMemory::Shared } else { kernel.matrices };
+    let solve = TensorKernel { matrices, ..kernel };
+    let found = [find::<T>(gpu, operator, kernel), find::<T>(gpu, patch, solve)];
+    let ([Some(operator_module), Some(solve_module)], 3) = (found, space.dim()) else {
+        let names: Vec<_> = available::<T>(gpu, operator).map(|listed| listed.kernel.to_string()).collect();
+        let available = format!("in 3D, {operator} nodes, {}: {}", T::NAME, names.join("; "));
+        return Err(Error::Unsupported { backend: "cuda", what: "kernel", asked: products.to_string(), available });
+    };
+    Ok([
+        Entry { module: operator_module, operation: Operation::BoxApply(kernel) },
+        Entry { module: solve_module, operation: Operation::BoxSolve(solve) },
+    ])
+}
+
+/// The module that has a kernel.
+fn find<T: Scalar>(gpu: &Gpu, nodes: usize, kernel: TensorKernel) -> Option<Module> {
+    let listed = available::<T>(gpu, nodes).find(|listed| listed.kernel == kernel)?;
+    Some(Module::TensorCore { nodes, hopper: listed.hopper })
+}
+
+/// The kernels of a size and a scalar that the program has and the device can run.
+fn available<T: Scalar>(gpu: &Gpu, nodes: usize) -> impl Iterator<Item = Listed> {
+    let is_hopper = gpu.is_hopper();
+    let is_compiled = move |listed: &Listed| listed.every || FULL.contains(&nodes);
+    listed(nodes)
+        .into_iter()
+        .filter(move |listed| is_compiled(listed) && listed.scalar == T::NAME && (is_hopper || !listed.hopper))
+}
+
+fn converted<T: Scalar>(values: &[f64]) -> Vec<T> {
+    values.iter().map(|&value| T::from_f64(value)).collect()
 }

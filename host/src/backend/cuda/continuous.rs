@@ -1,15 +1,14 @@
 //! Levels of continuous elements. Arguments of kernels are those of `patchmg_device::entries`, in that order, each by value.
 
 use super::gpu::Gpu;
-use super::launch::{Kernel, stride_blocks};
+use super::launch::{Kernel, Marching, stride_blocks};
 use super::level::{Kernels, bytes, unsupported_degree};
 use super::memory::Vector;
 use super::modules;
 use super::smoother::{PatchSmoother, Variant};
 use crate::backend::Scalar;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::space::ContinuousSpace;
-use bytemuck::bytes_of;
 use cust::sys::CUdeviceptr;
 use patchmg_device::kernels::{Module, Operation, PatchKernel};
 use patchmg_device::operator::{planes::Tile, rows};
@@ -26,9 +25,9 @@ const LONGEST_CHUNK: [u32; 2] = [64, 32];
 pub(super) struct Continuous<T: Scalar> {
     dim: usize,
     grid: Grid,
-    apply: Kernel,
-    residual: Kernel,
-    restrict_residual: Kernel,
+    apply: Marching,
+    residual: Marching,
+    restrict_residual: Marching,
     prolongate_add: Kernel,
     point_gauss_seidel: Kernel,
     matrices: Matrices,
@@ -50,13 +49,21 @@ impl<T: Scalar> Continuous<T> {
         let (dim, degree) = (space.dim(), space.degree());
         let module = Module::PoissonCg { dim, degree };
         let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
+        let (grid, longest) = (space.grid(), LONGEST_CHUNK[dim - 2]);
+        let operator = |operation| {
+            let blocks = |chunk| operator_blocks(dim, grid, chunk);
+            Ok::<_, Error>(Marching::new(gpu, kernel(operation)?, longest.min(grid.cells), blocks))
+        };
+        let strip = restriction::strip(dim, degree);
+        let restrict = kernel(Operation::RestrictResidual)?;
+        let along = longest.min(strip.along(grid));
         Ok(Self {
             dim,
-            grid: space.grid(),
+            grid,
             matrices: Matrices::new::<T>(space)?,
-            apply: kernel(Operation::Apply)?,
-            residual: kernel(Operation::Residual)?,
-            restrict_residual: kernel(Operation::RestrictResidual)?,
+            apply: operator(Operation::Apply)?,
+            residual: operator(Operation::Residual)?,
+            restrict_residual: Marching::new(gpu, restrict, along, |chunk| strip.blocks(grid, chunk, 0)),
             prolongate_add: kernel(Operation::ProlongateAdd)?,
             point_gauss_seidel: kernel(Operation::PointGaussSeidel)?,
             smoother: PatchSmoother::new(gpu, space, choice)?,
@@ -82,18 +89,9 @@ impl<T: Scalar> Continuous<T> {
             unsafe { self.residual(gpu, b, x, r)? };
         }
         for kernel in &variant.kernels {
-            let Some(blocks) = self.color_blocks(kernel, color) else { return Ok(()) };
-            let arguments = [
-                bytes_of(&table),
-                bytes_of(&inverse),
-                bytes_of(&b),
-                bytes_of(&r),
-                bytes_of(&x),
-                bytes_of(&self.grid.cells),
-                bytes_of(&color),
-            ];
+            let (blocks, vectors) = (self.color_blocks(kernel, color), [table, inverse, b, r, x]);
             // SAFETY: tables as long as the kernels of the list take them, vectors of the level; what is null is not used.
-            unsafe { kernel.launch(gpu, blocks, &arguments)? };
+            unsafe { kernel.launch_on_vectors(gpu, blocks, None, &vectors, self.grid.cells, &[color])? };
         }
         Ok(())
     }
@@ -102,40 +100,15 @@ impl<T: Scalar> Continuous<T> {
     ///
     /// # Safety
     /// The kernel takes `vectors` behind the matrices.
-    unsafe fn operator(&self, gpu: &Gpu, kernel: &Kernel, vectors: &[CUdeviceptr]) -> Result<()> {
-        let degree = self.grid.degree as usize;
-        let blocks = |chunk| match self.dim {
-            2 => rows::strip(degree).blocks(self.grid, chunk, 0),
-            _ => Tile::of(degree).blocks(self.grid, chunk),
-        };
-        let chunk = kernel.chunk(gpu, LONGEST_CHUNK[self.dim - 2].min(self.grid.cells), blocks);
+    unsafe fn operator(&self, gpu: &Gpu, marching: &Marching, vectors: &[CUdeviceptr]) -> Result<()> {
+        let (Marching { kernel, chunk }, grid) = (marching, self.grid);
+        let (blocks, matrices) = (operator_blocks(self.dim, grid, *chunk), Some(&*self.matrices.operator));
         // SAFETY: the caller's promise.
-        unsafe { self.launch(gpu, kernel, blocks(chunk), &self.matrices.operator, vectors, &[chunk]) }
+        unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, vectors, grid.cells, &[*chunk]) }
     }
 
-    /// A kernel on vectors of the level.
-    ///
-    /// # Safety
-    /// It takes `matrices`, then `vectors`, then cells and `numbers`: a class, and the length of a chunk.
-    unsafe fn launch(
-        &self,
-        gpu: &Gpu,
-        kernel: &Kernel,
-        blocks: [u32; 3],
-        matrices: &[u8],
-        vectors: &[CUdeviceptr],
-        numbers: &[u32],
-    ) -> Result<()> {
-        let mut arguments = vec![matrices];
-        arguments.extend(vectors.iter().map(bytes_of));
-        arguments.push(bytes_of(&self.grid.cells));
-        arguments.extend(numbers.iter().map(bytes_of));
-        // SAFETY: the caller's promise.
-        unsafe { kernel.launch(gpu, blocks, &arguments) }
-    }
-
-    /// Blocks for a color of patches; none if it has no patch.
-    fn color_blocks(&self, kernel: &Kernel, color: u32) -> Option<[u32; 3]> {
+    /// Blocks for a color of patches.
+    fn color_blocks(&self, kernel: &Kernel, color: u32) -> [u32; 3] {
         let cells = self.grid.cells;
         blocks(self.dim, kernel.spec().patches, |direction| color_count(cells, bit(color, direction)))
     }
@@ -155,10 +128,10 @@ impl<T: Scalar> Kernels for Continuous<T> {
     unsafe fn smooth_color(&self, gpu: &Gpu, color: u32, b: CUdeviceptr, x: CUdeviceptr) -> Result<()> {
         match &self.smoother {
             PatchSmoother::Register { kernel, table } => {
-                let Some(blocks) = self.color_blocks(kernel, color) else { return Ok(()) };
+                let (blocks, matrices) = (self.color_blocks(kernel, color), Some(&*self.matrices.smoother));
                 let vectors = [table.pointer(), b, x];
                 // SAFETY: the caller's promise; the table is `table_words` long.
-                unsafe { self.launch(gpu, kernel, blocks, &self.matrices.smoother, &vectors, &[color]) }
+                unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, &vectors, self.grid.cells, &[color]) }
             }
             // SAFETY: the caller's promise.
             PatchSmoother::Variant(variant) => unsafe { self.smooth_variant(gpu, variant, color, [b, x]) },
@@ -173,35 +146,29 @@ impl<T: Scalar> Kernels for Continuous<T> {
             let class = |direction| point::Class::of(self.grid, color, direction).count;
             let dofs = (0..self.dim as u32).map(class).product();
             let Some(blocks) = stride_blocks(dofs, kernel.spec().threads, u32::MAX) else { continue };
-            let arguments = [bytes_of(&rows), bytes_of(&b), bytes_of(&x), bytes_of(&self.grid.cells), bytes_of(&color)];
             // SAFETY: the caller's promise; a thread for every dof of the color.
-            unsafe { kernel.launch(gpu, blocks, &arguments)? };
+            unsafe { kernel.launch_on_vectors(gpu, blocks, None, &[rows, b, x], self.grid.cells, &[color])? };
         }
         Ok(())
     }
 
     unsafe fn restrict_residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, coarse: CUdeviceptr) -> Result<()> {
-        let (kernel, matrices) = (&self.restrict_residual, &self.matrices.restriction);
-        let strip = restriction::strip(self.dim, self.grid.degree as usize);
-        let longest = LONGEST_CHUNK[self.dim - 2].min(strip.along(self.grid));
-        let chunk = kernel.chunk(gpu, longest, |chunk| strip.blocks(self.grid, chunk, 0));
+        let (Marching { kernel, chunk }, grid) = (&self.restrict_residual, self.grid);
+        let (strip, matrices) = (restriction::strip(self.dim, grid.degree as usize), Some(&*self.matrices.restriction));
         // The classes in the order in which they write and add.
         for class in 0..strip.classes() {
-            let blocks = strip.blocks(self.grid, chunk, class);
-            if !blocks.contains(&0) {
-                // SAFETY: the caller's promise.
-                unsafe { self.launch(gpu, kernel, blocks, matrices, &[b, x, coarse], &[class, chunk])? };
-            }
+            let (blocks, vectors) = (strip.blocks(grid, *chunk, class), [b, x, coarse]);
+            // SAFETY: the caller's promise.
+            unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, &vectors, grid.cells, &[class, *chunk])? };
         }
         Ok(())
     }
 
     unsafe fn prolongate_add(&self, gpu: &Gpu, coarse: CUdeviceptr, x: CUdeviceptr) -> Result<()> {
-        let (kernel, matrices) = (&self.prolongate_add, &self.matrices.prolongation);
-        let tiling = blocks(self.dim, kernel.spec().patches, |_| self.grid.cells / 2);
-        let Some(blocks) = tiling else { return Ok(()) };
+        let (kernel, matrices) = (&self.prolongate_add, Some(&*self.matrices.prolongation));
+        let blocks = blocks(self.dim, kernel.spec().patches, |_| self.grid.cells / 2);
         // SAFETY: the caller's promise.
-        unsafe { self.launch(gpu, kernel, blocks, matrices, &[coarse, x], &[]) }
+        unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, &[coarse, x], self.grid.cells, &[]) }
     }
 
     fn smoother(&self) -> &[Kernel] {
@@ -225,9 +192,14 @@ impl Matrices {
 }
 
 /// Grid of blocks for `count(direction)` patches, `patches` of a block side by side in x.
-fn blocks(dim: usize, patches: u32, count: impl Fn(usize) -> u32) -> Option<[u32; 3]> {
-    let blocks = [count(0).div_ceil(patches), count(1), if dim == 3 { count(2) } else { 1 }];
-    (!blocks.contains(&0)).then_some(blocks)
+fn blocks(dim: usize, patches: u32, count: impl Fn(usize) -> u32) -> [u32; 3] {
+    [count(0).div_ceil(patches), count(1), if dim == 3 { count(2) } else { 1 }]
+}
+
+/// Of the operator, in chunks of so many cells.
+fn operator_blocks(dim: usize, grid: Grid, chunk: u32) -> [u32; 3] {
+    let degree = grid.degree as usize;
+    if dim == 2 { rows::strip(degree).blocks(grid, chunk, 0) } else { Tile::of(degree).blocks(grid, chunk) }
 }
 
 #[cfg(test)]
@@ -240,10 +212,9 @@ mod tests {
 
     #[test]
     fn blocks_cover_the_patches_once() {
-        assert_eq!(blocks(2, 3, |direction| [7, 5][direction]), Some([3, 5, 1]));
-        assert_eq!(blocks(3, 4, |direction| [8, 2, 3][direction]), Some([2, 2, 3]));
-        assert_eq!(blocks(3, 4, |direction| [8, 0, 3][direction]), None);
-        assert_eq!(blocks(2, 4, |direction| [0, 1][direction]), None);
+        assert_eq!(blocks(2, 3, |direction| [7, 5][direction]), [3, 5, 1]);
+        assert_eq!(blocks(3, 4, |direction| [8, 2, 3][direction]), [2, 2, 3]);
+        assert_eq!(blocks(3, 4, |direction| [8, 0, 3][direction]), [2, 0, 3]);
     }
 
     fn check_parameters<T: Scalar>(dim: usize, degree: usize) {

@@ -48,7 +48,7 @@ pub(super) struct Properties {
     pub name: String,
     pub multiprocessors: u32,
     memory: u64,
-    capability: (i32, i32),
+    pub capability: (i32, i32),
     driver: CudaApiVersion,
     rates: Option<GpuRates>,
 }

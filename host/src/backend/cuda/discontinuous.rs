@@ -1,8 +1,9 @@
 //! Levels of discontinuous elements. Arguments of kernels are those of `patchmg_device::entries`, in that order, each by
 //! value.
 
+use super::boxes::{self, BoxKernels};
 use super::gpu::Gpu;
-use super::launch::Kernel;
+use super::launch::{Kernel, Marching};
 use super::level::{Kernels, bytes, unsupported_degree};
 use super::memory::Vector;
 use super::modules;
@@ -10,7 +11,6 @@ use super::smoother::check_default;
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
 use crate::space::DiscontinuousSpace;
-use bytemuck::bytes_of;
 use cust::sys::CUdeviceptr;
 use patchmg_device::dg::{self, operator::Tile};
 use patchmg_device::kernels::{Module, Operation, PatchKernel};
@@ -25,17 +25,30 @@ const LONGEST_CHUNK: [u32; 2] = [64, 16];
 pub(super) struct Discontinuous<T: Scalar> {
     dim: usize,
     grid: DgGrid,
-    apply: Kernel,
-    residual: Kernel,
-    solve: Kernel,
+    method: Method<T>,
     restrict: Kernel,
     prolongate_add: Kernel,
-    matrices: Matrices,
-    /// Inverse eigenvalues of the patches.
-    table: Vector<T>,
+    transfer: Box<[u8]>,
     /// `b - A x`, before patches or a coarse level take it: patches that share a face couple, so all those of a color take
     /// the residual of what was before.
     between: Vector<T>,
+}
+
+/// Who does the operator and the patches.
+enum Method<T: Scalar> {
+    Columns(Columns<T>),
+    Products(BoxKernels<T>),
+}
+
+/// Columns in registers.
+struct Columns<T: Scalar> {
+    apply: Marching,
+    residual: Marching,
+    solve: Kernel,
+    operator_matrices: Box<[u8]>,
+    solve_matrices: Box<[u8]>,
+    /// Inverse eigenvalues of the patches.
+    table: Vector<T>,
 }
 
 /// The structs of [`patchmg_device::matrices`].
@@ -45,91 +58,122 @@ struct Matrices {
     transfer: Box<[u8]>,
 }
 
+/// Whether there are kernels of a choice.
+///
+/// # Errors
+/// [`Error::Unsupported`], with those that there are.
+pub(super) fn check<T: Scalar>(gpu: &Gpu, space: &DiscontinuousSpace, choice: PatchKernel) -> Result<()> {
+    check_default(PatchKernel { products: None, ..choice })?;
+    choice.products.map_or(Ok(()), |products| boxes::check::<T>(gpu, space, products))
+}
+
 impl<T: Scalar> Discontinuous<T> {
     pub fn new(gpu: &Arc<Gpu>, space: &DiscontinuousSpace, choice: PatchKernel) -> Result<Self> {
-        check_default(choice)?;
-        let (dim, degree) = (space.dim(), space.degree());
+        check::<T>(gpu, space, choice)?;
+        let (dim, degree, grid) = (space.dim(), space.degree(), space.grid());
         let module = Module::PoissonDg { dim, degree };
         let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
+        let Matrices { operator, solve, transfer } = Matrices::new::<T>(space)?;
+        let longest = LONGEST_CHUNK[dim - 2].min(grid.cells);
+        let marching = |operation| {
+            Ok::<_, Error>(Marching::new(gpu, kernel(operation)?, longest, |chunk| operator_blocks(dim, grid, chunk)))
+        };
+        let method = match choice.products {
+            Some(products) => Method::Products(BoxKernels::new(gpu, space, products)?),
+            None => Method::Columns(Columns {
+                apply: marching(Operation::Apply)?,
+                residual: marching(Operation::Residual)?,
+                solve: kernel(Operation::Solve)?,
+                operator_matrices: operator,
+                solve_matrices: solve,
+                table: Vector::uploaded(gpu, &space.solve_table::<T>())?,
+            }),
+        };
         Ok(Self {
             dim,
-            grid: space.grid(),
-            matrices: Matrices::new::<T>(space)?,
-            apply: kernel(Operation::Apply)?,
-            residual: kernel(Operation::Residual)?,
-            solve: kernel(Operation::Solve)?,
+            grid,
+            method,
             restrict: kernel(Operation::Restrict)?,
             prolongate_add: kernel(Operation::ProlongateAdd)?,
-            table: Vector::uploaded(gpu, &space.solve_table::<T>())?,
-            between: Vector::zeros(gpu, space.grid().storage(dim))?,
+            transfer,
+            between: Vector::zeros(gpu, grid.storage(dim))?,
         })
     }
 
+    /// A transfer's kernel, for the whole tiling.
+    ///
+    /// # Safety
+    /// It takes these vectors.
+    unsafe fn transfer(&self, gpu: &Gpu, kernel: &Kernel, vectors: [CUdeviceptr; 2]) -> Result<()> {
+        let cells = self.grid.cells;
+        let blocks = dg::blocks(self.dim, kernel.spec().patches, |_| cells / 2);
+        // SAFETY: the caller's promise.
+        unsafe { kernel.launch_on_vectors(gpu, blocks, Some(&self.transfer), &vectors, cells, &[]) }
+    }
+}
+
+impl<T: Scalar> Columns<T> {
     /// The product or the residual.
     ///
     /// # Safety
     /// The kernel takes `vectors` behind the matrices.
-    unsafe fn operator(&self, gpu: &Gpu, kernel: &Kernel, vectors: &[CUdeviceptr]) -> Result<()> {
-        let tile = Tile::of(self.dim, self.grid.degree as usize);
-        let longest = LONGEST_CHUNK[self.dim - 2].min(self.grid.cells);
-        let blocks = |chunk| tile.blocks(self.grid, chunk);
-        let chunk = kernel.chunk(gpu, longest, blocks);
-        // SAFETY: the caller's promise.
-        unsafe { self.launch(gpu, kernel, blocks(chunk), &self.matrices.operator, vectors, Some(chunk)) }
-    }
-
-    /// A kernel on vectors of the level.
-    ///
-    /// # Safety
-    /// It takes `matrices`, then `vectors`, then cells and a number: a color, or the length of a chunk.
-    unsafe fn launch(
+    unsafe fn operator(
         &self,
         gpu: &Gpu,
-        kernel: &Kernel,
-        blocks: [u32; 3],
-        matrices: &[u8],
+        (dim, grid): (usize, DgGrid),
+        marching: &Marching,
         vectors: &[CUdeviceptr],
-        number: Option<u32>,
     ) -> Result<()> {
-        if blocks.contains(&0) {
-            return Ok(());
-        }
-        let mut arguments = vec![matrices];
-        arguments.extend(vectors.iter().map(bytes_of));
-        arguments.push(bytes_of(&self.grid.cells));
-        arguments.extend(number.iter().map(bytes_of));
+        let Marching { kernel, chunk } = marching;
+        let blocks = operator_blocks(dim, grid, *chunk);
         // SAFETY: the caller's promise.
-        unsafe { kernel.launch(gpu, blocks, &arguments) }
+        unsafe { kernel.launch_on_vectors(gpu, blocks, Some(&self.operator_matrices), vectors, grid.cells, &[*chunk]) }
     }
+}
 
-    /// Blocks of a transfer's kernel, for the whole tiling.
-    fn tiling(&self, kernel: &Kernel) -> [u32; 3] {
-        dg::blocks(self.dim, kernel.spec().patches, |_| self.grid.cells / 2)
-    }
+/// Blocks of the operator, in chunks of so many layers.
+fn operator_blocks(dim: usize, grid: DgGrid, chunk: u32) -> [u32; 3] {
+    Tile::of(dim, grid.degree as usize).blocks(grid, chunk)
 }
 
 impl<T: Scalar> Kernels for Discontinuous<T> {
     unsafe fn apply(&self, gpu: &Gpu, x: CUdeviceptr, y: CUdeviceptr) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.operator(gpu, &self.apply, &[x, y]) }
+        unsafe {
+            match &self.method {
+                Method::Columns(columns) => columns.operator(gpu, (self.dim, self.grid), &columns.apply, &[x, y]),
+                Method::Products(products) => products.operator(gpu, [0, x, y]),
+            }
+        }
     }
 
     unsafe fn residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, r: CUdeviceptr) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.operator(gpu, &self.residual, &[b, x, r]) }
+        unsafe {
+            match &self.method {
+                Method::Columns(columns) => columns.operator(gpu, (self.dim, self.grid), &columns.residual, &[b, x, r]),
+                Method::Products(products) => products.operator(gpu, [b, x, r]),
+            }
+        }
     }
 
     unsafe fn smooth_color(&self, gpu: &Gpu, color: u32, b: CUdeviceptr, x: CUdeviceptr) -> Result<()> {
-        let (kernel, r) = (&self.solve, self.between.pointer());
-        let count = |direction| color_count(self.grid.cells, bit(color, direction));
-        let blocks = dg::blocks(self.dim, kernel.spec().patches, count);
-        if blocks.contains(&0) {
+        let (cells, r) = (self.grid.cells, self.between.pointer());
+        let count = |direction| color_count(cells, bit(color, direction));
+        if (0..self.dim).any(|direction| count(direction) == 0) {
             return Ok(());
         }
-        // SAFETY: vectors of the level, and its table.
+        // SAFETY: vectors of the level, and its tables.
         unsafe {
             self.residual(gpu, b, x, r)?;
-            self.launch(gpu, kernel, blocks, &self.matrices.solve, &[self.table.pointer(), r, x], Some(color))
+            match &self.method {
+                Method::Columns(Columns { solve, solve_matrices, table, .. }) => {
+                    let blocks = dg::blocks(self.dim, solve.spec().patches, count);
+                    let vectors = [table.pointer(), r, x];
+                    solve.launch_on_vectors(gpu, blocks, Some(solve_matrices), &vectors, cells, &[color])
+                }
+                Method::Products(products) => products.solve(gpu, [0, 1, 2].map(count), color, [r, x]),
+            }
         }
     }
 
@@ -143,22 +187,24 @@ impl<T: Scalar> Kernels for Discontinuous<T> {
     }
 
     unsafe fn restrict_residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, coarse: CUdeviceptr) -> Result<()> {
-        let (kernel, r) = (&self.restrict, self.between.pointer());
+        let r = self.between.pointer();
         // SAFETY: the caller's promise; the residual is a vector of the level.
         unsafe {
             self.residual(gpu, b, x, r)?;
-            self.launch(gpu, kernel, self.tiling(kernel), &self.matrices.transfer, &[r, coarse], None)
+            self.transfer(gpu, &self.restrict, [r, coarse])
         }
     }
 
     unsafe fn prolongate_add(&self, gpu: &Gpu, coarse: CUdeviceptr, x: CUdeviceptr) -> Result<()> {
-        let kernel = &self.prolongate_add;
         // SAFETY: the caller's promise.
-        unsafe { self.launch(gpu, kernel, self.tiling(kernel), &self.matrices.transfer, &[coarse, x], None) }
+        unsafe { self.transfer(gpu, &self.prolongate_add, [coarse, x]) }
     }
 
     fn smoother(&self) -> &[Kernel] {
-        std::slice::from_ref(&self.solve)
+        std::slice::from_ref(match &self.method {
+            Method::Columns(columns) => &columns.solve,
+            Method::Products(products) => products.smoother(),
+        })
     }
 }
 

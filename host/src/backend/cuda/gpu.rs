@@ -61,6 +61,11 @@ impl Gpu {
         self.properties.multiprocessors
     }
 
+    /// Whether it has compute capability 9.0 or a newer one.
+    pub fn is_hopper(&self) -> bool {
+        self.properties.capability >= (9, 0)
+    }
+
     pub fn name(&self) -> &str {
         &self.properties.name
     }

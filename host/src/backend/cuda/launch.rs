@@ -3,7 +3,8 @@
 use super::calls::{self, check};
 use super::gpu::Gpu;
 use crate::error::Result;
-use cust::sys::CUfunction;
+use bytemuck::bytes_of;
+use cust::sys::{CUdeviceptr, CUfunction};
 use patchmg_device::kernels::KernelSpec;
 use std::ffi::c_void;
 
@@ -44,27 +45,65 @@ impl Kernel {
         self.resident
     }
 
-    /// Cells or patches, at most so many, that a block marches through: the number with which the last block is done first,
-    /// if a block takes a step for each, and one more because it begins one early.
-    pub fn chunk(&self, gpu: &Gpu, longest: u32, blocks: impl Fn(u32) -> [u32; 3]) -> u32 {
-        chunk_of(longest, self.resident.max(1) * gpu.multiprocessors(), blocks)
-    }
-
+    /// Nothing happens where there is no block.
+    ///
     /// # Safety
     /// `arguments` are the bytes of the kernel's parameters, at most [`PARAMETERS`], and what they point to is as long
     /// as the kernel makes use of with this grid. The module is loaded on `gpu`.
-    pub unsafe fn launch(&self, gpu: &Gpu, [x, y, z]: [u32; 3], arguments: &[&[u8]]) -> Result<()> {
+    pub unsafe fn launch<'a>(
+        &self,
+        gpu: &Gpu,
+        blocks: [u32; 3],
+        arguments: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<()> {
+        if blocks.contains(&0) {
+            return Ok(());
+        }
         gpu.enter()?;
         let mut pointers = [std::ptr::null_mut::<c_void>(); PARAMETERS];
         for (pointer, argument) in pointers.iter_mut().zip(arguments) {
             *pointer = argument.as_ptr().cast_mut().cast();
         }
         let (threads, shared, stream) = (self.spec.threads, self.spec.shared_bytes, gpu.stream());
-        let (arguments, extra) = (pointers.as_mut_ptr(), std::ptr::null_mut());
+        let ([x, y, z], arguments, extra) = (blocks, pointers.as_mut_ptr(), std::ptr::null_mut());
         // SAFETY: the caller's promise; the driver copies the arguments before it returns.
         let code =
             unsafe { calls::cuLaunchKernel(self.function, x, y, z, threads, 1, 1, shared, stream, arguments, extra) };
         check("cuLaunchKernel", code)
+    }
+
+    /// With the arguments that most kernels have, in their order: matrices by value, vectors, cells a direction, and numbers.
+    ///
+    /// # Safety
+    /// As for [`Self::launch`].
+    pub unsafe fn launch_on_vectors(
+        &self,
+        gpu: &Gpu,
+        blocks: [u32; 3],
+        matrices: Option<&[u8]>,
+        vectors: &[CUdeviceptr],
+        cells: u32,
+        numbers: &[u32],
+    ) -> Result<()> {
+        let (vectors, numbers) = (vectors.iter().map(bytes_of), numbers.iter().map(bytes_of));
+        let arguments = matrices.into_iter().chain(vectors).chain([bytes_of(&cells)]).chain(numbers);
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(gpu, blocks, arguments) }
+    }
+}
+
+/// A kernel whose blocks march, each through a chunk of cells or patches.
+pub(super) struct Marching {
+    pub kernel: Kernel,
+    pub chunk: u32,
+}
+
+impl Marching {
+    /// With chunks of at most so many, so long that the last block is done first, if a block takes a step for each cell or
+    /// patch, and one more because it begins one early.
+    pub fn new(gpu: &Gpu, kernel: Kernel, longest: u32, blocks: impl Fn(u32) -> [u32; 3]) -> Self {
+        let chunk = chunk_of(longest, kernel.resident.max(1) * gpu.multiprocessors(), blocks);
+        Self { kernel, chunk }
     }
 }
 

@@ -21,7 +21,6 @@ mod modules;
 mod parameters;
 mod smoother;
 
-pub use boxes::BoxKernels;
 pub use device::devices;
 pub use event::Event;
 pub use level::Level;
@@ -170,7 +169,7 @@ impl Backend for Cuda {
     fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
         match space {
             Space::Continuous(space) => smoother::steps(space, kernel).map(|_| ()),
-            Space::Discontinuous(_) => smoother::check_default(kernel),
+            Space::Discontinuous(space) => discontinuous::check::<T>(&self.gpu, space, kernel),
         }
     }
 

@@ -2,7 +2,9 @@
 
 use crate::choices;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use patchmg::backend::{LocalSolver, Structure, ThreadStructure, Variant};
+use patchmg::backend::{
+    Boxes, Engine, LocalSolver, MatrixMemory, Operands, ProductShape, Structure, ThreadStructure, Variant,
+};
 use patchmg::problem::Problem;
 use patchmg::solve::{Method, Precision, System};
 use std::path::PathBuf;
@@ -46,6 +48,7 @@ Examples:
   patchmg solve --problem one --backend cpu --threads 8 --json - > result.json
   patchmg solve --dim 2 --degree 3 --refine 4 --vtu solution.vtu
   patchmg solve --system poisson-dg --solver fgmres --rtol 1e-8 --backend cpu
+  patchmg solve --system poisson-dg --degree 7 --solver fgmres --precision mixed --engine mma-swizzled
 
 Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds, memory in bytes.")]
 pub struct SolveArgs {
@@ -144,7 +147,7 @@ pub struct AgainstArgs {
 }
 
 /// Options of one problem, which a suite chooses itself.
-const SINGLE_CASE: [&str; 17] = [
+const SINGLE_CASE: [&str; 22] = [
     "system",
     "dim",
     "degree",
@@ -158,6 +161,11 @@ const SINGLE_CASE: [&str; 17] = [
     "local",
     "thread_structure",
     "patches_per_block",
+    "engine",
+    "operands",
+    "matrices",
+    "product_shape",
+    "boxes",
     "precision",
     "rtol",
     "max_iters",
@@ -207,6 +215,8 @@ pub struct CaseArgs {
     /// Patches of a block of the patch smoother. [default: the kernel's own]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub patches_per_block: Option<usize>,
+    #[command(flatten)]
+    pub products: ProductArgs,
     /// Scalar type.
     #[arg(long, value_parser = choices::precision(), default_value = Precision::default().name())]
     pub precision: Precision,
@@ -218,6 +228,27 @@ pub struct CaseArgs {
     pub max_iters: usize,
     #[command(flatten)]
     pub machine: MachineArgs,
+}
+
+/// Kernels of the V-cycle of discontinuous elements in 3D by products of small matrices, on a GPU.
+#[derive(Debug, Args)]
+pub struct ProductArgs {
+    /// Contract tensors of poisson-dg in 3D by products of small matrices, in the V-cycle. [default: columns in registers, which
+    /// are faster]
+    #[arg(long, value_parser = choices::engine())]
+    pub engine: Option<Engine>,
+    /// What the products are of. [default: f64; in f32 and mixed precision f32 for fma, f16-corrected for others]
+    #[arg(long, value_parser = choices::operands(), requires = "engine")]
+    pub operands: Option<Operands>,
+    /// Where 1D matrices come from. [default: what the engine has first in the list of kernels]
+    #[arg(long, value_parser = choices::matrix_memory(), requires = "engine")]
+    pub matrices: Option<MatrixMemory>,
+    /// Shape of products in f64: m8n8k4, or one with 16 rows on compute capability 9.0. [default: m8n8k4]
+    #[arg(long, value_parser = choices::product_shape(), requires = "engine")]
+    pub product_shape: Option<ProductShape>,
+    /// What the operator takes as a box; solutions are on patches. [default: patch]
+    #[arg(long, value_parser = choices::boxes(), requires = "engine")]
+    pub boxes: Option<Boxes>,
 }
 
 #[derive(Debug, Args)]

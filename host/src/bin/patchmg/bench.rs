@@ -43,7 +43,7 @@ fn on<B: Backend>(
     let device = backend.info();
     let space = case.space()?;
     case.config.check(&**backend, &space).map_err(|error| args.case.refused(error))?;
-    console.line(parameters(&args.case, &device, case.config.bytes::<B>(&space)?));
+    console.line(parameters(&args.case, &case.config, &device, case.config.bytes::<B>(&space)?));
 
     let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);
     let protocol = Protocol { warmup: args.warmup, repetitions };
@@ -51,7 +51,7 @@ fn on<B: Backend>(
     let host = Cpu::new(args.case.machine.threads)?;
     let (report, _) = host.install(|| case.prepare(&**backend)?.solve(backend, protocol, &mut |_, _| {}))?;
     let solve_timing = report.timing;
-    let solve = solve::record(&args.case, &device, report);
+    let solve = solve::record(&args.case, &case, &device, report);
     let measurements = parts(backend, &case, protocol)?;
     console.line(table(&solve, solve_timing, &measurements));
 

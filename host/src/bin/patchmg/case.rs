@@ -1,13 +1,15 @@
 //! The model problem that the arguments describe.
 
-use crate::args::{self, CaseArgs};
+use crate::args::{self, CaseArgs, ProductArgs};
 use crate::failure::Failure;
 use patchmg::Error;
-use patchmg::backend::{DeviceInfo, PatchKernel};
+use patchmg::backend::{DeviceInfo, Engine, Operands, PatchKernel, Products, TensorKernel};
 use patchmg::krylov::Stopping;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::output::table::bytes;
-use patchmg::solve::{Case, Config};
+use patchmg::solve::{Case, Config, Precision, System};
+use patchmg_device::patch::DgGrid;
+use patchmg_device::tensor_core::list::{FULL, listed};
 
 impl CaseArgs {
     /// The library says which values are not allowed; here, which options do not go together.
@@ -26,7 +28,7 @@ impl CaseArgs {
 
     fn smoother(&self) -> Result<SmootherConfig, Failure> {
         let mut smoother = match self.smoother {
-            args::Smoother::Patch => SmootherConfig::Patch(self.patch_kernel()),
+            args::Smoother::Patch => SmootherConfig::Patch(self.patch_kernel()?),
             args::Smoother::AdditivePatch => SmootherConfig::additive_patch(self.dim),
             args::Smoother::PointGs => SmootherConfig::PointGaussSeidel,
             args::Smoother::Jacobi => SmootherConfig::jacobi(),
@@ -47,8 +49,11 @@ impl CaseArgs {
 
     /// An error of the library, in the options that it is about.
     pub fn refused(&self, error: Error) -> Failure {
-        match error {
-            Error::Unsupported { backend, available, .. } => {
+        match (error, self.products.engine) {
+            (Error::Unsupported { backend, asked, available, .. }, Some(engine)) => {
+                Failure::usage("engine", engine.name(), format_args!("asks for {asked}; {backend} has: {available}"))
+            }
+            (Error::Unsupported { backend, available, .. }, None) => {
                 let rest = format!(
                     "with --variant '{}' --local '{}' --thread-structure '{}'",
                     self.variant.name(),
@@ -57,31 +62,70 @@ impl CaseArgs {
                 );
                 Failure::usage("kernel", self.kernel.name(), format_args!("{rest}, {backend} has: {available}"))
             }
-            other => other.into(),
+            (other, _) => other.into(),
         }
     }
 
-    fn patch_kernel(&self) -> PatchKernel {
-        PatchKernel {
+    fn patch_kernel(&self) -> Result<PatchKernel, Failure> {
+        Ok(PatchKernel {
             structure: self.kernel,
             variant: self.variant,
             local: self.local,
             threads: self.thread_structure,
             patches: self.patches_per_block,
             data_only: false,
-            products: None,
+            products: self.products()?,
+        })
+    }
+
+    /// Products of small matrices, if they are asked for: of the kernels that fit what was given, the first in the list.
+    fn products(&self) -> Result<Option<Products>, Failure> {
+        let ProductArgs { engine, operands, matrices, product_shape, boxes } = self.products;
+        // A degree that there is not is found where the space is made.
+        let Some(engine) = engine.filter(|_| DgGrid::DEGREES.contains(&self.degree)) else { return Ok(None) };
+        if self.system != System::PoissonDg || self.smoother != args::Smoother::Patch {
+            let reason = "needs --system poisson-dg and --smoother patch";
+            return Err(Failure::usage("engine", engine.name(), reason));
         }
+        let operands = operands.unwrap_or(match (self.precision, engine) {
+            (Precision::F64, _) => Operands::F64,
+            (_, Engine::Fma) => Operands::F32,
+            _ => Operands::F16Corrected,
+        });
+        let boxes = boxes.unwrap_or_default();
+        let nodes = boxes.nodes(self.degree);
+        let compiled = listed(nodes).into_iter().filter(|listed| listed.every || FULL.contains(&nodes));
+        let kernels: Vec<_> = compiled.map(|listed| listed.kernel).collect();
+        let fits = |kernel: &&TensorKernel| {
+            (kernel.engine, kernel.operands) == (engine, operands)
+                && matrices.is_none_or(|matrices| kernel.matrices == matrices)
+                && product_shape.is_none_or(|shape| kernel.shape == Some(shape))
+        };
+        let Some(&kernel) = kernels.iter().find(fits) else {
+            let names: Vec<_> = kernels.iter().map(TensorKernel::to_string).collect();
+            let (operands, names) = (operands.name(), names.join("; "));
+            let reason = format_args!("with --operands '{operands}' and {nodes} nodes a direction; there are: {names}");
+            return Err(Failure::usage("engine", engine.name(), reason));
+        };
+        Ok(Some(Products { kernel, boxes }))
     }
 }
 
 /// What is about to run.
-pub fn parameters(args: &CaseArgs, device: &DeviceInfo, memory: u64) -> String {
+pub fn parameters(args: &CaseArgs, config: &Config, device: &DeviceInfo, memory: u64) -> String {
     let domain = if args.dim == 2 { "square" } else { "cube" };
+    let kernel = match config.smoother.patch_kernel().products {
+        Some(products) => products.to_string(),
+        None => {
+            let [kernel, variant, local] = [args.kernel.name(), args.variant.name(), args.local.name()];
+            format!("kernel {kernel}, variant {variant}, local solver {local}")
+        }
+    };
     format!(
         "\
 {} on the unit {domain}, degree {}, 2^{} cells a direction, problem {}
 solver     {}, precision {}, relative tolerance {:e}, at most {} iterations
-smoother   {}: kernel {}, variant {}, local solver {}
+smoother   {}: {kernel}
 backend    {}: {}, {} {}, {}
 memory     {} needed, {} free
 ",
@@ -94,9 +138,6 @@ memory     {} needed, {} free
         args.rtol,
         args.max_iters,
         args.smoother,
-        args.kernel.name(),
-        args.variant.name(),
-        args.local.name(),
         device.backend,
         device.name,
         device.units,

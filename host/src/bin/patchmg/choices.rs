@@ -1,7 +1,9 @@
 //! Choices on the command line, under the names that the library has for them.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use patchmg::backend::{LocalSolver, Structure, ThreadStructure, Variant};
+use patchmg::backend::{
+    Boxes, Engine, LocalSolver, MatrixMemory, Operands, ProductShape, Structure, ThreadStructure, Variant,
+};
 use patchmg::problem::Problem;
 use patchmg::solve::{Method, Precision, System};
 
@@ -79,5 +81,50 @@ pub fn thread_structure() -> impl TypedValueParser<Value = ThreadStructure> {
     one_of(&[ThreadStructure::Column, ThreadStructure::Dof], ThreadStructure::name, |threads| match threads {
         ThreadStructure::Column => "A thread owns a column of dofs (in 2D, with the paper's kernels, a dof)",
         ThreadStructure::Dof => "A thread owns a dof",
+    })
+}
+
+pub fn engine() -> impl TypedValueParser<Value = Engine> {
+    one_of(&Engine::ALL, Engine::name, |engine| match engine {
+        Engine::Fma => "CUDA cores",
+        Engine::Wmma => "wmma in x and y, CUDA cores in z; f64",
+        Engine::Mma => "mma.sync, tensors row by row",
+        Engine::MmaSwizzled => "mma.sync, tensors permuted against bank conflicts",
+    })
+}
+
+pub fn operands() -> impl TypedValueParser<Value = Operands> {
+    one_of(&Operands::ALL, Operands::name, |operands| match operands {
+        Operands::F64 => "Double precision",
+        Operands::F32 => "Single precision",
+        Operands::Tf32 => "Single precision with 10 bits of mantissa",
+        Operands::Tf32Corrected => "tf32, and what its rounding left",
+        Operands::F16 => "Half precision; solves may fail",
+        Operands::F16Corrected => "Half precision, and what its rounding left",
+        Operands::Bf16 => "Range of single precision with 7 bits of mantissa; solves may fail",
+    })
+}
+
+pub fn matrix_memory() -> impl TypedValueParser<Value = MatrixMemory> {
+    one_of(&MatrixMemory::ALL, MatrixMemory::name, |memory| match memory {
+        MatrixMemory::Shared => "Shared memory",
+        MatrixMemory::Constant => "Constant memory; on patches, shared memory",
+        MatrixMemory::ReadOnly => "Global memory by the read-only path, that of textures",
+    })
+}
+
+pub fn product_shape() -> impl TypedValueParser<Value = ProductShape> {
+    one_of(&ProductShape::ALL, ProductShape::name, |shape| match shape {
+        ProductShape::M8N8K4 => "8 x 4 times 4 x 8",
+        ProductShape::M16N8K4 => "16 x 4 times 4 x 8",
+        ProductShape::M16N8K8 => "16 x 8 times 8 x 8",
+        ProductShape::M16N8K16 => "16 x 16 times 16 x 8",
+    })
+}
+
+pub fn boxes() -> impl TypedValueParser<Value = Boxes> {
+    one_of(&Boxes::ALL, Boxes::name, |boxes| match boxes {
+        Boxes::Patch => "2 x 2 x 2 cells",
+        Boxes::Cell => "A cell",
     })
 }

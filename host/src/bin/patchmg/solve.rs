@@ -58,7 +58,7 @@ fn on<B: Backend>(
 ) -> Result<ExitCode, Failure> {
     let device = backend.info();
     case.config.check(&**backend, space).map_err(|error| args.case.refused(error))?;
-    console.line(parameters(&args.case, &device, case.config.bytes::<B>(space)?));
+    console.line(parameters(&args.case, &case.config, &device, case.config.bytes::<B>(space)?));
     console.line(levels(space)?);
 
     console.line("iteration       residual   reduction");
@@ -69,7 +69,7 @@ fn on<B: Backend>(
     progress.finish();
     let (report, solution) = solved?;
 
-    let report = record(&args.case, &device, report);
+    let report = record(&args.case, &case, &device, report);
     console.line(summary(&report));
     write(args, case, space, &solution, &report)?;
     Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
@@ -84,7 +84,7 @@ fn levels(space: &Space) -> Result<Table, Failure> {
     Ok(table)
 }
 
-pub fn record(args: &CaseArgs, device: &DeviceInfo, report: Report) -> SolveReport {
+pub fn record(args: &CaseArgs, case: &Case, device: &DeviceInfo, report: Report) -> SolveReport {
     let Report { cells, dofs, info, errors, setup_s, timing } = report;
     let solve_s = timing.median_s;
     SolveReport {
@@ -100,6 +100,7 @@ pub fn record(args: &CaseArgs, device: &DeviceInfo, report: Report) -> SolveRepo
         kernel: args.kernel.name().to_string(),
         variant: args.variant.name().to_string(),
         local: args.local.name().to_string(),
+        products: case.config.smoother.patch_kernel().products.map(|products| products.to_string()),
         precision: args.precision.name().to_string(),
         backend: device.backend.to_string(),
         device: device.name.clone(),
