@@ -3,6 +3,9 @@
 //!
 //! What the neighbours add is of rank two in a face's direction ([`DgCellMatrices`]): of each only the value and the normal
 //! derivative on the face count, two planes instead of a cell.
+//!
+//! A constant is in the kernel of `L` between cells: all is done on `x` less its value at the cell's first node, so that rounding
+//! is relative to what `x` varies on a cell and its neighbours. What a boundary adds knows the value.
 
 use super::rows;
 use crate::backend::cpu::batch::{Batch, Offsets};
@@ -51,16 +54,17 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> Apply<'_, T,
         if direction == 2 { C } else { Z }
     }
 
-    /// Cells at these offsets.
+    /// Cells at these offsets, less `shift`.
     ///
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn load<S: Simd>(&self, cells: &Offsets, nodes: &mut Cell<Lanes<S, T>, C, Z>) {
+    unsafe fn load<S: Simd>(&self, cells: &Offsets, shift: Lanes<S, T>, nodes: &mut Cell<Lanes<S, T>, C, Z>) {
         for z in 0..Z {
             for y in 0..C {
                 // SAFETY: a cell's nodes are stored.
-                nodes[z][y] = unsafe { Lanes::gather(self.x.as_ptr(), cells, self.grid.offset_3d(0, y, z)) };
+                let row: [_; C] = unsafe { Lanes::gather(self.x.as_ptr(), cells, self.grid.offset_3d(0, y, z)) };
+                nodes[z][y] = column(|x| row[x] - shift);
             }
         }
     }
@@ -127,14 +131,14 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> Apply<'_, T,
     unsafe fn look_behind<S: Simd>(
         &self,
         batch: &Batch,
-        direction: usize,
-        side: usize,
+        [direction, side]: [usize; 2],
+        shift: Lanes<S, T>,
         work: &mut Workspace<Lanes<S, T>, C, Z>,
     ) {
         let Workspace { mass: own, stiffness: neighbor, faces, boundary, .. } = work;
         let face = &mut faces[direction][side];
         // SAFETY: the caller's.
-        unsafe { self.load(&self.neighbors(batch, direction, side), neighbor) };
+        unsafe { self.load(&self.neighbors(batch, direction, side), shift, neighbor) };
         self.trace(neighbor, direction, 1 - side, face);
         let [derivatives, values] = face;
         let penalty = T::ZERO - self.matrices.penalty[0];
@@ -146,11 +150,12 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> Apply<'_, T,
         let at_boundary = batch.at_end(direction, side);
         if at_boundary != 0 {
             self.trace(own, direction, side, boundary);
-            for (face, boundary) in face.iter_mut().zip(boundary) {
-                for q in 0..Self::planes(direction) {
-                    for p in 0..C {
-                        face[q][p].replace(Lanes::ZERO - boundary[q][p], at_boundary);
-                    }
+            let [derivatives, values] = face;
+            let (jump, twice) = (Lanes::scale(self.matrices.penalty[0], shift), shift + shift);
+            for q in 0..Self::planes(direction) {
+                for p in 0..C {
+                    derivatives[q][p].replace(jump - boundary[0][q][p], at_boundary);
+                    values[q][p].replace(Lanes::ZERO - twice - boundary[1][q][p], at_boundary);
                 }
             }
         }
@@ -195,10 +200,11 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> PatchKernel<
         let DgCellMatrices { mass, stiffness, .. } = self.matrices;
         // SAFETY (this block): the caller's.
         unsafe {
-            self.load(&batch.fine, &mut work.mass);
+            let [shift] = Lanes::gather(self.x.as_ptr(), &batch.fine, 0);
+            self.load(&batch.fine, shift, &mut work.mass);
             for direction in 0..Self::DIM {
                 for side in 0..2 {
-                    self.look_behind(batch, direction, side, work);
+                    self.look_behind(batch, [direction, side], shift, work);
                 }
             }
         }
