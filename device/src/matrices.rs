@@ -173,6 +173,8 @@ pub struct DgCellMatrices<T, const C: usize, const H: usize> {
     pub normal: [T; C],
     /// `σ`.
     pub penalty: [T; 1],
+    /// `M 1`, the first half.
+    pub weights: [T; H],
 }
 pod!(DgCellMatrices<T, const C, const H>);
 
@@ -184,6 +186,7 @@ impl<T: Real, const C: usize, const H: usize> DgCellMatrices<T, C, H> {
         penalty: f64,
     ) -> Self {
         Self {
+            weights: core::array::from_fn(|i| T::from_f64((0..C).map(|j| mass(i, j)).sum())),
             mass: Centrosymmetric::new(mass),
             stiffness: Centrosymmetric::new(stiffness),
             lift: Centrosymmetric::new(|t, side| normal(if side == 0 { t } else { C - 1 - t })),

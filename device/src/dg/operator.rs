@@ -7,6 +7,7 @@
 //! ([`DgCellMatrices`](crate::matrices::DgCellMatrices)): traces in one direction commute with `M` in the others. No two
 //! blocks write one node.
 
+mod line;
 mod tile;
 
 use crate::kernels::Shape;
@@ -20,8 +21,8 @@ pub const fn columns(dim: usize, degree: usize) -> usize {
 /// Blocks that a multiprocessor should hold: as many as have registers without spills.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
     const BLOCKS: [[[u32; 8]; 2]; 2] = [
-        [[16, 16, 16, 16, 16, 12, 10, 10], [16, 16, 10, 12, 9, 6, 6, 6]],
-        [[10, 5, 10, 5, 5, 3, 5, 1], [7, 3, 7, 3, 3, 2, 2, 1]],
+        [[16, 16, 16, 16, 16, 12, 10, 10], [12, 16, 10, 10, 9, 8, 5, 6]],
+        [[10, 4, 10, 5, 5, 2, 5, 1], [7, 3, 7, 3, 3, 2, 2, 1]],
     ];
     BLOCKS[dim - 2][scalar_bytes / 8][degree - 1]
 }
@@ -37,7 +38,7 @@ pub use device::apply;
 
 mod device {
     use super::Tile;
-    use crate::contract::Split;
+    use super::line::{Behind, Line};
     use crate::dg::Strides;
     use crate::layout::{Column, Shared};
     use crate::matrices::DgCellMatrices;
@@ -46,71 +47,6 @@ mod device {
     use cuda_std::hint::{made_here, opaque};
     use cuda_std::shared::Word;
     use cuda_std::thread;
-
-    /// What a face adds to a line of nodes that ends on it: to the node there, and times `n_t` to all of them.
-    type Behind<T> = [T; 2];
-
-    /// Nodes of a cell along a direction.
-    #[derive(Clone, Copy)]
-    struct Line<T, const C: usize>([T; C]);
-
-    impl<T: Real, const C: usize> Line<T, C> {
-        /// Half the outward normal derivative on a side.
-        #[inline(always)]
-        fn slope<const H: usize>(&self, matrices: &DgCellMatrices<T, C, H>, side: usize) -> T {
-            let mut slope = T::ZERO;
-            for t in 0..C {
-                slope = T::fma(matrices.normal[t], self.0[if side == 0 { t } else { C - 1 - t }], slope);
-            }
-            slope
-        }
-
-        /// What it adds to the cell that sees it from a side.
-        #[inline(always)]
-        fn seen_from<const H: usize>(&self, matrices: &DgCellMatrices<T, C, H>, side: usize) -> Behind<T> {
-            let value = self.0[side * (C - 1)];
-            [T::fma(-matrices.penalty[0], value, self.slope(matrices, side)), value]
-        }
-
-        /// What the boundary adds to it on a side.
-        #[inline(always)]
-        fn at_boundary<const H: usize>(&self, matrices: &DgCellMatrices<T, C, H>, side: usize) -> Behind<T> {
-            [-self.slope(matrices, side), -self.0[side * (C - 1)]]
-        }
-
-        /// `L` times the line and `M` times `other`, with what lies behind both faces, and `M` times the line: calls `store`
-        /// with every entry of both. Row by row, so that a coefficient is loaded once and not kept.
-        #[inline(always)]
-        fn contract<const H: usize>(
-            &self,
-            matrices: &DgCellMatrices<T, C, H>,
-            other: Option<&[T; C]>,
-            faces: [Behind<T>; 2],
-            mut store: impl FnMut(usize, T, T),
-        ) {
-            let [lower, upper] = faces;
-            let (own, lift) = (Split::new(&self.0), Split::new(&[lower[1], upper[1]]));
-            let other = other.map(Split::new);
-            for i in 0..H {
-                let (mut even, mut odd) = matrices.stiffness.row(i, &own);
-                if let Some(other) = &other {
-                    (even, odd) = matrices.mass.row_add(i, other, even, odd);
-                }
-                (even, odd) = matrices.lift.row_add(i, &lift, even, odd);
-                let (mass_even, mass_odd) = matrices.mass.row(i, &own);
-                if 2 * i + 1 == C {
-                    store(i, even, mass_even);
-                } else {
-                    let (mut first, mut last) = (even + odd, even - odd);
-                    if i == 0 {
-                        (first, last) = (first + lower[0], last + upper[0]);
-                    }
-                    store(i, first, mass_even + mass_odd);
-                    store(C - 1 - i, last, mass_even - mass_odd);
-                }
-            }
-        }
-    }
 
     /// A direction of a level, and the tile's cells in it that lie in the domain.
     #[derive(Clone, Copy)]

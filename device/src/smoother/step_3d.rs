@@ -296,9 +296,19 @@ mod device {
                 }
             }
         }
+        let [i, slot, l] = if keeps { place } else { along_rows(M, shape.patches) };
+        // The table is symmetric in its indices, so lanes read neighbours.
+        let inverse = |j: usize| table.get(i + M * (l + M * j));
+        // In high degrees there are registers to read it early.
+        let reads_early = K > 6;
+        let mut inverses = [T::ZERO; M];
+        if reads_early {
+            for j in 0..M {
+                inverses[j] = inverse(j);
+            }
+        }
         thread::sync_threads();
 
-        let [i, slot, l] = if keeps { place } else { along_rows(M, shape.patches) };
         let in_row = i + M * slot;
         let along_y = Column { start: in_row + M * row * l, stride: row };
         let (i_odd, l_odd) = (is_odd::<K>(i), is_odd::<K>(l));
@@ -324,8 +334,7 @@ mod device {
         let y_terms = [y_term(0), y_term(1)];
         let mut column = matrices.vectors.analyze(&tensor.read::<M>(along_y));
         for j in 0..M {
-            // The table is symmetric in its indices, so lanes read neighbours.
-            let inverse = table.get(i + M * (l + M * j));
+            let inverse = if reads_early { inverses[j] } else { inverse(j) };
             let (x_face, z_face) = (x_face(j), z_face(j));
             let mut residual = T::fma(-matrices.coupling[j], y_faces[is_odd::<K>(j)], column[j]);
             residual = T::fma(-d_i, x_face, residual);
