@@ -147,6 +147,25 @@ fn the_suite_speed_prints_and_writes_one_table_of_all_that_it_measured() {
     assert!(value(&operator, 0, "ns_per_dof").unwrap() > 0.0 && value(&operator, 0, "floor").is_none(), "{operator}");
 }
 
+#[test]
+fn the_suite_of_paper_4_runs_to_its_end_and_says_what_needs_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let output =
+        patchmg(&["bench", "--suite", "paper4", "--quick", "--backend", "cpu", "--threads", "2", "--output", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = std::fs::read_to_string(folder.path().join("README.md")).unwrap();
+    for name in (2..=4).map(|table| format!("table{table}")).chain((5..=14).map(|figure| format!("figure{figure}"))) {
+        assert!(page.contains(&format!("<!-- {name} -->\n")), "{name}");
+        for extension in ["json", "csv", "svg"] {
+            assert!(folder.path().join(&name).with_extension(extension).is_file(), "{name}.{extension}");
+        }
+    }
+    for part in ["needs a GPU", "register (ours)", "(5361)", "| ours f32 |"] {
+        assert!(page.contains(part), "no '{part}' in: {page}");
+    }
+}
+
 /// Results of a suite, `factor` times as slow, without the rows from `rows` on.
 fn slowed(path: &Path, factor: f64, rows: usize) -> String {
     let mut results: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

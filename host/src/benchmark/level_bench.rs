@@ -111,8 +111,8 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
     ///
     /// # Errors
     /// Those of the backend.
-    pub fn resident_blocks(&self) -> Result<Vec<u32>> {
-        Ok(self.backend.resident_blocks(&self.level)?.into_iter().map(|(_, blocks)| blocks).collect())
+    pub fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
+        self.backend.resident_blocks(&self.level)
     }
 
     /// The right-hand side, and where a solution may go.

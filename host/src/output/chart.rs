@@ -19,8 +19,8 @@ pub(super) static FONT_READY: LazyLock<bool> = LazyLock::new(|| {
 /// Pixels.
 const SIZE: (u32, u32) = (900, 560);
 
-/// Distinct for the colour-blind (Okabe and Ito, 2008), without its yellow.
-pub(super) const COLORS: [RGBColor; 8] = [
+/// Distinct for the color-blind (Okabe and Ito, 2008), without its yellow, and four more where that does not suffice.
+pub(super) const COLORS: [RGBColor; 12] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -29,6 +29,10 @@ pub(super) const COLORS: [RGBColor; 8] = [
     RGBColor(86, 180, 233),
     RGBColor(60, 60, 60),
     RGBColor(140, 86, 75),
+    RGBColor(0, 60, 90),
+    RGBColor(153, 153, 51),
+    RGBColor(136, 34, 85),
+    RGBColor(170, 170, 170),
 ];
 
 /// A line with a marker at each point.

@@ -197,7 +197,15 @@ mod tests {
             max_dofs: 1000,
         };
         let row = |(degree, &value): (usize, &f64)| Row {
-            key: Key { series: "smoother".into(), dim: 3, degree, refine: 2, precision: "f64".into(), patches: None },
+            key: Key {
+                series: "smoother".into(),
+                dim: 3,
+                degree,
+                refine: 2,
+                precision: "f64".into(),
+                patches: None,
+                nodes: None,
+            },
             dofs: 100,
             // Follows from the other one, and would count twice.
             values: BTreeMap::from([("measured".into(), Some(value)), ("ratio".into(), Some(1.0 / value))]),

@@ -8,22 +8,30 @@ use crate::output::panels::{Bars, Line, LineStyle, Marks, Panel, Panels};
 pub enum Picture {
     /// A column over `x`, a line for each series.
     Lines { x: Axis, y: &'static str, log_y: bool },
+    /// Columns over `x`, a panel for each, a line for each series.
+    Columns { x: Axis, columns: &'static [&'static str], log_y: bool },
+    /// Columns whose names are a prefix and the number of an iteration, over that number; a line for each series.
+    Iterations { prefix: &'static str, label: &'static str },
     /// A column over the degree beside what is aimed at, a line for each precision, a panel for each series; another
     /// column where no row has it.
     Goals { y: &'static str, or: &'static str },
     /// Columns on top of each other for each degree, a panel for each series.
     Stacked { columns: &'static [&'static str], label: &'static str },
+    /// Columns, a panel for each: bars for each precision, one for each series.
+    Bars { columns: &'static [&'static str] },
     /// A column beside what the paper has.
     Grouped { column: &'static str, by: By },
-    /// `gflops` over `intensity` under the roofs of memory, `gb_per_s`, and of arithmetic.
+    /// `gflops` over `intensity` under the roofs of memory, `bandwidth`, and of arithmetic.
     Roofline { bandwidth: &'static str },
 }
 
 /// What stands side by side in a panel of bars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Series, a panel for each degree.
+    /// Series, a panel for each degree and precision.
     Series,
+    /// Series, a panel for each degree and level.
+    SeriesOfSize,
     /// Degrees and precisions, a panel for each series.
     Precision,
 }
@@ -33,6 +41,8 @@ pub enum By {
 pub enum Axis {
     Degree,
     Patches,
+    /// Of a box in one direction.
+    Nodes,
     Dofs,
 }
 
@@ -44,6 +54,11 @@ pub fn picture(picture: Picture, results: &Results) -> Panels {
     let rows: Vec<&Row> = results.rows.iter().filter(|row| row.skipped.is_none()).collect();
     let panels = match picture {
         Picture::Lines { x, y, log_y } => panels(&rows, place, |rows| lines(rows, x, y, log_y, label(results, y))),
+        Picture::Columns { x, columns, log_y } => {
+            columns.iter().map(|y| lines(&rows, x, y, log_y, label(results, y))).collect()
+        }
+        Picture::Iterations { prefix, label } => vec![iterations(&rows, prefix, label)],
+        Picture::Bars { columns } => columns.iter().map(|column| bars(&rows, column, results)).collect(),
         Picture::Goals { y, or } => {
             let y = known_column(results, y, or);
             let known: Vec<&Row> = rows.iter().copied().filter(|row| row.value(y).is_some()).collect();
@@ -57,6 +72,7 @@ pub fn picture(picture: Picture, results: &Results) -> Panels {
         Picture::Grouped { column, by } => {
             let title = |row: &Row| match by {
                 By::Series => format!("Q{} in {}D, {}", row.key.degree, row.key.dim, row.key.precision),
+                By::SeriesOfSize => format!("Q{} in {}D, {} unknowns", row.key.degree, row.key.dim, row.dofs),
                 By::Precision => row.key.series.clone(),
             };
             panels(&rows, title, |rows| grouped(rows, column, by, results))
@@ -117,6 +133,7 @@ fn lines(rows: &[&Row], axis: Axis, y: &str, log_y: bool, y_label: &str) -> Pane
     let x = |row: &Row| match axis {
         Axis::Degree => Some(row.key.degree as f64),
         Axis::Patches => row.key.patches.map(|patches| patches as f64),
+        Axis::Nodes => row.key.nodes.map(|nodes| nodes as f64),
         Axis::Dofs => Some(row.dofs as f64),
     };
     let line = |label: String, style, points| Line { label, points, style };
@@ -131,10 +148,45 @@ fn lines(rows: &[&Row], axis: Axis, y: &str, log_y: bool, y_label: &str) -> Pane
         x_label: match axis {
             Axis::Degree => "degree k".into(),
             Axis::Patches => "patches of a block".into(),
+            Axis::Nodes => "nodes of a box in a direction, N".into(),
             Axis::Dofs => "unknowns".into(),
         },
         y_label: y_label.into(),
         marks: Marks::Lines { series: ours.chain(paper).collect(), log_x: axis == Axis::Dofs, log_y },
+    }
+}
+
+fn iterations(rows: &[&Row], prefix: &str, y_label: &str) -> Panel {
+    let of = |row: &Row| {
+        let number = |name: &str| name.strip_prefix(prefix)?.parse::<usize>().ok();
+        let mut points: Vec<_> =
+            row.values.iter().filter_map(|(name, value)| Some((number(name)? as f64, (*value)?))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points
+    };
+    let line = |row: &&Row| Line { label: row.key.series.clone(), points: of(row), style: LineStyle::Marked };
+    Panel {
+        title: String::new(),
+        x_label: "iterations".into(),
+        y_label: y_label.into(),
+        marks: Marks::Lines { series: rows.iter().map(line).collect(), log_x: false, log_y: true },
+    }
+}
+
+fn bars(rows: &[&Row], column: &str, results: &Results) -> Panel {
+    let categories = distinct(rows.iter().map(|row| row.key.precision.clone()));
+    let height = |series: &str, precision: &str| {
+        rows.iter().find(|row| row.key.series == series && row.key.precision == precision)?.value(column)
+    };
+    let series = series_of(rows).into_iter().map(|series| Bars {
+        heights: categories.iter().map(|precision| height(&series, precision)).collect(),
+        label: series,
+    });
+    Panel {
+        title: String::new(),
+        x_label: String::new(),
+        y_label: label(results, column).into(),
+        marks: Marks::Bars { series: series.collect(), categories, stacked: false },
     }
 }
 
@@ -190,7 +242,7 @@ fn grouped(rows: &[&Row], column: &str, by: By, results: &Results) -> Panel {
         series.push(bars("paper, A100", &|row| row.paper.get(column).copied()));
     }
     let category = |row: &&Row| match by {
-        By::Series => row.key.series.clone(),
+        By::Series | By::SeriesOfSize => row.key.series.clone(),
         By::Precision => format!("Q{} {}", row.key.degree, row.key.precision),
     };
     Panel {
@@ -209,16 +261,26 @@ fn roofline(rows: &[&Row], bandwidth: &str) -> Panel {
         .into_iter()
         .map(|series| Line { points: points(&rows, &series, at), label: series, style: LineStyle::Marked })
         .collect();
-    let peak = roofs.iter().find_map(|row| row.value("gflops"));
-    let intensities = rows.iter().filter_map(|row| row.value("intensity"));
-    let (low, high) = intensities.fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(x), high.max(x)));
-    if let (Some(slope), true) = (roofs.iter().find_map(|row| row.value(bandwidth)), high > 0.0) {
-        let ridge = peak.map_or(high, |peak| peak / slope);
-        let (low, high) = (0.5 * low.min(ridge), 2.0 * high.max(ridge));
-        let roof = |x: f64| peak.map_or(slope * x, |peak| peak.min(slope * x));
-        let mut points = vec![(low, roof(low)), (ridge.clamp(low, high), roof(ridge)), (high, roof(high))];
-        points.dedup();
-        series.push(Line { label: "roof".into(), points, style: LineStyle::Limit });
+    let ridges = roofs.iter().filter_map(|row| Some(row.value("gflops")? / row.value(bandwidth)?));
+    let known = rows.iter().filter_map(|row| row.value("intensity"));
+    let limits = |(low, high): (f64, f64), x: f64| (low.min(x), high.max(x));
+    let (low, high) = known.fold((f64::INFINITY, 0.0f64), limits);
+    if high > 0.0 {
+        let (low, high) = ridges.fold((low, high), limits);
+        let (low, high) = (0.5 * low, 2.0 * high);
+        for (place, roof) in roofs.iter().enumerate() {
+            let Some(slope) = roof.value(bandwidth) else { continue };
+            // Without a peak, one roof is that of memory alone.
+            let peak = match roof.value("gflops") {
+                None if place > 0 => continue,
+                peak => peak.unwrap_or(f64::INFINITY),
+            };
+            let corners = [low, (peak / slope).min(high), high];
+            let mut points = corners.map(|x| (x, peak.min(slope * x))).to_vec();
+            points.dedup();
+            let style = if place == 0 { LineStyle::Limit } else { LineStyle::Goal };
+            series.push(Line { label: roof.key.series.clone(), points, style });
+        }
     }
     Panel {
         title: String::new(),
@@ -245,6 +307,7 @@ mod tests {
                 refine: 2,
                 precision: precision.into(),
                 patches: None,
+                nodes: None,
             },
             dofs: 1000,
             values: BTreeMap::from([("ratio".into(), ratio)]),

@@ -7,7 +7,7 @@ use crate::backend::PatchKernel;
 use crate::benchmark::Part;
 use crate::multigrid::SmootherConfig;
 use crate::problem::Problem;
-use crate::solve::{Method, Precision};
+use crate::solve::{Config, Method, Precision, System};
 use serde::{Deserialize, Serialize};
 
 /// A table or a figure.
@@ -61,6 +61,7 @@ impl Column {
 #[derive(Clone, Debug)]
 pub struct Point {
     pub key: Key,
+    pub system: System,
     pub task: Task,
     /// What the paper has, by column.
     pub paper: Vec<(&'static str, f64)>,
@@ -77,29 +78,35 @@ pub struct Key {
     pub degree: usize,
     /// `2^refine` cells a direction.
     pub refine: usize,
+    /// Of vectors, or of operands.
     pub precision: String,
     /// Patches of a block, where they are chosen.
     pub patches: Option<usize>,
+    /// Nodes of a box in one direction, where there are boxes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<usize>,
 }
 
 impl Key {
     /// Names of [`Self::fields`].
-    pub const FIELDS: [&str; 6] = ["series", "dim", "degree", "refine", "precision", "patches"];
+    pub const FIELDS: [&str; 7] = ["series", "dim", "degree", "refine", "precision", "patches", "nodes"];
 
     /// As text; empty for none.
-    pub fn fields(&self) -> [String; 6] {
-        let Self { series, dim, degree, refine, precision, patches } = self;
-        let patches = patches.map_or(String::new(), |patches| patches.to_string());
-        [series.clone(), dim.to_string(), degree.to_string(), refine.to_string(), precision.clone(), patches]
+    pub fn fields(&self) -> [String; 7] {
+        let Self { series, dim, degree, refine, precision, patches, nodes } = self;
+        let [dim, degree, refine] = [dim, degree, refine].map(ToString::to_string);
+        let [patches, nodes] = [patches, nodes].map(|number| number.map_or(String::new(), |number| number.to_string()));
+        [series.clone(), dim, degree, refine, precision.clone(), patches, nodes]
     }
 }
 
 /// In words.
 impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let Self { series, dim, degree, refine, precision, patches } = self;
+        let Self { series, dim, degree, refine, precision, patches, nodes } = self;
         write!(f, "{series}, {dim}D, k = {degree}, L = {refine}, {precision}")?;
-        patches.map_or(Ok(()), |patches| write!(f, ", {patches} patches"))
+        patches.map_or(Ok(()), |patches| write!(f, ", {patches} patches"))?;
+        nodes.map_or(Ok(()), |nodes| write!(f, ", N = {nodes}"))
     }
 }
 
@@ -108,8 +115,12 @@ impl std::fmt::Display for Key {
 pub enum Task {
     /// Iterations until the residual is `1e-9` of that of the stopping rule.
     Iterations { method: Method, smoother: SmootherConfig, rule: Rule },
-    /// Error, iterations and time of a solve.
-    Solve { method: Method, problem: Problem },
+    /// Error, iterations and time of a solve, in the precision of the point.
+    Solve { problem: Problem, config: Config },
+    /// Residuals of a solve of `u = prod sin(pi x_i)`.
+    History(Config),
+    /// Errors of GMRES, or of its flexible variant, over a V-cycle in `f32` with these kernels.
+    Errors { flexible: bool, kernel: PatchKernel },
     /// One step of the patch smoother.
     Step(PatchKernel),
     /// The same with what limits it (table 5).
@@ -125,7 +136,9 @@ pub enum Task {
     /// Work and shared-memory traffic of the patch smoother.
     SharedRoofline(PatchKernel),
     /// What the machine could do.
-    Roofs,
+    Roofs(Units),
+    /// The operator of discontinuous elements.
+    Operator(Aspect, PatchKernel),
     /// A part beside the time that its words of memory take.
     Floor(Part),
     /// Restriction and prolongation of all levels, the same, and their share of a V-cycle.
@@ -147,6 +160,29 @@ pub enum Kernels {
     Kept,
     /// Compiled by the driver.
     Compiled,
+}
+
+/// What does the arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Units {
+    CudaCores,
+    /// In `f64`, or in `f16`.
+    TensorCores,
+}
+
+/// What of an operator is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aspect {
+    /// Its time, operations and memory traffic.
+    Speed,
+    /// The same; where it cannot be timed, operations alone.
+    Work,
+    /// The same with its traffic of shared memory, registers and resident blocks.
+    Resources,
+    /// Operations beside the traffic of shared memory.
+    SharedMemory,
+    /// Its error against that in `f64`.
+    Accuracy,
 }
 
 /// Kernels of a color at level conflict-free.
@@ -171,10 +207,26 @@ pub enum Rule {
 }
 
 impl Point {
-    /// In double precision, without a value of the paper.
+    /// With continuous elements, in double precision, without a value of the paper.
     pub fn new(series: impl Into<String>, [dim, degree, refine]: [usize; 3], task: Task) -> Self {
-        let key = Key { series: series.into(), dim, degree, refine, precision: "f64".into(), patches: None };
-        Self { key, task, paper: Vec::new(), goals: Vec::new() }
+        let (precision, patches, nodes) = (Precision::F64.name().into(), None, None);
+        let key = Key { series: series.into(), dim, degree, refine, precision, patches, nodes };
+        Self { key, system: System::PoissonCg, task, paper: Vec::new(), goals: Vec::new() }
+    }
+
+    /// With discontinuous elements.
+    pub fn discontinuous(self) -> Self {
+        Self { system: System::PoissonDg, ..self }
+    }
+
+    /// Unknowns.
+    pub fn dofs(&self) -> usize {
+        let Key { dim, degree, refine, .. } = self.key;
+        let row = match self.system {
+            System::PoissonCg => (degree << refine) - 1,
+            System::PoissonDg => (degree + 1) << refine,
+        };
+        row.pow(dim as u32)
     }
 
     /// In another precision.
@@ -186,6 +238,12 @@ impl Point {
     /// With a number of patches a block, which the task must have, too.
     pub fn patches(mut self, patches: usize) -> Self {
         self.key.patches = Some(patches);
+        self
+    }
+
+    /// With nodes of a box in one direction, which the task must have, too.
+    pub fn nodes(mut self, nodes: usize) -> Self {
+        self.key.nodes = Some(nodes);
         self
     }
 

@@ -9,6 +9,8 @@ mod goal;
 mod laboratory;
 mod page;
 mod paper1;
+mod paper4;
+mod products;
 mod record;
 mod sizes;
 mod speed;
@@ -21,6 +23,7 @@ pub use goal::{Better, Goal, Verdict};
 pub use laboratory::Program;
 pub use page::write_page;
 pub use paper1::PAPER1;
+pub use paper4::PAPER4;
 pub use record::{Header, Results, Row};
 pub use sizes::Sizes;
 pub use speed::SPEED;
@@ -41,7 +44,7 @@ pub struct Suite {
 }
 
 /// All suites.
-pub const SUITES: [&Suite; 2] = [&PAPER1, &SPEED];
+pub const SUITES: [&Suite; 3] = [&PAPER1, &PAPER4, &SPEED];
 
 /// How a suite runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -170,8 +173,7 @@ fn row<B: Backend>(
     point: &Point,
     max_dofs: usize,
 ) -> Result<Row> {
-    let Key { dim, degree, refine, .. } = point.key;
-    let dofs = (degree * (1 << refine) - 1).pow(dim as u32);
+    let dofs = point.dofs();
     let found = if dofs > max_dofs {
         Err(format!("more than the {max_dofs} unknowns asked for"))
     } else {
@@ -225,12 +227,16 @@ mod tests {
         }
     }
 
-    /// Rows that were computed.
+    /// Rows of an experiment of paper 1 that were computed.
     fn computed(only: &str, settings: &Settings) -> usize {
+        computed_of(&PAPER1, only, settings)
+    }
+
+    fn computed_of(suite: &Suite, only: &str, settings: &Settings) -> usize {
         let backend = Arc::new(Cpu::new(Some(1)).unwrap());
         let mut count = 0;
         let mut progress = |progress: Progress| count += usize::from(matches!(progress, Progress::Row(_)));
-        run(&backend, &PAPER1, &PAPER1.select(&[only.into()]).unwrap(), settings, &mut progress).unwrap();
+        run(&backend, suite, &suite.select(&[only.into()]).unwrap(), settings, &mut progress).unwrap();
         count
     }
 
@@ -288,6 +294,51 @@ mod tests {
         assert!(conflicts[0] > 0.0 && conflicts[1] > 0.0 && conflicts[2] == 0.0, "{conflicts:?}");
         assert!(rows[..3].iter().all(|row| row.value("color_ms").is_none() && row.paper["color_ms"] > 20.0));
         assert!(rows[3].value("color_ms").unwrap() > 0.0, "our own kernel is there");
+    }
+
+    /// Settings for `Q_7` on 4 cells a direction, discontinuous.
+    fn one_size(folder: &std::path::Path) -> Settings {
+        Settings { max_dofs: 32usize.pow(3), ..settings(folder) }
+    }
+
+    #[test]
+    fn the_operator_of_discontinuous_elements_is_as_accurate_as_its_scalar() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = one_size(folder.path());
+        computed_of(&PAPER4, "figure8", &settings);
+        let rows = results(&settings, "figure8").rows;
+        let (there, skipped): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.skipped.is_none());
+        assert_eq!((there.len(), there[0].dofs), (1, settings.max_dofs), "{rows:?}");
+        // Rounding of the vector alone is a third of an ulp on average.
+        let error = there[0].value("relative_error").unwrap() / f64::from(f32::EPSILON);
+        assert!((0.1..10.0).contains(&error), "{error}");
+        assert!(skipped.iter().any(|row| row.skipped.as_ref().unwrap().starts_with("needs a GPU")));
+    }
+
+    #[test]
+    fn gmres_that_is_not_flexible_keeps_the_rounding_of_its_v_cycle() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = one_size(folder.path());
+        computed_of(&PAPER4, "figure14", &settings);
+        let rows = results(&settings, "figure14").rows;
+        let value = |series: &str, column: &str| {
+            rows.iter().find(|row| row.key.series.starts_with(series)).and_then(|row| row.value(column)).unwrap()
+        };
+        assert_eq!(value("GMRES", "iterations"), value("FGMRES", "iterations"));
+        assert!(value("FGMRES", "residual") <= 1e-8 && value("GMRES", "residual") > 1e-6);
+        for error in ["l2_error", "h1_error"] {
+            assert!(value("GMRES", error) > 100.0 * value("FGMRES", error), "{rows:?}");
+        }
+    }
+
+    #[test]
+    fn operations_need_no_gpu() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = one_size(folder.path());
+        computed_of(&PAPER4, "table3", &settings);
+        let rows = results(&settings, "table3").rows;
+        assert!(rows.iter().all(|row| row.value("flops_per_dof").unwrap() > 0.0), "{rows:?}");
+        assert!(rows.iter().all(|row| row.value("gdof_per_s").is_some() == row.paper.is_empty()), "ours is there");
     }
 
     #[test]

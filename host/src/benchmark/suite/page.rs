@@ -101,11 +101,13 @@ fn matrix(page: &mut String, results: &Results, axis: Axis, y: &str) {
     let place = |row: &Row| match axis {
         Axis::Degree => row.key.degree,
         Axis::Patches => row.key.patches.unwrap_or_default(),
+        Axis::Nodes => row.key.nodes.unwrap_or_default(),
         Axis::Dofs => row.key.refine,
     };
     let title = |place: usize| match axis {
         Axis::Degree => format!("k = {place}"),
         Axis::Patches => format!("{place} patches"),
+        Axis::Nodes => format!("N = {place}"),
         Axis::Dofs => format!("L = {place}"),
     };
     let mut places: Vec<_> = results.rows.iter().map(place).collect();

@@ -206,7 +206,15 @@ mod tests {
     }
 
     fn key(degree: usize) -> Key {
-        Key { series: "patch, \"f64\"".into(), dim: 3, degree, refine: 2, precision: "f64".into(), patches: None }
+        Key {
+            series: "patch, \"f64\"".into(),
+            dim: 3,
+            degree,
+            refine: 2,
+            precision: "f64".into(),
+            patches: None,
+            nodes: None,
+        }
     }
 
     fn row(degree: usize) -> Row {

@@ -67,6 +67,33 @@ impl Sizes {
         }
     }
 
+    /// The level whose operator of discontinuous elements in 3D is timed, and the last that is solved on: the paper's of 134
+    /// million unknowns on a GPU, for other degrees one of about as many.
+    pub fn discontinuous(&self, degree: usize) -> usize {
+        let nodes_per_direction: f64 = match (self.quick, self.gpu) {
+            (true, _) => 16.0,
+            (_, true) => 512.0,
+            _ => 128.0,
+        };
+        // At least two levels.
+        ((nodes_per_direction / (degree + 1) as f64).log2().round() as usize).max(2)
+    }
+
+    /// The paper's two levels of solves with discontinuous elements: 17 and 134 million unknowns on a GPU.
+    pub fn solves(&self, degree: usize) -> std::ops::RangeInclusive<usize> {
+        let finest = self.discontinuous(degree);
+        (finest - 1).max(2)..=finest
+    }
+
+    /// Levels of degree 7 on which errors are followed under refinement.
+    pub fn refinements(&self) -> std::ops::RangeInclusive<usize> {
+        match (self.quick, self.gpu) {
+            (true, _) => 2..=3,
+            (_, true) => 2..=6,
+            _ => 2..=4,
+        }
+    }
+
     /// Degrees of an experiment that the paper shows for a few, or for all.
     pub fn thin(&self, degrees: &[usize]) -> Vec<usize> {
         if self.quick { degrees[..degrees.len().min(2)].to_vec() } else { degrees.to_vec() }
@@ -108,6 +135,16 @@ mod tests {
     }
 
     #[test]
+    fn discontinuous_elements_have_the_papers_unknowns() {
+        let sizes = Sizes { gpu: true, quick: false };
+        let dofs = |degree: usize, refine: usize| ((degree + 1) << refine).pow(3);
+        for degree in [3, 7] {
+            assert_eq!(sizes.solves(degree).map(|refine| dofs(degree, refine)).collect::<Vec<_>>(), [1 << 24, 1 << 27]);
+        }
+        assert!((1..=8).all(|degree| (5e7..3e8).contains(&(dofs(degree, sizes.discontinuous(degree)) as f64))));
+    }
+
+    #[test]
     fn every_size_has_two_levels() {
         for gpu in [true, false] {
             for quick in [true, false] {
@@ -115,6 +152,7 @@ mod tests {
                     let sizes = Sizes { gpu, quick };
                     assert!((1..=8).all(|degree| sizes.throughput(dim, degree) >= 2));
                     assert!((2..=8).all(|degree| sizes.larger_than_caches(dim, degree) >= 2));
+                    assert!((1..=8).all(|degree| sizes.discontinuous(degree) >= 2));
                 }
             }
         }

@@ -2,7 +2,8 @@
 
 use crate::backend::{PatchKernel, Scalar};
 use crate::inspect::SharedMemory;
-use patchmg_device::kernels::{Module, Operation};
+use patchmg_device::kernels::{KernelSpec, Module, Operation, TensorKernel};
+use patchmg_device::tensor_core::list::listed;
 
 /// Bytes that shared memory delivers or takes in one pass: 32 banks of 4 bytes.
 pub const WAVEFRONT_BYTES: f64 = 128.0;
@@ -39,6 +40,20 @@ impl Traffic {
             })
         })
     }
+}
+
+/// The operator's kernel on boxes of so many nodes a direction, if there is such a one.
+pub fn box_operator(kernel: TensorKernel, nodes: usize) -> Option<(Module, KernelSpec)> {
+    let listed = listed(nodes).into_iter().find(|listed| listed.kernel == kernel)?;
+    let module = Module::TensorCore { nodes, hopper: listed.hopper };
+    // In the scalar of the list.
+    Some((module, module.kernel::<f64>(Operation::BoxApply(kernel))))
+}
+
+/// Its passes through shared memory for a box.
+pub fn box_wavefronts(kernel: TensorKernel, nodes: usize) -> Option<f64> {
+    let (module, spec) = box_operator(kernel, nodes)?;
+    Some(SharedMemory::of(module, &spec).block.wavefronts as f64)
 }
 
 #[cfg(test)]

@@ -75,6 +75,7 @@ Examples:
   patchmg bench --backend cuda --degree 7 --refine 7 --repetitions 5 --json bench.json
   patchmg bench --suite paper1 --output results
   patchmg bench --suite paper1 --only table3 --only figure9 --quick
+  patchmg bench --suite paper4 --only figure8
   patchmg bench --suite paper1 --output results --report paper1.md
   patchmg bench --suite speed --output now --against earlier --margin 5
   patchmg bench --against earlier/smoother.json --result now/smoother.json
@@ -109,7 +110,8 @@ pub struct BenchArgs {
 /// Many experiments instead of one problem.
 #[derive(Debug, Args)]
 pub struct SuiteArgs {
-    /// Run a list of experiments: paper1, those of the paper; speed, parts beside the limit of memory and whole solves.
+    /// Run a list of experiments: paper1, those of the paper; paper4, discontinuous elements and tensor cores; speed, parts
+    /// beside the limit of memory and whole solves.
     #[arg(long = "suite", value_name = "NAME", conflicts_with_all = SINGLE_CASE)]
     pub name: Option<String>,
     /// Run this experiment of the suite alone; may be given several times.

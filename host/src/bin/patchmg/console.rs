@@ -2,6 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use patchmg::benchmark::suite;
+use patchmg::output::table::four_digits;
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -131,6 +132,7 @@ impl SuiteProgress {
 }
 
 fn values(row: &suite::Row) -> String {
-    let known = row.values.iter().filter_map(|(name, value)| value.map(|value| format!("{name} {value:.4}")));
+    let known =
+        row.values.iter().filter_map(|(name, value)| value.map(|value| format!("{name} {}", four_digits(value))));
     known.collect::<Vec<_>>().join(", ")
 }

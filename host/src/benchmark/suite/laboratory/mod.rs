@@ -1,8 +1,10 @@
 //! Where points are computed: a machine, and what was set up or measured there already.
 
 mod floor;
+mod operator;
 mod program;
 mod roofline;
+mod solves;
 mod speed;
 
 pub use program::Program;
@@ -19,6 +21,7 @@ use crate::operator::Preconditioner;
 use crate::problem::Problem;
 use crate::solve::{Case, Config, Method, Precision, Report, System};
 use crate::space::Space;
+use operator::Reference;
 use speed::Solved;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,13 +46,16 @@ pub struct Laboratory<B: Backend> {
     points: Vec<((Size, bool, Task), Values)>,
     cycles: Vec<((Size, SmootherConfig), Timing)>,
     solves: Vec<((Size, bool, Method), Solved)>,
-    /// The last load vector of `u = prod sin(pi x_i)`, by dimension, degree and level.
-    load: Option<([usize; 3], Vec<f64>)>,
+    /// The last load vector of `u = prod sin(pi x_i)`.
+    load: Option<(Size, Vec<f64>)>,
+    /// What the last operators were compared with.
+    reference: Option<(Size, Reference)>,
     program: Option<Program>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Size {
+    system: System,
     dim: usize,
     degree: usize,
     refine: usize,
@@ -58,7 +64,15 @@ struct Size {
 
 impl Size {
     fn space(&self) -> Result<Space> {
-        Space::new(Mesh::unit_cube(self.dim, self.refine)?, self.degree)
+        let mesh = Mesh::unit_cube(self.dim, self.refine)?;
+        match self.system {
+            System::PoissonCg => Space::new(mesh, self.degree),
+            System::PoissonDg => Space::discontinuous(mesh, self.degree),
+        }
+    }
+
+    fn double(self) -> Self {
+        Self { single: false, ..self }
     }
 
     fn word(&self) -> f64 {
@@ -70,7 +84,7 @@ impl Size {
 trait TimedLevel {
     fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()>;
     fn time(&mut self, part: Part, protocol: Protocol) -> Result<Timing>;
-    fn resident_blocks(&self) -> Result<Vec<u32>>;
+    fn resident_blocks(&self) -> Result<Vec<(String, u32)>>;
 }
 
 impl<B: Backend, T: Scalar> TimedLevel for LevelBench<B, T> {
@@ -82,13 +96,23 @@ impl<B: Backend, T: Scalar> TimedLevel for LevelBench<B, T> {
         self.time(part, protocol)
     }
 
-    fn resident_blocks(&self) -> Result<Vec<u32>> {
+    fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
         self.resident_blocks()
     }
 }
 
 fn values<const N: usize>(pairs: [(&str, f64); N]) -> Values {
     pairs.into_iter().map(|(name, value)| (name.to_string(), Some(value))).collect()
+}
+
+/// With the precision of a point.
+fn in_precision(config: Config, size: Size, mixed: bool) -> Config {
+    let precision = match (size.single, mixed) {
+        (_, true) => Precision::Mixed,
+        (true, _) => Precision::F32,
+        (false, _) => Precision::F64,
+    };
+    Config { precision, ..config }
 }
 
 impl<B: Backend> Laboratory<B> {
@@ -103,6 +127,7 @@ impl<B: Backend> Laboratory<B> {
             cycles: Vec::new(),
             solves: Vec::new(),
             load: None,
+            reference: None,
             program,
         }
     }
@@ -114,6 +139,7 @@ impl<B: Backend> Laboratory<B> {
     pub fn compute(&mut self, point: &Point) -> Result<Values> {
         let key = &point.key;
         let size = Size {
+            system: point.system,
             dim: key.dim,
             degree: key.degree,
             refine: key.refine,
@@ -126,7 +152,9 @@ impl<B: Backend> Laboratory<B> {
         }
         let found = match point.task {
             Task::Iterations { method, smoother, rule } => self.iterations(size, method, smoother, rule),
-            Task::Solve { method, problem } => self.solve(size, mixed, method, problem),
+            Task::Solve { problem, config } => self.solve(size, problem, in_precision(config, size, mixed)),
+            Task::History(config) => self.history(size, in_precision(config, size, mixed)),
+            Task::Errors { flexible, kernel } => self.errors(size, flexible, kernel),
             Task::Step(kernel) => self.step(size, kernel),
             Task::Analysis(kernel) => self.analysis(size, kernel),
             Task::Launch(launch) => self.launch(size, launch),
@@ -134,7 +162,8 @@ impl<B: Backend> Laboratory<B> {
             Task::Levels => self.levels(size),
             Task::Roofline(part) => self.roofline(size, part),
             Task::SharedRoofline(kernel) => self.analysis(size, kernel),
-            Task::Roofs => self.roofs(size),
+            Task::Roofs(units) => self.roofs(size, units),
+            Task::Operator(aspect, kernel) => self.operator(size, aspect, kernel),
             Task::Floor(part) => self.floor(size, part),
             Task::Transfer => self.transfer(size),
             Task::VCycle => self.v_cycle(size),
@@ -223,8 +252,8 @@ impl<B: Backend> Laboratory<B> {
         if let Some(whole) = whole {
             row.extend(values([("data_only_ms", color_ms(self, PatchKernel { data_only: true, ..whole })?)]));
         }
-        if let Some(&blocks) = self.set_up(size, whole.unwrap_or(separate))?.resident_blocks()?.get(index) {
-            row.extend(values([("blocks_per_sm", f64::from(blocks))]));
+        if let Some((_, blocks)) = self.set_up(size, whole.unwrap_or(separate))?.resident_blocks()?.get(index) {
+            row.extend(values([("blocks_per_sm", f64::from(*blocks))]));
         }
         Ok(row)
     }
@@ -233,8 +262,8 @@ impl<B: Backend> Laboratory<B> {
     fn report(&mut self, size: Size, problem: Problem, config: Config, protocol: Protocol) -> Result<Report> {
         // Makes room.
         self.level = None;
-        let Size { dim, degree, refine, .. } = size;
-        let case = Case { system: System::PoissonCg, dim, degree, refine, problem, config };
+        let Size { system, dim, degree, refine, .. } = size;
+        let case = Case { system, dim, degree, refine, problem, config };
         Ok(case.prepare(&*self.backend)?.solve(&self.backend, protocol, &mut |_, _| {})?.0)
     }
 
@@ -253,25 +282,6 @@ impl<B: Backend> Laboratory<B> {
             row.insert("fractional_iterations".into(), info.fractional_iterations);
         }
         row.extend(values([("first_residual", history.first().copied().unwrap_or(f64::NAN))]));
-        Ok(row)
-    }
-
-    fn solve(&mut self, size: Size, mixed: bool, method: Method, problem: Problem) -> Result<Values> {
-        let precision = if mixed { Precision::Mixed } else { Precision::F64 };
-        let config = Config { method, precision, ..Config::default() };
-        let Report { dofs, info, errors, timing, .. } = self.report(size, problem, config, self.protocol)?;
-        let mut row = values([
-            ("iterations", info.iterations as f64),
-            ("time_s", timing.median_s),
-            ("min_s", timing.min_s),
-            ("max_s", timing.max_s),
-            ("s_per_gdof", 1e9 * timing.median_s / dofs as f64),
-        ]);
-        row.insert("fractional_iterations".into(), info.fractional_iterations);
-        if !info.converged {
-            row.insert("iterations".into(), None);
-        }
-        row.insert("l2_error".into(), errors.map(|errors| errors.l2));
         Ok(row)
     }
 
@@ -310,7 +320,7 @@ impl<B: Backend> Laboratory<B> {
             return Ok(Values::from([("iterations".into(), None)]));
         }
         let cycles = info.iterations as f64;
-        let (single, double) = (Size { single: true, ..size }, Size { single: false, ..size });
+        let (single, double) = (Size { single: true, ..size }, size.double());
         let part = |laboratory: &mut Self, part| Ok::<_, Error>(laboratory.time(single, kernel, part)?.median_s);
         let smooth = 2.0 * part(self, Part::Step)?;
         let transfer = part(self, Part::Restrict)? + part(self, Part::Prolongate)?;

@@ -1,8 +1,9 @@
 //! Work and traffic of the parts beside what the machine could do.
 
 use super::{Laboratory, Size, Values, values};
-use crate::backend::{Backend, PatchKernel};
+use crate::backend::{Backend, DeviceInfo, Operands, PatchKernel};
 use crate::benchmark::Part;
+use crate::benchmark::suite::experiment::Units;
 use crate::benchmark::suite::traffic::{Traffic, WAVEFRONT_BYTES};
 use crate::benchmark::suite::work::{flops_per_piece, pieces};
 use crate::error::{Error, Result};
@@ -58,17 +59,65 @@ impl<B: Backend> Laboratory<B> {
         ]))
     }
 
-    pub(super) fn roofs(&mut self, size: Size) -> Result<Values> {
+    pub(super) fn roofs(&mut self, size: Size, units: Units) -> Result<Values> {
         let seconds = self.time(size, PatchKernel::default(), Part::Copy)?.median_s;
         let space = size.space()?;
         let bytes = Part::Copy.words_per_dof(&space) * size.word() * space.dofs() as f64;
         let mut row = values([("time_ms", 1e3 * seconds), ("gb_per_s", 1e-9 * bytes / seconds)]);
-        if let Some(rates) = self.backend.info().rates {
-            row.extend(values([
-                ("gflops", 1e-9 * rates.flops(size.word() as usize)),
-                ("shared_gb_per_s", 1e-9 * rates.shared_memory()),
-            ]));
-        }
+        let info = self.backend.info();
+        let operands = if size.single { Operands::F16 } else { Operands::F64 };
+        let peak = match units {
+            Units::CudaCores => info.rates.map(|rates| rates.flops(size.word() as usize)),
+            Units::TensorCores => tensor_core_flops(&info, operands),
+        };
+        row.insert("gflops".into(), peak.map(|peak| 1e-9 * peak));
+        row.insert("shared_gb_per_s".into(), info.rates.map(|rates| 1e-9 * rates.shared_memory()));
         Ok(row)
+    }
+}
+
+/// Operations a second of tensor cores, by those of CUDA cores: as the white papers on A100 and H100 have it, so that there
+/// is none for other architectures.
+pub(super) fn tensor_core_flops(device: &DeviceInfo, operands: Operands) -> Option<f64> {
+    let rates = device.rates.filter(|_| ["sm_80", "sm_90"].contains(&&*device.architecture))?;
+    Some(match operands {
+        Operands::F64 => 2.0 * rates.flops(size_of::<f64>()),
+        Operands::F32 => return None,
+        Operands::Tf32 | Operands::Tf32Corrected => 8.0 * rates.flops(size_of::<f32>()),
+        Operands::F16 | Operands::F16Corrected | Operands::Bf16 => 16.0 * rates.flops(size_of::<f32>()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::GpuRates;
+
+    /// Of an H200: 67, 495 and 989 TFLOP/s at 1.83 GHz (NVIDIA's data sheet, without sparsity).
+    #[test]
+    fn peaks_of_tensor_cores_are_those_of_the_data_sheet() {
+        let rates = GpuRates {
+            multiprocessors: 132,
+            clock_khz: 1_830_000,
+            memory_clock_khz: 3_201_000,
+            memory_bus_bits: 6144,
+            f32_lanes: 128,
+            f64_lanes: 64,
+        };
+        let device = |architecture: &str| DeviceInfo {
+            backend: "cuda",
+            name: "NVIDIA H200".into(),
+            units: 132,
+            memory: 0,
+            memory_free: 0,
+            architecture: architecture.into(),
+            driver: None,
+            rates: Some(rates),
+        };
+        let peak = |operands| 1e-12 * tensor_core_flops(&device("sm_90"), operands).unwrap();
+        for (operands, stated) in [(Operands::Tf32, 495.0), (Operands::F16, 989.0)] {
+            approx::assert_relative_eq!(peak(operands), stated, max_relative = 2e-3);
+        }
+        assert_eq!(tensor_core_flops(&device("sm_86"), Operands::F16), None);
     }
 }

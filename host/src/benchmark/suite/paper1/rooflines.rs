@@ -1,7 +1,7 @@
 //! What limits the parts: figures 19 and 20.
 
 use super::super::drawing::Picture;
-use super::super::experiment::{Column, Experiment, Point, Task};
+use super::super::experiment::{Column, Experiment, Point, Task, Units};
 use super::{CONFLICT_FREE, REGISTER, kernels_in_spaces};
 use crate::benchmark::Part;
 use crate::solve::Precision;
@@ -19,7 +19,7 @@ pub const FIGURE19: Experiment = Experiment {
         Column::new("time_ms", "time [ms]"),
     ],
     points: |sizes| {
-        let roof = Point::new("roof", [3, 3, sizes.throughput(3, 3)], Task::Roofs);
+        let roof = Point::new("roof", [3, 3, sizes.throughput(3, 3)], Task::Roofs(Units::CudaCores));
         let parts = [Part::Operator, Part::Step, Part::Restrict, Part::Prolongate];
         let points = (2..=*DEGREES_3D.end()).flat_map(|degree| {
             parts.map(|part| Point::new(part.name(), [3, degree, sizes.throughput(3, degree)], Task::Roofline(part)))
@@ -46,8 +46,8 @@ pub const FIGURE20: Experiment = Experiment {
     points: |sizes| {
         let kernels = [("conflict-free", CONFLICT_FREE), ("register (ours)", REGISTER)];
         let precisions = [Precision::F64, Precision::F32];
-        let roofs = precisions
-            .map(|precision| Point::new("roof", [3, 3, sizes.throughput(3, 3)], Task::Roofs).precision(precision));
+        let roof = Point::new("roof", [3, 3, sizes.throughput(3, 3)], Task::Roofs(Units::CudaCores));
+        let roofs = precisions.map(|precision| roof.clone().precision(precision));
         let refine = |dim, degree| sizes.throughput(dim, degree);
         let spaces = DEGREES_3D.map(|degree| (3, degree));
         let points = kernels_in_spaces(&kernels, spaces, &precisions, refine, Task::SharedRoofline);

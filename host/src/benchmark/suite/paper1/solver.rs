@@ -6,7 +6,7 @@ use super::super::sizes::Sizes;
 use super::{BASIC, BOUNDARY, REGISTER, kernels_in_spaces, spaces};
 use crate::backend::PatchKernel;
 use crate::problem::Problem;
-use crate::solve::{Method, Precision};
+use crate::solve::{Config, Method, Precision};
 use patchmg_device::kernels::DEGREES_3D;
 
 const SECONDS: &[Column] = &[
@@ -118,7 +118,8 @@ pub const FIGURE18: Experiment = Experiment {
             .flat_map(|degree| [Precision::F64, Precision::Mixed].map(|precision| (degree, precision)));
         series
             .flat_map(|(degree, precision)| {
-                let task = Task::Solve { method: Method::Gmres, problem: Problem::Sine };
+                let config = Config { method: Method::Gmres, ..Config::default() };
+                let task = Task::Solve { problem: Problem::Sine, config };
                 (2..=sizes.throughput(3, degree)).map(move |refine| {
                     Point::new(format!("k = {degree}"), [3, degree, refine], task).precision(precision)
                 })

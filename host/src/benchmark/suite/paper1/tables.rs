@@ -6,7 +6,7 @@ use super::super::sizes::Sizes;
 use super::published::{self, KernelAnalysis, Solve};
 use super::{BASIC, CONFLICT_FREE, LINEAR, REGISTER};
 use crate::problem::Problem;
-use crate::solve::{Method, Precision};
+use crate::solve::{Config, Method, Precision};
 
 pub const TABLE5: Experiment = Experiment {
     name: "table5",
@@ -100,7 +100,8 @@ fn precisions(sizes: &Sizes) -> Vec<Point> {
         .flat_map(|((name, method), (degree, rows))| {
             [Precision::F64, Precision::Mixed].into_iter().zip(rows).map(move |(precision, paper)| {
                 let Solve { l2_error, iterations, time_s } = paper;
-                let task = Task::Solve { method, problem: Problem::Sine };
+                let config = Config { method, ..Config::default() };
+                let task = Task::Solve { problem: Problem::Sine, config };
                 Point::new(name, [3, degree, sizes.throughput(3, degree)], task)
                     .precision(precision)
                     .paper("l2_error", l2_error)
