@@ -69,7 +69,7 @@ fn on<B: Backend>(
     progress.finish();
     let (report, solution) = solved?;
 
-    let report = record(&args.case, &case, &device, report);
+    let report = record(&args.case, case, &device, report);
     console.line(summary(&report));
     write(args, case, space, &solution, &report)?;
     Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
