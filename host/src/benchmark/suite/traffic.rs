@@ -3,7 +3,7 @@
 use crate::backend::{PatchKernel, Scalar};
 use crate::inspect::SharedMemory;
 use patchmg_device::kernels::{KernelSpec, Module, Operation, TensorKernel};
-use patchmg_device::tensor_core::list::listed;
+use patchmg_device::tensor_core::list::{FULL, Listed, listed};
 
 /// Bytes that shared memory delivers or takes in one pass: 32 banks of 4 bytes.
 pub const WAVEFRONT_BYTES: f64 = 128.0;
@@ -42,9 +42,14 @@ impl Traffic {
     }
 }
 
-/// The operator's kernel on boxes of so many nodes a direction, if there is such a one.
+/// The kernels on boxes of so many nodes a direction that are compiled.
+pub fn box_kernels(nodes: usize) -> impl Iterator<Item = Listed> {
+    listed(nodes).into_iter().filter(move |listed| listed.every || FULL.contains(&nodes))
+}
+
+/// The operator's kernel on such boxes, if there is one.
 pub fn box_operator(kernel: TensorKernel, nodes: usize) -> Option<(Module, KernelSpec)> {
-    let listed = listed(nodes).into_iter().find(|listed| listed.kernel == kernel)?;
+    let listed = box_kernels(nodes).find(|listed| listed.kernel == kernel)?;
     let module = Module::TensorCore { nodes, hopper: listed.hopper };
     // In the scalar of the list.
     Some((module, module.kernel::<f64>(Operation::BoxApply(kernel))))
@@ -59,7 +64,19 @@ pub fn box_wavefronts(kernel: TensorKernel, nodes: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{Structure, Variant};
+    use crate::backend::{Engine, MatrixMemory, Operands, ProductShape, Structure, Variant};
+
+    #[test]
+    fn permuted_tensors_take_fewer_wavefronts_and_there_are_none_of_kernels_that_there_are_not() {
+        let wavefronts = |engine, nodes| {
+            let (operands, shape) = (Operands::F64, Some(ProductShape::M8N8K4));
+            box_wavefronts(TensorKernel { engine, operands, matrices: MatrixMemory::Shared, shape }, nodes)
+        };
+        let (permuted, rows) = (wavefronts(Engine::MmaSwizzled, 8).unwrap(), wavefronts(Engine::Mma, 8).unwrap());
+        // Each node is read and written in three directions: 8 bytes of 128.
+        assert!(3.0 * 2.0 * 512.0 / 16.0 < permuted && permuted < 0.8 * rows, "{permuted} {rows}");
+        assert_eq!((wavefronts(Engine::Mma, 6), wavefronts(Engine::Mma, 20)), (None, None));
+    }
 
     #[test]
     fn conflict_free_kernels_have_no_conflicts_and_the_others_do() {

@@ -3,12 +3,12 @@
 use super::super::drawing::{Axis, Picture};
 use super::super::experiment::{Aspect, Column, Experiment, Point};
 use super::super::sizes::Sizes;
+use super::super::traffic::box_kernels;
 use super::{CC_F32, CC_F64, TC_BF16, TC_F16, TC_F16_EC, TC_F64, TC_TF32, TC_TF32_EC, boxes, operator, register};
 use crate::backend::{Engine, MatrixMemory, Operands, ProductShape, TensorKernel};
 use crate::solve::Precision;
 use patchmg_device::patch::DgGrid;
 use patchmg_device::tensor_core::NODES;
-use patchmg_device::tensor_core::list::{FULL, Listed, listed};
 
 const COLUMNS: &[Column] = &[
     Column::new("gdof_per_s", "throughput of the operator [GDoF/s]").higher(),
@@ -51,14 +51,10 @@ pub const FIGURE7: Experiment = Experiment {
     picture: BARS,
 };
 
-/// The kernels of a size that are compiled.
-fn compiled(nodes: usize) -> impl Iterator<Item = Listed> {
-    listed(nodes).into_iter().filter(move |listed| listed.every || FULL.contains(&nodes))
-}
-
 /// Every kernel on vectors in a precision, those on CUDA cores first, and our own.
 fn all(sizes: &Sizes, nodes: usize, precision: Precision) -> Vec<Point> {
-    let kernels = compiled(nodes).map(|listed| listed.kernel).filter(|&kernel| super::precision(kernel) == precision);
+    let kernels =
+        box_kernels(nodes).map(|listed| listed.kernel).filter(|&kernel| super::precision(kernel) == precision);
     let mut kernels: Vec<_> = kernels.collect();
     let place = |kernel: &TensorKernel| {
         let engine = Engine::ALL.iter().position(|&engine| engine == kernel.engine);
