@@ -355,20 +355,12 @@ macro_rules! box_kernels {
     })+) => {
         $($(box_kernels! { @ $group $name, $t, $source, $engine })+)+
     };
-    (@ every $($rest:tt)+) => {
+    (@ ampere $($rest:tt)+) => {
         #[cfg(products = "ampere")]
         box_kernels! { @@ $($rest)+ }
     };
-    (@ full $($rest:tt)+) => {
-        #[cfg(all(products = "ampere", full_list))]
-        box_kernels! { @@ $($rest)+ }
-    };
-    (@ every_hopper $($rest:tt)+) => {
+    (@ hopper $($rest:tt)+) => {
         #[cfg(products = "hopper")]
-        box_kernels! { @@ $($rest)+ }
-    };
-    (@ full_hopper $($rest:tt)+) => {
-        #[cfg(all(products = "hopper", full_list))]
         box_kernels! { @@ $($rest)+ }
     };
     (@@ $name:ident, $t:ident, constant, $engine:ty) => {
@@ -403,7 +395,7 @@ macro_rules! box_kernels {
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
             pub unsafe fn apply(table: *const $t, b: *const $t, x: *const $t, y: *mut $t, count: u32) {
-                let source = box_kernels!(@source operator, $source, $engine, table);
+                let source = crate::matrix_source!(operator, $source, $engine, SIZE, table);
                 // SAFETY: the launch's promise.
                 unsafe { operator::apply::<$engine, _, SIZE>(source, table, [b, x], y, count) }
             }
@@ -412,17 +404,11 @@ macro_rules! box_kernels {
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_solve_", stringify!($name)))]
             pub unsafe fn solve(table: *const $t, r: *const $t, x: *mut $t, cells: u32, color: u32) {
-                let source = box_kernels!(@source solve, $source, $engine, table);
+                let source = crate::matrix_source!(solve, $source, $engine, SIZE, table);
                 // SAFETY: the launch's promise.
                 unsafe { solve::solve::<$engine, _, SIZE>(source, table, r, x, cells, color) }
             }
         }
-    };
-    (@source $room:ident, shared, $engine:ty, $table:ident) => {
-        $room::in_shared::<$engine, SIZE>()
-    };
-    (@source $room:ident, read_only, $engine:ty, $table:ident) => {
-        InReadOnly::<_, SIZE>($table)
     };
 }
 #[cfg(module = "tensor_core")]
@@ -432,11 +418,13 @@ mod boxes {
     use crate::layout::{Padded, XorSwizzle};
     use crate::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16N8K16, Tf32, Tf32Corrected};
     use crate::tensor_core::fma::Fma;
-    use crate::tensor_core::matrix::{Constants, InConstant, InReadOnly};
+    use crate::tensor_core::matrix::{Constants, InConstant};
     use crate::tensor_core::tile::Tiles;
     use crate::tensor_core::wmma::WmmaTiles;
     use crate::tensor_core::{operator, solve};
 
     const N: usize = SIZE;
-    crate::tensor_kernels!(box_kernels);
+    crate::tensor_kernels!(every box_kernels);
+    #[cfg(full_list)]
+    crate::tensor_kernels!(full box_kernels);
 }

@@ -245,7 +245,7 @@ mod table {
                 Module::TensorCore { nodes, hopper } => {
                     let mut cfg = std::vec![String::from("module=\"tensor_core\"")];
                     cfg.push(format!("products=\"{}\"", if *hopper { "hopper" } else { "ampere" }));
-                    cfg.extend(tensor_core::list::FULL.contains(nodes).then(|| String::from("full_list")));
+                    cfg.extend(tensor_core::list::is_full(*nodes).then(|| String::from("full_list")));
                     cfg.extend(tensor_core::list::is_patch(*nodes).then(|| String::from("patches")));
                     cfg
                 }
@@ -309,7 +309,6 @@ mod table {
                 Module::TensorCore { nodes, hopper } => tensor_core::list::listed(nodes)
                     .into_iter()
                     .filter(|listed| listed.hopper == hopper)
-                    .filter(|listed| listed.every || tensor_core::list::FULL.contains(&nodes))
                     .flat_map(|listed| {
                         let solve = listed.solves(nodes).then_some(Operation::BoxSolve(listed.kernel));
                         core::iter::once(Operation::BoxApply(listed.kernel)).chain(solve)

@@ -12,15 +12,15 @@ use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, System};
 use patchmg::space::Space;
 use patchmg_device::patch::DgGrid;
-use patchmg_device::tensor_core::list::{FULL, Listed, listed};
+use patchmg_device::tensor_core::list::{Listed, listed};
 use std::sync::Arc;
 
 pub fn add<T: Scalar>(suite: &mut Suite) {
     for degree in DgGrid::DEGREES {
         for boxes in Boxes::ALL {
             let nodes = boxes.nodes(degree);
-            let compiled = listed(nodes).into_iter().filter(|listed| listed.every || FULL.contains(&nodes));
-            for Listed { kernel, .. } in compiled.filter(|listed| listed.scalar == T::NAME) {
+            let of_scalar = listed(nodes).into_iter().filter(|listed| listed.scalar == T::NAME);
+            for Listed { kernel, .. } in of_scalar {
                 let products = Products { kernel, boxes };
                 let name = format!("products::q{degree}::{products}::{}", T::NAME).replace(", ", " ").replace(' ', "-");
                 suite.test(name, move |gpu| check::<T>(gpu, degree, products));

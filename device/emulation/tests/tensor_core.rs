@@ -4,7 +4,7 @@
 use patchmg_device::kernels::{Engine, Module, Operands, Operation, TensorKernel};
 use patchmg_device::patch::{DgGrid, Ends, bit, color_count};
 use patchmg_device::scalar::Real;
-use patchmg_device::tensor_core::list::{FULL, Listed, is_patch, listed};
+use patchmg_device::tensor_core::list::{Listed, is_full, is_patch, listed};
 use patchmg_device::tensor_core::{NODES, TRACES};
 use patchmg_emulation::{Arguments, Kernel};
 
@@ -289,8 +289,7 @@ fn every_kernel_solves_on_patches_of_every_size() {
 #[test]
 fn swizzled_kernels_have_no_bank_conflicts_in_any_size() {
     for nodes in NODES {
-        let compiled = |listed: &Listed| listed.every || FULL.contains(&nodes);
-        for listed in listed(nodes).into_iter().filter(compiled) {
+        for listed in listed(nodes) {
             let module = Module::TensorCore { nodes, hopper: listed.hopper };
             let excess = |operation| {
                 let spec = match listed.scalar {
@@ -306,7 +305,7 @@ fn swizzled_kernels_have_no_bank_conflicts_in_any_size() {
                         assert_eq!(excess(Operation::BoxSolve(listed.kernel)), 0, "{nodes} nodes, {}", listed.name);
                     }
                 }
-                Engine::Mma if FULL.contains(&nodes) => {
+                Engine::Mma if is_full(nodes) => {
                     assert!(excess(Operation::BoxApply(listed.kernel)) > 0, "{nodes} nodes, {}", listed.name);
                 }
                 _ => {}

@@ -8,7 +8,10 @@ use std::vec;
 const WORDS: usize = 24;
 
 /// Adds a lane's elements of `A B` to `c`; `value` is that of an element of `A` or `B` among its register words.
-pub fn multiply_add(shape: Shape, a: &[u32], b: &[u32], value: impl Fn(&[u32], usize) -> f64, c: &mut [f64]) {
+///
+/// Not generic, so that it is compiled here, with optimization: emulated kernels are not.
+#[inline(never)]
+pub fn multiply_add(shape: Shape, a: &[u32], b: &[u32], value: fn(&[u32], usize) -> f64, c: &mut [f64]) {
     let mut given = [0; WORDS];
     given[..a.len()].copy_from_slice(a);
     given[a.len()..a.len() + b.len()].copy_from_slice(b);

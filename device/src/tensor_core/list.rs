@@ -1,13 +1,12 @@
 //! Which kernels there are: names, choices and engines, written once.
 
-/// Hands the list to a macro: by group, a name, a scalar, where matrices come from, an engine (of `N` nodes) and the choice
-/// that it is. Kernels of the groups `every` there are for every size, of `full` for 8 and 16 nodes alone; those of
-/// `hopper` need compute capability 9.0.
+/// Hands the kernels of `every` size, or those of the sizes `full` alone, to a macro: by group, a name, a scalar, where matrices
+/// come from, an engine (of `N` nodes) and the choice that it is. The group `hopper` needs compute capability 9.0, `ampere` 8.0.
 #[macro_export]
 macro_rules! tensor_kernels {
-    ($callback:ident $(, $argument:tt)*) => {
+    (every $callback:ident $(, $argument:tt)*) => {
         $callback! { [$($argument),*]
-            every {
+            ampere {
                 fma_f64: f64, shared, Fma<f64> = Fma F64 Shared None;
                 fma_f32: f32, shared, Fma<f32> = Fma F32 Shared None;
                 mma_swizzled_f64_m8n8k4_read_only:
@@ -15,7 +14,15 @@ macro_rules! tensor_kernels {
                 mma_swizzled_f16_corrected_read_only:
                     f32, read_only, Tiles<F16Corrected, XorSwizzle<4, N>> = MmaSwizzled F16Corrected ReadOnly None;
             }
-            full {
+            hopper {
+                mma_swizzled_f64_m16n8k4_read_only:
+                    f64, read_only, Tiles<M16N8K4, XorSwizzle<8, N>> = MmaSwizzled F64 ReadOnly M16N8K4;
+            }
+        }
+    };
+    (full $callback:ident $(, $argument:tt)*) => {
+        $callback! { [$($argument),*]
+            ampere {
                 fma_f32_constant: f32, constant, Fma<f32> = Fma F32 Constant None;
                 fma_f32_read_only: f32, read_only, Fma<f32> = Fma F32 ReadOnly None;
                 wmma_f64: f64, shared, WmmaTiles = Wmma F64 Shared None;
@@ -31,11 +38,7 @@ macro_rules! tensor_kernels {
                     f32, shared, Tiles<F16Corrected, XorSwizzle<4, N>> = MmaSwizzled F16Corrected Shared None;
                 mma_swizzled_bf16: f32, shared, Tiles<Bf16, XorSwizzle<4, N>> = MmaSwizzled Bf16 Shared None;
             }
-            every_hopper {
-                mma_swizzled_f64_m16n8k4_read_only:
-                    f64, read_only, Tiles<M16N8K4, XorSwizzle<8, N>> = MmaSwizzled F64 ReadOnly M16N8K4;
-            }
-            full_hopper {
+            hopper {
                 mma_swizzled_f64_m16n8k4: f64, shared, Tiles<M16N8K4, XorSwizzle<8, N>> = MmaSwizzled F64 Shared M16N8K4;
                 mma_swizzled_f64_m16n8k8: f64, shared, Tiles<M16N8K8, XorSwizzle<8, N>> = MmaSwizzled F64 Shared M16N8K8;
                 mma_swizzled_f64_m16n8k16:
@@ -45,14 +48,49 @@ macro_rules! tensor_kernels {
     };
 }
 
-/// The sizes with kernels of the groups `full`.
-pub const FULL: [usize; 2] = [8, 16];
+/// The choice that a kernel of [`tensor_kernels`](crate::tensor_kernels) is, as a value or a pattern.
+#[macro_export]
+macro_rules! tensor_kernel {
+    ($engine:ident $operands:ident $memory:ident $shape:ident) => {
+        $crate::choice::TensorKernel {
+            engine: $crate::choice::Engine::$engine,
+            operands: $crate::choice::Operands::$operands,
+            matrices: $crate::choice::MatrixMemory::$memory,
+            shape: $crate::tensor_kernel!(@ $shape),
+        }
+    };
+    (@ None) => {
+        None
+    };
+    (@ $shape:ident) => {
+        Some($crate::choice::ProductShape::$shape)
+    };
+}
 
-/// Calls `$body` with the constant `$N` equal to the run-time `$nodes`, 2 to 18; other sizes give `$none`.
+/// Where the matrices of a kernel are, by the word of [`tensor_kernels`](crate::tensor_kernels), for the functions of `operator`
+/// or `solve`; constants, which lie behind an address, are not here.
+#[macro_export]
+macro_rules! matrix_source {
+    ($room:ident, shared, $engine:ty, $nodes:ident, $table:ident) => {
+        $crate::tensor_core::$room::in_shared::<$engine, $nodes>()
+    };
+    ($room:ident, read_only, $engine:ty, $nodes:ident, $table:ident) => {
+        $crate::tensor_core::matrix::InReadOnly::<_, $nodes>($table)
+    };
+}
+
+/// Calls `$body` with the constant `$N` equal to the run-time `$nodes` if that is one of the sizes that there are kernels for
+/// (`every`), of those with more kernels (`full`), or of those that a patch has (`patch`); other sizes give `$none`.
 #[macro_export]
 macro_rules! with_nodes {
-    ($nodes:expr, $N:ident => $body:expr, else $none:expr) => {
+    (every $nodes:expr, $N:ident => $body:expr, else $none:expr) => {
         $crate::with_degree!(@ $nodes, $N, $body, $none, 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18)
+    };
+    (full $nodes:expr, $N:ident => $body:expr, else $none:expr) => {
+        $crate::with_degree!(@ $nodes, $N, $body, $none, 8 16)
+    };
+    (patch $nodes:expr, $N:ident => $body:expr, else $none:expr) => {
+        $crate::with_degree!(@ $nodes, $N, $body, $none, 4 6 8 10 12 14 16 18)
     };
 }
 
@@ -61,7 +99,7 @@ pub use facts::*;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod facts {
-    use crate::choice::{Engine as E, MatrixMemory, Operands, ProductShape, TensorKernel};
+    use crate::choice::{MatrixMemory, ProductShape, TensorKernel};
     use crate::layout::{Padded, XorSwizzle};
     use crate::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16N8K16, Tf32, Tf32Corrected};
     use crate::scalar::Real;
@@ -85,8 +123,6 @@ mod facts {
         pub solve: Shape,
         /// Needs compute capability 9.0.
         pub hopper: bool,
-        /// Compiled for all sizes.
-        pub every: bool,
     }
 
     /// What a kernel takes.
@@ -97,11 +133,7 @@ mod facts {
     }
 
     impl Listed {
-        fn new<E: Engine<N>, const N: usize>(
-            kernel: TensorKernel,
-            name: &'static str,
-            [hopper, every]: [bool; 2],
-        ) -> Self {
+        fn new<E: Engine<N>, const N: usize>(kernel: TensorKernel, name: &'static str, hopper: bool) -> Self {
             let matrices = |count| if kernel.matrices == MatrixMemory::Shared { count } else { 0 };
             let bytes = |words: usize| words * size_of::<E::Scalar>();
             Self {
@@ -118,18 +150,8 @@ mod facts {
                     barriers: solve::barriers::<E, N>(),
                 },
                 hopper,
-                every,
             }
         }
-    }
-
-    macro_rules! shape {
-        (None) => {
-            None
-        };
-        ($shape:ident) => {
-            Some(ProductShape::$shape)
-        };
     }
 
     macro_rules! listed {
@@ -138,14 +160,9 @@ mod facts {
         })+) => {{
             const N: usize = $N;
             [$($(Listed::new::<$engine, N>(
-                TensorKernel {
-                    engine: E::$kind,
-                    operands: Operands::$operands,
-                    matrices: MatrixMemory::$memory,
-                    shape: shape!($shape),
-                },
+                crate::tensor_kernel!($kind $operands $memory $shape),
                 stringify!($name),
-                group(stringify!($group)),
+                stringify!($group) == "hopper",
             ),)+)+].to_vec()
         }};
     }
@@ -164,17 +181,21 @@ mod facts {
         }
     }
 
+    /// Whether there are all kernels for so many nodes a direction.
+    pub fn is_full(nodes: usize) -> bool {
+        crate::with_nodes!(full nodes, _N => true, else false)
+    }
+
     /// Whether a patch has so many nodes a direction.
     pub fn is_patch(nodes: usize) -> bool {
-        nodes >= 4 && nodes.is_multiple_of(2)
+        crate::with_nodes!(patch nodes, _N => true, else false)
     }
 
-    fn group(name: &str) -> [bool; 2] {
-        [name.ends_with("hopper"), name.starts_with("every")]
-    }
-
-    /// All of them, whether compiled for this size or not; none for a size that there are no kernels for.
+    /// The kernels of a size; none for a size that there are none for.
     pub fn listed(nodes: usize) -> Vec<Listed> {
-        crate::with_nodes!(nodes, NODES => crate::tensor_kernels!(listed, NODES), else Vec::new())
+        let every =
+            crate::with_nodes!(every nodes, NODES => crate::tensor_kernels!(every listed, NODES), else Vec::new());
+        let full = crate::with_nodes!(full nodes, NODES => crate::tensor_kernels!(full listed, NODES), else Vec::new());
+        [every, full].concat()
     }
 }

@@ -12,7 +12,7 @@ use bytemuck::cast_slice;
 use cust::sys::CUdeviceptr;
 use patchmg_device::kernels::{Boxes, MatrixMemory, Module, Operation, Products, TensorKernel};
 use patchmg_device::patch::DgGrid;
-use patchmg_device::tensor_core::list::{FULL, Listed, listed};
+use patchmg_device::tensor_core::list::{Listed, listed};
 use std::sync::Arc;
 
 /// The kernels of one choice, and what they take.
@@ -20,11 +20,11 @@ pub(super) struct BoxKernels<T: Scalar> {
     grid: DgGrid,
     /// Boxes a direction.
     boxes: u32,
-    operator: Kernel,
+    /// The operator, and the solution on patches.
+    kernels: [Kernel; 2],
     table: Vector<T>,
     /// `M` and `L` by value, for kernels that take them so.
     constants: Option<Vec<T>>,
-    solve: Kernel,
     solve_table: Vector<T>,
 }
 
@@ -44,10 +44,9 @@ impl<T: Scalar> BoxKernels<T> {
         Ok(Self {
             grid: space.grid(),
             boxes: (space.grid().row() / nodes) as u32,
-            operator: load(operator)?,
+            kernels: [load(operator)?, load(solve)?],
             constants: is_constant.then(|| table[..2 * nodes * nodes].to_vec()),
             table: Vector::uploaded(gpu, &table)?,
-            solve: load(solve)?,
             solve_table: Vector::uploaded(gpu, &converted::<T>(&space.box_solve_table()))?,
         })
     }
@@ -59,7 +58,7 @@ impl<T: Scalar> BoxKernels<T> {
     pub unsafe fn operator(&self, gpu: &Gpu, [b, x, y]: [CUdeviceptr; 3]) -> Result<()> {
         let (matrices, vectors) = (self.constants.as_deref().map(cast_slice), [self.table.pointer(), b, x, y]);
         // SAFETY: the caller's promise, and the table of the level.
-        unsafe { self.operator.launch_on_vectors(gpu, [self.boxes; 3], matrices, &vectors, self.boxes, &[]) }
+        unsafe { self.kernels[0].launch_on_vectors(gpu, [self.boxes; 3], matrices, &vectors, self.boxes, &[]) }
     }
 
     /// `x += A_j⁻¹ r` on the patches of a color.
@@ -69,12 +68,12 @@ impl<T: Scalar> BoxKernels<T> {
     pub unsafe fn solve(&self, gpu: &Gpu, patches: [u32; 3], color: u32, [r, x]: [CUdeviceptr; 2]) -> Result<()> {
         let vectors = [self.solve_table.pointer(), r, x];
         // SAFETY: the caller's promise, and the table of its patches.
-        unsafe { self.solve.launch_on_vectors(gpu, patches, None, &vectors, self.grid.cells, &[color]) }
+        unsafe { self.kernels[1].launch_on_vectors(gpu, patches, None, &vectors, self.grid.cells, &[color]) }
     }
 
-    /// The one that solves.
-    pub fn smoother(&self) -> &Kernel {
-        &self.solve
+    /// Those of a color, in their order.
+    pub fn smoother(&self) -> &[Kernel] {
+        &self.kernels
     }
 }
 
@@ -114,10 +113,7 @@ fn find<T: Scalar>(gpu: &Gpu, nodes: usize, kernel: TensorKernel) -> Option<Modu
 /// The kernels of a size and a scalar that the program has and the device can run.
 fn available<T: Scalar>(gpu: &Gpu, nodes: usize) -> impl Iterator<Item = Listed> {
     let is_hopper = gpu.is_hopper();
-    let is_compiled = move |listed: &Listed| listed.every || FULL.contains(&nodes);
-    listed(nodes)
-        .into_iter()
-        .filter(move |listed| is_compiled(listed) && listed.scalar == T::NAME && (is_hopper || !listed.hopper))
+    listed(nodes).into_iter().filter(move |listed| listed.scalar == T::NAME && (is_hopper || !listed.hopper))
 }
 
 fn converted<T: Scalar>(values: &[f64]) -> Vec<T> {

@@ -201,10 +201,10 @@ impl<T: Scalar> Kernels for Discontinuous<T> {
     }
 
     fn smoother(&self) -> &[Kernel] {
-        std::slice::from_ref(match &self.method {
-            Method::Columns(columns) => &columns.solve,
+        match &self.method {
+            Method::Columns(columns) => std::slice::from_ref(&columns.solve),
             Method::Products(products) => products.smoother(),
-        })
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::backend::{PatchKernel, Scalar};
 use crate::inspect::SharedMemory;
 use patchmg_device::kernels::{KernelSpec, Module, Operation, TensorKernel};
-use patchmg_device::tensor_core::list::{FULL, Listed, listed};
+use patchmg_device::tensor_core::list::listed;
 
 /// Bytes that shared memory delivers or takes in one pass: 32 banks of 4 bytes.
 pub const WAVEFRONT_BYTES: f64 = 128.0;
@@ -42,14 +42,9 @@ impl Traffic {
     }
 }
 
-/// The kernels on boxes of so many nodes a direction that are compiled.
-pub fn box_kernels(nodes: usize) -> impl Iterator<Item = Listed> {
-    listed(nodes).into_iter().filter(move |listed| listed.every || FULL.contains(&nodes))
-}
-
 /// The operator's kernel on such boxes, if there is one.
 pub fn box_operator(kernel: TensorKernel, nodes: usize) -> Option<(Module, KernelSpec)> {
-    let listed = box_kernels(nodes).find(|listed| listed.kernel == kernel)?;
+    let listed = listed(nodes).into_iter().find(|listed| listed.kernel == kernel)?;
     let module = Module::TensorCore { nodes, hopper: listed.hopper };
     // In the scalar of the list.
     Some((module, module.kernel::<f64>(Operation::BoxApply(kernel))))

@@ -9,7 +9,7 @@ use patchmg::multigrid::SmootherConfig;
 use patchmg::output::table::bytes;
 use patchmg::solve::{Case, Config, Precision, System};
 use patchmg_device::patch::DgGrid;
-use patchmg_device::tensor_core::list::{FULL, listed};
+use patchmg_device::tensor_core::list::listed;
 
 impl CaseArgs {
     /// The library says which values are not allowed; here, which options do not go together.
@@ -94,8 +94,7 @@ impl CaseArgs {
         });
         let boxes = boxes.unwrap_or_default();
         let nodes = boxes.nodes(self.degree);
-        let compiled = listed(nodes).into_iter().filter(|listed| listed.every || FULL.contains(&nodes));
-        let kernels: Vec<_> = compiled.map(|listed| listed.kernel).collect();
+        let kernels: Vec<_> = listed(nodes).into_iter().map(|listed| listed.kernel).collect();
         let fits = |kernel: &&TensorKernel| {
             (kernel.engine, kernel.operands) == (engine, operands)
                 && matrices.is_none_or(|matrices| kernel.matrices == matrices)

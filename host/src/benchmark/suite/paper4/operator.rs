@@ -3,7 +3,6 @@
 use super::super::drawing::{Axis, Picture};
 use super::super::experiment::{Aspect, Column, Experiment, Point};
 use super::super::sizes::Sizes;
-use super::super::traffic::box_kernels;
 use super::{CC_F32, CC_F64, TC_BF16, TC_F16, TC_F16_EC, TC_F64, TC_TF32, TC_TF32_EC, boxes, operator, register};
 use crate::backend::{Engine, MatrixMemory, Operands, ProductShape, TensorKernel};
 use crate::solve::Precision;
@@ -54,7 +53,7 @@ pub const FIGURE7: Experiment = Experiment {
 /// Every kernel on vectors in a precision, those on CUDA cores first, and our own.
 fn all(sizes: &Sizes, nodes: usize, precision: Precision) -> Vec<Point> {
     let kernels =
-        box_kernels(nodes).map(|listed| listed.kernel).filter(|&kernel| super::precision(kernel) == precision);
+        listed(nodes).into_iter().map(|listed| listed.kernel).filter(|&kernel| super::precision(kernel) == precision);
     let mut kernels: Vec<_> = kernels.collect();
     let place = |kernel: &TensorKernel| {
         let engine = Engine::ALL.iter().position(|&engine| engine == kernel.engine);
