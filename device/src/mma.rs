@@ -8,16 +8,18 @@
 //! Inline assembly is not convergent for the compiler: products must not stand behind branches that lanes of a warp take
 //! differently.
 
+mod double_precision;
 #[cfg(not(target_arch = "nvptx64"))]
 mod emulated;
-mod float;
 mod half_precision;
 mod ldmatrix;
+mod single_precision;
 mod wmma;
 
-pub use float::{M8N8K4, M16N8K4, M16N8K8, M16N8K16, Tf32, Tf32Corrected};
+pub use double_precision::{M8N8K4, M16N8K4, M16N8K8, M16N8K16};
 pub use half_precision::{Bf16, F16, F16Corrected};
 pub use ldmatrix::{ldmatrix_x1, ldmatrix_x2, ldmatrix_x4};
+pub use single_precision::{Tf32, Tf32Corrected};
 pub use wmma::{Wmma, WmmaLayout};
 
 use crate::scalar::Real;
@@ -89,6 +91,8 @@ pub trait Product: 'static {
     type B: Copy;
     type C: Copy;
     const SHAPE: Shape;
+    /// Whether operands have a narrower range than the scalar.
+    const IS_NARROW: bool = false;
 
     /// A lane's fragment of the matrix with these elements, by row and column.
     fn a(lane: usize, element: impl FnMut(usize, usize) -> Self::Scalar) -> Self::A;

@@ -1,15 +1,10 @@
 //! Products of `f32` rounded to `f16` or `bf16`, `m16n8k16`, that are summed up in `f32`.
 
-#[cfg(not(target_arch = "nvptx64"))]
-use super::emulated;
+use super::single_precision::{elements, single_precision, split};
 use super::{Product, Shape};
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
 
-/// `f16`: 11 bits of mantissa, up to 65504.
-pub struct F16;
-/// `bf16`: 8 bits of mantissa, as large as `f32`.
-pub struct Bf16;
 /// `f16` with what the rounding leaves, times `2^11` (paper 4, algorithm 1).
 pub struct F16Corrected;
 
@@ -70,103 +65,30 @@ fn unpack_f16(bits: u32) -> [f32; 2] {
     [bits as u16, (bits >> 16) as u16].map(|part| half::f16::from_bits(part).to_f32())
 }
 
-macro_rules! multiply_add {
-    ($name:ident, $instruction:literal, $type:ident) => {
-        /// `A B + C`.
-        ///
-        /// # Safety
-        /// As for [`Product::multiply_add`].
-        #[inline(always)]
-        unsafe fn $name(a: &[u32; 4], b: &[u32; 2], c: &[f32; 4]) -> [f32; 4] {
-            #[cfg(target_arch = "nvptx64")]
-            {
-                let mut sums = *c;
-                // SAFETY: registers only. Not `pure`: the lanes of the warp depend on each other.
-                unsafe {
-                    asm!(
-                        concat!($instruction, " {{{0}, {1}, {2}, {3}}}, {{{4}, {5}, {6}, {7}}}, {{{8}, {9}}}, {{{0}, {1}, {2}, {3}}};"),
-                        inout(reg32) sums[0], inout(reg32) sums[1], inout(reg32) sums[2], inout(reg32) sums[3],
-                        in(reg32) a[0], in(reg32) a[1], in(reg32) a[2], in(reg32) a[3],
-                        in(reg32) b[0], in(reg32) b[1],
-                        options(nomem, nostack, preserves_flags)
-                    )
-                };
-                sums
-            }
-            #[cfg(not(target_arch = "nvptx64"))]
-            {
-                let mut sums = c.map(f64::from);
-                let value = |words: &[u32], i: usize| {
-                    half::$type::from_bits((words[i / 2] >> (16 * (i % 2))) as u16).to_f64()
-                };
-                emulated::multiply_add(SHAPE, a, b, value, &mut sums);
-                sums.map(|sum| sum as f32)
-            }
-        }
-    };
-}
-multiply_add!(multiply_add_f16, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", f16);
-multiply_add!(multiply_add_bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", bf16);
-
-/// A lane's registers of pairs of elements, by a map of the shape.
-#[inline(always)]
-fn pairs<const N: usize>(
-    map: impl Fn(usize) -> (usize, usize),
-    mut element: impl FnMut(usize, usize) -> f32,
-) -> [[f32; 2]; N] {
-    let mut values = [[0.0; 2]; N];
-    for register in 0..N {
-        for part in 0..2 {
-            let (row, column) = map(2 * register + part);
-            values[register][part] = element(row, column);
-        }
-    }
-    values
-}
-
-macro_rules! plain {
-    ($name:ident, $pack:ident, $multiply_add:ident) => {
-        impl Product for $name {
-            type Scalar = f32;
-            type A = [u32; 4];
-            type B = [u32; 2];
-            type C = [f32; 4];
-            const SHAPE: Shape = SHAPE;
-
-            #[inline(always)]
-            fn a(lane: usize, element: impl FnMut(usize, usize) -> f32) -> Self::A {
-                pairs(|i| SHAPE.a(lane, i), element).map(|[low, high]| $pack(low, high))
-            }
-
-            #[inline(always)]
-            fn b(lane: usize, element: impl FnMut(usize, usize) -> f32) -> Self::B {
-                pairs(|i| SHAPE.b(lane, i), element).map(|[low, high]| $pack(low, high))
-            }
-
-            #[inline(always)]
-            fn zero() -> Self::C {
-                [0.0; 4]
-            }
-
-            #[inline(always)]
-            unsafe fn multiply_add(a: &Self::A, b: &Self::B, c: &Self::C) -> Self::C {
-                // SAFETY: the caller's promise.
-                unsafe { $multiply_add(a, b, c) }
-            }
-
-            #[inline(always)]
-            fn sum(c: &Self::C, i: usize) -> f32 {
-                c[i]
-            }
-        }
-    };
-}
-plain!(F16, pack_f16, multiply_add_f16);
-plain!(Bf16, pack_bf16, multiply_add_bf16);
+single_precision!(
+    /// `f16`: 11 bits of mantissa, up to 65504.
+    F16,
+    SHAPE,
+    true,
+    |[low, high]| pack_f16(low, high),
+    |words, i| half::f16::from_bits((words[i / 2] >> (16 * (i % 2))) as u16).to_f64(),
+    multiply_add_f16,
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+);
+single_precision!(
+    /// `bf16`: 8 bits of mantissa, as large as `f32`.
+    Bf16,
+    SHAPE,
+    false,
+    |[low, high]| pack_bf16(low, high),
+    |words, i| half::bf16::from_bits((words[i / 2] >> (16 * (i % 2))) as u16).to_f64(),
+    multiply_add_bf16,
+    "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+);
 
 /// A pair rounded, and what that leaves, times [`SCALE`].
 #[inline(always)]
-fn split([low, high]: [f32; 2]) -> [u32; 2] {
+fn rounded_and_left([low, high]: [f32; 2]) -> [u32; 2] {
     let rounded = pack_f16(low, high);
     let [rounded_low, rounded_high] = unpack_f16(rounded);
     [rounded, pack_f16((low - rounded_low) * SCALE, (high - rounded_high) * SCALE)]
@@ -179,17 +101,16 @@ impl Product for F16Corrected {
     /// Sums of products of rounded elements, and of those with one factor that rounding left.
     type C = [[f32; 4]; 2];
     const SHAPE: Shape = SHAPE;
+    const IS_NARROW: bool = true;
 
     #[inline(always)]
     fn a(lane: usize, element: impl FnMut(usize, usize) -> f32) -> Self::A {
-        let parts: [_; 4] = pairs(|i| SHAPE.a(lane, i), element).map(split);
-        [parts.map(|[rounded, _]| rounded), parts.map(|[_, left]| left)]
+        split(elements(|i| SHAPE.a(lane, i), element), rounded_and_left)
     }
 
     #[inline(always)]
     fn b(lane: usize, element: impl FnMut(usize, usize) -> f32) -> Self::B {
-        let parts: [_; 2] = pairs(|i| SHAPE.b(lane, i), element).map(split);
-        [parts.map(|[rounded, _]| rounded), parts.map(|[_, left]| left)]
+        split(elements(|i| SHAPE.b(lane, i), element), rounded_and_left)
     }
 
     #[inline(always)]
