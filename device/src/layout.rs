@@ -41,6 +41,10 @@ pub trait Layout: Copy + 'static {
     /// Rows of a plane in memory.
     const ROWS: usize;
 
+    /// Whether the offset of an entry is the exclusive or of those of its parts, any points with no bits in common that
+    /// make it up.
+    const LINEAR: bool = Self::PITCH.is_power_of_two() && Self::ROWS.is_power_of_two();
+
     /// Offset of entry `[x, y, z]`.
     fn index(point: [usize; 3]) -> usize;
 
@@ -117,7 +121,8 @@ impl<const BYTES: usize, const N: usize> Layout for XorSwizzle<BYTES, N> {
     const ROWS: usize = N.next_multiple_of(Self::GROUP);
 
     #[inline(always)]
-    fn index([x, y, z]: [usize; 3]) -> usize {
+    fn index(point: [usize; 3]) -> usize {
+        let [x, y, z] = point.map(|coordinate| coordinate as u32);
         let (bit_y, bit_z) = (|i: u32| y >> i & 1, |i: u32| z >> i & 1);
         let (even, odd) = (bit_y(2) ^ bit_z(0) ^ bit_z(2), bit_y(1) ^ bit_z(1));
         let (in_row, of_rows) = match (BYTES, Self::GROUP) {
@@ -127,7 +132,8 @@ impl<const BYTES: usize, const N: usize> Layout for XorSwizzle<BYTES, N> {
             (_, 2) => (8 * odd + 5 * bit_y(2), even),
             _ => (5 * bit_y(2), even + 2 * bit_z(1)),
         };
-        (x ^ in_row) + Self::PITCH * ((y ^ of_rows) + Self::ROWS * z)
+        let (pitch, rows) = (Self::PITCH as u32, Self::ROWS as u32);
+        ((x ^ in_row) + pitch * ((y ^ of_rows) + rows * z)) as usize
     }
 }
 
@@ -234,6 +240,13 @@ mod tests {
                     let index = L::index([x, y, z]);
                     assert!(!seen[index], "{name} of {n}: two entries at {index}");
                     seen[index] = true;
+                    let parts = (0..3).flat_map(|d| (0..8).map(move |bit| (d, 1 << bit)));
+                    let of_parts = parts.fold(0, |sum, (d, bit)| {
+                        let mut part = [0; 3];
+                        part[d] = [x, y, z][d] & bit;
+                        sum ^ L::index(part)
+                    });
+                    assert!(!L::LINEAR || index == of_parts, "{name} of {n}: {index} is not of its parts");
                 }
             }
         }

@@ -15,6 +15,8 @@ unsafe extern "C" {
     fn shfl_sync_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
     #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
     fn shfl_sync_bfly(mask: u32, value: u32, lane_mask: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.redux.sync.umax"]
+    fn redux_sync_umax(value: u32, mask: u32) -> u32;
 }
 
 /// The thread's place in its warp, 0 to 31.
@@ -93,4 +95,14 @@ pub unsafe fn warp_shuffle_xor<T: WarpShuffleValue>(mask: u32, value: T, lane_ma
     // SAFETY: the caller's promise.
     let shuffled = value.shuffle(|part| unsafe { shfl_sync_bfly(mask, part, lane_mask, clamp(width)) });
     (shuffled, (lane_id() ^ lane_mask) < (lane_id() / width + 1) * width)
+}
+
+/// The largest of the values of all threads in `mask`. Compute capability 8.0.
+///
+/// # Safety
+/// All threads in `mask` come here together, and none of them has exited.
+#[inline(always)]
+pub unsafe fn warp_reduce_max(mask: u32, value: u32) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { redux_sync_umax(value, mask) }
 }

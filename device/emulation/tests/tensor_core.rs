@@ -145,8 +145,13 @@ fn tolerance(kernel: TensorKernel) -> f64 {
 
 /// On the first of two boxes in each direction; of boxes of all directions each has faces within and of the domain.
 fn check(nodes: usize, blocks: [u32; 3]) {
+    check_those(nodes, blocks, 1.0, |_| true);
+}
+
+/// Some kernels, of a vector of this size.
+fn check_those(nodes: usize, blocks: [u32; 3], size: f64, wanted: fn(&Listed) -> bool) {
     let naive = Naive::new(nodes, 2);
-    let x = random(naive.row().pow(3), 7);
+    let x: Vec<_> = random(naive.row().pow(3), 7).into_iter().map(|x| size * x).collect();
     let expected = naive.apply(&x);
     let scale = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
     let row = naive.row();
@@ -156,7 +161,7 @@ fn check(nodes: usize, blocks: [u32; 3]) {
             .zip(blocks)
             .all(|(i, count)| i / nodes < count as usize)
     };
-    for listed in listed(nodes) {
+    for listed in listed(nodes).into_iter().filter(wanted) {
         let run = if listed.scalar == "f64" { Naive::run::<f64> } else { Naive::run::<f32> };
         let y = run(&naive, listed, &x, blocks);
         let errors = (0..y.len()).filter(|&index| is_computed(index)).map(|index| (y[index] - expected[index]).abs());
@@ -247,9 +252,14 @@ impl Patches {
 
     /// Colors with few patches, that touch no end, or one of them.
     fn check(nodes: usize, colors: &[u32]) {
+        Self::check_those(nodes, colors, 1.0, |_| true);
+    }
+
+    /// Some kernels, of vectors of this size.
+    fn check_those(nodes: usize, colors: &[u32], size: f64, wanted: fn(&Listed) -> bool) {
         let patches = Self::new(nodes);
         let grid = DgGrid { cells: 4, degree: nodes as u32 / 2 - 1 };
-        let (r, x) = (random(grid.storage(3), 1), random(grid.storage(3), 2));
+        let [r, x] = [1, 2].map(|seed| random(grid.storage(3), seed).into_iter().map(|x| size * x).collect::<Vec<_>>());
         for &color in colors {
             let mut expected = x.clone();
             let counts = [0, 1, 2].map(|direction| color_count(4, bit(color, direction)));
@@ -267,7 +277,7 @@ impl Patches {
                 correction.iter().enumerate().for_each(|(i, correction)| expected[offset(i)] += correction);
             }
             let scale = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
-            for listed in listed(nodes).into_iter().filter(|listed| listed.solves(nodes)) {
+            for listed in listed(nodes).into_iter().filter(|listed| listed.solves(nodes) && wanted(listed)) {
                 let run = if listed.scalar == "f64" { Self::run::<f64> } else { Self::run::<f32> };
                 let found = run(&patches, listed, color, &r, &x);
                 let error = found.iter().zip(&expected).fold(0.0_f64, |most, (x, e)| most.max((x - e).abs())) / scale;
@@ -283,6 +293,31 @@ fn every_kernel_solves_on_patches_of_every_size() {
         Patches::check(nodes, if nodes <= 8 { &[7, 6, 5, 3] } else { &[7] });
     }
     Patches::check(16, &[6]);
+}
+
+/// `f16` ends at 65504 and has no digits below 6e-8.
+#[test]
+fn half_precision_takes_vectors_of_any_size() {
+    let is_half = |listed: &Listed| matches!(listed.kernel.operands, Operands::F16 | Operands::F16Corrected);
+    for size in [1e-30, 1e-7, 1e7, 1e30] {
+        for nodes in [7, 8] {
+            check_those(nodes, [1; 3], size, is_half);
+        }
+        Patches::check_those(8, &[7], size, is_half);
+    }
+    check_those(16, [1; 3], 1e7, is_half);
+    Patches::check_those(16, &[7], 1e-7, is_half);
+}
+
+#[test]
+fn half_precision_of_a_vector_of_zeros_is_zero_and_of_infinity_not_finite() {
+    let naive = Naive::new(8, 1);
+    for listed in listed(8).into_iter().filter(|listed| listed.kernel.operands == Operands::F16Corrected) {
+        let mut x = vec![0.0; naive.row().pow(3)];
+        assert!(naive.run::<f32>(listed, &x, [1; 3]).iter().all(|&y| y == 0.0), "{}", listed.name);
+        x[100] = f64::INFINITY;
+        assert!(naive.run::<f32>(listed, &x, [1; 3]).iter().any(|&y| !y.is_finite()), "{}", listed.name);
+    }
 }
 
 /// As the emulation counts them: every access of a warp to shared memory takes the fewest passes.

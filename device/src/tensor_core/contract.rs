@@ -30,6 +30,19 @@ impl<T: Real + Word, L: Layout> Tensor<T, L> {
         Self { memory: Shared::at(0), start, layout: PhantomData }
     }
 
+    /// Its first word.
+    #[inline(always)]
+    pub fn start(self) -> usize {
+        self.start
+    }
+
+    /// The word at an offset of the layout.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub fn get_at(self, index: usize) -> T {
+        self.memory.get(self.start + index)
+    }
+
     #[inline(always)]
     pub fn index(self, point: [usize; 3]) -> usize {
         self.start + L::index(point)
@@ -47,6 +60,26 @@ impl<T: Real + Word, L: Layout> Tensor<T, L> {
     pub fn set(self, active: bool, point: [usize; 3], value: T) {
         self.memory.set_if(active, self.index(point), value);
     }
+
+    /// If the thread has that entry.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub fn set_entry(self, entry: Entry, value: T) {
+        self.memory.set_if(entry.active, self.start + entry.index, value);
+    }
+}
+
+/// A node that a thread has sums of.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its line's coordinates, the lower direction first.
+    pub line: [usize; 2],
+    /// Its place on the line.
+    pub node: usize,
+    /// If not, there is no such node, but rows are padded with zeros.
+    pub active: bool,
+    /// Its offset in the layout.
+    pub index: usize,
 }
 
 /// What to compute of the tensors `p` and `q` with matrices `M` and `L`.
@@ -109,13 +142,13 @@ pub const fn point(direction: usize, [u, w]: [usize; 2], node: usize) -> [usize;
 /// What takes the sums of an [`Engine`]. On the host all are of one type, so that a contraction is compiled once.
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
-pub fn sink<T, F: FnMut([usize; 2], usize, bool, T, T)>(sink: &mut F) -> &mut F {
+pub fn sink<T, F: FnMut(Entry, T, T)>(sink: &mut F) -> &mut F {
     sink
 }
 
 /// See above.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn sink<T>(sink: &mut dyn FnMut([usize; 2], usize, bool, T, T)) -> &mut dyn FnMut([usize; 2], usize, bool, T, T) {
+pub fn sink<T>(sink: &mut dyn FnMut(Entry, T, T)) -> &mut dyn FnMut(Entry, T, T) {
     sink
 }
 
@@ -126,14 +159,33 @@ pub trait Engine<const N: usize> {
     type Layout: Layout;
     /// Threads of a block.
     const THREADS: usize;
+    /// Whether operands have a narrower range than the scalar, so that data must be scaled ([`range`](super::range)).
+    const IS_NARROW: bool = false;
 
     /// Block-wide barriers in a contraction in this direction.
     fn barriers(direction: usize) -> usize;
 
-    /// Calls `sink(line, node, active, first, second)` for the sums at each node of each line; if the thread is not active
-    /// there is no such node, but rows are padded with zeros. What the sink writes to the tensors no other thread reads.
+    /// Calls `sink(entry, first, second)` for the sums at each node of each line. What the sink writes to the tensors no other
+    /// thread reads.
     fn contract<S: Source<Self::Scalar>>(
         contraction: &Contraction<Self::Scalar, Self::Layout, S>,
-        sink: impl FnMut([usize; 2], usize, bool, Self::Scalar, Self::Scalar),
+        sink: impl FnMut(Entry, Self::Scalar, Self::Scalar),
     );
+}
+
+/// In place: the first sum, if it is wanted, to `p`, and the second to `q`.
+#[inline(always)]
+pub fn in_place<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
+    contraction: &Contraction<E::Scalar, E::Layout, S>,
+) {
+    let Contraction { terms, p, q, .. } = *contraction;
+    let put = &mut |entry, first, second| {
+        if terms.first {
+            p.set_entry(entry, first);
+        }
+        if terms.second {
+            q.set_entry(entry, second);
+        }
+    };
+    E::contract(contraction, sink(put));
 }

@@ -1,7 +1,7 @@
 //! Contractions on CUDA cores (paper 4, listing 3): thread `(row, column)` computes row `row` of the product for column
 //! `column` of every layer, each operand of each multiply-add from shared memory.
 
-use super::contract::{Contraction, Engine};
+use super::contract::{Contraction, Engine, Entry, point};
 use super::matrix::Source;
 use super::{MOST_NODES, TRACES};
 use crate::layout::{Layout, Plain};
@@ -31,10 +31,7 @@ impl<T: Real + Word + ReadOnly, const N: usize> Engine<N> for Fma<T> {
     }
 
     #[inline(always)]
-    fn contract<S: Source<T>>(
-        contraction: &Contraction<T, Plain<N>, S>,
-        sink: impl FnMut([usize; 2], usize, bool, T, T),
-    ) {
+    fn contract<S: Source<T>>(contraction: &Contraction<T, Plain<N>, S>, sink: impl FnMut(Entry, T, T)) {
         contract::<T, Plain<N>, S, N>(contraction, sink);
     }
 }
@@ -43,7 +40,7 @@ impl<T: Real + Word + ReadOnly, const N: usize> Engine<N> for Fma<T> {
 #[inline(always)]
 pub fn contract<T: Real + Word + ReadOnly, L: Layout, S: Source<T>, const N: usize>(
     contraction: &Contraction<T, L, S>,
-    mut sink: impl FnMut([usize; 2], usize, bool, T, T),
+    mut sink: impl FnMut(Entry, T, T),
 ) {
     let Contraction { direction, planes, terms, mass, stiffness, p, q, .. } = *contraction;
     let thread = thread::thread_idx_x() as usize;
@@ -56,7 +53,7 @@ pub fn contract<T: Real + Word + ReadOnly, L: Layout, S: Source<T>, const N: usi
             let m: T = if terms.first || terms.mixed { mass.get(row, k) } else { T::ZERO };
             let l: T = if terms.second { stiffness.get(row, k) } else { T::ZERO };
             for layer in 0..layers {
-                let at = super::contract::point(direction, [column, layer], k);
+                let at = point(direction, [column, layer], k);
                 let value = p.get(at);
                 if terms.first {
                     first[layer] = T::fma(m, value, first[layer]);
@@ -80,6 +77,8 @@ pub fn contract<T: Real + Word + ReadOnly, L: Layout, S: Source<T>, const N: usi
     }
     thread::sync_threads();
     for layer in 0..layers {
-        sink([column, layer], row, active, first[layer], second[layer]);
+        let (line, node) = ([column, layer], row);
+        let index = L::index(point(direction, line, node));
+        sink(Entry { line, node, active, index }, first[layer], second[layer]);
     }
 }

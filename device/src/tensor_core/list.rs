@@ -99,7 +99,7 @@ pub use facts::*;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod facts {
-    use crate::choice::{MatrixMemory, ProductShape, TensorKernel};
+    use crate::choice::{MatrixMemory, Operands, ProductShape, TensorKernel};
     use crate::layout::{Padded, XorSwizzle};
     use crate::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16N8K16, Tf32, Tf32Corrected};
     use crate::scalar::Real;
@@ -142,11 +142,11 @@ mod facts {
                 scalar: E::Scalar::NAME,
                 threads: E::THREADS,
                 operator: Shape {
-                    shared_bytes: bytes(operator::shared_words::<E::Layout>(N, matrices(2))),
+                    shared_bytes: bytes(operator::shared_words::<E, N>(matrices(2))),
                     barriers: operator::barriers::<E, N>(),
                 },
                 solve: Shape {
-                    shared_bytes: bytes(solve::shared_words::<E::Layout>(N, matrices(3))),
+                    shared_bytes: bytes(solve::shared_words::<E, N>(matrices(3))),
                     barriers: solve::barriers::<E, N>(),
                 },
                 hopper,
@@ -170,8 +170,9 @@ mod facts {
     impl Listed {
         /// Blocks that a multiprocessor should hold: two of 256 threads, where they do not spill.
         pub fn min_blocks(&self, nodes: usize) -> usize {
-            let TensorKernel { matrices, shape, .. } = self.kernel;
-            let many = matches!(shape, Some(ProductShape::M16N8K4 | ProductShape::M16N8K16));
+            let TensorKernel { operands, matrices, shape, .. } = self.kernel;
+            let many = matches!(shape, Some(ProductShape::M16N8K4 | ProductShape::M16N8K16))
+                || operands == Operands::Tf32Corrected;
             if (9..=16).contains(&nodes) && !(many && matrices == MatrixMemory::Shared) { 2 } else { 1 }
         }
 

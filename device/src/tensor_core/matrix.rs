@@ -15,6 +15,14 @@ pub trait Source<T>: Copy {
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     fn get(self, which: usize, row: usize, column: usize) -> T;
 
+    /// An entry whose row and column are sums of numbers without common bits, where those of a thread and of an entry are
+    /// told apart.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    fn get_of_parts(self, which: usize, thread: [usize; 2], entry: [usize; 2]) -> T {
+        self.get(which, thread[0] + entry[0], thread[1] + entry[1])
+    }
+
     /// Where matrix number `which` begins in the shared window, if it is there.
     fn shared_address(self, which: usize) -> Option<u32> {
         let _ = which;
@@ -58,6 +66,17 @@ impl<S> Matrix<S> {
         let (row, column) = if self.transposed { (column, row) } else { (row, column) };
         self.source.get(self.which, row, column)
     }
+
+    /// See [`Source::get_of_parts`].
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub fn get_of_parts<T>(self, thread: [usize; 2], entry: [usize; 2]) -> T
+    where
+        S: Source<T>,
+    {
+        let turned = |[row, column]: [usize; 2]| if self.transposed { [column, row] } else { [row, column] };
+        self.source.get_of_parts(self.which, turned(thread), turned(entry))
+    }
 }
 
 /// In shared memory, so many matrices, one a plane.
@@ -76,6 +95,17 @@ impl<T: Real + Word + ReadOnly, L: Layout, const N: usize> Source<T> for InShare
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     fn get(self, which: usize, row: usize, column: usize) -> T {
         self.0.get([column, row, which])
+    }
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    fn get_of_parts(self, which: usize, thread: [usize; 2], entry: [usize; 2]) -> T {
+        let index = |[row, column]: [usize; 2], which| L::index([column, row, which]);
+        if L::LINEAR {
+            self.0.get_at(index(thread, 0) ^ index(entry, which))
+        } else {
+            self.get(which, thread[0] + entry[0], thread[1] + entry[1])
+        }
     }
 
     #[inline(always)]

@@ -21,6 +21,7 @@ pub mod fma;
 pub mod list;
 pub mod matrix;
 pub mod operator;
+pub mod range;
 pub mod solve;
 pub mod staging;
 pub mod tile;

@@ -1,12 +1,11 @@
 //! `y = A x`, box by box.
 
-use super::contract::{Contraction, Engine, Faces, Tensor, Terms, sink};
+use super::contract::{Contraction, Engine, Faces, Tensor, Terms, in_place, sink};
 use super::matrix::{InShared, Source};
 use super::staging::{copy_from, traces};
-use super::{TRACES, contract};
+use super::{TRACES, contract, range};
 use crate::layout::Layout;
 use crate::scalar::Value;
-use cuda_std::shared::wait_for_copies;
 use cuda_std::thread;
 
 /// A block's box among `count` boxes of `N` nodes in each direction.
@@ -77,20 +76,25 @@ struct Table<T> {
     factor: *const T,
 }
 
-/// Words of shared memory: two tensors, the traces of three directions, and `matrices` matrices.
-pub fn shared_words<L: Layout>(nodes: usize, matrices: usize) -> usize {
-    2 * L::words(nodes) + 3 * L::words(TRACES) + L::words(matrices)
+/// Words of shared memory: two tensors, the traces of three directions, `matrices` matrices, and those of [`range`].
+pub fn shared_words<E: Engine<N>, const N: usize>(matrices: usize) -> usize {
+    tensor_words::<E::Layout>(N) + E::Layout::words(matrices) + range::words::<E, N>()
+}
+
+/// Of the tensors and traces.
+fn tensor_words<L: Layout>(nodes: usize) -> usize {
+    2 * L::words(nodes) + 3 * L::words(TRACES)
 }
 
 /// Matrices in shared memory, where [`apply`] keeps them.
 #[inline(always)]
 pub fn in_shared<E: Engine<N>, const N: usize>() -> InShared<E::Scalar, E::Layout, N> {
-    InShared(Tensor::at(shared_words::<E::Layout>(N, 0)), 2)
+    InShared(Tensor::at(shared_words::<E, N>(0)), 2)
 }
 
 /// Barriers of [`apply`].
 pub fn barriers<E: Engine<N>, const N: usize>() -> usize {
-    3 + 3 * E::barriers(0) + 2 * E::barriers(1) + E::barriers(2)
+    range::barriers::<E, N>() + 2 + 3 * E::barriers(0) + 2 * E::barriers(1) + E::barriers(2)
 }
 
 /// `y = A x` on `count` boxes a direction, or `y = b - A x` if `b` is not null.
@@ -128,8 +132,8 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
         traces::<_, _, N>(y_traces, &place, 1, x, normal);
         traces::<_, _, N>(z_traces, &place, 2, x, normal);
     }
-    wait_for_copies();
-    thread::sync_threads();
+    let largest = tensor_words::<E::Layout>(N);
+    let unit = range::loaded::<E, N>(largest, p, Some([x_traces, y_traces, z_traces]));
 
     let (mass, stiffness) = (source.matrix(0, numbers), source.matrix(1, numbers));
     let faces = |traces| Some(Faces { traces, matrix: trace_matrix });
@@ -155,51 +159,22 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     };
 
     let terms = Terms { first: true, second: true, mixed: false };
-    E::contract(
-        &nodes(0, terms, x_traces),
-        sink(&mut |line, node, active, first, second| {
-            let at = contract::point(0, line, node);
-            p.set(active, at, first);
-            q.set(active, at, second);
-        }),
-    );
-    E::contract(
-        &planes(0, y_traces),
-        sink(&mut |line, node, active, first, _| {
-            y_traces.set(active, contract::point(0, line, node), first);
-        }),
-    );
-    E::contract(
-        &planes(0, z_traces),
-        sink(&mut |line, node, active, first, _| {
-            z_traces.set(active, contract::point(0, line, node), first);
-        }),
-    );
+    in_place::<E, S, N>(&nodes(0, terms, x_traces));
+    in_place::<E, S, N>(&planes(0, y_traces));
+    in_place::<E, S, N>(&planes(0, z_traces));
     thread::sync_threads();
     let terms = Terms { first: true, second: true, mixed: true };
-    E::contract(
-        &nodes(1, terms, y_traces),
-        sink(&mut |line, node, active, first, second| {
-            let at = contract::point(1, line, node);
-            p.set(active, at, first);
-            q.set(active, at, second);
-        }),
-    );
-    E::contract(
-        &planes(1, z_traces),
-        sink(&mut |line, node, active, first, _| {
-            z_traces.set(active, contract::point(1, line, node), first);
-        }),
-    );
+    in_place::<E, S, N>(&nodes(1, terms, y_traces));
+    in_place::<E, S, N>(&planes(1, z_traces));
     thread::sync_threads();
     let terms = Terms { first: false, second: true, mixed: true };
     // SAFETY: the launch's promise.
-    let factor = unsafe { *factor };
+    let factor = unsafe { *factor } * unit;
     E::contract(
         &nodes(2, terms, z_traces),
-        sink(&mut |line, node, active, _, second| {
-            if active && line[0] < N {
-                let offset = place.offset(contract::point(2, line, node));
+        sink(&mut |entry, _, second| {
+            if entry.active && entry.line[0] < N {
+                let offset = place.offset(contract::point(2, entry.line, entry.node));
                 // SAFETY: as above; the box is this block's.
                 unsafe {
                     *y.add(offset) = match b.is_null() {

@@ -1,14 +1,14 @@
 //! Exact solution on the patches of a color by fast diagonalization, `x += R_jᵀ A_j⁻¹ R_j r`, where with the eigenvectors
 //! `S` of each direction `A_j⁻¹ = (S ⊗ S ⊗ S) (Λ ⊗ I ⊗ I + I ⊗ Λ ⊗ I + I ⊗ I ⊗ Λ)⁻¹ (S ⊗ S ⊗ S)ᵀ`: six contractions.
 
-use super::contract::{Contraction, Engine, Tensor, Terms, point, sink};
+use super::contract::{Contraction, Engine, Tensor, Terms, in_place, point, sink};
 use super::matrix::{InShared, Matrix, Source};
+use super::range;
 use super::staging::copy_from;
 use crate::layout::{Layout, within};
 use crate::patch::{DgGrid, Ends, bit};
 use crate::scalar::Value;
 use cuda_std::ptr::ldg;
-use cuda_std::shared::wait_for_copies;
 use cuda_std::thread;
 
 /// Of the 1D data in global memory: for each of [`Ends::ALL`] the eigenvectors of a patch (`N` by `N`, a node a row), for each
@@ -17,20 +17,20 @@ pub const fn table_words(nodes: usize) -> usize {
     4 * nodes * (nodes + 1) + 1
 }
 
-/// Words of shared memory: a tensor and `matrices` matrices.
-pub fn shared_words<L: Layout>(nodes: usize, matrices: usize) -> usize {
-    L::words(nodes) + L::words(matrices)
+/// Words of shared memory: a tensor, `matrices` matrices, and those of [`range`].
+pub fn shared_words<E: Engine<N>, const N: usize>(matrices: usize) -> usize {
+    E::Layout::words(N) + E::Layout::words(matrices) + range::words::<E, N>()
 }
 
 /// Matrices in shared memory, where [`solve`] keeps them.
 #[inline(always)]
 pub fn in_shared<E: Engine<N>, const N: usize>() -> InShared<E::Scalar, E::Layout, N> {
-    InShared(Tensor::at(shared_words::<E::Layout>(N, 0)), 3)
+    InShared(Tensor::at(shared_words::<E, N>(0)), 3)
 }
 
 /// Barriers of [`solve`].
 pub fn barriers<E: Engine<N>, const N: usize>() -> usize {
-    6 + 2 * (E::barriers(0) + E::barriers(1) + E::barriers(2))
+    range::barriers::<E, N>() + 5 + 2 * (E::barriers(0) + E::barriers(1) + E::barriers(2))
 }
 
 /// Of a tensor with one matrix.
@@ -42,18 +42,6 @@ fn contraction<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
 ) -> Contraction<E::Scalar, E::Layout, S> {
     let (p, q, mass, stiffness) = (tensor, tensor, matrix, matrix);
     Contraction { direction, planes: N, terms: Terms::FIRST, mass, stiffness, p, q, faces: None }
-}
-
-/// A contraction in place, and a barrier.
-#[inline(always)]
-fn in_place<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
-    tensor: Tensor<E::Scalar, E::Layout>,
-    direction: usize,
-    matrix: Matrix<S>,
-) {
-    let put = &mut |line: [usize; 2], node, active, sum, _| tensor.set(active, point(direction, line, node), sum);
-    E::contract(&contraction::<E, S, N>(tensor, direction, matrix), sink(put));
-    thread::sync_threads();
 }
 
 /// `x += A_j⁻¹ r` on the patches of a color, `N = 2(k + 1)`.
@@ -82,35 +70,40 @@ pub unsafe fn solve<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
         source.prepare(table, ends);
         copy_from::<_, _, N>(tensor, |node| r.wrapping_add(offset(node)));
     }
-    wait_for_copies();
-    thread::sync_threads();
+    let unit = range::loaded::<E, N>(E::Layout::words(N), tensor, None);
 
     let eigenvalue = |direction: usize, index: usize| {
         // SAFETY: the launch's promise.
         unsafe { ldg(table.add(N * (4 * N + ends[direction]) + within(index, N))) }
     };
     let vectors = |direction: usize| source.matrix(direction, ends);
-    in_place::<E, S, N>(tensor, 0, vectors(0).transposed());
-    in_place::<E, S, N>(tensor, 1, vectors(1).transposed());
+    let in_direction = |direction, matrix| contraction::<E, S, N>(tensor, direction, matrix);
+    in_place::<E, S, N>(&in_direction(0, vectors(0).transposed()));
+    thread::sync_threads();
+    in_place::<E, S, N>(&in_direction(1, vectors(1).transposed()));
+    thread::sync_threads();
     E::contract(
-        &contraction::<E, S, N>(tensor, 2, vectors(2).transposed()),
-        sink(&mut |[i, j], l, active, sum, _| {
+        &in_direction(2, vectors(2).transposed()),
+        sink(&mut |entry, sum, _| {
+            let ([i, j], l) = (entry.line, entry.node);
             let eigenvalues = eigenvalue(0, i) + eigenvalue(1, j) + eigenvalue(2, l);
-            tensor.set(active, [i, j, l], sum / eigenvalues);
+            tensor.set_entry(entry, sum / eigenvalues);
         }),
     );
     thread::sync_threads();
-    in_place::<E, S, N>(tensor, 2, vectors(2));
-    in_place::<E, S, N>(tensor, 1, vectors(1));
+    in_place::<E, S, N>(&in_direction(2, vectors(2)));
+    thread::sync_threads();
+    in_place::<E, S, N>(&in_direction(1, vectors(1)));
+    thread::sync_threads();
     // SAFETY: the launch's promise.
-    let factor = unsafe { *table.add(table_words(N) - 1) };
+    let factor = unsafe { *table.add(table_words(N) - 1) } * unit;
     E::contract(
-        &contraction::<E, S, N>(tensor, 0, vectors(0)),
-        sink(&mut |line, node, active, sum, _| {
-            if active && node < N {
+        &in_direction(0, vectors(0)),
+        sink(&mut |entry, sum, _| {
+            if entry.active && entry.node < N {
                 // SAFETY: as above; patches of a color share no node.
                 unsafe {
-                    let x = x.add(offset(point(0, line, node)));
+                    let x = x.add(offset(point(0, entry.line, entry.node)));
                     *x = E::Scalar::fma(factor, sum, *x);
                 }
             }

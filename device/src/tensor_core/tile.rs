@@ -4,13 +4,13 @@
 //! place without a barrier. Matrices stay in registers from line to line.
 
 use super::TRACES;
-use super::contract::{Contraction, Engine, Tensor, point};
+use super::contract::{Contraction, Engine, Entry, Tensor, point};
 use super::matrix::Source;
 use crate::layout::{Layout, within};
 use crate::mma::{LANES, Product};
 use crate::scalar::Real;
 use core::marker::PhantomData;
-use cuda_std::hint::opaque;
+use cuda_std::hint::{made_here, opaque};
 use cuda_std::thread;
 
 /// Fragments of `B` side by side, at most: 24 columns.
@@ -24,22 +24,30 @@ pub struct Tiles<P, L>(PhantomData<(P, L)>);
 /// A matrix in a lane's registers, `[column][step]`.
 type Fragments<P, const K: usize> = [[<P as Product>::B; K]; COLUMNS];
 
-/// `B[k][n] = entry(n, k)` of a matrix of `N` rows and `inner` columns, zero around it.
+/// `B[k][n] = entry(lane, fragment)` of a matrix of `N` rows and `inner` columns, zero around it; `[n, k]` is the sum of what the
+/// lane and the fragment have of it.
 #[inline(always)]
 fn load<P: Product, const N: usize, const K: usize>(
     lane: usize,
     inner: usize,
     wanted: bool,
-    entry: impl Fn(usize, usize) -> P::Scalar,
+    entry: impl Fn([usize; 2], [usize; 2]) -> P::Scalar,
 ) -> Fragments<P, K> {
     let zero = P::Scalar::from_f64(0.0);
+    let whole = N.is_multiple_of(8) && inner.is_multiple_of(P::SHAPE.inner);
+    let (k, n) = P::SHAPE.b(lane, 0);
+    let of_lane = [n, k];
     // Loops, because `core::array::from_fn` is not always inlined.
     let mut fragments = [[P::b(lane, |_, _| zero); K]; COLUMNS];
     for column in 0..N.div_ceil(8) {
         for step in 0..if wanted { inner.div_ceil(P::SHAPE.inner) } else { 0 } {
-            fragments[column][step] = P::b(lane, |k, n| {
-                let (k, n) = (P::SHAPE.inner * step + k, 8 * column + n);
-                let entry = entry(within(n, N), within(k, inner));
+            fragments[column][step] = P::b(0, |k, n| {
+                let of_fragment = [8 * column + n, P::SHAPE.inner * step + k];
+                if whole {
+                    return entry(of_lane, of_fragment);
+                }
+                let [n, k] = [0, 1].map(|i| of_lane[i] + of_fragment[i]);
+                let entry = entry([0; 2], [within(n, N), within(k, inner)]);
                 if n < N && k < inner { entry } else { zero }
             });
         }
@@ -51,6 +59,7 @@ impl<P: Product, L: Layout, const N: usize> Engine<N> for Tiles<P, L> {
     type Scalar = P::Scalar;
     type Layout = L;
     const THREADS: usize = if N <= 8 { 128 } else { 256 };
+    const IS_NARROW: bool = P::IS_NARROW;
 
     #[inline(always)]
     fn barriers(_: usize) -> usize {
@@ -60,7 +69,7 @@ impl<P: Product, L: Layout, const N: usize> Engine<N> for Tiles<P, L> {
     #[inline(always)]
     fn contract<S: Source<P::Scalar>>(
         contraction: &Contraction<P::Scalar, L, S>,
-        mut sink: impl FnMut([usize; 2], usize, bool, P::Scalar, P::Scalar),
+        mut sink: impl FnMut(Entry, P::Scalar, P::Scalar),
     ) {
         let Contraction { direction, planes, terms, p, q, .. } = *contraction;
         let shape = P::SHAPE;
@@ -68,33 +77,61 @@ impl<P: Product, L: Layout, const N: usize> Engine<N> for Tiles<P, L> {
         let thread = thread::thread_idx_x() as usize;
         let (lane, warp, warps) = (thread % LANES, thread / LANES, thread::block_dim_x() as usize / LANES);
         let (mass, stiffness) = (contraction.mass, contraction.stiffness);
-        let mass = load::<P, N, STEPS>(lane, N, terms.first || terms.mixed, |row, column| mass.get(row, column));
-        let stiffness = load::<P, N, STEPS>(lane, N, terms.second, |row, column| stiffness.get(row, column));
+        // What comes from elsewhere is kept from one contraction to the next one. Addresses in shared memory need not be.
+        let own = match mass.source.shared_address(mass.which) {
+            Some(_) => made_here(lane as u32) as usize,
+            None => lane,
+        };
+        let mass =
+            load::<P, N, STEPS>(own, N, terms.first || terms.mixed, |lane, entry| mass.get_of_parts(lane, entry));
+        let stiffness = load::<P, N, STEPS>(own, N, terms.second, |lane, entry| stiffness.get_of_parts(lane, entry));
         let faces = contraction.faces.map(|faces| {
-            let matrix = load::<P, N, 1>(lane, TRACES, true, |row, column| faces.coefficient(row, column));
+            let matrix = load::<P, N, 1>(own, TRACES, true, |lane, entry| {
+                faces.coefficient(lane[0] + entry[0], lane[1] + entry[1])
+            });
             (faces.traces, matrix)
         });
 
         // Of the second coordinate; the first is padded to whole rows.
         let count = if direction == 2 { N } else { planes };
-        let line = |tile: usize, row: usize| {
-            let line = shape.rows * tile + row;
-            [line % L::PITCH, line / L::PITCH]
-        };
+        // Whether the last tile ends with the last line; if not, its other rows are that line once more.
+        let whole = (L::PITCH * count).is_multiple_of(shape.rows);
+        let stored = |w: usize| if whole || w < count { w } else { count - 1 };
         // In direction x the first coordinate is y, of which rows beyond `N` may not be there.
         let limit = if direction == 0 { N } else { L::PITCH };
         let bound = if direction == 0 { L::PITCH } else { N };
+        let line = |row: usize| [row % L::PITCH, row / L::PITCH];
+        // Where nothing is clamped, what lane, tile and element contribute to an index is made once for all of them.
+        let apart = L::LINEAR && whole && N == L::PITCH;
+        let index = |lane: [usize; 2], tile: usize, element: [usize; 2]| {
+            let of = |[row, node]: [usize; 2]| {
+                let [u, w] = line(row);
+                L::index(point(direction, [within(u, limit), stored(w)], within(node, bound)))
+            };
+            if apart {
+                of(lane) ^ of([shape.rows * tile, 0]) ^ of(element)
+            } else {
+                of([shape.rows * tile + lane[0] + element[0], lane[1] + element[1]])
+            }
+        };
+        let (of_a, of_c) = (<[usize; 2]>::from(shape.a(lane, 0)), <[usize; 2]>::from(shape.c(lane, 0)));
+        // Elements are those of lane 0, to which the others add their own.
         let fragment = |tensor: Tensor<P::Scalar, L>, tile: usize, step: usize| {
-            P::a(lane, |row, k| {
-                let [u, w] = line(tile, row);
-                let at = [within(u, limit), if w < count { w } else { count - 1 }];
-                tensor.get(point(direction, at, within(shape.inner * step + k, bound)))
-            })
+            P::a(0, |row, k| tensor.get_at(index(of_a, tile, [row, shape.inner * step + k])))
         };
         let trace = |tensor: Tensor<P::Scalar, L>, tile: usize| {
-            P::a(lane, |row, trace| {
-                let [u, w] = line(tile, row);
-                tensor.get([u, if w < count { w } else { count - 1 }, within(trace, TRACES)])
+            P::a(0, |row, k| {
+                let of = |row: usize, plane: usize| {
+                    let [u, w] = line(row);
+                    L::index([u, stored(w), plane])
+                };
+                let ([lane_row, lane_k], first) = (of_a, shape.rows * tile);
+                let plane = within(lane_k + k, TRACES);
+                tensor.get_at(if apart {
+                    of(lane_row, 0) ^ of(first, 0) ^ of(row, 0) ^ of(0, plane)
+                } else {
+                    of(first + lane_row + row, plane)
+                })
             })
         };
 
@@ -134,10 +171,13 @@ impl<P: Product, L: Layout, const N: usize> Engine<N> for Tiles<P, L> {
             for column in 0..columns {
                 for i in 0..shape.c_elements() {
                     let (row, n) = shape.c(lane, i);
-                    let ([u, w], node) = (line(tile, row), 8 * column + n);
+                    let ([u, w], node) = (line(shape.rows * tile + row), 8 * column + n);
                     let is_node = if direction == 0 { u < N } else { node < N };
-                    let active = is_node && w < count;
-                    sink([u, w], node, active, P::sum(&first[column], i), P::sum(&second[column], i));
+                    let active = is_node && (whole || w < count);
+                    let (row, n) = shape.c(0, i);
+                    let index = index(of_c, tile, [row, 8 * column + n]);
+                    let entry = Entry { line: [u, w], node, active, index };
+                    sink(entry, P::sum(&first[column], i), P::sum(&second[column], i));
                 }
             }
             tile += warps;

@@ -1,7 +1,7 @@
 //! Contractions by `wmma` (paper 4, section 4.1): whole matrices from and to shared memory in directions x and y; in z, where
 //! rows of matrices would not be contiguous, on CUDA cores.
 
-use super::contract::{Contraction, Engine, Tensor};
+use super::contract::{Contraction, Engine, Entry, Tensor, point};
 use super::fma;
 use super::matrix::Source;
 use super::{MOST_NODES, TRACES};
@@ -28,10 +28,7 @@ impl<const N: usize> Engine<N> for WmmaTiles {
     }
 
     #[inline(always)]
-    fn contract<S: Source<f64>>(
-        contraction: &Contraction<f64, Padded<N>, S>,
-        mut sink: impl FnMut([usize; 2], usize, bool, f64, f64),
-    ) {
+    fn contract<S: Source<f64>>(contraction: &Contraction<f64, Padded<N>, S>, mut sink: impl FnMut(Entry, f64, f64)) {
         let Contraction { direction, planes, terms, p, q, .. } = *contraction;
         if direction == 2 {
             return fma::contract::<f64, Padded<N>, S, N>(contraction, sink);
@@ -103,14 +100,15 @@ impl<const N: usize> Engine<N> for WmmaTiles {
         let (node, u) = (thread / N, thread % N);
         if thread < N * N {
             for w in 0..planes {
-                let at = super::contract::point(direction, [u, w], node);
+                let (line, at) = ([u, w], point(direction, [u, w], node));
                 let mut sum = if terms.second { q.get(at) } else { 0.0 };
                 if let Some(faces) = &contraction.faces {
                     for trace in 0..TRACES {
                         sum = f64::fma(faces.coefficient(node, trace), faces.traces.get([u, w, trace]), sum);
                     }
                 }
-                sink([u, w], node, true, if terms.first { p.get(at) } else { 0.0 }, sum);
+                let entry = Entry { line, node, active: true, index: Padded::<N>::index(at) };
+                sink(entry, if terms.first { p.get(at) } else { 0.0 }, sum);
             }
         }
     }

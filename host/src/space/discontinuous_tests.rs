@@ -69,3 +69,62 @@ fn degrees_out_of_range_name_what_is_allowed() {
     assert_eq!(message(0), "degree is 0, but must be 1 to 8 with discontinuous elements");
     assert_eq!(message(9), "degree is 9, but must be 1 to 8 with discontinuous elements");
 }
+
+/// Sums of the magnitudes of each row of a matrix with so many columns.
+fn row_sums(matrix: &[f64], columns: usize) -> Vec<f64> {
+    matrix.chunks(columns).map(|row| row.iter().map(|entry| entry.abs()).sum()).collect()
+}
+
+fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().fold(0.0, f64::max)
+}
+
+/// Operands of products in `f16` are below 65504, and what is not zero above 6e-8. Kernels scale their data to at most 2
+/// ([`patchmg_device::tensor_core::range`]); what they compute from it is bounded by sums of magnitudes.
+#[test]
+fn operands_of_box_kernels_are_within_the_range_of_half_precision_on_every_level() {
+    const DATA: f64 = 2.0;
+    const RANGE: std::ops::Range<f64> = 1e-3..65504.0;
+    for (degree, refine) in (1..=8).flat_map(|degree| [1, 2, 6].map(|refine| (degree, refine))) {
+        let space = space(3, refine, degree);
+        for patchwise in [false, true] {
+            let n = (degree + 1) * if patchwise { 2 } else { 1 };
+            let table = space.box_table(patchwise);
+            let (matrices, rest) = table.split_at(2 * n * n);
+            let (mass, stiffness) = (row_sums(&matrices[..n * n], n), row_sums(&matrices[n * n..], n));
+            let faces = row_sums(&rest[..4 * n], 4);
+            // Directions x and y; the last one's sums are no operands.
+            let (m, b) = (largest(mass), largest(stiffness.iter().zip(&faces).map(|(l, f)| DATA * (l + f))));
+            for operand in [DATA * m, b, DATA * m * m, 2.0 * b * m, largest(matrices.iter().copied())] {
+                assert!(RANGE.contains(&operand), "degree {degree}, level {refine}: {operand:e}");
+            }
+        }
+
+        let n = 2 * (degree + 1);
+        let table = space.box_solve_table();
+        for ends in 0..4 {
+            let vectors = &table[ends * n * n..][..n * n];
+            let values = &table[4 * n * n + ends * n..][..n];
+            let transposed: Vec<_> = (0..n * n).map(|i| vectors[i % n * n + i / n]).collect();
+            let modes = row_sums(&transposed, n);
+            let s = largest(modes.iter().copied());
+            for operand in [DATA * s, DATA * s * s, largest(vectors.iter().copied())] {
+                assert!(RANGE.contains(&operand), "degree {degree}, level {refine}: {operand:e}");
+            }
+            // Of modes `[i, j, l]`, then of nodes in z, then in y, too.
+            let quotient = |i: usize, j: usize, l: usize| {
+                DATA * modes[i] * modes[j] * modes[l] / (values[i] + values[j] + values[l])
+            };
+            let dot = |node: usize, value: &dyn Fn(usize) -> f64| -> f64 {
+                (0..n).map(|mode| vectors[n * node + mode].abs() * value(mode)).sum()
+            };
+            let in_z: Vec<f64> =
+                (0..n * n * n).map(|at| dot(at / n / n, &|l| quotient(at % n, at / n % n, l))).collect();
+            let in_y = (0..n * n * n).map(|at| dot(at / n % n, &|j| in_z[at / n / n * n * n + j * n + at % n]));
+            let quotients = (0..n * n * n).map(|at| quotient(at % n, at / n % n, at / n / n));
+            for operand in [largest(quotients), largest(in_z.iter().copied()), largest(in_y)] {
+                assert!(RANGE.contains(&operand), "degree {degree}, level {refine}: {operand:e}");
+            }
+        }
+    }
+}
