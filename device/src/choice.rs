@@ -159,8 +159,10 @@ pub enum Operands {
 pub enum MatrixMemory {
     Shared,
     Constant,
-    /// Global memory through the read-only path, that of textures.
+    /// Global memory through the read-only path.
     ReadOnly,
+    /// A texture of numbers in `f32`.
+    Texture,
 }
 
 /// Shapes of `mma.sync` in `f64`; those with 16 rows need compute capability 9.0.
@@ -251,7 +253,7 @@ impl Operands {
 }
 
 impl MatrixMemory {
-    pub const ALL: [Self; 3] = [Self::Shared, Self::Constant, Self::ReadOnly];
+    pub const ALL: [Self; 4] = [Self::Shared, Self::Constant, Self::ReadOnly, Self::Texture];
 
     /// As on the command line.
     pub const fn name(self) -> &'static str {
@@ -259,6 +261,7 @@ impl MatrixMemory {
             Self::Shared => "shared",
             Self::Constant => "constant",
             Self::ReadOnly => "read-only",
+            Self::Texture => "texture",
         }
     }
 }

@@ -388,6 +388,14 @@ macro_rules! box_kernels {
             unsafe { operator::apply::<$engine, _, SIZE>(InConstant::<$t, SIZE>::at(address), table, [b, x], y, count) }
         }
     };
+    (@@ $name:ident, $t:ident, texture, $engine:ty) => {
+        #[kernel]
+        #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
+        pub unsafe fn $name(texture: u64, table: *const $t, b: *const $t, x: *const $t, y: *mut $t, count: u32) {
+            // SAFETY: the launch's promise.
+            unsafe { operator::apply::<$engine, _, SIZE>(InTexture::<SIZE>::of(texture), table, [b, x], y, count) }
+        }
+    };
     (@@ $name:ident, $t:ident, $source:ident, $engine:ty) => {
         mod $name {
             use super::*;
@@ -418,7 +426,7 @@ mod boxes {
     use crate::layout::{Padded, XorSwizzle};
     use crate::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16N8K16, Tf32, Tf32Corrected};
     use crate::tensor_core::fma::Fma;
-    use crate::tensor_core::matrix::{Constants, InConstant};
+    use crate::tensor_core::matrix::{Constants, InConstant, InTexture};
     use crate::tensor_core::tile::Tiles;
     use crate::tensor_core::wmma::WmmaTiles;
     use crate::tensor_core::{operator, solve};

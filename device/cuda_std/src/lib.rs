@@ -20,6 +20,7 @@ pub mod emulate;
 pub mod hint;
 pub mod ptr;
 pub mod shared;
+pub mod texture;
 pub mod thread;
 #[cfg(target_arch = "nvptx64")]
 pub mod warp;

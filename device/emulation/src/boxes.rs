@@ -6,7 +6,7 @@ use patchmg_device::layout::{Padded, XorSwizzle};
 use patchmg_device::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16N8K16, Tf32, Tf32Corrected};
 use patchmg_device::tensor_core::contract::Engine;
 use patchmg_device::tensor_core::fma::Fma;
-use patchmg_device::tensor_core::matrix::{InConstant, Source};
+use patchmg_device::tensor_core::matrix::{InConstant, InTexture, Source};
 use patchmg_device::tensor_core::tile::Tiles;
 use patchmg_device::tensor_core::wmma::WmmaTiles;
 use patchmg_device::tensor_core::{operator, solve};
@@ -20,7 +20,7 @@ macro_rules! of_list {
     };
 }
 
-/// The operator by each kernel; its constants are a parameter that begins like the table.
+/// The operator by each kernel; its constants and its texture begin like the table.
 macro_rules! applies {
     ([$kernel:ident] $($group:ident {
         $($name:ident: $t:ty, $source:ident, $engine:ty = $kind:ident $operands:ident $memory:ident $shape:ident;)+
@@ -34,12 +34,16 @@ macro_rules! applies {
         // SAFETY: the promise of `Kernel::run`.
         Some(apply::<$engine, _, N>(|table| unsafe { InConstant::<_, N>::at(table as u64) }))
     };
+    (@ texture, $engine:ty) => {
+        // SAFETY: as above; a table begins with both matrices.
+        Some(apply::<$engine, _, N>(|table| unsafe { InTexture::<N>::of(table as u64) }))
+    };
     (@ $source:ident, $engine:ty) => {
         Some(apply::<$engine, _, N>(|_table| matrix_source!(operator, $source, $engine, N, _table)))
     };
 }
 
-/// The solution on patches by each kernel whose matrices are not constant.
+/// The solution on patches by each kernel whose matrices are neither constants nor a texture.
 macro_rules! solves {
     ([$kernel:ident] $($group:ident {
         $($name:ident: $t:ty, $source:ident, $engine:ty = $kind:ident $operands:ident $memory:ident $shape:ident;)+
@@ -50,6 +54,9 @@ macro_rules! solves {
         }
     };
     (@ constant, $engine:ty) => {
+        None
+    };
+    (@ texture, $engine:ty) => {
         None
     };
     (@ $source:ident, $engine:ty) => {

@@ -32,8 +32,16 @@ struct Naive {
 impl Naive {
     fn new(nodes: usize, count: usize) -> Self {
         let numbers = |seed, count| random(count, seed + 100 * nodes as u64);
-        let (mass, stiffness) = (numbers(1, nodes * nodes), numbers(2, nodes * nodes));
-        Self { nodes, count, mass, stiffness, normal: numbers(3, nodes), penalty: 0.7, factor: 0.3 }
+        let (mass, mut stiffness) = (numbers(1, nodes * nodes), numbers(2, nodes * nodes));
+        let (mut normal, penalty) = (numbers(3, nodes), 0.7);
+        // As of any such operator, a constant is in its kernel but for what the boundary adds.
+        normal[0] -= normal.iter().sum::<f64>();
+        for i in 0..nodes {
+            let jump = |node: usize| if i == node { penalty } else { 0.0 };
+            let faces = normal[i] - jump(0) + normal[nodes - 1 - i] - jump(nodes - 1);
+            stiffness[(nodes + 1) * i] -= faces + stiffness[nodes * i..][..nodes].iter().sum::<f64>();
+        }
+        Self { nodes, count, mass, stiffness, normal, penalty, factor: 0.3 }
     }
 
     fn row(&self) -> usize {

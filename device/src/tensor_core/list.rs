@@ -25,6 +25,7 @@ macro_rules! tensor_kernels {
             ampere {
                 fma_f32_constant: f32, constant, Fma<f32> = Fma F32 Constant None;
                 fma_f32_read_only: f32, read_only, Fma<f32> = Fma F32 ReadOnly None;
+                fma_f32_texture: f32, texture, Fma<f32> = Fma F32 Texture None;
                 wmma_f64: f64, shared, WmmaTiles = Wmma F64 Shared None;
                 mma_f64_m8n8k4: f64, shared, Tiles<M8N8K4, Padded<N>> = Mma F64 Shared M8N8K4;
                 mma_swizzled_f64_m8n8k4: f64, shared, Tiles<M8N8K4, XorSwizzle<8, N>> = MmaSwizzled F64 Shared M8N8K4;
@@ -68,7 +69,7 @@ macro_rules! tensor_kernel {
 }
 
 /// Where the matrices of a kernel are, by the word of [`tensor_kernels`](crate::tensor_kernels), for the functions of `operator`
-/// or `solve`; constants, which lie behind an address, are not here.
+/// or `solve`; constants and textures, which lie behind an address of their own, are not here.
 #[macro_export]
 macro_rules! matrix_source {
     ($room:ident, shared, $engine:ty, $nodes:ident, $table:ident) => {
@@ -176,9 +177,9 @@ mod facts {
             if (9..=16).contains(&nodes) && !(many && matrices == MatrixMemory::Shared) { 2 } else { 1 }
         }
 
-        /// Whether it solves on patches, too: its matrices may be of several kinds, which constants are not.
+        /// Whether it solves on patches, too: its matrices may be of several kinds, which constants and textures are not.
         pub fn solves(&self, nodes: usize) -> bool {
-            is_patch(nodes) && self.kernel.matrices != MatrixMemory::Constant
+            is_patch(nodes) && matches!(self.kernel.matrices, MatrixMemory::Shared | MatrixMemory::ReadOnly)
         }
     }
 

@@ -8,6 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use core::marker::PhantomData;
 use cuda_std::ptr::{ReadOnly, ldg, load_parameter};
 use cuda_std::shared::Word;
+use cuda_std::texture::LinearTexture;
 
 /// Several matrices.
 pub trait Source<T>: Copy {
@@ -134,8 +135,7 @@ impl<T: Real + Word + ReadOnly, L: Layout, const N: usize> Source<T> for InShare
     }
 }
 
-/// In global memory, through the read-only path, which is that of textures: row-major, `N` columns. (A texture object
-/// would go the same way, but needs filters and formats that `f64` has not.)
+/// In global memory, through the read-only path: row-major, `N` columns.
 #[derive(Clone, Copy)]
 pub struct InReadOnly<T, const N: usize>(pub *const T);
 
@@ -178,5 +178,26 @@ impl<T: Real + ReadOnly, const N: usize> Source<T> for InConstant<T, N> {
         let offset = size_of::<T>() * (N * (N * which + row) + column);
         // SAFETY: the promise of `at`.
         unsafe { load_parameter(self.0 + offset as u64) }
+    }
+}
+
+/// In a texture, in `f32`, which is the widest format of its numbers: row-major, `N` columns.
+#[derive(Clone, Copy)]
+pub struct InTexture<const N: usize>(LinearTexture);
+
+impl<const N: usize> InTexture<N> {
+    /// # Safety
+    /// `texture` is a texture object of two matrices, on the host their address, for as long as entries are read.
+    #[inline(always)]
+    pub unsafe fn of(texture: u64) -> Self {
+        Self(LinearTexture(texture))
+    }
+}
+
+impl<const N: usize> Source<f32> for InTexture<N> {
+    #[inline(always)]
+    fn get(self, which: usize, row: usize, column: usize) -> f32 {
+        // SAFETY: the promise of `of`.
+        unsafe { self.0.get((N * (N * which + row) + column) as u32) }
     }
 }

@@ -125,15 +125,17 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     let numbers = [0, 1, 0];
     // SAFETY: the launch's promise.
     unsafe { source.prepare(table, numbers) };
+    // SAFETY: the launch's promise; the first node of the box.
+    let shift = unsafe { *x.add(place.offset([0; 3])) };
     // SAFETY: the launch's promise.
     unsafe {
         copy_from::<_, _, N>(p, |node| x.wrapping_add(place.offset(node)));
-        traces::<_, _, N>(x_traces, &place, 0, x, normal);
-        traces::<_, _, N>(y_traces, &place, 1, x, normal);
-        traces::<_, _, N>(z_traces, &place, 2, x, normal);
+        traces::<_, _, N>(x_traces, &place, 0, x, normal, shift);
+        traces::<_, _, N>(y_traces, &place, 1, x, normal, shift);
+        traces::<_, _, N>(z_traces, &place, 2, x, normal, shift);
     }
     let largest = tensor_words::<E::Layout>(N);
-    let unit = range::loaded::<E, N>(largest, p, Some([x_traces, y_traces, z_traces]));
+    let unit = range::loaded::<E, N>(largest, p, Some([x_traces, y_traces, z_traces]), shift);
 
     let (mass, stiffness) = (source.matrix(0, numbers), source.matrix(1, numbers));
     let faces = |traces| Some(Faces { traces, matrix: trace_matrix });

@@ -20,8 +20,15 @@ pub fn barriers<E: Engine<N>, const N: usize>() -> usize {
     if E::IS_NARROW { 2 } else { 1 }
 }
 
-/// Ends the loading of a block with a barrier. If its engine needs it, nodes and traces are then scaled, with [`words`] from
-/// word `largest` on; returns the factor of the result that makes up for it.
+/// Whether the operator is applied to nodes less a constant, which it sees at the boundary alone: rounding is then relative to
+/// what they vary in a box. In `f64` it is far below what is asked for.
+pub const fn is_shifted<T>() -> bool {
+    size_of::<T>() == 4
+}
+
+/// Ends the loading of a block with a barrier. `shift` is taken off the nodes where there are traces, off which it is already.
+/// If the engine needs it, both are then scaled, with [`words`] from word `largest` on; returns the factor of the result that
+/// makes up for it.
 ///
 /// Threads have loaded what [`copy_from`](super::staging::copy_from) and [`traces`](super::staging::traces) give them.
 #[inline(always)]
@@ -29,8 +36,15 @@ pub fn loaded<E: Engine<N>, const N: usize>(
     largest: usize,
     nodes: Tensor<E::Scalar, E::Layout>,
     traces: Option<[Tensor<E::Scalar, E::Layout>; 3]>,
+    shift: E::Scalar,
 ) -> E::Scalar {
     wait_for_copies();
+    if is_shifted::<E::Scalar>() && traces.is_some() {
+        for_each::<E::Layout, N>(N, |point, inside, stored| {
+            let node = if stored { nodes.get(point) } else { E::Scalar::ZERO };
+            nodes.set(inside, point, node - shift);
+        });
+    }
     if !E::IS_NARROW {
         thread::sync_threads();
         return E::Scalar::from_f64(1.0);

@@ -1,6 +1,7 @@
 //! From global to shared memory: nodes of a box, and the traces behind its faces.
 
 use super::contract::Tensor;
+use super::range::is_shifted;
 use super::{TRACES, operator::Box3};
 use crate::layout::Layout;
 use crate::scalar::Real;
@@ -52,7 +53,8 @@ pub unsafe fn copy_from<T: Real + Word, L: Layout, const N: usize>(
     });
 }
 
-/// Traces behind both faces of a direction, in the order of [`TRACES`].
+/// Traces behind both faces of a direction, in the order of [`TRACES`], of `x` less `shift` where this is
+/// [done](is_shifted).
 ///
 /// # Safety
 /// `x` is a vector of the level, which nobody writes; `normal` has `N` entries, then `σ`.
@@ -63,6 +65,7 @@ pub unsafe fn traces<T: Real + Word, L: Layout, const N: usize>(
     direction: usize,
     x: *const T,
     normal: *const T,
+    shift: T,
 ) {
     for_each::<L, N>(TRACES / 2, |[u, w, side], inside, stored| {
         let mut trace = [T::ZERO; 2];
@@ -70,7 +73,8 @@ pub unsafe fn traces<T: Real + Word, L: Layout, const N: usize>(
             let (face, inward) = place.behind(direction, side, [u, w]);
             let node = |t: usize| {
                 // SAFETY: the caller's promise; nodes of this box or of the one behind the face.
-                unsafe { *x.add(face.wrapping_add_signed(t as isize * inward)) }
+                let node = unsafe { *x.add(face.wrapping_add_signed(t as isize * inward)) };
+                if is_shifted::<T>() { node - shift } else { node }
             };
             let value = node(0);
             // SAFETY: the caller's promise.
@@ -81,10 +85,11 @@ pub unsafe fn traces<T: Real + Word, L: Layout, const N: usize>(
             }
             // SAFETY: the caller's promise.
             let penalty = unsafe { *normal.add(N) };
-            trace = if place.at_end(direction, side) {
-                [-value, -derivative]
-            } else {
-                [value, T::fma(-penalty, value, derivative)]
+            trace = match (place.at_end(direction, side), is_shifted::<T>()) {
+                (false, _) => [value, T::fma(-penalty, value, derivative)],
+                (true, false) => [-value, -derivative],
+                // What a boundary adds knows the value, and what the matrices of a box have of a constant there goes.
+                (true, true) => [-value - (shift + shift), T::fma(penalty, shift, -derivative)],
             };
         }
         tensor.set(stored, [u, w, 2 * side], trace[0]);

@@ -5,10 +5,11 @@ use super::gpu::Gpu;
 use super::launch::Kernel;
 use super::memory::Vector;
 use super::modules;
+use super::texture::Texture;
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
 use crate::space::DiscontinuousSpace;
-use bytemuck::cast_slice;
+use bytemuck::{bytes_of, cast_slice};
 use cust::sys::CUdeviceptr;
 use patchmg_device::kernels::{Boxes, MatrixMemory, Module, Operation, Products, TensorKernel};
 use patchmg_device::patch::DgGrid;
@@ -23,9 +24,15 @@ pub(super) struct BoxKernels<T: Scalar> {
     /// The operator, and the solution on patches.
     kernels: [Kernel; 2],
     table: Vector<T>,
-    /// `M` and `L` by value, for kernels that take them so.
-    constants: Option<Vec<T>>,
+    matrices: Matrices<T>,
     solve_table: Vector<T>,
+}
+
+/// `M` and `L`, for kernels that do not read them from the table.
+enum Matrices<T> {
+    InTable,
+    ByValue(Vec<T>),
+    Texture(Texture),
 }
 
 /// An entry point.
@@ -40,12 +47,17 @@ impl<T: Scalar> BoxKernels<T> {
         let load = |Entry { module, operation }: Entry| modules::kernel(gpu, module, module.kernel::<T>(operation));
         let nodes = products.boxes.nodes(space.degree());
         let table = converted::<T>(&space.box_table(products.boxes));
-        let is_constant = products.kernel.matrices == MatrixMemory::Constant;
+        let matrices = &table[..2 * nodes * nodes];
+        let matrices = match products.kernel.matrices {
+            MatrixMemory::Constant => Matrices::ByValue(matrices.to_vec()),
+            MatrixMemory::Texture => Matrices::Texture(Texture::new(gpu, cast_slice(matrices))?),
+            MatrixMemory::Shared | MatrixMemory::ReadOnly => Matrices::InTable,
+        };
         Ok(Self {
             grid: space.grid(),
             boxes: (space.grid().row() / nodes) as u32,
             kernels: [load(operator)?, load(solve)?],
-            constants: is_constant.then(|| table[..2 * nodes * nodes].to_vec()),
+            matrices,
             table: Vector::uploaded(gpu, &table)?,
             solve_table: Vector::uploaded(gpu, &converted::<T>(&space.box_solve_table()))?,
         })
@@ -56,7 +68,12 @@ impl<T: Scalar> BoxKernels<T> {
     /// # Safety
     /// `[b, x, y]` are vectors of the level; `b` may be null.
     pub unsafe fn operator(&self, gpu: &Gpu, [b, x, y]: [CUdeviceptr; 3]) -> Result<()> {
-        let (matrices, vectors) = (self.constants.as_deref().map(cast_slice), [self.table.pointer(), b, x, y]);
+        let vectors = [self.table.pointer(), b, x, y];
+        let matrices = match &self.matrices {
+            Matrices::InTable => None,
+            Matrices::ByValue(matrices) => Some(cast_slice(matrices)),
+            Matrices::Texture(texture) => Some(bytes_of(texture.handle())),
+        };
         // SAFETY: the caller's promise, and the table of the level.
         unsafe { self.kernels[0].launch_on_vectors(gpu, [self.boxes; 3], matrices, &vectors, self.boxes, &[]) }
     }
@@ -85,12 +102,15 @@ pub(super) fn check<T: Scalar>(gpu: &Gpu, space: &DiscontinuousSpace, products: 
     entries::<T>(gpu, space, products).map(|_| ())
 }
 
-/// The operator's entry point, and that which solves on patches: there matrices differ by the ends that a patch touches, which
-/// constants do not, so that they are in shared memory instead.
+/// The operator's entry point, and that which solves on patches: there matrices differ by the ends that a patch touches, so that
+/// those of constants and textures are in shared memory instead.
 fn entries<T: Scalar>(gpu: &Gpu, space: &DiscontinuousSpace, products: Products) -> Result<[Entry; 2]> {
     let (operator, patch) = (products.boxes.nodes(space.degree()), Boxes::Patch.nodes(space.degree()));
     let kernel = products.kernel;
-    let matrices = if kernel.matrices == MatrixMemory::Constant { MatrixMemory::Shared } else { kernel.matrices };
+    let matrices = match kernel.matrices {
+        MatrixMemory::Constant | MatrixMemory::Texture => MatrixMemory::Shared,
+        matrices => matrices,
+    };
     let solve = TensorKernel { matrices, ..kernel };
     let found = [find::<T>(gpu, operator, kernel), find::<T>(gpu, patch, solve)];
     let ([Some(operator_module), Some(solve_module)], 3) = (found, space.dim()) else {

@@ -6,7 +6,9 @@
 
 use crate::error::{Error, Result};
 use cust::error::CudaError;
-use cust::sys::{CUcontext, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream};
+use cust::sys::{
+    CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUcontext, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream, CUtexObject,
+};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
@@ -65,6 +67,13 @@ unsafe extern "C" {
         arguments: *mut *mut c_void,
         extra: *mut *mut c_void,
     ) -> i32;
+    pub fn cuTexObjectCreate(
+        object: *mut CUtexObject,
+        resource: *const CUDA_RESOURCE_DESC,
+        texture: *const CUDA_TEXTURE_DESC,
+        view: *const c_void,
+    ) -> i32;
+    pub fn cuTexObjectDestroy(object: CUtexObject) -> i32;
     pub fn cuEventCreate(event: *mut CUevent, flags: c_uint) -> i32;
     pub fn cuEventRecord(event: CUevent, stream: CUstream) -> i32;
     pub fn cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent) -> i32;

@@ -20,6 +20,7 @@ mod modules;
 #[cfg(test)]
 mod parameters;
 mod smoother;
+mod texture;
 
 pub use device::devices;
 pub use event::Event;

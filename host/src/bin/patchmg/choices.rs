@@ -109,7 +109,8 @@ pub fn matrix_memory() -> impl TypedValueParser<Value = MatrixMemory> {
     one_of(&MatrixMemory::ALL, MatrixMemory::name, |memory| match memory {
         MatrixMemory::Shared => "Shared memory",
         MatrixMemory::Constant => "Constant memory; on patches, shared memory",
-        MatrixMemory::ReadOnly => "Global memory by the read-only path, that of textures",
+        MatrixMemory::ReadOnly => "Global memory by the read-only path",
+        MatrixMemory::Texture => "A texture, f32; on patches, shared memory",
     })
 }
 

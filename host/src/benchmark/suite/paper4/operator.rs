@@ -8,6 +8,7 @@ use crate::backend::{Engine, MatrixMemory, Operands, ProductShape, TensorKernel}
 use crate::solve::Precision;
 use patchmg_device::patch::DgGrid;
 use patchmg_device::tensor_core::NODES;
+use patchmg_device::tensor_core::list::listed;
 
 const COLUMNS: &[Column] = &[
     Column::new("gdof_per_s", "throughput of the operator [GDoF/s]").higher(),
