@@ -353,7 +353,7 @@ macro_rules! box_kernels {
     ([] $($group:ident {
         $($name:ident: $t:ident, $source:ident, $engine:ty = $kind:ident $operands:ident $memory:ident $shape:ident;)+
     })+) => {
-        $($(box_kernels! { @ $group $name, $t, $source, $engine })+)+
+        $($(box_kernels! { @ $group $name, $t, $source, $engine, $kind })+)+
     };
     (@ ampere $($rest:tt)+) => {
         #[cfg(products = "ampere")]
@@ -363,7 +363,7 @@ macro_rules! box_kernels {
         #[cfg(products = "hopper")]
         box_kernels! { @@ $($rest)+ }
     };
-    (@@ $name:ident, $t:ident, constant, $engine:ty) => {
+    (@@ $name:ident, $t:ident, constant, $engine:ty, $kind:ident) => {
         #[kernel]
         #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
         pub unsafe fn $name(
@@ -388,7 +388,7 @@ macro_rules! box_kernels {
             unsafe { operator::apply::<$engine, _, SIZE>(InConstant::<$t, SIZE>::at(address), table, [b, x], y, count) }
         }
     };
-    (@@ $name:ident, $t:ident, texture, $engine:ty) => {
+    (@@ $name:ident, $t:ident, texture, $engine:ty, $kind:ident) => {
         #[kernel]
         #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
         pub unsafe fn $name(texture: u64, table: *const $t, b: *const $t, x: *const $t, y: *mut $t, count: u32) {
@@ -396,7 +396,7 @@ macro_rules! box_kernels {
             unsafe { operator::apply::<$engine, _, SIZE>(InTexture::<SIZE>::of(texture), table, [b, x], y, count) }
         }
     };
-    (@@ $name:ident, $t:ident, $source:ident, $engine:ty) => {
+    (@@ $name:ident, $t:ident, $source:ident, $engine:ty, $kind:ident) => {
         mod $name {
             use super::*;
 
@@ -416,8 +416,21 @@ macro_rules! box_kernels {
                 // SAFETY: the launch's promise.
                 unsafe { solve::solve::<$engine, _, SIZE>(source, table, r, x, cells, color) }
             }
+
+            box_kernels! { @contract $kind $t, $name, $source, $engine }
         }
     };
+    (@contract MmaSwizzled f64, $name:ident, $source:ident, $engine:ty) => {
+        #[cfg(full_list)]
+        #[kernel]
+        #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_contract_", stringify!($name)))]
+        pub unsafe fn contract(table: *const f64, x: *const f64, y: *mut f64, count: u32, repeats: u32) {
+            let source = crate::matrix_source!(operator, $source, $engine, SIZE, table);
+            // SAFETY: the launch's promise.
+            unsafe { contractions::contract::<$engine, _, SIZE>(source, table, x, y, count, repeats) }
+        }
+    };
+    (@contract $($rest:tt)+) => {};
 }
 #[cfg(module = "tensor_core")]
 #[allow(unused_imports)] // not every module has all engines
@@ -429,7 +442,7 @@ mod boxes {
     use crate::tensor_core::matrix::{Constants, InConstant, InTexture};
     use crate::tensor_core::tile::Tiles;
     use crate::tensor_core::wmma::WmmaTiles;
-    use crate::tensor_core::{operator, solve};
+    use crate::tensor_core::{contractions, operator, solve};
 
     const N: usize = SIZE;
     crate::tensor_kernels!(every box_kernels);

@@ -105,6 +105,8 @@ mod table {
         BoxApply(TensorKernel),
         /// `x += A_j⁻¹ r` on the patches of a color.
         BoxSolve(TensorKernel),
+        /// The contractions of the operator of a box alone, repeated: to be timed.
+        BoxContract(TensorKernel),
         /// One color of point Gauss-Seidel.
         PointGaussSeidel,
         /// `y = alpha x + beta y`.
@@ -273,10 +275,12 @@ mod table {
                 .into_iter()
                 .flat_map(|operation| match operation {
                     Operation::SumPartials => std::vec![self.kernel::<f64>(operation)],
-                    Operation::BoxApply(kernel) | Operation::BoxSolve(kernel) => match kernel.operands {
-                        Operands::F64 => std::vec![self.kernel::<f64>(operation)],
-                        _ => std::vec![self.kernel::<f32>(operation)],
-                    },
+                    Operation::BoxApply(kernel) | Operation::BoxSolve(kernel) | Operation::BoxContract(kernel) => {
+                        match kernel.operands {
+                            Operands::F64 => std::vec![self.kernel::<f64>(operation)],
+                            _ => std::vec![self.kernel::<f32>(operation)],
+                        }
+                    }
                     _ => std::vec![self.kernel::<f32>(operation), self.kernel::<f64>(operation)],
                 })
                 .collect()
@@ -311,7 +315,8 @@ mod table {
                     .filter(|listed| listed.hopper == hopper)
                     .flat_map(|listed| {
                         let solve = listed.solves(nodes).then_some(Operation::BoxSolve(listed.kernel));
-                        core::iter::once(Operation::BoxApply(listed.kernel)).chain(solve)
+                        let contract = listed.contracts(nodes).then_some(Operation::BoxContract(listed.kernel));
+                        core::iter::once(Operation::BoxApply(listed.kernel)).chain(solve).chain(contract)
                     })
                     .collect(),
                 Module::Blas1 => std::vec![
@@ -391,14 +396,17 @@ mod table {
                     KernelSpec { min_blocks, most_threads: most_threads as u32, ..spec }
                 }
                 Module::TensorCore { nodes, .. } => {
-                    let (Operation::BoxApply(kernel) | Operation::BoxSolve(kernel)) = operation else {
+                    let (Operation::BoxApply(kernel) | Operation::BoxSolve(kernel) | Operation::BoxContract(kernel)) =
+                        operation
+                    else {
                         unreachable!("{operation:?} is no operation of {self:?}")
                     };
                     let listed = tensor_core::list::listed(nodes).into_iter().find(|listed| listed.kernel == kernel);
                     let listed = listed.unwrap_or_else(|| unreachable!("no kernel is {kernel}"));
                     let (verb, shape) = match operation {
                         Operation::BoxApply(_) => ("apply", listed.operator),
-                        _ => ("solve", listed.solve),
+                        Operation::BoxSolve(_) => ("solve", listed.solve),
+                        _ => ("contract", listed.contractions),
                     };
                     KernelSpec {
                         name: format!("{}_{verb}_{}", self.name(), listed.name),

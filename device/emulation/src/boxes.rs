@@ -9,7 +9,7 @@ use patchmg_device::tensor_core::fma::Fma;
 use patchmg_device::tensor_core::matrix::{InConstant, InTexture, Source};
 use patchmg_device::tensor_core::tile::Tiles;
 use patchmg_device::tensor_core::wmma::WmmaTiles;
-use patchmg_device::tensor_core::{operator, solve};
+use patchmg_device::tensor_core::{contractions, operator, solve};
 use patchmg_device::{matrix_source, tensor_kernel, tensor_kernels, with_nodes};
 
 /// What a kernel of the list does, by the macro that makes it, in these sizes or in those of all kernels.
@@ -64,11 +64,30 @@ macro_rules! solves {
     };
 }
 
-/// Arguments as in `entries`; the boxes of a direction are the cells of [`crate::Arguments`].
+/// The contractions alone, of those kernels that are there for them.
+macro_rules! contracts {
+    ([$kernel:ident] $($group:ident {
+        $($name:ident: $t:ident, $source:ident, $engine:ty = $kind:ident $operands:ident $memory:ident $shape:ident;)+
+    })+) => {
+        match $kernel {
+            $($(tensor_kernel!($kind $operands $memory $shape) => contracts!(@ $kind $t, $source, $engine),)+)+
+            _ => None,
+        }
+    };
+    (@ MmaSwizzled f64, $source:ident, $engine:ty) => {
+        Some(contract::<$engine, _, N>(|_table| matrix_source!(operator, $source, $engine, N, _table)))
+    };
+    (@ $($rest:tt)+) => {
+        None
+    };
+}
+
+/// Arguments as in `entries`; the boxes of a direction are the cells of [`crate::Arguments`], repetitions its chunk.
 pub fn body(nodes: usize, operation: Operation) -> Option<Body> {
     match operation {
         Operation::BoxApply(kernel) => of_list!(every nodes, applies, kernel),
         Operation::BoxSolve(kernel) => of_list!(patch nodes, solves, kernel),
+        Operation::BoxContract(kernel) => of_list!(full nodes, contracts, kernel),
         _ => None,
     }
 }
@@ -87,5 +106,13 @@ fn solve<E: Engine<N>, S: Source<E::Scalar> + 'static, const N: usize>(source: f
         let (table, r, x) = (a.vector(0), a.vector(1), a.vector(2));
         // SAFETY: the promise of `Kernel::run`.
         unsafe { solve::solve::<E, _, N>(source(table), table, r, x, a.cells, a.color) }
+    })
+}
+
+fn contract<E: Engine<N>, S: Source<E::Scalar> + 'static, const N: usize>(source: fn(*const E::Scalar) -> S) -> Body {
+    Box::new(move |a| {
+        let (table, x, y) = (a.vector(0), a.vector(1), a.vector(2));
+        // SAFETY: the promise of `Kernel::run`.
+        unsafe { contractions::contract::<E, _, N>(source(table), table, x, y, a.cells, a.chunk) }
     })
 }

@@ -28,7 +28,7 @@ pub struct Arguments<'a> {
     pub cells: u32,
     /// Color or class.
     pub color: u32,
-    /// Cells or patches that a block marches through.
+    /// Cells or patches that a block marches through, or repetitions.
     pub chunk: u32,
     /// Entries of the vectors of a vector operation.
     pub entries: u64,

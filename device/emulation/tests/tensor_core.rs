@@ -328,6 +328,48 @@ fn half_precision_of_a_vector_of_zeros_is_zero_and_of_infinity_not_finite() {
     }
 }
 
+/// Over and over, against the dense matrices of boxes that nothing couples.
+#[test]
+fn contractions_alone_are_the_operator_of_a_box_without_its_faces() {
+    for (nodes, count, repeats) in [(8, 1, 0), (8, 2, 1), (8, 1, 3), (16, 1, 2)] {
+        let naive = Naive::new(nodes, count);
+        let n = naive.row();
+        let x = random(n.pow(3), 3);
+        let (mass, mut stiffness) = (naive.dense(false), vec![0.0; n * n]);
+        for i in 0..n * n {
+            let (row, column) = (i / n, i % n);
+            if row / nodes == column / nodes {
+                stiffness[i] = naive.stiffness[nodes * (row % nodes) + column % nodes];
+            }
+        }
+        let expected = (0..repeats).fold(x.clone(), |x, _| {
+            let mut sum = vec![0.0; x.len()];
+            for stiff in 0..3 {
+                let along = |direction| if direction == stiff { &stiffness } else { &mass };
+                let term = (0..3).fold(x.clone(), |x, direction| naive.times(along(direction), direction, &x));
+                sum.iter_mut().zip(term).for_each(|(sum, term)| *sum += naive.factor * term);
+            }
+            sum
+        });
+        let scale = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        let timed: Vec<_> = listed(nodes).into_iter().filter(|listed| listed.contracts(nodes)).collect();
+        assert_eq!(timed.len(), 6);
+        for listed in timed {
+            let module = Module::TensorCore { nodes, hopper: listed.hopper };
+            let spec = module.kernel::<f64>(Operation::BoxContract(listed.kernel));
+            let (mut table, mut x, mut y) = (naive.table::<f64>(), x.clone(), vec![f64::NAN; x.len()]);
+            let vectors = [table.as_mut_ptr().cast(), x.as_mut_ptr().cast(), y.as_mut_ptr().cast()];
+            let arguments =
+                Arguments { vectors: &vectors, cells: count as u32, chunk: repeats, ..Arguments::default() };
+            // SAFETY: a table and vectors of the size that the kernel takes.
+            unsafe { Kernel::new(module, spec).unwrap().run([count as u32; 3], arguments) };
+            let error = y.iter().zip(&expected).fold(0.0_f64, |most, (y, e)| most.max((y - e).abs())) / scale;
+            assert!(error < 3.0 * tolerance(listed.kernel), "{nodes} nodes, {}: {error:e}", listed.name);
+            assert!(y.iter().all(|y| y.is_finite()), "{nodes} nodes, {}", listed.name);
+        }
+    }
+}
+
 /// As the emulation counts them: every access of a warp to shared memory takes the fewest passes.
 #[test]
 fn swizzled_kernels_have_no_bank_conflicts_in_any_size() {
@@ -344,6 +386,9 @@ fn swizzled_kernels_have_no_bank_conflicts_in_any_size() {
             match listed.kernel.engine {
                 Engine::MmaSwizzled => {
                     assert_eq!(excess(Operation::BoxApply(listed.kernel)), 0, "{nodes} nodes, {}", listed.name);
+                    if listed.contracts(nodes) {
+                        assert_eq!(excess(Operation::BoxContract(listed.kernel)), 0, "{nodes} nodes, {}", listed.name);
+                    }
                     if listed.solves(nodes) {
                         assert_eq!(excess(Operation::BoxSolve(listed.kernel)), 0, "{nodes} nodes, {}", listed.name);
                     }

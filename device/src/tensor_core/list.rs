@@ -100,7 +100,7 @@ pub use facts::*;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod facts {
-    use crate::choice::{MatrixMemory, Operands, ProductShape, TensorKernel};
+    use crate::choice::{self, MatrixMemory, Operands, ProductShape, TensorKernel};
     use crate::layout::{Padded, XorSwizzle};
     use crate::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16N8K16, Tf32, Tf32Corrected};
     use crate::scalar::Real;
@@ -108,7 +108,7 @@ mod facts {
     use crate::tensor_core::fma::Fma;
     use crate::tensor_core::tile::Tiles;
     use crate::tensor_core::wmma::WmmaTiles;
-    use crate::tensor_core::{operator, solve};
+    use crate::tensor_core::{contractions, operator, solve};
     use std::vec::Vec;
 
     /// A kernel of boxes of some size.
@@ -122,6 +122,8 @@ mod facts {
         pub operator: Shape,
         /// Those of the solution on patches.
         pub solve: Shape,
+        /// Those of contractions alone.
+        pub contractions: Shape,
         /// Needs compute capability 9.0.
         pub hopper: bool,
     }
@@ -149,6 +151,10 @@ mod facts {
                 solve: Shape {
                     shared_bytes: bytes(solve::shared_words::<E, N>(matrices(3))),
                     barriers: solve::barriers::<E, N>(),
+                },
+                contractions: Shape {
+                    shared_bytes: bytes(operator::shared_words::<E, N>(matrices(2))),
+                    barriers: contractions::barriers::<E, N>(),
                 },
                 hopper,
             }
@@ -180,6 +186,12 @@ mod facts {
         /// Whether it solves on patches, too: its matrices may be of several kinds, which constants and textures are not.
         pub fn solves(&self, nodes: usize) -> bool {
             is_patch(nodes) && matches!(self.kernel.matrices, MatrixMemory::Shared | MatrixMemory::ReadOnly)
+        }
+
+        /// Whether its contractions are there alone, too, to be timed: of the fast ones in `f64`, where fragments fit.
+        pub fn contracts(&self, nodes: usize) -> bool {
+            let TensorKernel { engine, operands, .. } = self.kernel;
+            is_full(nodes) && engine == choice::Engine::MmaSwizzled && operands == Operands::F64
         }
     }
 

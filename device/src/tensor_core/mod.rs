@@ -17,6 +17,7 @@
 //! [`contract`](contract::Contraction) is the contraction, [`Engine`](contract::Engine) who does it.
 
 pub mod contract;
+pub mod contractions;
 pub mod fma;
 pub mod list;
 pub mod matrix;

@@ -16,7 +16,7 @@ pub struct Box3<const N: usize> {
 
 impl<const N: usize> Box3<N> {
     #[inline(always)]
-    fn of_block(count: u32) -> Self {
+    pub fn of_block(count: u32) -> Self {
         let place = [thread::block_idx_x(), thread::block_idx_y(), thread::block_idx_z()].map(|index| index as usize);
         Self { place, count: count as usize }
     }
@@ -73,8 +73,20 @@ pub const fn table_words(nodes: usize) -> usize {
 struct Table<T> {
     traces: *const T,
     normal: *const T,
-    factor: *const T,
 }
+
+/// The factor of the result in a table.
+#[inline(always)]
+pub fn factor<T, const N: usize>(table: *const T) -> *const T {
+    table.wrapping_add(table_words(N) - 1)
+}
+
+/// What the contractions of nodes in x, y and z sum up.
+pub const TERMS: [Terms; 3] = [
+    Terms { first: true, second: true, mixed: false },
+    Terms { first: true, second: true, mixed: true },
+    Terms { first: false, second: true, mixed: true },
+];
 
 /// Words of shared memory: two tensors, the traces of three directions, `matrices` matrices, and those of [`range`].
 pub fn shared_words<E: Engine<N>, const N: usize>(matrices: usize) -> usize {
@@ -117,10 +129,9 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
         [0, tensor, 2 * tensor, 2 * tensor + trace, 2 * tensor + 2 * trace].map(Tensor::<E::Scalar, E::Layout>::at)
     };
     // SAFETY: parts of the table.
-    let Table { traces: trace_matrix, normal, factor } = unsafe {
+    let Table { traces: trace_matrix, normal } = unsafe {
         let traces = table.add(2 * N * N);
-        let normal = traces.add(TRACES * N);
-        Table { traces, normal, factor: normal.add(N + 1) }
+        Table { traces, normal: traces.add(TRACES * N) }
     };
     let numbers = [0, 1, 0];
     // SAFETY: the launch's promise.
@@ -139,10 +150,10 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
 
     let (mass, stiffness) = (source.matrix(0, numbers), source.matrix(1, numbers));
     let faces = |traces| Some(Faces { traces, matrix: trace_matrix });
-    let nodes = |direction, terms, traces| Contraction {
+    let nodes = |direction: usize, traces| Contraction {
         direction,
         planes: N,
-        terms,
+        terms: TERMS[direction],
         mass,
         stiffness,
         p,
@@ -160,20 +171,17 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
         faces: None,
     };
 
-    let terms = Terms { first: true, second: true, mixed: false };
-    in_place::<E, S, N>(&nodes(0, terms, x_traces));
+    in_place::<E, S, N>(&nodes(0, x_traces));
     in_place::<E, S, N>(&planes(0, y_traces));
     in_place::<E, S, N>(&planes(0, z_traces));
     thread::sync_threads();
-    let terms = Terms { first: true, second: true, mixed: true };
-    in_place::<E, S, N>(&nodes(1, terms, y_traces));
+    in_place::<E, S, N>(&nodes(1, y_traces));
     in_place::<E, S, N>(&planes(1, z_traces));
     thread::sync_threads();
-    let terms = Terms { first: false, second: true, mixed: true };
     // SAFETY: the launch's promise.
-    let factor = unsafe { *factor } * unit;
+    let factor = unsafe { *factor::<_, N>(table) } * unit;
     E::contract(
-        &nodes(2, terms, z_traces),
+        &nodes(2, z_traces),
         sink(&mut |entry, _, second| {
             if entry.active && entry.line[0] < N {
                 let offset = place.offset(contract::point(2, entry.line, entry.node));

@@ -4,10 +4,11 @@
 use super::gpu::Gpu;
 use super::launch::Kernel;
 use super::memory::Vector;
-use super::modules;
 use super::texture::Texture;
+use super::{Cuda, modules};
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
+use crate::measure::{Protocol, measure};
 use crate::space::DiscontinuousSpace;
 use bytemuck::{bytes_of, cast_slice};
 use cust::sys::CUdeviceptr;
@@ -91,6 +92,50 @@ impl<T: Scalar> BoxKernels<T> {
     /// Those of a color, in their order.
     pub fn smoother(&self) -> &[Kernel] {
         &self.kernels
+    }
+}
+
+impl Cuda {
+    /// Seconds that the operator's contractions alone take on all patches of a space in `f64`, median over a protocol: those
+    /// of `2 repeats` repetitions less those of `repeats`, over `repeats`, so that memory and launches do not count.
+    /// [`patchmg_device::tensor_core::contractions`] counts their operations.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for kernels whose contractions are not there alone; [`Error::InvalidArgument`] for no
+    /// repetition; the driver's.
+    pub fn contraction_time(
+        &self,
+        space: &DiscontinuousSpace,
+        kernel: TensorKernel,
+        repeats: u32,
+        protocol: Protocol,
+    ) -> Result<f64> {
+        let (gpu, nodes) = (&self.gpu, Boxes::Patch.nodes(space.degree()));
+        let listed = available::<f64>(gpu, nodes).filter(|listed| space.dim() == 3 && listed.contracts(nodes));
+        let listed: Vec<_> = listed.collect();
+        let Some(found) = listed.iter().find(|listed| listed.kernel == kernel) else {
+            let names: Vec<_> = listed.iter().map(|listed| listed.kernel.to_string()).collect();
+            let (asked, available) = (kernel.to_string(), format!("in 3D, {nodes} nodes: {}", names.join("; ")));
+            return Err(Error::Unsupported { backend: "cuda", what: "contractions", asked, available });
+        };
+        if repeats == 0 {
+            let allowed = String::from("at least 1");
+            return Err(Error::InvalidArgument { name: "repeats", value: String::from("0"), allowed });
+        }
+        let module = Module::TensorCore { nodes, hopper: found.hopper };
+        let entry = modules::kernel(gpu, module, module.kernel::<f64>(Operation::BoxContract(kernel)))?;
+        let table = Vector::uploaded(gpu, &space.box_table(Boxes::Patch))?;
+        let [x, y] = [0, 1].map(|_| Vector::<f64>::zeros(gpu, space.grid().storage(3)));
+        let (x, y, boxes) = (x?, y?, (space.grid().row() / nodes) as u32);
+        let vectors = [table.pointer(), x.pointer(), y.pointer()];
+        let seconds = |repeats: u32| {
+            let timing = measure(self, protocol, || {
+                // SAFETY: the table and vectors of the space.
+                unsafe { entry.launch_on_vectors(gpu, [boxes; 3], None, &vectors, boxes, &[repeats]) }
+            })?;
+            Ok::<_, Error>(timing.median_s)
+        };
+        Ok((seconds(2 * repeats)? - seconds(repeats)?) / f64::from(repeats))
     }
 }
 
