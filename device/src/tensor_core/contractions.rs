@@ -2,7 +2,7 @@
 //! told from that of memory: on boxes whose faces couple with nothing
 //!
 //! ```text
-//! y = (factor (L ⊗ M ⊗ M + M ⊗ L ⊗ M + M ⊗ M ⊗ L))^repeats x
+//! y = (L ⊗ M ⊗ M + M ⊗ L ⊗ M + M ⊗ M ⊗ L)^repeats x
 //! ```
 //!
 //! With the times `t(r)` and `t(2r)` of `r` and `2r` repetitions on `B` boxes the rate is
@@ -10,13 +10,12 @@
 
 use super::contract::{Contraction, Engine, Tensor, in_place, sink};
 use super::matrix::Source;
-use super::operator::{Box3, TERMS, factor};
+use super::operator::{Box3, TERMS};
 use super::range;
 use super::staging::{copy_from, for_each};
 use crate::layout::Layout;
 use crate::mma::Shape;
-use crate::scalar::Value;
-use cuda_std::hint::opaque;
+use cuda_std::hint::{made_here, opaque};
 use cuda_std::thread;
 
 /// Products of a box's nodes with `M` or `L` in a repetition: two in x, three in y, two in z.
@@ -56,11 +55,10 @@ pub unsafe fn contract<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     let [p, q] = [0, E::Layout::words(N)].map(Tensor::<E::Scalar, E::Layout>::at);
     let numbers = [0, 1, 0];
     // SAFETY: the launch's promise.
-    let factor = unsafe {
+    unsafe {
         source.prepare(table, numbers);
         copy_from::<_, _, N>(p, |node| x.wrapping_add(place.offset(node)));
-        *factor::<_, N>(table)
-    };
+    }
     // A power of the scale would have to make up for it.
     const { assert!(!E::IS_NARROW) };
     range::loaded::<E, N>(0, p, None, E::Scalar::ZERO);
@@ -81,10 +79,11 @@ pub unsafe fn contract<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
         thread::sync_threads();
         in_place::<E, S, N>(&nodes(1));
         thread::sync_threads();
-        let put = &mut |entry, _, second| p.set_entry(entry, E::Scalar::scale(factor, second));
-        E::contract(&nodes(2), sink(put));
+        E::contract(&nodes(2), sink(&mut |entry, _, second| p.set_entry(entry, second)));
         thread::sync_threads();
     }
+    // Where the box is, is not kept for as long.
+    let place = Box3::<N>::of_block(made_here(count));
     for_each::<E::Layout, N>(N, |node, inside, _| {
         if inside {
             // SAFETY: the launch's promise; the box is this block's.

@@ -73,12 +73,7 @@ pub const fn table_words(nodes: usize) -> usize {
 struct Table<T> {
     traces: *const T,
     normal: *const T,
-}
-
-/// The factor of the result in a table.
-#[inline(always)]
-pub fn factor<T, const N: usize>(table: *const T) -> *const T {
-    table.wrapping_add(table_words(N) - 1)
+    factor: *const T,
 }
 
 /// What the contractions of nodes in x, y and z sum up.
@@ -129,9 +124,10 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
         [0, tensor, 2 * tensor, 2 * tensor + trace, 2 * tensor + 2 * trace].map(Tensor::<E::Scalar, E::Layout>::at)
     };
     // SAFETY: parts of the table.
-    let Table { traces: trace_matrix, normal } = unsafe {
+    let Table { traces: trace_matrix, normal, factor } = unsafe {
         let traces = table.add(2 * N * N);
-        Table { traces, normal: traces.add(TRACES * N) }
+        let normal = traces.add(TRACES * N);
+        Table { traces, normal, factor: normal.add(N + 1) }
     };
     let numbers = [0, 1, 0];
     // SAFETY: the launch's promise.
@@ -179,7 +175,7 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     in_place::<E, S, N>(&planes(1, z_traces));
     thread::sync_threads();
     // SAFETY: the launch's promise.
-    let factor = unsafe { *factor::<_, N>(table) } * unit;
+    let factor = unsafe { *factor } * unit;
     E::contract(
         &nodes(2, z_traces),
         sink(&mut |entry, _, second| {

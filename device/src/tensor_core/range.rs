@@ -58,7 +58,7 @@ pub fn loaded<E: Engine<N>, const N: usize>(
         }
     });
     let most = of_warp(most);
-    largest.memory.set_if(thread % LANES == 0, largest.start() + thread / LANES, value(most));
+    largest.memory.set_if(thread.is_multiple_of(LANES), largest.start() + thread / LANES, value(most));
     thread::sync_threads();
 
     let mut most = 0;

@@ -136,7 +136,11 @@ impl<P: Product, L: Layout, const N: usize> Engine<N> for Tiles<P, L> {
         };
 
         let tiles = opaque((L::PITCH * count).div_ceil(shape.rows) as u32) as usize;
-        let mut tile = warp;
+        // Contractions over and over would keep the addresses of the first tile, beside all else, from one to the next.
+        let mut tile = match contraction.faces {
+            None if terms.second => made_here(warp as u32) as usize,
+            _ => warp,
+        };
         while tile < tiles {
             let mut first = [P::zero(); COLUMNS];
             let mut second = [P::zero(); COLUMNS];
