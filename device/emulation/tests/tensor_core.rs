@@ -336,10 +336,10 @@ fn contractions_alone_are_the_operator_of_a_box_without_its_faces() {
         let n = naive.row();
         let x = random(n.pow(3), 3);
         let (mass, mut stiffness) = (naive.dense(false), vec![0.0; n * n]);
-        for i in 0..n * n {
+        for (i, entry) in stiffness.iter_mut().enumerate() {
             let (row, column) = (i / n, i % n);
             if row / nodes == column / nodes {
-                stiffness[i] = naive.stiffness[nodes * (row % nodes) + column % nodes];
+                *entry = naive.stiffness[nodes * (row % nodes) + column % nodes];
             }
         }
         let expected = (0..repeats).fold(x.clone(), |x, _| {
