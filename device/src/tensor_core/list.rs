@@ -180,7 +180,9 @@ mod facts {
             let TensorKernel { operands, matrices, shape, .. } = self.kernel;
             let many = matches!(shape, Some(ProductShape::M16N8K4 | ProductShape::M16N8K16))
                 || operands == Operands::Tf32Corrected;
-            if (9..=16).contains(&nodes) && !(many && matrices == MatrixMemory::Shared) { 2 } else { 1 }
+            // By a single word.
+            let many = many && matrices == MatrixMemory::Shared || nodes == 14 && shape == Some(ProductShape::M16N8K4);
+            if (9..=16).contains(&nodes) && !many { 2 } else { 1 }
         }
 
         /// Whether it solves on patches, too: its matrices may be of several kinds, which constants and textures are not.

@@ -94,15 +94,15 @@ impl<P: Product, L: Layout, const N: usize> Engine<N> for Tiles<P, L> {
 
         // Of the second coordinate; the first is padded to whole rows.
         let count = if direction == 2 { N } else { planes };
-        // Whether the last tile ends with the last line; if not, its other rows are that line once more.
-        let whole = (L::PITCH * count).is_multiple_of(shape.rows);
+        // Whether fragments fit and the last tile ends with the last line; if not, its other rows are that line once more.
+        let whole = N == L::PITCH && (L::PITCH * count).is_multiple_of(shape.rows);
         let stored = |w: usize| if whole || w < count { w } else { count - 1 };
         // In direction x the first coordinate is y, of which rows beyond `N` may not be there.
         let limit = if direction == 0 { N } else { L::PITCH };
         let bound = if direction == 0 { L::PITCH } else { N };
         let line = |row: usize| [row % L::PITCH, row / L::PITCH];
         // Where nothing is clamped, what lane, tile and element contribute to an index is made once for all of them.
-        let apart = L::LINEAR && whole && N == L::PITCH;
+        let apart = L::LINEAR && whole;
         let index = |lane: [usize; 2], tile: usize, element: [usize; 2]| {
             let of = |[row, node]: [usize; 2]| {
                 let [u, w] = line(row);
