@@ -15,6 +15,7 @@ use super::range;
 use super::staging::{copy_from, for_each};
 use crate::layout::Layout;
 use crate::mma::Shape;
+use crate::scalar::Value;
 use cuda_std::hint::{made_here, opaque};
 use cuda_std::thread;
 
