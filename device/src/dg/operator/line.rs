@@ -21,17 +21,17 @@ impl<T: Real, const C: usize> Line<T, C> {
 
     /// Node `t` from the face on a side on.
     #[inline(always)]
-    fn from_face(&self, side: usize, t: usize) -> T {
+    fn at(&self, side: usize, t: usize) -> T {
         self.0[if side == 0 { t } else { C - 1 - t }]
     }
 
     /// Half the outward normal derivative on a side.
     #[inline(always)]
     fn slope<const H: usize>(&self, matrices: &DgCellMatrices<T, C, H>, side: usize) -> T {
-        let value = self.from_face(side, 0);
+        let value = self.at(side, 0);
         let mut slope = if Self::IS_SHIFTED { T::ZERO } else { matrices.normal[0] * value };
         for t in 1..C {
-            let node = self.from_face(side, t);
+            let node = self.at(side, t);
             slope = T::fma(matrices.normal[t], if Self::IS_SHIFTED { node - value } else { node }, slope);
         }
         slope
@@ -40,13 +40,13 @@ impl<T: Real, const C: usize> Line<T, C> {
     /// What the cell that sees it from a side has behind their face.
     #[inline(always)]
     pub fn seen_from<const H: usize>(&self, matrices: &DgCellMatrices<T, C, H>, side: usize) -> Behind<T> {
-        [self.slope(matrices, side), self.from_face(side, 0)]
+        [self.slope(matrices, side), self.at(side, 0)]
     }
 
     /// What it has behind it at the boundary, where `-(n_t v + δ_t0 g)` is added.
     #[inline(always)]
     pub fn at_boundary<const H: usize>(&self, matrices: &DgCellMatrices<T, C, H>, side: usize) -> Behind<T> {
-        let value = self.from_face(side, 0);
+        let value = self.at(side, 0);
         [-T::fma(matrices.penalty[0], value, self.slope(matrices, side)), -value]
     }
 

@@ -124,9 +124,15 @@ impl Cuda {
         }
         let module = Module::TensorCore { nodes, hopper: found.hopper };
         let entry = modules::kernel(gpu, module, module.kernel::<f64>(Operation::BoxContract(kernel)))?;
-        let table = Vector::uploaded(gpu, &space.box_table(Boxes::Patch))?;
-        let [x, y] = [0, 1].map(|_| Vector::<f64>::zeros(gpu, space.grid().storage(3)));
-        let (x, y, boxes) = (x?, y?, (space.grid().row() / nodes) as u32);
+        let (mut table, storage) = (space.box_table(Boxes::Patch), space.grid().storage(3));
+        // So small that powers of the contractions stay finite; not zero, which would take less power.
+        for matrix in table[..2 * nodes * nodes].chunks_mut(nodes * nodes) {
+            let norm = matrix.iter().map(|entry| entry * entry).sum::<f64>().sqrt();
+            matrix.iter_mut().for_each(|entry| *entry /= 1.5 * norm);
+        }
+        let numbers: Vec<f64> = (0..storage).map(|index| (index % 7) as f64 - 2.5).collect();
+        let (table, x) = (Vector::uploaded(gpu, &table)?, Vector::uploaded(gpu, &numbers)?);
+        let (y, boxes) = (Vector::<f64>::zeros(gpu, storage)?, (space.grid().row() / nodes) as u32);
         let vectors = [table.pointer(), x.pointer(), y.pointer()];
         let seconds = |repeats: u32| {
             let timing = measure(self, protocol, || {
