@@ -87,9 +87,9 @@ fn operands_of_box_kernels_are_within_the_range_of_half_precision_on_every_level
     const RANGE: std::ops::Range<f64> = 1e-3..65504.0;
     for (degree, refine) in (1..=8).flat_map(|degree| [1, 2, 6].map(|refine| (degree, refine))) {
         let space = space(3, refine, degree);
-        for patchwise in [false, true] {
-            let n = (degree + 1) * if patchwise { 2 } else { 1 };
-            let table = space.box_table(patchwise);
+        for boxes in Boxes::ALL {
+            let n = boxes.nodes(degree);
+            let table = space.box_table(boxes);
             let (matrices, rest) = table.split_at(2 * n * n);
             let (mass, stiffness) = (row_sums(&matrices[..n * n], n), row_sums(&matrices[n * n..], n));
             let faces = row_sums(&rest[..4 * n], 4);
