@@ -47,7 +47,7 @@ fn check_solve(
     operands: Operands,
 ) -> crate::Outcome {
     let solve = |precision, kernel| {
-        let (smoother, stopping) = (SmootherConfig::Patch(kernel), Stopping { rtol: 1e-8, max_iters: 20 });
+        let (smoother, stopping) = (SmootherConfig::Patch(kernel), Stopping { rtol: 1e-10, max_iters: 20 });
         let config = Config { method: Method::Fgmres, precision, smoother, stopping, ..Config::default() };
         let case = Case { system: System::PoissonDg, dim: 3, degree, refine, problem: Problem::Sine, config };
         Ok::<_, patchmg::Error>(case.solve(gpu, &mut |_, _| {})?.0)

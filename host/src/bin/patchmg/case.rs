@@ -27,8 +27,9 @@ impl CaseArgs {
     }
 
     fn smoother(&self) -> Result<SmootherConfig, Failure> {
+        let products = self.products()?;
         let mut smoother = match self.smoother {
-            args::Smoother::Patch => SmootherConfig::Patch(self.patch_kernel()?),
+            args::Smoother::Patch => SmootherConfig::Patch(self.patch_kernel(products)),
             args::Smoother::AdditivePatch => SmootherConfig::additive_patch(self.dim),
             args::Smoother::PointGs => SmootherConfig::PointGaussSeidel,
             args::Smoother::Jacobi => SmootherConfig::jacobi(),
@@ -66,16 +67,16 @@ impl CaseArgs {
         }
     }
 
-    fn patch_kernel(&self) -> Result<PatchKernel, Failure> {
-        Ok(PatchKernel {
+    fn patch_kernel(&self, products: Option<Products>) -> PatchKernel {
+        PatchKernel {
             structure: self.kernel,
             variant: self.variant,
             local: self.local,
             threads: self.thread_structure,
             patches: self.patches_per_block,
             data_only: false,
-            products: self.products()?,
-        })
+            products,
+        }
     }
 
     /// Products of small matrices, if they are asked for: of the kernels that fit what was given, the first in the list.
