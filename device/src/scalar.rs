@@ -65,3 +65,9 @@ macro_rules! real {
 }
 real!(f32, fmaf32);
 real!(f64, fmaf64);
+
+/// Whether the operator of discontinuous elements is applied to nodes less a constant, which it sees at the boundary alone:
+/// rounding is then relative to what they vary nearby. In `f64` it is far below what is asked for, and registers are few.
+pub const fn is_shifted<T>() -> bool {
+    size_of::<T>() == 4
+}

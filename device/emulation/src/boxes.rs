@@ -12,72 +12,61 @@ use patchmg_device::tensor_core::wmma::WmmaTiles;
 use patchmg_device::tensor_core::{contractions, operator, solve};
 use patchmg_device::{matrix_source, tensor_kernel, tensor_kernels, with_nodes};
 
-/// What a kernel of the list does, by the macro that makes it, in these sizes or in those of all kernels.
+/// What a kernel of the list does, by the macro that makes it from kind, scalar, source and engine, in these sizes or in those
+/// of all kernels.
 macro_rules! of_list {
-    ($sizes:ident $nodes:expr, $bodies:ident, $kernel:ident) => {
-        with_nodes!($sizes $nodes, N => tensor_kernels!(every $bodies, $kernel), else None)
-            .or_else(|| with_nodes!(full $nodes, N => tensor_kernels!(full $bodies, $kernel), else None))
+    ($sizes:ident $nodes:expr, $body:ident, $kernel:ident) => {
+        with_nodes!($sizes $nodes, N => tensor_kernels!(every bodies, $body, $kernel), else None)
+            .or_else(|| with_nodes!(full $nodes, N => tensor_kernels!(full bodies, $body, $kernel), else None))
     };
 }
 
-/// The operator by each kernel; its constants and its texture begin like the table.
-macro_rules! applies {
-    ([$kernel:ident] $($group:ident {
-        $($name:ident: $t:ty, $source:ident, $engine:ty = $kind:ident $operands:ident $memory:ident $shape:ident;)+
+/// Of each kernel of a list.
+macro_rules! bodies {
+    ([$body:ident, $kernel:ident] $($group:ident {
+        $($name:ident: $t:ident, $source:ident, $engine:ty = $kind:ident $operands:ident $memory:ident $shape:ident;)+
     })+) => {
         match $kernel {
-            $($(tensor_kernel!($kind $operands $memory $shape) => applies!(@ $source, $engine),)+)+
+            $($(tensor_kernel!($kind $operands $memory $shape) => $body!($kind $t, $source, $engine),)+)+
             _ => None,
         }
     };
-    (@ constant, $engine:ty) => {
+}
+
+/// The operator; its constants and its texture begin like the table.
+macro_rules! applies {
+    ($kind:ident $t:ident, constant, $engine:ty) => {
         // SAFETY: the promise of `Kernel::run`.
         Some(apply::<$engine, _, N>(|table| unsafe { InConstant::<_, N>::at(table as u64) }))
     };
-    (@ texture, $engine:ty) => {
+    ($kind:ident $t:ident, texture, $engine:ty) => {
         // SAFETY: as above; a table begins with both matrices.
         Some(apply::<$engine, _, N>(|table| unsafe { InTexture::<N>::of(table as u64) }))
     };
-    (@ $source:ident, $engine:ty) => {
+    ($kind:ident $t:ident, $source:ident, $engine:ty) => {
         Some(apply::<$engine, _, N>(|_table| matrix_source!(operator, $source, $engine, N, _table)))
     };
 }
 
-/// The solution on patches by each kernel whose matrices are neither constants nor a texture.
+/// The solution on patches, where matrices are neither constants nor a texture.
 macro_rules! solves {
-    ([$kernel:ident] $($group:ident {
-        $($name:ident: $t:ty, $source:ident, $engine:ty = $kind:ident $operands:ident $memory:ident $shape:ident;)+
-    })+) => {
-        match $kernel {
-            $($(tensor_kernel!($kind $operands $memory $shape) => solves!(@ $source, $engine),)+)+
-            _ => None,
-        }
-    };
-    (@ constant, $engine:ty) => {
+    ($kind:ident $t:ident, constant, $engine:ty) => {
         None
     };
-    (@ texture, $engine:ty) => {
+    ($kind:ident $t:ident, texture, $engine:ty) => {
         None
     };
-    (@ $source:ident, $engine:ty) => {
+    ($kind:ident $t:ident, $source:ident, $engine:ty) => {
         Some(solve::<$engine, _, N>(|_table| matrix_source!(solve, $source, $engine, N, _table)))
     };
 }
 
 /// The contractions alone, of those kernels that are there for them.
 macro_rules! contracts {
-    ([$kernel:ident] $($group:ident {
-        $($name:ident: $t:ident, $source:ident, $engine:ty = $kind:ident $operands:ident $memory:ident $shape:ident;)+
-    })+) => {
-        match $kernel {
-            $($(tensor_kernel!($kind $operands $memory $shape) => contracts!(@ $kind $t, $source, $engine),)+)+
-            _ => None,
-        }
-    };
-    (@ MmaSwizzled f64, $source:ident, $engine:ty) => {
+    (MmaSwizzled f64, $source:ident, $engine:ty) => {
         Some(contract::<$engine, _, N>(|_table| matrix_source!(operator, $source, $engine, N, _table)))
     };
-    (@ $($rest:tt)+) => {
+    ($($rest:tt)+) => {
         None
     };
 }

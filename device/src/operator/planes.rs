@@ -393,6 +393,7 @@ mod device {
         unsafe fn read_b<const RESIDUAL: bool>(&self, output: Output<T>, grid: Grid, z: usize) -> [T; K] {
             let mut values = [T::ZERO; K];
             if RESIDUAL && self.is_stored {
+                // Kept from plane to plane, the address would spill at degrees 4 and 8 in `f64`.
                 let origin = output.b.wrapping_add(grid.offset_3d(made_here(self.first) as usize, 0, z));
                 let grid = Grid { cells: made_here(grid.cells), ..grid };
                 for y in 0..K {

@@ -15,7 +15,6 @@ use super::range;
 use super::staging::{copy_from, for_each};
 use crate::layout::Layout;
 use crate::mma::Shape;
-use crate::scalar::Value;
 use cuda_std::hint::{made_here, opaque};
 use cuda_std::thread;
 
@@ -62,7 +61,7 @@ pub unsafe fn contract<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     }
     // A power of the scale would have to make up for it.
     const { assert!(!E::IS_NARROW) };
-    range::loaded::<E, N>(0, p, None, E::Scalar::ZERO);
+    range::loaded::<E, N>(0, p, None);
 
     let (mass, stiffness) = (source.matrix(0, numbers), source.matrix(1, numbers));
     let nodes = |direction: usize| Contraction {

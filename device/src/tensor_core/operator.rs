@@ -142,7 +142,8 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
         traces::<_, _, N>(z_traces, &place, 2, x, normal, shift);
     }
     let largest = tensor_words::<E::Layout>(N);
-    let unit = range::loaded::<E, N>(largest, p, Some([x_traces, y_traces, z_traces]), shift);
+    let unit =
+        range::loaded::<E, N>(largest, p, Some(range::Traces { tensors: [x_traces, y_traces, z_traces], shift }));
 
     let (mass, stiffness) = (source.matrix(0, numbers), source.matrix(1, numbers));
     let faces = |traces| Some(Faces { traces, matrix: trace_matrix });

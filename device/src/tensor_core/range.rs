@@ -6,7 +6,7 @@ use super::TRACES;
 use super::contract::{Engine, Tensor};
 use super::staging::for_each;
 use crate::mma::LANES;
-use crate::scalar::{Real, Value};
+use crate::scalar::{Real, Value, is_shifted};
 use cuda_std::shared::wait_for_copies;
 use cuda_std::thread;
 
@@ -20,26 +20,25 @@ pub fn barriers<E: Engine<N>, const N: usize>() -> usize {
     if E::IS_NARROW { 2 } else { 1 }
 }
 
-/// Whether the operator is applied to nodes less a constant, which it sees at the boundary alone: rounding is then relative to
-/// what they vary in a box. In `f64` it is far below what is asked for.
-pub const fn is_shifted<T>() -> bool {
-    size_of::<T>() == 4
+/// Those of three directions, and what is off them.
+pub struct Traces<T: Copy, L> {
+    pub tensors: [Tensor<T, L>; 3],
+    pub shift: T,
 }
 
-/// Ends the loading of a block with a barrier. `shift` is taken off the nodes where there are traces, off which it is already.
-/// If the engine needs it, both are then scaled, with [`words`] from word `largest` on; returns the factor of the result that
-/// makes up for it.
+/// Ends the loading of a block with a barrier. With traces there is a shift, if it [is done](is_shifted): it is off the traces
+/// already, and is taken off the nodes. If the engine needs it, both are then scaled, with [`words`] from word `largest` on;
+/// returns the factor of the result that makes up for it.
 ///
 /// Threads have loaded what [`copy_from`](super::staging::copy_from) and [`traces`](super::staging::traces) give them.
 #[inline(always)]
 pub fn loaded<E: Engine<N>, const N: usize>(
     largest: usize,
     nodes: Tensor<E::Scalar, E::Layout>,
-    traces: Option<[Tensor<E::Scalar, E::Layout>; 3]>,
-    shift: E::Scalar,
+    traces: Option<Traces<E::Scalar, E::Layout>>,
 ) -> E::Scalar {
     wait_for_copies();
-    if is_shifted::<E::Scalar>() && traces.is_some() {
+    if let (true, Some(&Traces { shift, .. })) = (is_shifted::<E::Scalar>(), traces.as_ref()) {
         for_each::<E::Layout, N>(N, |point, inside, stored| {
             let node = if stored { nodes.get(point) } else { E::Scalar::ZERO };
             nodes.set(inside, point, node - shift);
@@ -49,6 +48,7 @@ pub fn loaded<E: Engine<N>, const N: usize>(
         thread::sync_threads();
         return E::Scalar::from_f64(1.0);
     }
+    let traces = traces.map(|traces| traces.tensors);
     let largest = Tensor::<E::Scalar, E::Layout>::at(largest);
     let thread = thread::thread_idx_x() as usize;
     let mut most = 0;

@@ -70,7 +70,7 @@ pub unsafe fn solve<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
         source.prepare(table, ends);
         copy_from::<_, _, N>(tensor, |node| r.wrapping_add(offset(node)));
     }
-    let unit = range::loaded::<E, N>(E::Layout::words(N), tensor, None, E::Scalar::ZERO);
+    let unit = range::loaded::<E, N>(E::Layout::words(N), tensor, None);
 
     let eigenvalue = |direction: usize, index: usize| {
         // SAFETY: the launch's promise.

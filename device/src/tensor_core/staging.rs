@@ -1,10 +1,9 @@
 //! From global to shared memory: nodes of a box, and the traces behind its faces.
 
 use super::contract::Tensor;
-use super::range::is_shifted;
 use super::{TRACES, operator::Box3};
 use crate::layout::Layout;
-use crate::scalar::Real;
+use crate::scalar::{Real, is_shifted};
 use cuda_std::shared::Word;
 use cuda_std::thread;
 

@@ -1,11 +1,11 @@
 //! A line of nodes that ends on two faces: what it adds to the cells behind them, and its part of a contraction.
 //!
-//! A constant is in the kernel of `L` with what lies behind both faces: `L` is applied to a line less its first value, so that
-//! rounding in `f32` is relative to what `u` varies along it.
+//! A constant is in the kernel of `L` with what lies behind both faces: where it [is shifted](is_shifted), `L` is applied to a
+//! line less its first value.
 
 use crate::contract::Split;
 use crate::matrices::DgCellMatrices;
-use crate::scalar::Real;
+use crate::scalar::{Real, is_shifted};
 
 /// What lies behind a face: half the normal derivative there, outward of the cell behind it, and a value. They add
 /// `n_t v + δ_t0 (g - σ v)` to the line before it.
@@ -16,8 +16,7 @@ pub(super) type Behind<T> = [T; 2];
 pub(super) struct Line<T, const C: usize>(pub [T; C]);
 
 impl<T: Real, const C: usize> Line<T, C> {
-    /// In `f64` rounding is far below what is asked for, and registers are few.
-    const IS_SHIFTED: bool = size_of::<T>() == 4;
+    const IS_SHIFTED: bool = is_shifted::<T>();
 
     /// Node `t` from the face on a side on.
     #[inline(always)]

@@ -96,17 +96,6 @@ impl<T: Scalar> Continuous<T> {
         Ok(())
     }
 
-    /// The product or the residual.
-    ///
-    /// # Safety
-    /// The kernel takes `vectors` behind the matrices.
-    unsafe fn operator(&self, gpu: &Gpu, marching: &Marching, vectors: &[CUdeviceptr]) -> Result<()> {
-        let (Marching { kernel, chunk }, grid) = (marching, self.grid);
-        let (blocks, matrices) = (operator_blocks(self.dim, grid, *chunk), Some(&*self.matrices.operator));
-        // SAFETY: the caller's promise.
-        unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, vectors, grid.cells, &[*chunk]) }
-    }
-
     /// Blocks for a color of patches.
     fn color_blocks(&self, kernel: &Kernel, color: u32) -> [u32; 3] {
         let cells = self.grid.cells;
@@ -117,12 +106,12 @@ impl<T: Scalar> Continuous<T> {
 impl<T: Scalar> Kernels for Continuous<T> {
     unsafe fn apply(&self, gpu: &Gpu, x: CUdeviceptr, y: CUdeviceptr) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.operator(gpu, &self.apply, &[x, y]) }
+        unsafe { self.apply.launch(gpu, &self.matrices.operator, &[x, y], self.grid.cells) }
     }
 
     unsafe fn residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, r: CUdeviceptr) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.operator(gpu, &self.residual, &[b, x, r]) }
+        unsafe { self.residual.launch(gpu, &self.matrices.operator, &[b, x, r], self.grid.cells) }
     }
 
     unsafe fn smooth_color(&self, gpu: &Gpu, color: u32, b: CUdeviceptr, x: CUdeviceptr) -> Result<()> {
@@ -153,7 +142,7 @@ impl<T: Scalar> Kernels for Continuous<T> {
     }
 
     unsafe fn restrict_residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, coarse: CUdeviceptr) -> Result<()> {
-        let (Marching { kernel, chunk }, grid) = (&self.restrict_residual, self.grid);
+        let (Marching { kernel, chunk, .. }, grid) = (&self.restrict_residual, self.grid);
         let (strip, matrices) = (restriction::strip(self.dim, grid.degree as usize), Some(&*self.matrices.restriction));
         // The classes in the order in which they write and add.
         for class in 0..strip.classes() {

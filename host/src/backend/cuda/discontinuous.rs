@@ -76,7 +76,8 @@ impl<T: Scalar> Discontinuous<T> {
         let Matrices { operator, solve, transfer } = Matrices::new::<T>(space)?;
         let longest = LONGEST_CHUNK[dim - 2].min(grid.cells);
         let marching = |operation| {
-            Ok::<_, Error>(Marching::new(gpu, kernel(operation)?, longest, |chunk| operator_blocks(dim, grid, chunk)))
+            let blocks = |chunk| Tile::of(dim, degree).blocks(grid, chunk);
+            Ok::<_, Error>(Marching::new(gpu, kernel(operation)?, longest, blocks))
         };
         let method = match choice.products {
             Some(products) => Method::Products(BoxKernels::new(gpu, space, products)?),
@@ -112,36 +113,14 @@ impl<T: Scalar> Discontinuous<T> {
     }
 }
 
-impl<T: Scalar> Columns<T> {
-    /// The product or the residual.
-    ///
-    /// # Safety
-    /// The kernel takes `vectors` behind the matrices.
-    unsafe fn operator(
-        &self,
-        gpu: &Gpu,
-        (dim, grid): (usize, DgGrid),
-        marching: &Marching,
-        vectors: &[CUdeviceptr],
-    ) -> Result<()> {
-        let Marching { kernel, chunk } = marching;
-        let blocks = operator_blocks(dim, grid, *chunk);
-        // SAFETY: the caller's promise.
-        unsafe { kernel.launch_on_vectors(gpu, blocks, Some(&self.operator_matrices), vectors, grid.cells, &[*chunk]) }
-    }
-}
-
-/// Blocks of the operator, in chunks of so many layers.
-fn operator_blocks(dim: usize, grid: DgGrid, chunk: u32) -> [u32; 3] {
-    Tile::of(dim, grid.degree as usize).blocks(grid, chunk)
-}
-
 impl<T: Scalar> Kernels for Discontinuous<T> {
     unsafe fn apply(&self, gpu: &Gpu, x: CUdeviceptr, y: CUdeviceptr) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe {
             match &self.method {
-                Method::Columns(columns) => columns.operator(gpu, (self.dim, self.grid), &columns.apply, &[x, y]),
+                Method::Columns(Columns { apply, operator_matrices, .. }) => {
+                    apply.launch(gpu, operator_matrices, &[x, y], self.grid.cells)
+                }
                 Method::Products(products) => products.operator(gpu, [0, x, y]),
             }
         }
@@ -151,7 +130,9 @@ impl<T: Scalar> Kernels for Discontinuous<T> {
         // SAFETY: the caller's promise.
         unsafe {
             match &self.method {
-                Method::Columns(columns) => columns.operator(gpu, (self.dim, self.grid), &columns.residual, &[b, x, r]),
+                Method::Columns(Columns { residual, operator_matrices, .. }) => {
+                    residual.launch(gpu, operator_matrices, &[b, x, r], self.grid.cells)
+                }
                 Method::Products(products) => products.operator(gpu, [b, x, r]),
             }
         }

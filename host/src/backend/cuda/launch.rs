@@ -96,14 +96,24 @@ impl Kernel {
 pub(super) struct Marching {
     pub kernel: Kernel,
     pub chunk: u32,
+    blocks: [u32; 3],
 }
 
 impl Marching {
     /// With chunks of at most so many, so long that the last block is done first, if a block takes a step for each cell or
     /// patch, and one more because it begins one early.
     pub fn new(gpu: &Gpu, kernel: Kernel, longest: u32, blocks: impl Fn(u32) -> [u32; 3]) -> Self {
-        let chunk = chunk_of(longest, kernel.resident.max(1) * gpu.multiprocessors(), blocks);
-        Self { kernel, chunk }
+        let chunk = chunk_of(longest, kernel.resident.max(1) * gpu.multiprocessors(), &blocks);
+        Self { kernel, chunk, blocks: blocks(chunk) }
+    }
+
+    /// On vectors, with the chunk behind the cells.
+    ///
+    /// # Safety
+    /// As for [`Kernel::launch`].
+    pub unsafe fn launch(&self, gpu: &Gpu, matrices: &[u8], vectors: &[CUdeviceptr], cells: u32) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.kernel.launch_on_vectors(gpu, self.blocks, Some(matrices), vectors, cells, &[self.chunk]) }
     }
 }
 
