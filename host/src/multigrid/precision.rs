@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// scaled back: late residuals would otherwise underflow.
 pub struct LowPrecision<B: Backend, T: Scalar, S: Scalar, P> {
     backend: Arc<B>,
-    inner: P,
+    pub(super) inner: P,
     r: B::Vector<S>,
     z: B::Vector<S>,
     outer: PhantomData<T>,
@@ -42,17 +42,29 @@ impl<B: Backend, T: Scalar, S: Scalar, P> LowPrecision<B, T, S, P> {
 impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B, T> for LowPrecision<B, T, S, P> {
     /// `z = |r| P (r / |r|)`, `P` being in `S`.
     fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()> {
-        let backend = &*self.backend;
-        let norm = backend.norm(r)?;
-        if norm == 0.0 {
-            return backend.set_zero(z);
-        }
-        backend.convert(1.0 / norm, r, &mut self.r)?;
-        self.inner.apply(&self.r, &mut self.z)?;
-        backend.convert(norm, &self.z, z)
+        let norm = scaled(&*self.backend, r, &mut self.r, &mut self.z, |r, z| self.inner.apply(r, z))?;
+        self.backend.convert(norm, &self.z, z)
     }
 
     fn is_symmetric(&self) -> bool {
         self.inner.is_symmetric()
     }
+}
+
+/// `z = P (r / |r|)` with what is rounded in `rounded`, or `z = 0` for `r = 0`; returns `|r|`.
+pub(super) fn scaled<B: Backend, T: Scalar, S: Scalar>(
+    backend: &B,
+    r: &B::Vector<T>,
+    rounded: &mut B::Vector<S>,
+    z: &mut B::Vector<S>,
+    preconditioner: impl FnOnce(&B::Vector<S>, &mut B::Vector<S>) -> Result<()>,
+) -> Result<f64> {
+    let norm = backend.norm(r)?;
+    if norm == 0.0 {
+        backend.set_zero(z)?;
+    } else {
+        backend.convert(1.0 / norm, r, rounded)?;
+        preconditioner(rounded, z)?;
+    }
+    Ok(norm)
 }
