@@ -235,7 +235,11 @@ fn products_of_small_matrices_are_refused_where_there_are_none() {
     refused(&dg(&["--engine", "mma", "--degree", "2"]), &["--engine", "'mma'", "6 nodes", "mma-swizzled f64 m8n8k4"]);
     refused(&dg(&["--engine", "fma", "--degree", "9"]), &["--degree", "'9'"]);
     refused(&dg(&["--engine", "fma", "--operands", "f16"]), &["--engine", "'fma'", "'f16'", "fma f32"]);
-    refused(&dg(&["--engine", "fma"]), &["--engine", "'fma'", "fma f64", "cpu has"]);
+    for engine in ["fma", "mma-swizzled"] {
+        let asked = format!("'{engine}' for '--engine': asks for products of small matrices, {engine} f64");
+        refused(&dg(&["--engine", engine]), &[&asked, "cpu has: none; leave out --engine"]);
+    }
+    refused(&dg(&["--engine", "fma", "--kernel", "separate"]), &["--kernel", "'separate'", "cpu has: fused register"]);
 }
 
 #[test]

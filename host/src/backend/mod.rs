@@ -12,6 +12,9 @@ pub use patchmg_device::kernels::{
 };
 pub use patchmg_device::scalar::Real;
 
+/// What [`Unsupported`](crate::Error::Unsupported) calls [`Products`] that a machine does not have.
+pub const PRODUCTS: &str = "products of small matrices";
+
 /// A scalar that vectors on every backend can have: `f32` or `f64`.
 pub trait Scalar: Real + cpu::level::Prepared {}
 impl Scalar for f32 {}

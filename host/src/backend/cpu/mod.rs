@@ -23,7 +23,7 @@ mod transfer;
 mod vector;
 mod workspace;
 
-use crate::backend::{Backend, DeviceInfo, Scalar};
+use crate::backend::{Backend, DeviceInfo, PRODUCTS, Scalar};
 use crate::error::{Error, Result};
 use crate::space::Space;
 pub use level::Level;
@@ -194,11 +194,12 @@ impl Backend for Cpu {
     }
 
     fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
-        if kernel.steps(space.dim(), space.degree()).is_none_or(|steps| !steps.is_empty()) {
-            let (asked, available) = (kernel.to_string(), PatchKernel::default().to_string());
-            return Err(Error::Unsupported { backend: "cpu", what: "kernel of the patch smoother", asked, available });
+        let unsupported = |what, asked, available| Err(Error::Unsupported { backend: "cpu", what, asked, available });
+        let own = PatchKernel { products: None, ..kernel };
+        if own.steps(space.dim(), space.degree()).is_none_or(|steps| !steps.is_empty()) {
+            return unsupported("kernel of the patch smoother", own.to_string(), PatchKernel::default().to_string());
         }
-        Ok(())
+        kernel.products.map_or(Ok(()), |products| unsupported(PRODUCTS, products.to_string(), "none".into()))
     }
 
     fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Level<T>> {

@@ -6,7 +6,7 @@ use super::launch::Kernel;
 use super::memory::Vector;
 use super::texture::Texture;
 use super::{Cuda, modules};
-use crate::backend::Scalar;
+use crate::backend::{PRODUCTS, Scalar};
 use crate::error::{Error, Result};
 use crate::measure::{Protocol, measure};
 use crate::space::DiscontinuousSpace;
@@ -167,7 +167,7 @@ fn entries<T: Scalar>(gpu: &Gpu, space: &DiscontinuousSpace, products: Products)
     let ([Some(operator_module), Some(solve_module)], 3) = (found, space.dim()) else {
         let names: Vec<_> = available::<T>(gpu, operator).map(|listed| listed.kernel.to_string()).collect();
         let available = format!("in 3D, {operator} nodes, {}: {}", T::NAME, names.join("; "));
-        return Err(Error::Unsupported { backend: "cuda", what: "kernel", asked: products.to_string(), available });
+        return Err(Error::Unsupported { backend: "cuda", what: PRODUCTS, asked: products.to_string(), available });
     };
     Ok([
         Entry { module: operator_module, operation: Operation::BoxApply(kernel) },

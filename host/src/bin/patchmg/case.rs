@@ -3,7 +3,7 @@
 use crate::args::{self, CaseArgs, ProductArgs};
 use crate::failure::Failure;
 use patchmg::Error;
-use patchmg::backend::{DeviceInfo, Engine, Operands, PatchKernel, Products, TensorKernel};
+use patchmg::backend::{DeviceInfo, Engine, Operands, PRODUCTS, PatchKernel, Products, TensorKernel};
 use patchmg::krylov::Stopping;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::output::table::bytes;
@@ -51,10 +51,12 @@ impl CaseArgs {
     /// An error of the library, in the options that it is about.
     pub fn refused(&self, error: Error) -> Failure {
         match (error, self.products.engine) {
-            (Error::Unsupported { backend, asked, available, .. }, Some(engine)) => {
-                Failure::usage("engine", engine.name(), format_args!("asks for {asked}; {backend} has: {available}"))
+            (Error::Unsupported { backend, what: PRODUCTS, asked, available }, Some(engine)) => {
+                let asked = format!("asks for {PRODUCTS}, {asked}");
+                let reason = format_args!("{asked}; {backend} has: {available}; leave out --engine to do without");
+                Failure::usage("engine", engine.name(), reason)
             }
-            (Error::Unsupported { backend, available, .. }, None) => {
+            (Error::Unsupported { backend, available, .. }, _) => {
                 let rest = format!(
                     "with --variant '{}' --local '{}' --thread-structure '{}'",
                     self.variant.name(),
