@@ -143,6 +143,8 @@ fn the_suite_speed_prints_and_writes_one_table_of_all_that_it_measured() {
     let [measured, allowed] = ["measured", "floor"].map(|name| value(&memory, 2, name).unwrap());
     assert!(1331.0 * 8.0 * 2.0 * 1e-9 < measured && measured < allowed, "{memory}");
     assert!(allowed < 6.0 * 8.0 * 2.0 * 1331.0 * 1e-9, "{memory}");
+    let [asked, ratio] = ["asked", "ratio"].map(|name| value(&memory, 2, name).unwrap());
+    assert_eq!((asked, ratio), (measured, 100.0 * asked / allowed), "{memory}");
     let operator = results("operator.json");
     assert!(value(&operator, 0, "ns_per_dof").unwrap() > 0.0 && value(&operator, 0, "floor").is_none(), "{operator}");
 }

@@ -1,7 +1,9 @@
 //! Rows as pictures.
 
-use super::record::{Results, Row};
+use super::record::{Results, Row, path};
+use crate::error::Result;
 use crate::output::panels::{Bars, Line, LineStyle, Marks, Panel, Panels};
+use std::path::Path;
 
 /// How rows are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,8 +51,16 @@ pub enum Axis {
 /// Values of the paper in pictures.
 const PAPER: &str = "paper";
 
+/// The picture of an experiment, beside its results in `folder`.
+///
+/// # Errors
+/// Those of [`Panels::write`].
+pub fn write(kind: Picture, results: &Results, folder: &Path) -> Result<()> {
+    picture(kind, results).write(&path(folder, &results.header.experiment, "svg"))
+}
+
 /// The picture of all rows that have values.
-pub fn picture(picture: Picture, results: &Results) -> Panels {
+fn picture(picture: Picture, results: &Results) -> Panels {
     let rows: Vec<&Row> = results.rows.iter().filter(|row| row.skipped.is_none()).collect();
     let panels = match picture {
         Picture::Lines { x, y, log_y } => panels(&rows, place, |rows| lines(rows, x, y, log_y, label(results, y))),

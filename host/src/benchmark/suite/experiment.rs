@@ -33,12 +33,14 @@ pub struct Column {
     pub better: Option<Better>,
     /// Whether runs are compared by it.
     pub compared: bool,
+    /// Of which others it is `100 over / under`, if it is.
+    pub percent: Option<[&'static str; 2]>,
 }
 
 impl Column {
     /// A quantity that says nothing of better or worse.
     pub const fn new(name: &'static str, label: &'static str) -> Self {
-        Self { name, label, better: None, compared: false }
+        Self { name, label, better: None, compared: false, percent: None }
     }
 
     /// The more the better; runs are compared by it.
@@ -54,6 +56,11 @@ impl Column {
     /// Follows from others, by which runs are compared.
     pub const fn derived(self) -> Self {
         Self { compared: false, ..self }
+    }
+
+    /// `100 over / under` of two others, by which runs are compared.
+    pub const fn percent(self, over: &'static str, under: &'static str) -> Self {
+        Self { percent: Some([over, under]), ..self.derived() }
     }
 }
 

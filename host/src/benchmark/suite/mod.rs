@@ -139,8 +139,7 @@ pub fn run<B: Backend>(
         }
         let keys: Vec<_> = points.into_iter().map(|point| point.key).collect();
         store.finish(&keys)?;
-        let picture = drawing::picture(experiment.picture, store.results());
-        picture.write(&record::path(&settings.folder, experiment.name, "svg"))?;
+        drawing::write(experiment.picture, store.results(), &settings.folder)?;
         progress(Progress::Done);
         all.push(store.into_results());
     }
@@ -184,13 +183,10 @@ fn row<B: Backend>(
         Ok(values) => (values, None),
         Err(reason) => (Values::new(), Some(reason)),
     };
-    let judge = |&(name, goal): &(&str, Goal)| {
-        let better = experiment.columns.iter().find(|column| column.name == name).and_then(|column| column.better);
-        let value = values.get(name).copied().flatten();
-        (name.into(), better.map_or(goal, |better| goal.judge(better, value)))
-    };
-    let goals = point.goals.iter().map(judge).collect();
-    Ok(Row { key: point.key.clone(), dofs, values, paper, goals, skipped })
+    let goals = point.goals.iter().map(|&(column, goal)| (column.into(), goal)).collect();
+    let mut row = Row { key: point.key.clone(), dofs, values, paper, goals, skipped };
+    row.conclude(experiment.columns);
+    Ok(row)
 }
 
 /// Separates what ends all work from what this machine, or this point, cannot do.

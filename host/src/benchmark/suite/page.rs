@@ -11,7 +11,8 @@ use crate::output::table::four_digits;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Writes `file` from the results in `folder`; pictures are linked from `pictures`, the way from the page to `folder`.
+/// Writes `file` from the results in `folder`, and their pictures beside them; these are linked from `pictures`, the way
+/// from the page to `folder`. Numbers are those recorded; text, percentages and verdicts follow from them anew.
 ///
 /// In a page that is there, only what stands between the marks of an experiment, `<!-- table1 -->` and
 /// `<!-- /table1 -->`, is replaced; experiments without marks come at the end. So text around them stays. Experiments
@@ -19,12 +20,14 @@ use std::path::Path;
 /// marks of `summary`, where a suite has that.
 ///
 /// # Errors
-/// [`Error::Io`](crate::Error::Io).
+/// [`Error::Io`](crate::Error::Io) and [`Error::Output`](crate::Error::Output).
 pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str) -> Result<()> {
     let mut page = std::fs::read_to_string(file).unwrap_or_else(|_| format!("# {}\n", suite.title));
     let read = |experiment: &Experiment| {
         let text = std::fs::read(path(folder, experiment.name, "json")).ok()?;
-        serde_json::from_slice::<Results>(&text).ok()
+        let mut results = serde_json::from_slice::<Results>(&text).ok()?;
+        results.conclude(experiment);
+        Some(results)
     };
     let all: Vec<_> = suite.experiments.iter().map(|experiment| (experiment, read(experiment))).collect();
     let lines = summary::lines(all.iter().filter_map(|(_, results)| results.as_ref()));
@@ -32,6 +35,9 @@ pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str) -> 
         put(&mut page, "summary", "Measured, floor and target", Some(&overview(&lines)));
     }
     for (experiment, results) in &all {
+        if let Some(results) = results {
+            drawing::write(experiment.picture, results, folder)?;
+        }
         let text = results.as_ref().map(|results| section(results, experiment.picture, pictures));
         put(&mut page, experiment.name, experiment.title, text.as_deref());
     }

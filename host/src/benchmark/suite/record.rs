@@ -1,6 +1,6 @@
 //! Results of an experiment: its files, and which rows of an earlier run still hold.
 
-use super::experiment::{Column, Key};
+use super::experiment::{Column, Experiment, Key};
 use super::goal::{Goal, Verdict};
 use crate::error::{Error, Result};
 use crate::measure::Protocol;
@@ -55,6 +55,24 @@ impl Row {
     pub fn value(&self, column: &str) -> Option<f64> {
         self.values.get(column).copied().flatten()
     }
+
+    /// Computes columns that are percentages of others, and judges by what is aimed at.
+    pub fn conclude(&mut self, columns: &[Column]) {
+        if self.skipped.is_some() {
+            return;
+        }
+        for column in columns {
+            if let Some(of) = column.percent {
+                let [over, under] = of.map(|name| self.value(name));
+                let percent = over.zip(under).map(|(over, under)| 100.0 * over / under);
+                self.values.insert(column.name.into(), percent);
+            }
+            let value = self.value(column.name);
+            if let (Some(better), Some(goal)) = (column.better, self.goals.get_mut(column.name)) {
+                *goal = goal.judge(better, value);
+            }
+        }
+    }
 }
 
 /// A whole results file.
@@ -66,6 +84,15 @@ pub struct Results {
     pub remark: String,
     pub columns: Vec<ColumnName>,
     pub rows: Vec<Row>,
+}
+
+impl Results {
+    /// Brings what follows from measurements up to the experiment as it is now: text, percentages and verdicts.
+    pub fn conclude(&mut self, experiment: &Experiment) {
+        self.remark = experiment.remark.into();
+        self.columns = experiment.columns.iter().map(Into::into).collect();
+        self.rows.iter_mut().for_each(|row| row.conclude(experiment.columns));
+    }
 }
 
 /// A column's name and what it means, with its unit.
@@ -233,6 +260,27 @@ mod tests {
         let goals = BTreeMap::from([("time_s".into(), Goal::new(0.5, Some(1.0)))]);
         let (values, paper) = (BTreeMap::new(), BTreeMap::new());
         Row { values, paper, goals, skipped: Some("needs a GPU".into()), ..row(degree) }
+    }
+
+    #[test]
+    fn percentages_and_verdicts_follow_from_what_was_recorded() {
+        let memory = super::super::SPEED.experiments.iter().find(|known| known.name == "memory").unwrap();
+        let values = [("measured", 1.2), ("asked", 0.9), ("floor", 1.0), ("ratio", 120.0)];
+        let goal = Goal::new(100.0, Some(100.0)).judge(Better::Lower, Some(120.0));
+        let judged = Row {
+            values: values.map(|(name, value)| (name.into(), Some(value))).into(),
+            goals: BTreeMap::from([("ratio".into(), goal)]),
+            ..row(1)
+        };
+        let mut results = Results { rows: vec![judged.clone(), skipped(2)], ..results("a") };
+        results.conclude(memory);
+        assert_eq!((results.rows[0].value("ratio"), results.rows[0].value("measured")), (Some(90.0), Some(1.2)));
+        assert_eq!(
+            [&judged, &results.rows[0]].map(|row| row.goals["ratio"].verdict.unwrap().name()),
+            ["below", "target"]
+        );
+        assert_eq!(results.rows[1], skipped(2));
+        assert_eq!((&*results.remark, results.columns.len()), (memory.remark, memory.columns.len()));
     }
 
     #[test]

@@ -12,8 +12,8 @@ pub const HEADINGS: [&str; 10] =
 
 /// Of what stands there.
 pub const EXPLANATION: &str = "Medians. Ratio: floor over measured, or what a row is judged by: a share, the time for an \
-                               unknown, memory over what is allowed. Verdict: `target` if the target is reached, `least` \
-                               if the least that is asked is, `below` if neither.";
+                               unknown, the memory asked for over what is allowed. Verdict: `target` if the target is \
+                               reached, `least` if the least that is asked is, `below` if neither.";
 
 /// A line for each row that something is aimed at, or, if there is none, for each row.
 pub fn lines<'a>(results: impl IntoIterator<Item = &'a Results>) -> Vec<[String; 10]> {

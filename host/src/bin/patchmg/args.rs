@@ -126,7 +126,8 @@ pub struct SuiteArgs {
     /// Leave out problems of a suite with more unknowns. [default: 2200000000]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true, requires = "name")]
     pub max_dofs: Option<usize>,
-    /// Run nothing: write the results in --output into this page of Markdown, between the marks of each experiment.
+    /// Run nothing: write the results in --output into this page of Markdown, between the marks of each experiment, and draw
+    /// their pictures.
     #[arg(long, value_name = "FILE.md", requires = "name", conflicts_with_all = ["only", "quick", "max_dofs", "fresh"])]
     pub report: Option<PathBuf>,
     /// Compute again what an earlier run of the same program on the same machine left in the folder.

@@ -33,7 +33,6 @@ impl<B: Backend> Laboratory<B> {
         ]);
         let floor_s = bandwidth(&self.backend.info()).map(|bandwidth| bytes / bandwidth);
         row.insert("floor".into(), floor_s.map(|floor_s| 1e3 * floor_s));
-        row.insert("ratio".into(), floor_s.map(|floor_s| 100.0 * floor_s / median_s));
         row
     }
 

@@ -17,8 +17,8 @@ pub struct Solved {
     dofs: usize,
     info: Info,
     timing: Timing,
-    /// Bytes of the machine's memory: those that were free before and are not while it runs; on a CPU, whose memory has
-    /// other users, those asked for.
+    /// Bytes of the machine's memory: those that were free before and are not while it runs, kernels and all; on a CPU,
+    /// whose memory has other users, those asked for.
     bytes: u64,
     /// Those that [`Config::bytes`] says.
     asked: u64,
@@ -54,16 +54,11 @@ impl<B: Backend> Laboratory<B> {
         Ok(row)
     }
 
-    /// Bytes, measured and allowed.
+    /// Bytes, measured, asked for and allowed.
     pub(super) fn memory(&mut self, size: Size, mixed: bool, method: Method) -> Result<Values> {
         let Solved { bytes, asked, allowed, .. } = self.solved(size, mixed, method)?;
-        let [bytes, asked, allowed] = [bytes, asked, allowed].map(|bytes| bytes as f64);
-        Ok(values([
-            ("measured", 1e-9 * bytes),
-            ("asked", 1e-9 * asked),
-            ("floor", 1e-9 * allowed),
-            ("ratio", 100.0 * bytes / allowed),
-        ]))
+        let gigabytes = |bytes: u64| 1e-9 * bytes as f64;
+        Ok(values([("measured", gigabytes(bytes)), ("asked", gigabytes(asked)), ("floor", gigabytes(allowed))]))
     }
 
     /// `u = prod sin(pi x_i)`, from `x = 0`.
