@@ -440,7 +440,7 @@ mod boxes {
     use crate::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16N8K16, Tf32, Tf32Corrected};
     use crate::tensor_core::fma::Fma;
     use crate::tensor_core::matrix::{Constants, InConstant, InTexture};
-    use crate::tensor_core::tile::Tiles;
+    use crate::tensor_core::tile::{HalfTiles, Tiles};
     use crate::tensor_core::wmma::WmmaTiles;
     use crate::tensor_core::{contractions, operator, solve};
 

@@ -137,6 +137,32 @@ impl<const BYTES: usize, const N: usize> Layout for XorSwizzle<BYTES, N> {
     }
 }
 
+/// For halves, 2 bytes each, that `ldmatrix` reads eight at a time: rows are whole *chunks* of 8 entries, 16 bytes, and
+/// shared memory serves 8 chunks at once, if their numbers differ modulo 8. Rows, and where a row has two chunks these, are
+/// permuted by exclusive or so that chunks of 8 neighbouring rows of a plane, and of 8 neighbouring planes, do.
+#[derive(Clone, Copy)]
+pub struct ChunkSwizzle<const N: usize>;
+
+impl<const N: usize> ChunkSwizzle<N> {
+    /// Entries of a chunk.
+    const CHUNK: usize = 8;
+    /// Whether neighbouring rows begin two chunks apart, not an odd number of them.
+    const IS_EVEN: bool = (Self::PITCH / Self::CHUNK).is_multiple_of(2);
+}
+
+impl<const N: usize> Layout for ChunkSwizzle<N> {
+    const PITCH: usize = N.next_multiple_of(Self::CHUNK);
+    const ROWS: usize = N.next_multiple_of(if Self::IS_EVEN { 4 } else { 8 });
+
+    #[inline(always)]
+    fn index(point: [usize; 3]) -> usize {
+        const { assert!(Self::PITCH / Self::CHUNK <= 3) };
+        let [x, y, z] = point.map(|coordinate| coordinate as u32);
+        let (in_row, of_rows) = if Self::IS_EVEN { (((y ^ z) >> 2 & 1) << 3, z & 3) } else { (0, z & 7) };
+        ((x ^ in_row) + Self::PITCH as u32 * ((y ^ of_rows) + Self::ROWS as u32 * z)) as usize
+    }
+}
+
 pub use device::*;
 
 mod device {
@@ -148,7 +174,7 @@ mod device {
     #[derive(Clone, Copy)]
     pub struct Shared<T>(Dynamic<T>);
 
-    impl<T: Word + Value<T>> Shared<T> {
+    impl<T: Word> Shared<T> {
         /// From a word offset.
         #[inline(always)]
         pub fn at(offset: usize) -> Self {
@@ -204,7 +230,9 @@ mod device {
             // SAFETY: as above, and the caller's promise.
             unsafe { self.0.copy_async(index as u32, source) }
         }
+    }
 
+    impl<T: Word + Value<T>> Shared<T> {
         #[inline(always)]
         #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
         pub fn read<const N: usize>(self, column: Column) -> [T; N] {
@@ -284,8 +312,45 @@ mod tests {
         }
     }
 
+    /// As above, of halves: `ldmatrix` takes eight rows of eight neighbours in x, rows in another direction; sums are stored
+    /// with eight neighbours in one direction, every second of 8 in another one.
+    fn chunks_free_of_conflicts<const N: usize>() {
+        bijective::<ChunkSwizzle<N>>("chunk swizzle", N);
+        let pitch = ChunkSwizzle::<N>::PITCH;
+        let excess = |bytes: u32, lanes: usize, point: &dyn Fn(usize) -> [usize; 3]| {
+            let addresses = (0..lanes).map(|lane| Some(2 * ChunkSwizzle::<N>::index(point(lane)) as u32));
+            Request::new(bytes, addresses).wavefronts().excess()
+        };
+        for start in (0..pitch).step_by(8) {
+            for fixed in 0..N {
+                for chunk in (0..pitch).step_by(8) {
+                    let row = |lane: usize| within(start + lane, N);
+                    assert_eq!(
+                        excess(16, 8, &|lane| [chunk, row(lane), fixed]),
+                        0,
+                        "{N}: rows {start} of plane {fixed}"
+                    );
+                    assert_eq!(
+                        excess(16, 8, &|lane| [chunk, fixed, row(lane)]),
+                        0,
+                        "{N}: row {fixed} of planes {start}"
+                    );
+                    for odd in [0, 1] {
+                        let (wide, narrow) =
+                            (|lane: usize| chunk + lane / 4, |lane: usize| start + 2 * (lane % 4) + odd);
+                        let along_x = |lane: usize| [narrow(lane), within(wide(lane), N), fixed];
+                        assert_eq!(excess(2, 32, &along_x), 0, "{N}: x, {start}, {fixed}, {chunk}");
+                        assert_eq!(excess(2, 32, &|lane| [wide(lane), within(narrow(lane), N), fixed]), 0, "{N}: y");
+                        assert_eq!(excess(2, 32, &|lane| [wide(lane), fixed, within(narrow(lane), N)]), 0, "{N}: z");
+                    }
+                }
+            }
+        }
+    }
+
     macro_rules! of_sizes {
         ($($n:literal)+) => {$(
+            chunks_free_of_conflicts::<$n>();
             free_of_conflicts::<8, $n>();
             free_of_conflicts::<4, $n>();
             bijective::<Plain<$n>>("plain", $n);

@@ -17,7 +17,7 @@ mod single_precision;
 mod wmma;
 
 pub use double_precision::{M8N8K4, M16N8K4, M16N8K8, M16N8K16};
-pub use half_precision::{Bf16, F16, F16Corrected};
+pub use half_precision::{Bf16, F16, F16Corrected, HalfProduct};
 pub use ldmatrix::{ldmatrix_x1, ldmatrix_x2, ldmatrix_x4};
 pub use single_precision::{Tf32, Tf32Corrected};
 pub use wmma::{Wmma, WmmaLayout};

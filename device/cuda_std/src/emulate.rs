@@ -136,7 +136,7 @@ pub(crate) fn wait() {
 pub(crate) fn load<const WORDS: usize>(address: u32) -> [u32; WORDS] {
     let location = Location::caller();
     with(|context| {
-        context.record(location, address, WORDS, false);
+        context.record(location, address, 4 * WORDS, false);
         core::array::from_fn(|word| context.shared[address as usize / 4 + word].load(Ordering::Relaxed))
     })
 }
@@ -146,9 +146,42 @@ pub(crate) fn load<const WORDS: usize>(address: u32) -> [u32; WORDS] {
 pub(crate) fn store<const WORDS: usize>(address: u32, value: [u32; WORDS]) {
     let location = Location::caller();
     with(|context| {
-        context.record(location, address, WORDS, true);
+        context.record(location, address, 4 * WORDS, true);
         for (word, value) in value.into_iter().enumerate() {
             context.shared[address as usize / 4 + word].store(value, Ordering::Relaxed);
+        }
+    });
+}
+
+/// Half a word of shared memory, at byte `address`.
+#[track_caller]
+pub(crate) fn load_half(address: u32) -> u16 {
+    let location = Location::caller();
+    with(|context| {
+        context.record(location, address, 2, false);
+        (context.shared[address as usize / 4].load(Ordering::Relaxed) >> (8 * (address % 4))) as u16
+    })
+}
+
+/// Sets half a word of shared memory; another thread may set the other half.
+#[track_caller]
+pub(crate) fn store_half(address: u32, value: u16) {
+    let location = Location::caller();
+    with(|context| {
+        context.record(location, address, 2, true);
+        let (word, shift) = (&context.shared[address as usize / 4], 8 * (address % 4));
+        word.fetch_and(!(0xffff << shift), Ordering::Relaxed);
+        word.fetch_or(u32::from(value) << shift, Ordering::Relaxed);
+    });
+}
+
+/// In a trace, a request of 16 bytes from a lane that is `active`, as `ldmatrix` makes it.
+#[track_caller]
+pub fn request_row(active: bool, address: u32) {
+    let location = Location::caller();
+    with(|context| {
+        if let Some(recorder) = &mut context.recorder {
+            recorder.record(location, active.then_some(address), 16, false);
         }
     });
 }
@@ -170,9 +203,9 @@ pub(crate) fn skip(bytes: usize, store: bool) {
 }
 
 impl Context {
-    fn record(&mut self, location: &'static Location<'static>, address: u32, words: usize, store: bool) {
+    fn record(&mut self, location: &'static Location<'static>, address: u32, bytes: usize, store: bool) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.record(location, Some(address), 4 * words as u32, store);
+            recorder.record(location, Some(address), bytes as u32, store);
         }
     }
 }

@@ -79,6 +79,54 @@ word!(f32, reg32, "ld.shared.f32 {}, [{}];", "st.shared.f32 [{}], {};", "cp.asyn
 #[cfg(target_arch = "nvptx64")]
 word!(f64, reg64, "ld.shared.f64 {}, [{}];", "st.shared.f64 [{}], {};", "cp.async.ca.shared.global [{}], [{}], 8;");
 
+/// Half a word of 4 bytes. There is no instruction that copies it past the registers: `copy_async` copies at once.
+#[cfg(target_arch = "nvptx64")]
+impl Word for u16 {
+    #[inline(always)]
+    unsafe fn load(address: u32) -> Self {
+        let value;
+        // SAFETY: the caller's promise. `readonly` keeps the load behind stores and barriers before it.
+        unsafe {
+            asm!("ld.shared.b16 {}, [{}];", out(reg16) value, in(reg32) address, options(pure, readonly, nostack, preserves_flags))
+        };
+        value
+    }
+
+    #[inline(always)]
+    unsafe fn store(address: u32, value: Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            asm!("st.shared.b16 [{}], {};", in(reg32) address, in(reg16) value, options(nostack, preserves_flags))
+        };
+    }
+
+    #[inline(always)]
+    unsafe fn copy_async(address: u32, source: *const Self) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::store(address, *source) };
+    }
+}
+
+/// See above.
+#[cfg(not(target_arch = "nvptx64"))]
+impl Word for u16 {
+    #[track_caller]
+    unsafe fn load(address: u32) -> Self {
+        emulate::load_half(address)
+    }
+
+    #[track_caller]
+    unsafe fn store(address: u32, value: Self) {
+        emulate::store_half(address, value);
+    }
+
+    #[track_caller]
+    unsafe fn copy_async(address: u32, source: *const Self) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::store(address, *source) };
+    }
+}
+
 #[cfg(not(target_arch = "nvptx64"))]
 impl Word for f32 {
     #[track_caller]

@@ -7,7 +7,7 @@ use patchmg_device::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16
 use patchmg_device::tensor_core::contract::Engine;
 use patchmg_device::tensor_core::fma::Fma;
 use patchmg_device::tensor_core::matrix::{InConstant, InTexture, Source};
-use patchmg_device::tensor_core::tile::Tiles;
+use patchmg_device::tensor_core::tile::{HalfTiles, Tiles};
 use patchmg_device::tensor_core::wmma::WmmaTiles;
 use patchmg_device::tensor_core::{contractions, operator, solve};
 use patchmg_device::{matrix_source, tensor_kernel, tensor_kernels, with_nodes};
@@ -98,7 +98,11 @@ fn solve<E: Engine<N>, S: Source<E::Scalar> + 'static, const N: usize>(source: f
     })
 }
 
-fn contract<E: Engine<N>, S: Source<E::Scalar> + 'static, const N: usize>(source: fn(*const E::Scalar) -> S) -> Body {
+fn contract<E, S, const N: usize>(source: fn(*const f64) -> S) -> Body
+where
+    E: Engine<N, Scalar = f64, Stored = f64>,
+    S: Source<f64> + 'static,
+{
     Box::new(move |a| {
         let (table, x, y) = (a.vector(0), a.vector(1), a.vector(2));
         // SAFETY: the promise of `Kernel::run`.

@@ -86,6 +86,26 @@ single_precision!(
     "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
 );
 
+/// A product whose operands are numbers of 16 bits: `ldmatrix` reads fragments of them as they are multiplied.
+pub trait HalfProduct: Product<Scalar = f32, A = [u32; 4]> {
+    /// The bits of a number, rounded.
+    fn rounded(value: f32) -> u16;
+}
+
+impl HalfProduct for F16 {
+    #[inline(always)]
+    fn rounded(value: f32) -> u16 {
+        pack_f16(value, 0.0) as u16
+    }
+}
+
+impl HalfProduct for Bf16 {
+    #[inline(always)]
+    fn rounded(value: f32) -> u16 {
+        pack_bf16(value, 0.0) as u16
+    }
+}
+
 /// A pair rounded, and what that leaves, times [`SCALE`].
 #[inline(always)]
 fn rounded_and_left([low, high]: [f32; 2]) -> [u32; 2] {

@@ -59,18 +59,20 @@ ldmatrix!(
     [0 1 2 3]
 );
 
-/// Each lane reads a word of a row, so that a trace sees what the instruction asks of the banks, and hands it on.
+/// Each lane reads a word of a row, and hands it on; a trace, in which lanes do not see each other, is told of the rows.
 #[cfg(not(target_arch = "nvptx64"))]
 #[track_caller]
 unsafe fn emulated<const COUNT: usize, const TRANSPOSED: bool>(address: u32) -> [u32; COUNT] {
     use cuda_std::emulate::exchange;
     use cuda_std::shared::Word;
     let lane = cuda_std::thread::thread_idx_x() as usize % super::LANES;
+    if cuda_std::emulate::traces() {
+        cuda_std::emulate::request_row(lane < 8 * COUNT, address);
+        return [0; COUNT];
+    }
     let addresses = exchange([address]);
-    let traced = cuda_std::emulate::traces();
     let words: [u32; COUNT] = core::array::from_fn(|matrix| {
-        // In a trace lanes do not see each other: the lane's own row stands for its word of it.
-        let row = if traced { address } else { addresses[8 * matrix + lane / 4][0] };
+        let row = addresses[8 * matrix + lane / 4][0];
         // SAFETY: the caller's promise; any 32 bits are an `f32`.
         unsafe { f32::load(row + 4 * (lane % 4) as u32) }.to_bits()
     });

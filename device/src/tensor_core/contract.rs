@@ -2,6 +2,7 @@
 
 use super::TRACES;
 use super::matrix::{Matrix, Source};
+use super::stored::Stored;
 use crate::layout::{Layout, Shared};
 use crate::scalar::Real;
 use core::marker::PhantomData;
@@ -23,8 +24,8 @@ impl<T: Copy, L> Clone for Tensor<T, L> {
 
 impl<T: Copy, L> Copy for Tensor<T, L> {}
 
-impl<T: Real + Word, L: Layout> Tensor<T, L> {
-    /// From word `start` on.
+impl<T: Word, L: Layout> Tensor<T, L> {
+    /// From word `start` on, in words of its own.
     #[inline(always)]
     pub fn at(start: usize) -> Self {
         Self { memory: Shared::at(0), start, layout: PhantomData }
@@ -64,8 +65,17 @@ impl<T: Real + Word, L: Layout> Tensor<T, L> {
     /// If the thread has that entry.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub fn set_entry(self, entry: Entry, value: T) {
-        self.memory.set_if(entry.active, self.start + entry.index, value);
+    pub fn set_entry<V>(self, entry: Entry, value: V)
+    where
+        T: Stored<V>,
+    {
+        self.memory.set_if(entry.active, self.start + entry.index, T::of(value));
+    }
+
+    /// Byte address in the shared window of the word at an offset of the layout.
+    #[inline(always)]
+    pub fn address(self, index: usize) -> u32 {
+        self.memory.address(self.start + index)
     }
 }
 
@@ -99,31 +109,38 @@ impl Terms {
 }
 
 /// A contraction in direction 0 (x) to 2 (z) of the first `planes` planes; in direction 2 there are `N`.
-pub struct Contraction<T: Copy, L, S> {
+pub struct Contraction<E: Engine<N>, S, const N: usize> {
     pub direction: usize,
     pub planes: usize,
     pub terms: Terms,
     pub mass: Matrix<S>,
     pub stiffness: Matrix<S>,
-    pub p: Tensor<T, L>,
+    pub p: Tensor<E::Stored, E::Layout>,
     /// An engine may overwrite both; where it is not wanted, it is not touched.
-    pub q: Tensor<T, L>,
-    pub faces: Option<Faces<T, L>>,
+    pub q: Tensor<E::Stored, E::Layout>,
+    pub faces: Option<Faces<E, N>>,
 }
 
 /// Traces behind the faces that the lines of nodes end on, times their matrix, to be added to the second sum.
-#[derive(Clone, Copy)]
-pub struct Faces<T: Copy, L> {
+pub struct Faces<E: Engine<N>, const N: usize> {
     /// `[u, w, trace]`: `u` and `w` are the line's coordinates, the lower direction first.
-    pub traces: Tensor<T, L>,
+    pub traces: Tensor<E::Stored, E::Layout>,
     /// In global memory, a row a node, [`TRACES`] columns.
-    pub matrix: *const T,
+    pub matrix: *const E::Scalar,
 }
 
-impl<T: Real + Word + ReadOnly, L: Layout> Faces<T, L> {
+impl<E: Engine<N>, const N: usize> Clone for Faces<E, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E: Engine<N>, const N: usize> Copy for Faces<E, N> {}
+
+impl<E: Engine<N>, const N: usize> Faces<E, N> {
     /// What a trace adds to a node.
     #[inline(always)]
-    pub fn coefficient(&self, node: usize, trace: usize) -> T {
+    pub fn coefficient(&self, node: usize, trace: usize) -> E::Scalar {
         // SAFETY: made from the table of a launch, which nobody writes.
         unsafe { ldg(self.matrix.add(TRACES * node + trace)) }
     }
@@ -153,10 +170,18 @@ pub fn sink<T>(sink: &mut dyn FnMut(Entry, T, T)) -> &mut dyn FnMut(Entry, T, T)
 }
 
 /// Who contracts. All threads of a block come to a contraction together.
-pub trait Engine<const N: usize> {
-    /// Of vectors and shared memory.
+pub trait Engine<const N: usize>: Sized {
+    /// Of vectors and sums.
     type Scalar: Real + Word + ReadOnly;
+    /// What tensors are contracted in.
+    type Stored: Stored<Self::Scalar>;
+    /// Of the tensors that are contracted.
     type Layout: Layout;
+    /// Of what is in [`Self::Scalar`] in shared memory: matrices, and nodes and traces as they are loaded. Its rows are as long
+    /// as those of [`Self::Layout`].
+    type Loaded: Layout;
+    /// Whether tensors are contracted elsewhere than they are loaded to.
+    const IS_COPIED: bool = size_of::<Self::Stored>() != size_of::<Self::Scalar>();
     /// Threads of a block.
     const THREADS: usize;
     /// Whether operands have a narrower range than the scalar, so that data must be scaled ([`range`](super::range)).
@@ -168,16 +193,14 @@ pub trait Engine<const N: usize> {
     /// Calls `sink(entry, first, second)` for the sums at each node of each line. What the sink writes to the tensors no other
     /// thread reads.
     fn contract<S: Source<Self::Scalar>>(
-        contraction: &Contraction<Self::Scalar, Self::Layout, S>,
+        contraction: &Contraction<Self, S, N>,
         sink: impl FnMut(Entry, Self::Scalar, Self::Scalar),
     );
 }
 
 /// In place: the first sum, if it is wanted, to `p`, and the second to `q`.
 #[inline(always)]
-pub fn in_place<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
-    contraction: &Contraction<E::Scalar, E::Layout, S>,
-) {
+pub fn in_place<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(contraction: &Contraction<E, S, N>) {
     let Contraction { terms, p, q, .. } = *contraction;
     let put = &mut |entry, first, second| {
         if terms.first {

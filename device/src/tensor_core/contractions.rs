@@ -8,12 +8,11 @@
 //! With the times `t(r)` and `t(2r)` of `r` and `2r` repetitions on `B` boxes the rate is
 //! `r B` [`operations`] ` / (t(2r) - t(r))`, that of tensor cores with [`padded_operations`].
 
-use super::contract::{Contraction, Engine, Tensor, in_place, sink};
+use super::contract::{Contraction, Engine, in_place, sink};
 use super::matrix::Source;
 use super::operator::{Box3, TERMS};
 use super::range;
-use super::staging::{copy_from, for_each};
-use crate::layout::Layout;
+use super::staging::{Places, copy_from, for_each};
 use crate::mma::Shape;
 use cuda_std::hint::{made_here, opaque};
 use cuda_std::thread;
@@ -43,25 +42,26 @@ pub fn barriers<E: Engine<N>, const N: usize>() -> usize {
 /// # Safety
 /// As for [`operator::apply`](super::operator::apply).
 #[inline(always)]
-pub unsafe fn contract<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
+pub unsafe fn contract<E: Engine<N, Scalar = f64, Stored = f64>, S: Source<f64>, const N: usize>(
     source: S,
-    table: *const E::Scalar,
-    x: *const E::Scalar,
-    y: *mut E::Scalar,
+    table: *const f64,
+    x: *const f64,
+    y: *mut f64,
     count: u32,
     repeats: u32,
 ) {
     let place = Box3::<N>::of_block(count);
-    let [p, q] = [0, E::Layout::words(N)].map(Tensor::<E::Scalar, E::Layout>::at);
+    let [p, q] = [[0, 0], [0, N]].map(|planes| Places::<E, N>::at(0, planes));
     let numbers = [0, 1, 0];
     // SAFETY: the launch's promise.
     unsafe {
         source.prepare(table, numbers);
-        copy_from::<_, _, N>(p, |node| x.wrapping_add(place.offset(node)));
+        copy_from::<_, _, N>(p.loaded, |node| x.wrapping_add(place.offset(node)));
     }
     // A power of the scale would have to make up for it.
     const { assert!(!E::IS_NARROW) };
     range::loaded::<E, N>(0, p, None);
+    let [p, q] = [p, q].map(|places| places.stored);
 
     let (mass, stiffness) = (source.matrix(0, numbers), source.matrix(1, numbers));
     let nodes = |direction: usize| Contraction {

@@ -3,6 +3,7 @@
 
 use super::contract::{Contraction, Engine, Entry, point};
 use super::matrix::Source;
+use super::stored::Stored;
 use super::{MOST_NODES, TRACES};
 use crate::layout::{Layout, Plain};
 use crate::scalar::Real;
@@ -20,9 +21,11 @@ pub const fn threads(nodes: usize) -> usize {
     (nodes * nodes).next_multiple_of(32)
 }
 
-impl<T: Real + Word + ReadOnly, const N: usize> Engine<N> for Fma<T> {
+impl<T: Real + Word + ReadOnly + Stored<T>, const N: usize> Engine<N> for Fma<T> {
     type Scalar = T;
+    type Stored = T;
     type Layout = Plain<N>;
+    type Loaded = Plain<N>;
     const THREADS: usize = threads(N);
 
     #[inline(always)]
@@ -31,15 +34,15 @@ impl<T: Real + Word + ReadOnly, const N: usize> Engine<N> for Fma<T> {
     }
 
     #[inline(always)]
-    fn contract<S: Source<T>>(contraction: &Contraction<T, Plain<N>, S>, sink: impl FnMut(Entry, T, T)) {
-        contract::<T, Plain<N>, S, N>(contraction, sink);
+    fn contract<S: Source<T>>(contraction: &Contraction<Self, S, N>, sink: impl FnMut(Entry, T, T)) {
+        contract::<T, Self, S, N>(contraction, sink);
     }
 }
 
 /// In any layout; all reads are before a barrier, all calls of the sink behind it.
 #[inline(always)]
-pub fn contract<T: Real + Word + ReadOnly, L: Layout, S: Source<T>, const N: usize>(
-    contraction: &Contraction<T, L, S>,
+pub fn contract<T: Real + Word, E: Engine<N, Scalar = T, Stored = T>, S: Source<T>, const N: usize>(
+    contraction: &Contraction<E, S, N>,
     mut sink: impl FnMut(Entry, T, T),
 ) {
     let Contraction { direction, planes, terms, mass, stiffness, p, q, .. } = *contraction;
@@ -78,7 +81,7 @@ pub fn contract<T: Real + Word + ReadOnly, L: Layout, S: Source<T>, const N: usi
     thread::sync_threads();
     for layer in 0..layers {
         let (line, node) = ([column, layer], row);
-        let index = L::index(point(direction, line, node));
+        let index = E::Layout::index(point(direction, line, node));
         sink(Entry { line, node, active, index }, first[layer], second[layer]);
     }
 }

@@ -34,10 +34,10 @@ macro_rules! tensor_kernels {
                 mma_swizzled_tf32_corrected:
                     f32, shared, Tiles<Tf32Corrected, XorSwizzle<4, N>> = MmaSwizzled Tf32Corrected Shared None;
                 mma_f16: f32, shared, Tiles<F16, Padded<N>> = Mma F16 Shared None;
-                mma_swizzled_f16: f32, shared, Tiles<F16, XorSwizzle<4, N>> = MmaSwizzled F16 Shared None;
+                mma_swizzled_f16: f32, shared, HalfTiles<F16, N> = MmaSwizzled F16 Shared None;
                 mma_swizzled_f16_corrected:
                     f32, shared, Tiles<F16Corrected, XorSwizzle<4, N>> = MmaSwizzled F16Corrected Shared None;
-                mma_swizzled_bf16: f32, shared, Tiles<Bf16, XorSwizzle<4, N>> = MmaSwizzled Bf16 Shared None;
+                mma_swizzled_bf16: f32, shared, HalfTiles<Bf16, N> = MmaSwizzled Bf16 Shared None;
             }
             hopper {
                 mma_swizzled_f64_m16n8k4: f64, shared, Tiles<M16N8K4, XorSwizzle<8, N>> = MmaSwizzled F64 Shared M16N8K4;
@@ -106,7 +106,7 @@ mod facts {
     use crate::scalar::Real;
     use crate::tensor_core::contract::Engine;
     use crate::tensor_core::fma::Fma;
-    use crate::tensor_core::tile::Tiles;
+    use crate::tensor_core::tile::{HalfTiles, Tiles};
     use crate::tensor_core::wmma::WmmaTiles;
     use crate::tensor_core::{contractions, operator, solve};
     use std::vec::Vec;

@@ -25,6 +25,7 @@ pub mod operator;
 pub mod range;
 pub mod solve;
 pub mod staging;
+pub mod stored;
 pub mod tile;
 pub mod wmma;
 

@@ -2,7 +2,7 @@
 
 use super::contract::{Contraction, Engine, Faces, Tensor, Terms, in_place, sink};
 use super::matrix::{InShared, Source};
-use super::staging::{copy_from, traces};
+use super::staging::{Places, copy_from, traces};
 use super::{TRACES, contract, range};
 use crate::layout::Layout;
 use crate::scalar::Value;
@@ -85,17 +85,22 @@ pub const TERMS: [Terms; 3] = [
 
 /// Words of shared memory: two tensors, the traces of three directions, `matrices` matrices, and those of [`range`].
 pub fn shared_words<E: Engine<N>, const N: usize>(matrices: usize) -> usize {
-    tensor_words::<E::Layout>(N) + E::Layout::words(matrices) + range::words::<E, N>()
+    tensor_words::<E, N>() + E::Loaded::words(matrices) + range::words::<E, N>()
+}
+
+/// Planes that are loaded: nodes, and the traces of three directions.
+const fn loads(nodes: usize) -> usize {
+    nodes + 3 * TRACES
 }
 
 /// Of the tensors and traces.
-fn tensor_words<L: Layout>(nodes: usize) -> usize {
-    2 * L::words(nodes) + 3 * L::words(TRACES)
+fn tensor_words<E: Engine<N>, const N: usize>() -> usize {
+    Places::<E, N>::words([loads(N), loads(N) + N])
 }
 
 /// Matrices in shared memory, where [`apply`] keeps them.
 #[inline(always)]
-pub fn in_shared<E: Engine<N>, const N: usize>() -> InShared<E::Scalar, E::Layout, N> {
+pub fn in_shared<E: Engine<N>, const N: usize>() -> InShared<E::Scalar, E::Loaded, N> {
     InShared(Tensor::at(shared_words::<E, N>(0)), 2)
 }
 
@@ -118,11 +123,11 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     count: u32,
 ) {
     let place = Box3::<N>::of_block(count);
-    let tensor = E::Layout::words(N);
-    let [p, q, x_traces, y_traces, z_traces] = {
-        let trace = E::Layout::words(TRACES);
-        [0, tensor, 2 * tensor, 2 * tensor + trace, 2 * tensor + 2 * trace].map(Tensor::<E::Scalar, E::Layout>::at)
-    };
+    // `q` is between nodes and traces, but nothing is loaded to it.
+    let [p, x_traces, y_traces, z_traces] =
+        [[0, 0], [N, 2 * N], [N + TRACES, 2 * N + TRACES], [N + 2 * TRACES, 2 * N + 2 * TRACES]]
+            .map(|planes| Places::<E, N>::at(loads(N), planes));
+    let q = Places::<E, N>::at(loads(N), [0, N]).stored;
     // SAFETY: parts of the table.
     let Table { traces: trace_matrix, normal, factor } = unsafe {
         let traces = table.add(2 * N * N);
@@ -136,14 +141,15 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     let shift = unsafe { *x.add(place.offset([0; 3])) };
     // SAFETY: the launch's promise.
     unsafe {
-        copy_from::<_, _, N>(p, |node| x.wrapping_add(place.offset(node)));
-        traces::<_, _, N>(x_traces, &place, 0, x, normal, shift);
-        traces::<_, _, N>(y_traces, &place, 1, x, normal, shift);
-        traces::<_, _, N>(z_traces, &place, 2, x, normal, shift);
+        copy_from::<_, _, N>(p.loaded, |node| x.wrapping_add(place.offset(node)));
+        traces::<_, _, N>(x_traces.loaded, &place, 0, x, normal, shift);
+        traces::<_, _, N>(y_traces.loaded, &place, 1, x, normal, shift);
+        traces::<_, _, N>(z_traces.loaded, &place, 2, x, normal, shift);
     }
-    let largest = tensor_words::<E::Layout>(N);
+    let largest = tensor_words::<E, N>();
     let unit =
         range::loaded::<E, N>(largest, p, Some(range::Traces { tensors: [x_traces, y_traces, z_traces], shift }));
+    let (p, [x_traces, y_traces, z_traces]) = (p.stored, [x_traces, y_traces, z_traces].map(|traces| traces.stored));
 
     let (mass, stiffness) = (source.matrix(0, numbers), source.matrix(1, numbers));
     let faces = |traces| Some(Faces { traces, matrix: trace_matrix });

@@ -4,7 +4,9 @@
 
 use super::TRACES;
 use super::contract::{Engine, Tensor};
-use super::staging::for_each;
+use super::staging::{Places, for_each};
+use super::stored::Stored;
+use crate::layout::Layout;
 use crate::mma::LANES;
 use crate::scalar::{Real, Value, is_shifted};
 use cuda_std::shared::wait_for_copies;
@@ -21,77 +23,88 @@ pub fn barriers<E: Engine<N>, const N: usize>() -> usize {
 }
 
 /// Those of three directions, and what is off them.
-pub struct Traces<T: Copy, L> {
-    pub tensors: [Tensor<T, L>; 3],
-    pub shift: T,
+pub struct Traces<E: Engine<N>, const N: usize> {
+    pub tensors: [Places<E, N>; 3],
+    pub shift: E::Scalar,
 }
 
 /// Ends the loading of a block with a barrier. With traces there is a shift, if it [is done](is_shifted): it is off the traces
-/// already, and is taken off the nodes. If the engine needs it, both are then scaled, with [`words`] from word `largest` on;
-/// returns the factor of the result that makes up for it.
+/// already, and is taken off the nodes. If the engine needs it, both are scaled, with [`words`] from word `largest` on, and
+/// copied to where they are contracted; returns the factor of the result that makes up for the scale.
 ///
 /// Threads have loaded what [`copy_from`](super::staging::copy_from) and [`traces`](super::staging::traces) give them.
 #[inline(always)]
 pub fn loaded<E: Engine<N>, const N: usize>(
     largest: usize,
-    nodes: Tensor<E::Scalar, E::Layout>,
-    traces: Option<Traces<E::Scalar, E::Layout>>,
+    nodes: Places<E, N>,
+    traces: Option<Traces<E, N>>,
 ) -> E::Scalar {
     wait_for_copies();
-    if let (true, Some(&Traces { shift, .. })) = (is_shifted::<E::Scalar>(), traces.as_ref()) {
-        for_each::<E::Layout, N>(N, |point, inside, stored| {
-            let node = if stored { nodes.get(point) } else { E::Scalar::ZERO };
-            nodes.set(inside, point, node - shift);
-        });
-    }
-    if !E::IS_NARROW {
+    let shift = traces.as_ref().map(|traces| traces.shift).filter(|_| is_shifted::<E::Scalar>());
+    let traces = traces.map(|traces| traces.tensors);
+    if !E::IS_NARROW && !E::IS_COPIED {
+        if shift.is_some() {
+            each_own::<E, N>(nodes, None, shift, |places, point, [inside, _], value| {
+                places.loaded.set(inside, point, value);
+            });
+        }
         thread::sync_threads();
         return E::Scalar::from_f64(1.0);
     }
-    let traces = traces.map(|traces| traces.tensors);
-    let largest = Tensor::<E::Scalar, E::Layout>::at(largest);
-    let thread = thread::thread_idx_x() as usize;
-    let mut most = 0;
-    each_own::<E, N>(nodes, traces, |tensor, point, stored| {
-        if stored {
-            most = most.max(magnitude(tensor.get(point)));
+    let scale = E::IS_NARROW.then(|| {
+        let largest = Tensor::<E::Scalar, E::Loaded>::at(largest);
+        let thread = thread::thread_idx_x() as usize;
+        let mut most = 0;
+        each_own::<E, N>(nodes, traces, shift, |_, _, _, value| most = most.max(magnitude(value)));
+        let most = of_warp(most);
+        largest.memory.set_if(thread.is_multiple_of(LANES), largest.start() + thread / LANES, value(most));
+        thread::sync_threads();
+        let mut most = 0;
+        for warp in 0..E::THREADS / LANES {
+            most = most.max(magnitude(largest.get_at(warp)));
         }
+        powers(most)
     });
-    let most = of_warp(most);
-    largest.memory.set_if(thread.is_multiple_of(LANES), largest.start() + thread / LANES, value(most));
-    thread::sync_threads();
-
-    let mut most = 0;
-    for warp in 0..E::THREADS / LANES {
-        most = most.max(magnitude(largest.get_at(warp)));
-    }
-    let (scale, inverse) = powers(most);
-    each_own::<E, N>(nodes, traces, |tensor, point, stored| {
-        let scaled = if stored { E::Scalar::scale(value(scale), tensor.get(point)) } else { E::Scalar::ZERO };
-        tensor.set(stored, point, scaled);
+    each_own::<E, N>(nodes, traces, shift, |places, point, [_, stored], node| {
+        let scaled = scale.map_or(node, |(scale, _)| E::Scalar::scale(value(scale), node));
+        places.stored.set(stored, point, E::Stored::of(scaled));
     });
     thread::sync_threads();
-    value(inverse)
+    scale.map_or(E::Scalar::from_f64(1.0), |(_, inverse)| value(inverse))
 }
 
-/// Calls `visit` for the entries that a thread has loaded.
+/// Calls `visit` for the entries that a thread has loaded, with whether they are a box's, and memory has their row where they
+/// are contracted; with their values, of nodes less the shift, zero around the box.
 #[inline(always)]
 fn each_own<E: Engine<N>, const N: usize>(
-    nodes: Tensor<E::Scalar, E::Layout>,
-    traces: Option<[Tensor<E::Scalar, E::Layout>; 3]>,
-    mut visit: impl FnMut(Tensor<E::Scalar, E::Layout>, [usize; 3], bool),
+    nodes: Places<E, N>,
+    traces: Option<[Places<E, N>; 3]>,
+    shift: Option<E::Scalar>,
+    mut visit: impl FnMut(Places<E, N>, [usize; 3], [bool; 2], E::Scalar),
 ) {
-    for_each::<E::Layout, N>(N, |point, _, stored| visit(nodes, point, stored));
-    if let Some([x, y, z]) = traces {
-        for_each::<E::Layout, N>(TRACES / 2, |[u, w, side], _, stored| {
-            visit(x, [u, w, 2 * side], stored);
-            visit(x, [u, w, 2 * side + 1], stored);
-            visit(y, [u, w, 2 * side], stored);
-            visit(y, [u, w, 2 * side + 1], stored);
-            visit(z, [u, w, 2 * side], stored);
-            visit(z, [u, w, 2 * side + 1], stored);
-        });
-    }
+    let stored = |point: [usize; 3]| point[1] < E::Layout::ROWS;
+    for_each::<E::Loaded, N>(N, |point, inside, loaded| {
+        let node = if loaded { nodes.loaded.get(point) } else { E::Scalar::ZERO };
+        let node = match shift {
+            Some(shift) if inside => node - shift,
+            _ => node,
+        };
+        visit(nodes, point, [inside, stored(point)], node);
+    });
+    let Some([x, y, z]) = traces else { return };
+    for_each::<E::Loaded, N>(TRACES / 2, |[u, w, side], inside, loaded| {
+        let mut trace = |traces: Places<E, N>, trace: usize| {
+            let point = [u, w, 2 * side + trace];
+            let value = if loaded { traces.loaded.get(point) } else { E::Scalar::ZERO };
+            visit(traces, point, [inside, stored(point)], value);
+        };
+        trace(x, 0);
+        trace(x, 1);
+        trace(y, 0);
+        trace(y, 1);
+        trace(z, 0);
+        trace(z, 1);
+    });
 }
 
 /// The bits of `|value|` in `f32`: they are in the order of the magnitudes, with infinity and NaN above all.

@@ -4,7 +4,7 @@
 use super::contract::{Contraction, Engine, Tensor, Terms, in_place, point, sink};
 use super::matrix::{InShared, Matrix, Source};
 use super::range;
-use super::staging::copy_from;
+use super::staging::{Places, copy_from};
 use crate::layout::{Layout, within};
 use crate::patch::{DgGrid, Ends, bit};
 use crate::scalar::Value;
@@ -19,12 +19,12 @@ pub const fn table_words(nodes: usize) -> usize {
 
 /// Words of shared memory: a tensor, `matrices` matrices, and those of [`range`].
 pub fn shared_words<E: Engine<N>, const N: usize>(matrices: usize) -> usize {
-    E::Layout::words(N) + E::Layout::words(matrices) + range::words::<E, N>()
+    Places::<E, N>::words([N, N]) + E::Loaded::words(matrices) + range::words::<E, N>()
 }
 
 /// Matrices in shared memory, where [`solve`] keeps them.
 #[inline(always)]
-pub fn in_shared<E: Engine<N>, const N: usize>() -> InShared<E::Scalar, E::Layout, N> {
+pub fn in_shared<E: Engine<N>, const N: usize>() -> InShared<E::Scalar, E::Loaded, N> {
     InShared(Tensor::at(shared_words::<E, N>(0)), 3)
 }
 
@@ -36,10 +36,10 @@ pub fn barriers<E: Engine<N>, const N: usize>() -> usize {
 /// Of a tensor with one matrix.
 #[inline(always)]
 fn contraction<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
-    tensor: Tensor<E::Scalar, E::Layout>,
+    tensor: Tensor<E::Stored, E::Layout>,
     direction: usize,
     matrix: Matrix<S>,
-) -> Contraction<E::Scalar, E::Layout, S> {
+) -> Contraction<E, S, N> {
     let (p, q, mass, stiffness) = (tensor, tensor, matrix, matrix);
     Contraction { direction, planes: N, terms: Terms::FIRST, mass, stiffness, p, q, faces: None }
 }
@@ -64,13 +64,14 @@ pub unsafe fn solve<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     let ends = first.map(|cell| Ends::of_patch(cells, cell) as usize);
     let origin = first.map(|cell| N / 2 * cell as usize);
     let offset = |[i, j, l]: [usize; 3]| grid.offset_3d(origin[0] + i, origin[1] + j, origin[2] + l);
-    let tensor = Tensor::<E::Scalar, E::Layout>::at(0);
+    let places = Places::<E, N>::at(N, [0, 0]);
     // SAFETY: the launch's promise; nodes of the patch.
     unsafe {
         source.prepare(table, ends);
-        copy_from::<_, _, N>(tensor, |node| r.wrapping_add(offset(node)));
+        copy_from::<_, _, N>(places.loaded, |node| r.wrapping_add(offset(node)));
     }
-    let unit = range::loaded::<E, N>(E::Layout::words(N), tensor, None);
+    let unit = range::loaded::<E, N>(Places::<E, N>::words([N, N]), places, None);
+    let tensor = places.stored;
 
     let eigenvalue = |direction: usize, index: usize| {
         // SAFETY: the launch's promise.

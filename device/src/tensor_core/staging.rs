@@ -1,11 +1,46 @@
 //! From global to shared memory: nodes of a box, and the traces behind its faces.
 
-use super::contract::Tensor;
+use super::contract::{Engine, Tensor};
 use super::{TRACES, operator::Box3};
 use crate::layout::Layout;
 use crate::scalar::{Real, is_shifted};
 use cuda_std::shared::Word;
 use cuda_std::thread;
+
+/// Where a tensor is loaded to, and where it is contracted: the same place, unless the engine [copies](Engine::IS_COPIED).
+pub struct Places<E: Engine<N>, const N: usize> {
+    pub loaded: Tensor<E::Scalar, E::Loaded>,
+    pub stored: Tensor<E::Stored, E::Layout>,
+}
+
+impl<E: Engine<N>, const N: usize> Clone for Places<E, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E: Engine<N>, const N: usize> Copy for Places<E, N> {}
+
+impl<E: Engine<N>, const N: usize> Places<E, N> {
+    /// Words of shared memory, in the engine's scalar, for so many planes that are loaded and so many that are contracted.
+    pub fn words([loaded, stored]: [usize; 2]) -> usize {
+        let words = E::Layout::words(stored) * size_of::<E::Stored>() / size_of::<E::Scalar>();
+        if E::IS_COPIED { E::Loaded::words(loaded) + words } else { words }
+    }
+
+    /// From these planes on; before the first plane that is contracted there are `loads` that are loaded.
+    #[inline(always)]
+    pub fn at(loads: usize, [loaded, stored]: [usize; 2]) -> Self {
+        const { assert!(E::Loaded::PITCH == E::Layout::PITCH) };
+        let start = E::Layout::words(stored);
+        if E::IS_COPIED {
+            let before = E::Loaded::words(loads) * size_of::<E::Scalar>() / size_of::<E::Stored>();
+            Self { loaded: Tensor::at(E::Loaded::words(loaded)), stored: Tensor::at(before + start) }
+        } else {
+            Self { loaded: Tensor::at(start), stored: Tensor::at(start) }
+        }
+    }
+}
 
 /// Calls `visit` once for every entry of `planes` planes of a layout, by one of the threads, with whether it is one of the
 /// `N` of a row and, last, of the rows that there are. Threads side by side have rows of 8 and then the next ones: free of

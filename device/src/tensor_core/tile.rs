@@ -1,12 +1,14 @@
 //! Contractions by fragments of matrix products: lines of nodes are rows of `A`, the 1D matrix, transposed, is `B`.
 //!
 //! A warp takes 8 or 16 lines at a time, all nodes of them, into registers before it writes, so that the contraction is in
-//! place without a barrier. Matrices stay in registers from line to line.
+//! place without a barrier. Matrices stay in registers from line to line. Tensors are words, rounded as fragments are made, or
+//! for `f16` and `bf16` halves, rounded as they are stored, which `ldmatrix` reads.
 
 use super::TRACES;
 use super::contract::{Contraction, Engine, Entry, Tensor, point};
 use super::matrix::Source;
-use crate::layout::{Layout, within};
+use super::stored::{Half, Operand};
+use crate::layout::{ChunkSwizzle, Layout, XorSwizzle, within};
 use crate::mma::{LANES, Product};
 use crate::scalar::Real;
 use core::marker::PhantomData;
@@ -18,8 +20,11 @@ const COLUMNS: usize = 3;
 /// Fragments of `A` and `B` in the inner direction, at most: 20 nodes in fours.
 const STEPS: usize = 5;
 
-/// An engine of products `P` with tensors in layout `L`, its rows padded to multiples of 8.
-pub struct Tiles<P, L>(PhantomData<(P, L)>);
+/// An engine of products `P` with tensors of `W` in layout `L`, its rows padded to multiples of 8, loaded in layout `D`.
+pub struct Tiles<P: Product, L, W = <P as Product>::Scalar, D = L>(PhantomData<(P, L, W, D)>);
+
+/// One whose tensors are as `P` multiplies them, which `ldmatrix` reads.
+pub type HalfTiles<P, const N: usize> = Tiles<P, ChunkSwizzle<N>, Half<P>, XorSwizzle<4, N>>;
 
 /// A matrix in a lane's registers, `[column][step]`.
 type Fragments<P, const K: usize> = [[<P as Product>::B; K]; COLUMNS];
@@ -55,9 +60,11 @@ fn load<P: Product, const N: usize, const K: usize>(
     fragments
 }
 
-impl<P: Product, L: Layout, const N: usize> Engine<N> for Tiles<P, L> {
+impl<P: Product, L: Layout, W: Operand<P>, D: Layout, const N: usize> Engine<N> for Tiles<P, L, W, D> {
     type Scalar = P::Scalar;
+    type Stored = W;
     type Layout = L;
+    type Loaded = D;
     const THREADS: usize = if N <= 8 { 128 } else { 256 };
     const IS_NARROW: bool = P::IS_NARROW;
 
@@ -68,7 +75,7 @@ impl<P: Product, L: Layout, const N: usize> Engine<N> for Tiles<P, L> {
 
     #[inline(always)]
     fn contract<S: Source<P::Scalar>>(
-        contraction: &Contraction<P::Scalar, L, S>,
+        contraction: &Contraction<Self, S, N>,
         mut sink: impl FnMut(Entry, P::Scalar, P::Scalar),
     ) {
         let Contraction { direction, planes, terms, p, q, .. } = *contraction;
@@ -99,14 +106,14 @@ impl<P: Product, L: Layout, const N: usize> Engine<N> for Tiles<P, L> {
         let stored = |w: usize| if whole || w < count { w } else { count - 1 };
         // In direction x the first coordinate is y, of which rows beyond `N` may not be there.
         let limit = if direction == 0 { N } else { L::PITCH };
-        let bound = if direction == 0 { L::PITCH } else { N };
+        let stored_node = |node: usize| if direction == 0 { W::in_row(node, L::PITCH) } else { within(node, N) };
         let line = |row: usize| [row % L::PITCH, row / L::PITCH];
         // Where nothing is clamped, what lane, tile and element contribute to an index is made once for all of them.
         let apart = L::LINEAR && whole;
         let index = |lane: [usize; 2], tile: usize, element: [usize; 2]| {
             let of = |[row, node]: [usize; 2]| {
                 let [u, w] = line(row);
-                L::index(point(direction, [within(u, limit), stored(w)], within(node, bound)))
+                L::index(point(direction, [within(u, limit), stored(w)], stored_node(node)))
             };
             if apart {
                 of(lane) ^ of([shape.rows * tile, 0]) ^ of(element)
@@ -114,25 +121,29 @@ impl<P: Product, L: Layout, const N: usize> Engine<N> for Tiles<P, L> {
                 of([shape.rows * tile + lane[0] + element[0], lane[1] + element[1]])
             }
         };
-        let (of_a, of_c) = (<[usize; 2]>::from(shape.a(lane, 0)), <[usize; 2]>::from(shape.c(lane, 0)));
-        // Elements are those of lane 0, to which the others add their own.
-        let fragment = |tensor: Tensor<P::Scalar, L>, tile: usize, step: usize| {
-            P::a(0, |row, k| tensor.get_at(index(of_a, tile, [row, shape.inner * step + k])))
+        let (of_a, of_trace) = (W::place(lane, direction == 0), W::place(lane, false));
+        let of_c = shape.c(lane, 0).into();
+        let fragment = |tensor: Tensor<W, L>, tile: usize, step: usize| {
+            let index = |row, k| index(of_a, tile, [row, shape.inner * step + k]);
+            // SAFETY: all lanes of a warp have the same tiles.
+            unsafe { W::fragment(tensor, direction == 0, index) }
         };
-        let trace = |tensor: Tensor<P::Scalar, L>, tile: usize| {
-            P::a(0, |row, k| {
+        let trace = |tensor: Tensor<W, L>, tile: usize| {
+            let index = |row, k| {
                 let of = |row: usize, plane: usize| {
                     let [u, w] = line(row);
                     L::index([u, stored(w), plane])
                 };
-                let ([lane_row, lane_k], first) = (of_a, shape.rows * tile);
+                let ([lane_row, lane_k], first) = (of_trace, shape.rows * tile);
                 let plane = within(lane_k + k, TRACES);
-                tensor.get_at(if apart {
+                if apart {
                     of(lane_row, 0) ^ of(first, 0) ^ of(row, 0) ^ of(0, plane)
                 } else {
                     of(first + lane_row + row, plane)
-                })
-            })
+                }
+            };
+            // SAFETY: as above.
+            unsafe { W::fragment(tensor, false, index) }
         };
 
         let tiles = opaque((L::PITCH * count).div_ceil(shape.rows) as u32) as usize;

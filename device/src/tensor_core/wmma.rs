@@ -19,7 +19,9 @@ const COLUMNS: usize = MOST_NODES.div_ceil(8);
 
 impl<const N: usize> Engine<N> for WmmaTiles {
     type Scalar = f64;
+    type Stored = f64;
     type Layout = Padded<N>;
+    type Loaded = Padded<N>;
     const THREADS: usize = fma::threads(N);
 
     #[inline(always)]
@@ -28,10 +30,10 @@ impl<const N: usize> Engine<N> for WmmaTiles {
     }
 
     #[inline(always)]
-    fn contract<S: Source<f64>>(contraction: &Contraction<f64, Padded<N>, S>, mut sink: impl FnMut(Entry, f64, f64)) {
+    fn contract<S: Source<f64>>(contraction: &Contraction<Self, S, N>, mut sink: impl FnMut(Entry, f64, f64)) {
         let Contraction { direction, planes, terms, p, q, .. } = *contraction;
         if direction == 2 {
-            return fma::contract::<f64, Padded<N>, S, N>(contraction, sink);
+            return fma::contract::<f64, Self, S, N>(contraction, sink);
         }
         let matrix = |matrix: super::matrix::Matrix<S>| {
             // The list has no kernel of this engine with matrices elsewhere.
@@ -40,7 +42,7 @@ impl<const N: usize> Engine<N> for WmmaTiles {
         let (mass, stiffness) = (matrix(contraction.mass), matrix(contraction.stiffness));
         let (pitch, columns, steps) = (Padded::<N>::PITCH, N.div_ceil(8), N.div_ceil(4));
         let stride = pitch as u32;
-        let address = |tensor: Tensor<f64, Padded<N>>, point: [usize; 3]| tensor.memory.address(tensor.index(point));
+        let address = |tensor: Tensor<f64, Padded<N>>, point: [usize; 3]| tensor.address(Padded::<N>::index(point));
         let entry = |matrix: u32, row: usize, column: usize| matrix + 8 * (row * pitch + column) as u32;
         let warps = thread::block_dim_x() as usize / LANES;
         // Eight rows in direction x, eight columns of a plane in direction y.

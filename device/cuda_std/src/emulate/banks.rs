@@ -1,9 +1,9 @@
 //! Bank conflicts: how often shared memory must be read or written to serve a warp.
 //!
 //! Shared memory has 32 banks of 4-byte words, word `w` in bank `w mod 32`, and in one wavefront serves one word of each
-//! bank, to any number of lanes. A request of 4 bytes a lane is served for the whole warp, one of 8 bytes for each half
-//! of it. The wavefronts of a part are therefore the largest number of different words in a bank; without conflicts
-//! each part that has an active lane takes one.
+//! bank, to any number of lanes. A request of 2 or 4 bytes a lane is served for the whole warp, one of 8 bytes for each
+//! half of it, one of 16 for each quarter. The wavefronts of a part are therefore the largest number of different words in
+//! a bank; without conflicts each part that has an active lane takes one.
 
 use super::trace::WARP;
 use core::iter::Sum;
@@ -43,7 +43,7 @@ impl Sum for Wavefronts {
 }
 
 impl Request {
-    /// Of 4 or 8 bytes a lane, at the aligned byte addresses of up to 32 lanes.
+    /// Of 2, 4, 8 or 16 bytes a lane, at the aligned byte addresses of up to 32 lanes.
     pub fn new(bytes: u32, lanes: impl IntoIterator<Item = Option<u32>>) -> Self {
         let mut addresses = [None; WARP];
         for (address, lane) in addresses.iter_mut().zip(lanes) {
@@ -59,7 +59,7 @@ impl Request {
 
     /// That serve it.
     pub fn wavefronts(&self) -> Wavefronts {
-        let parts = (self.bytes / WORD) as usize;
+        let parts = self.bytes.div_ceil(WORD) as usize;
         self.addresses.chunks(WARP / parts).map(|lanes| self.wavefronts_of(lanes)).sum()
     }
 
@@ -102,6 +102,20 @@ mod tests {
         }
         // Each half is free of conflicts, whatever the other does.
         assert_eq!(of(8, |lane| 8 * (lane % 16)), (2, 2));
+    }
+
+    #[test]
+    fn rows_of_16_bytes_are_served_to_a_quarter_of_a_warp_at_a_time() {
+        for (stride, conflicts) in [(0, 1), (1, 1), (2, 2), (3, 1), (4, 4), (7, 1), (8, 8)] {
+            assert_eq!(of(16, |lane| 16 * stride * lane), (4 * conflicts, 4), "stride {stride}");
+        }
+    }
+
+    #[test]
+    fn halves_of_a_word_are_served_at_once() {
+        assert_eq!(of(2, |lane| 2 * lane), (1, 1));
+        assert_eq!(of(2, |lane| 4 * lane + 2 * (lane % 2)), (1, 1));
+        assert_eq!(of(2, |lane| 128 * lane), (32, 1));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct Instruction {
     pub phase: u32,
     /// Where the kernel reads or writes.
     pub location: &'static Location<'static>,
-    /// Bytes of a lane's access: 4 or 8.
+    /// Bytes of a lane's access: 2, 4, 8 or 16.
     pub bytes: u32,
     /// Store or load.
     pub store: bool,
