@@ -214,6 +214,17 @@ mod device {
             unsafe { self.0.copy_async_if(active, index as u32, source) }
         }
 
+        /// Starts to copy [`CHUNK`](cuda_std::shared::CHUNK) bytes from global memory to an entry and those behind it.
+        ///
+        /// # Safety
+        /// As for [`Self::copy`], for all of them; both addresses are aligned to as many.
+        #[inline(always)]
+        #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+        pub unsafe fn copy_chunk(self, index: usize, source: *const T) {
+            // SAFETY: as above, and the caller's promise.
+            unsafe { self.0.copy_chunk_async(index as u32, source) }
+        }
+
         /// Byte address in the shared window of an entry.
         #[inline(always)]
         pub fn address(self, index: usize) -> u32 {

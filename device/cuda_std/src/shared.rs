@@ -12,6 +12,9 @@ use core::marker::PhantomData;
 #[cfg(target_arch = "nvptx64")]
 global_asm!(".extern .shared .align 16 .b8 smem[];");
 
+/// Bytes that one instruction copies at most.
+pub const CHUNK: usize = 16;
+
 /// A type that shared memory is accessed with.
 pub trait Word: Copy {
     /// Loads from an address of the shared window.
@@ -249,6 +252,30 @@ impl<T: Word> Dynamic<T> {
             #[cfg(not(target_arch = "nvptx64"))]
             emulate::skip(size_of::<T>(), true);
         }
+    }
+
+    /// Starts to copy [`CHUNK`] bytes from global memory to entry `index` and those behind it, past the registers and past
+    /// the first level of cache.
+    ///
+    /// # Safety
+    /// As for [`Self::copy_async`], for all of them; both addresses are aligned to [`CHUNK`].
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn copy_chunk_async(self, index: u32, source: *const T) {
+        let address = self.address(index);
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the caller's promise. A generic address of global memory is its global address.
+        unsafe {
+            asm!(
+                "cp.async.cg.shared.global [{}], [{}], 16;",
+                in(reg32) address,
+                in(reg64) source,
+                options(nostack, preserves_flags)
+            )
+        };
+        #[cfg(not(target_arch = "nvptx64"))]
+        // SAFETY: the caller's promise; a chunk is four words of any bits.
+        emulate::store(address, unsafe { *source.cast::<[u32; CHUNK / 4]>() });
     }
 
     /// Byte address of entry `index` in the shared window.

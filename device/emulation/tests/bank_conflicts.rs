@@ -79,6 +79,6 @@ fn wavefronts_of_the_operator_by_planes() {
 #[test]
 fn wavefronts_of_the_register_smoother() {
     let expected =
-        [(467, 339), (1173, 966), (1737, 1551), (2181, 1827), (3095, 2625), (1887, 1574), (2821, 2337), (4241, 3565)];
+        [(461, 333), (1243, 956), (1835, 1544), (2200, 1827), (2106, 1794), (1974, 1574), (2927, 2337), (4310, 3582)];
     assert_eq!(by_degree(Operation::Smooth), expected);
 }

@@ -4,43 +4,89 @@ use crate::layout::{Column, Shared};
 use crate::patch::Grid;
 use crate::scalar::Real;
 use crate::smoother::place::quotient_and_remainder;
-use cuda_std::shared::Word;
+use cuda_std::shared::{CHUNK, Word};
 
-/// Rows of `width` nodes, `N = 2K + 1` rows a plane and `N` planes.
+/// Rows of nodes, `N = 2K + 1` rows a plane and `N` planes.
 pub(super) struct Stage<T> {
+    /// From the first node on, which lies as far behind a whole [`CHUNK`] as it does in global memory.
     pub nodes: Shared<T>,
+    pub shape: StageShape,
+}
+
+/// Where rows lie, in words.
+#[derive(Clone, Copy)]
+pub(super) struct StageShape {
+    /// Words that rows may take, whole chunks: where a row begins within the first one is not known before the launch.
     pub width: usize,
+    /// From row to row.
+    pub row: usize,
+    /// From plane to plane.
+    pub plane: usize,
+}
+
+impl StageShape {
+    /// For `patches` patches of degree `degree`, with so many words more a row and a plane.
+    pub const fn new(degree: usize, scalar_bytes: usize, patches: usize, padding: [usize; 2]) -> Self {
+        let (chunk, n) = (CHUNK / scalar_bytes, 2 * degree + 1);
+        let width = (2 * degree * patches + chunk).next_multiple_of(chunk);
+        let row = width + padding[0];
+        Self { width, row, plane: row * n + padding[1] }
+    }
 }
 
 impl<T: Real + Word> Stage<T> {
-    /// Starts to copy all nodes of `patches` patches whose first node is `x`. Neighbouring threads have neighbours in
-    /// shared memory, so that a warp reads few lines of memory and has no bank conflicts. Only faces and vertices are
-    /// wanted, but where a row of a patch has few sectors of memory, single nodes of the faces normal to x would be as
-    /// many, one by one.
+    /// For patches whose first node is `x`.
+    #[inline(always)]
+    pub fn new(shape: StageShape, x: *const T) -> Self {
+        Self { nodes: Shared::at(x as usize % CHUNK / size_of::<T>()), shape }
+    }
+
+    /// Starts to copy all nodes of `patches` patches whose first node is `x`, in whole chunks. Only faces and vertices are
+    /// wanted: of other rows the chunks that have nodes of the faces normal to x.
     ///
     /// # Safety
-    /// These patches lie within the grid, and nobody writes them until the copies have ended.
+    /// These patches lie within the grid, whose vector begins at a chunk, and nobody writes them until the copies have ended.
+    /// (Of what lies beside them in a chunk nothing is used.)
     #[inline(always)]
     pub unsafe fn copy<const K: usize, const N: usize>(&self, threads: usize, x: *const T, grid: Grid, patches: usize) {
-        let whole_rows = 2 * K * size_of::<T>() <= 64;
+        let whole_rows = 2 * K * size_of::<T>() <= 2 * CHUNK;
+        let (StageShape { width, row, plane }, chunk) = (self.shape, CHUNK / size_of::<T>());
         let thread = cuda_std::thread::thread_idx_x() as usize;
-        let rows = if threads < self.width { 1 } else { threads / self.width };
-        for round in 0..if rows == 1 { self.width.div_ceil(threads) } else { 1 } {
-            let (row, column) =
-                if rows == 1 { (0, thread + round * threads) } else { quotient_and_remainder(thread, self.width) };
-            if row >= rows || column > 2 * K * patches {
+        if !grid.row().is_multiple_of(chunk) {
+            // Rows begin anywhere in a chunk: the coarsest grid, a patch.
+            let mut node = thread;
+            while node < N * N * N {
+                let (i, j, l) = (node % N, node / N % N, node / (N * N));
+                // SAFETY: the caller's promise.
+                unsafe { self.nodes.copy(i + row * j + plane * l, x.add(grid.local_3d(i, j, l))) };
+                node += threads;
+            }
+            return;
+        }
+        let before = x as usize % CHUNK / size_of::<T>();
+        let (nodes, x) = (Shared::<T>::at(0), x.wrapping_sub(before));
+        // A thread has chunks of all planes, or of every second or so of them.
+        let chunks = width / chunk;
+        let groups = (threads / (chunks * N)).max(1);
+        for round in 0..if groups > 1 { 1 } else { (chunks * N).div_ceil(threads) } {
+            let (line, first) = quotient_and_remainder(thread + round * threads, chunks);
+            let (group, y) = quotient_and_remainder(line, N);
+            let first = chunk * first;
+            if group >= groups || first > before + 2 * K * patches {
                 continue;
             }
-            for i in 0..N.div_ceil(rows) {
-                let y = row + i * rows;
-                let on_face = y == 0 || y == 2 * K || column % (2 * K) == 0;
-                for z in 0..N {
-                    let at_vertex = z == K && y == K && column % (2 * K) == K;
-                    if y < N && (whole_rows || z == 0 || z == 2 * K || on_face || at_vertex) {
-                        let node = column + self.width * (y + N * z);
-                        // SAFETY: the caller's promise.
-                        unsafe { self.nodes.copy(node, x.add(grid.local_3d(column, y, z))) };
-                    }
+            // Among the chunk's nodes is one of a face if this is the first one, or behind the last one of a patch.
+            let in_patch = (first + 2 * K - before) as u32 as usize % (2 * K);
+            let on_face = y == 0 || y == 2 * K || in_patch == 0 || in_patch + chunk > 2 * K;
+            // SAFETY: the caller's promise.
+            let start = unsafe { x.add(grid.local_3d(first, y, group)) };
+            for i in 0..N.div_ceil(groups) {
+                let z = group + i * groups;
+                let wanted = whole_rows || on_face || z == 0 || z == 2 * K || z == K && y == K;
+                if z < N && wanted {
+                    let node = first + row * y + plane * z;
+                    // SAFETY: as above; a vector has whole chunks, and rows begin as the first one does.
+                    unsafe { nodes.copy_chunk(node, start.add(grid.plane() as usize * groups * i)) };
                 }
             }
         }
@@ -49,16 +95,16 @@ impl<T: Real + Word> Stage<T> {
     /// Shared memory from so many words behind the nodes.
     #[inline(always)]
     pub fn behind<const N: usize>(&self, offset: usize) -> Shared<T> {
-        Shared::at(self.width * N * N + offset)
+        Shared::at(self.shape.plane * N + offset)
     }
 
     /// Distance of neighbours in a direction.
     #[inline(always)]
-    fn stride<const N: usize>(&self, direction: usize) -> usize {
+    fn stride(&self, direction: usize) -> usize {
         match direction % 3 {
             0 => 1,
-            1 => self.width,
-            _ => self.width * N,
+            1 => self.shape.row,
+            _ => self.shape.plane,
         }
     }
 
@@ -66,15 +112,15 @@ impl<T: Real + Word> Stage<T> {
     /// after, lines lie side by side in the one after that.
     #[inline(always)]
     pub fn lines<const K: usize, const N: usize>(&self, slot: usize, normal: usize, lane: usize) -> [[T; N]; 2] {
-        let start = slot * 2 * K + lane * self.stride::<N>(normal + 2);
-        let stride = self.stride::<N>(normal + 1);
+        let start = slot * 2 * K + lane * self.stride(normal + 2);
+        let stride = self.stride(normal + 1);
         let line = |start: usize| self.nodes.read::<N>(Column { start, stride });
-        [line(start), line(start + 2 * K * self.stride::<N>(normal))]
+        [line(start), line(start + 2 * K * self.stride(normal))]
     }
 
     /// The node at the vertex of patch `slot`.
     #[inline(always)]
     pub fn middle<const K: usize, const N: usize>(&self, slot: usize) -> T {
-        self.nodes.get(slot * 2 * K + K + self.width * (K + N * K))
+        self.nodes.get(slot * 2 * K + K * (1 + self.shape.row + self.shape.plane))
     }
 }

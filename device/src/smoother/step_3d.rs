@@ -4,6 +4,7 @@
 //! next. A tensor has a row for each `(y, z)`, a transformed face one for each line, so that threads along rows, of the
 //! grid and of shared memory alike, are neighbours whatever they own: a column along z, along y, or a row.
 
+use super::stage::StageShape;
 use crate::kernels::{Shape, patch_nodes};
 use Warps::{ByDirection, Packed};
 
@@ -29,26 +30,35 @@ struct Tuning {
     /// Words between the lines of a transformed face, and between faces, of the numbers below 32 those with the fewest bank
     /// conflicts.
     padding: [usize; 2],
+    /// Words between the rows and between the planes of the stage, whole chunks, few of those with few bank conflicts.
+    stage: [usize; 2],
     warps: Warps,
     /// Blocks of a multiprocessor that the registers of a thread leave room for.
     resident: u32,
 }
 
-const fn tuned(patches: usize, abreast: usize, padding: [usize; 2], warps: Warps, resident: u32) -> Tuning {
+const fn tuned(
+    patches: usize,
+    abreast: usize,
+    padding: [usize; 2],
+    stage: [usize; 2],
+    warps: Warps,
+    resident: u32,
+) -> Tuning {
     assert!(patches.is_multiple_of(abreast));
-    Tuning { patches, abreast, padding, warps, resident }
+    Tuning { patches, abreast, padding, stage, warps, resident }
 }
 
 /// By degree, in `f32` and in `f64`; beside it the step in percent of the floor of 3 words a dof and color, on an H200.
 const TUNING: [[Tuning; 2]; 8] = [
-    [tuned(32, 32, [0, 0], ByDirection, 1), tuned(32, 32, [0, 0], ByDirection, 1)], // not measured
-    [tuned(32, 8, [24, 4], ByDirection, 4), tuned(16, 4, [12, 12], ByDirection, 4)], // 77, 90
-    [tuned(8, 8, [0, 16], ByDirection, 6), tuned(8, 8, [0, 16], ByDirection, 4)],   // 76, 95
-    [tuned(3, 3, [0, 24], ByDirection, 8), tuned(4, 4, [0, 0], ByDirection, 4)],    // 77, 88
-    [tuned(4, 4, [8, 0], ByDirection, 4), tuned(3, 3, [0, 18], ByDirection, 3)],    // 70, 76
-    [tuned(1, 1, [0, 0], ByDirection, 7), tuned(1, 1, [0, 0], ByDirection, 4)],     // 63, 78
-    [tuned(1, 1, [0, 12], Packed, 4), tuned(1, 1, [0, 12], ByDirection, 2)],        // 55, 63
-    [tuned(1, 1, [0, 0], Packed, 2), tuned(1, 1, [0, 0], ByDirection, 2)],          // 46, 58
+    [tuned(32, 32, [0, 0], [0, 0], ByDirection, 1), tuned(32, 32, [0, 0], [0, 0], ByDirection, 1)], // not measured
+    [tuned(32, 8, [24, 4], [4, 0], ByDirection, 4), tuned(16, 4, [12, 12], [0, 0], ByDirection, 5)], // 82, 91
+    [tuned(8, 8, [0, 16], [4, 0], ByDirection, 6), tuned(8, 8, [0, 16], [0, 0], ByDirection, 4)],   // 84, 96
+    [tuned(3, 3, [0, 24], [0, 0], ByDirection, 8), tuned(4, 4, [0, 0], [0, 0], ByDirection, 4)],    // 81, 95
+    [tuned(4, 4, [8, 0], [0, 0], ByDirection, 4), tuned(2, 2, [0, 0], [0, 0], ByDirection, 4)],     // 74, 80
+    [tuned(1, 1, [0, 0], [4, 0], ByDirection, 7), tuned(1, 1, [0, 0], [0, 0], ByDirection, 4)],     // 62, 82
+    [tuned(1, 1, [0, 12], [0, 0], Packed, 4), tuned(1, 1, [0, 12], [2, 0], ByDirection, 2)],        // 57, 66
+    [tuned(1, 1, [0, 0], [0, 0], Packed, 2), tuned(1, 1, [0, 0], [0, 0], ByDirection, 2)],          // 48, 63
 ];
 
 const fn tuning(degree: usize, scalar_bytes: usize) -> Tuning {
@@ -83,24 +93,19 @@ const fn parts(degree: usize, scalar_bytes: usize, patches: usize) -> Parts {
     Parts { row, faces, line, face, edges, corners, words: corners + 8 * patches }
 }
 
-/// Nodes in a row of the stage.
-const fn width(degree: usize, patches: usize) -> usize {
-    2 * degree * patches + 1
+const fn stage_shape(degree: usize, scalar_bytes: usize) -> StageShape {
+    let Tuning { patches, stage, .. } = tuning(degree, scalar_bytes);
+    StageShape::new(degree, scalar_bytes, patches, stage)
 }
 
-/// All words of a block of `patches`.
-const fn words(degree: usize, scalar_bytes: usize, patches: usize) -> usize {
-    let n = patch_nodes(degree).1;
-    width(degree, patches) * n * n + parts(degree, scalar_bytes, patches).words
-}
-
+/// Words of a block that are not a patch's: those of the stage, and padding.
 pub(super) const fn common_words(degree: usize, scalar_bytes: usize) -> usize {
-    words(degree, scalar_bytes, 0)
+    stage_shape(degree, scalar_bytes).plane * patch_nodes(degree).1 + parts(degree, scalar_bytes, 0).words
 }
 
 pub(super) const fn shape(degree: usize, scalar_bytes: usize) -> Shape {
     let columns = patch_nodes(degree).0.pow(2);
-    let words = words(degree, scalar_bytes, 1) - words(degree, scalar_bytes, 0);
+    let words = parts(degree, scalar_bytes, 1).words - parts(degree, scalar_bytes, 0).words;
     Shape { columns, patches: tuning(degree, scalar_bytes).patches, words, barriers: 5 }
 }
 
@@ -150,8 +155,8 @@ const fn layout(degree: usize, scalar_bytes: usize) -> (Shape, Parts, Lines) {
 }
 
 mod device {
-    use super::{layout, tuning, width};
-    use crate::layout::{Column, Shared};
+    use super::{layout, stage_shape, tuning};
+    use crate::layout::Column;
     use crate::matrices::SmootherMatrices;
     use crate::patch::{Grid, bit, color_count, color_origin};
     use crate::scalar::Real;
@@ -197,7 +202,8 @@ mod device {
     /// The smoother in 3D.
     ///
     /// # Safety
-    /// Launched as its [shape](crate::smoother::shape) says; `b` and `x` are vectors of the grid.
+    /// Launched as its [shape](crate::smoother::shape) says; `b` and `x` are vectors of the grid, which begin at whole
+    /// [chunks](cuda_std::shared::CHUNK).
     #[inline(always)]
     pub unsafe fn smooth_3d<T: Real + Word, const K: usize, const M: usize, const N: usize>(
         matrices: &SmootherMatrices<T, K, M>,
@@ -224,28 +230,33 @@ mod device {
             (origin, patches)
         };
         let (origin, patches) = start(thread::block_idx_x());
-        let node =
-            |[first, slot, second]: [usize; 3], z: usize| grid.local_3d(2 * K * slot + first + 1, second + 1, z + 1);
-        let stage = Stage { nodes: Shared::<T>::at(0), width: width(K, shape.patches) };
+        // The first interior node of a column along z.
+        let node = |[first, slot, second]: [usize; 3]| grid.local_3d(2 * K * slot + first + 1, second + 1, 1);
+        let stage = Stage::new(const { stage_shape(K, size_of::<T>()) }, x.wrapping_add(origin));
         let tensor = stage.behind::<N>(0);
         // `pair` is twice the direction that the faces are normal to, and the sign.
         let face = |pair: usize| stage.behind::<N>(parts.faces + pair * parts.face);
         let edge = |edge: usize| stage.behind::<N>(parts.edges + edge * row);
         let corners = stage.behind::<N>(parts.corners);
-        // SAFETY: the patches lie within the grid and its guard; of this color only a patch itself writes its interior, and
-        // its vertex after barriers.
-        unsafe { stage.copy::<K, N>(threads, x.add(origin), grid, patches) };
-
+        // Loads are under way while places of copies are computed.
         let place = along_rows(M, shape.patches);
         let mut column = [T::ZERO; M];
         if place[1] < patches {
+            // SAFETY: the patches lie within the grid and its guard.
+            let first = unsafe { b.add(origin).add(node(place)) };
             for z in 0..M {
                 // SAFETY: as above.
-                column[z] = unsafe { *b.add(origin).add(node(place, z)) };
+                column[z] = unsafe { *first.add(grid.plane() as usize * z) };
             }
         }
-        let along_z = Column { start: thread, stride: M * row };
-        tensor.write(along_z, &matrices.vectors.analyze(&column));
+        // SAFETY: as above; of this color only a patch itself writes its interior, and its vertex after barriers.
+        unsafe { stage.copy::<K, N>(threads, x.add(origin), grid, patches) };
+        // Where registers are few, what a thread's place gives is not kept from phase to phase.
+        let keeps = size_of::<T>() == 4 && K < 6;
+        let own = || if keeps { thread } else { made_here(thread::thread_idx_x()) as usize };
+        let along_z = || Column { start: own(), stride: M * row };
+        let along_x = || Column { start: M * own(), stride: 1 };
+        tensor.write(along_z(), &matrices.vectors.analyze(&column));
         wait_for_copies();
         thread::sync_threads();
 
@@ -275,12 +286,6 @@ mod device {
         }
         thread::sync_threads();
 
-        // Where registers are few, what a thread's place gives is not kept from phase to phase.
-        let keeps = size_of::<T>() == 4 && K < 6;
-        let along_x = || {
-            let thread = if keeps { thread } else { made_here(thread::thread_idx_x()) as usize };
-            Column { start: M * thread, stride: 1 }
-        };
         let row_x = along_x();
         tensor.write(row_x, &matrices.vectors.analyze(&tensor.read::<M>(row_x)));
         // Faces, second transform, in place; the lines' ends are the edges.
@@ -352,14 +357,16 @@ mod device {
         tensor.write(row_x, &matrices.vectors.synthesize(&tensor.read::<M>(row_x)));
         thread::sync_threads();
 
-        let column = matrices.vectors.synthesize(&tensor.read::<M>(along_z));
+        let column = matrices.vectors.synthesize(&tensor.read::<M>(along_z()));
         let (origin, patches) = if K < 7 { (origin, patches) } else { start(made_here(thread::block_idx_x())) };
         let place = if keeps { place } else { along_rows(M, shape.patches) };
         let middle = stage.middle::<K, N>(place[1]);
         if place[1] < patches {
+            // SAFETY: interior nodes of a patch that no other patch of the color shares.
+            let first = unsafe { x.add(origin).add(node(place)) };
             for z in 0..M {
-                // SAFETY: interior nodes of a patch that no other patch of the color shares.
-                unsafe { *x.add(origin).add(node(place, z)) = column[z] + middle };
+                // SAFETY: as above.
+                unsafe { *first.add(grid.plane() as usize * z) = column[z] + middle };
             }
         }
     }
