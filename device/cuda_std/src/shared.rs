@@ -29,14 +29,18 @@ pub trait Word: Copy {
     /// `address` is aligned and inside the block's shared memory.
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn store(address: u32, value: Self);
-    /// Starts to copy from global memory to an address of the shared window, past the registers; [`wait_for_copies`]
-    /// ends it.
+    /// Starts to copy from global memory to an address of the shared window; [`wait_for_copies`] ends it. Past the
+    /// registers on a device that has an instruction for so many bytes, else at once.
     ///
     /// # Safety
     /// `address` is aligned and inside the block's shared memory, and `source` may be read; until the copy has ended and
     /// a barrier has been passed nobody reads or writes `address`, nor writes `source`.
+    #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn copy_async(address: u32, source: *const Self);
+    unsafe fn copy_async(address: u32, source: *const Self) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::store(address, *source) };
+    }
 }
 
 /// Waits until the calling thread's copies have ended. Other threads see them after the next barrier.
@@ -51,7 +55,7 @@ pub fn wait_for_copies() {
 
 #[cfg(target_arch = "nvptx64")]
 macro_rules! word {
-    ($type:ty, $register:ident, $load:literal, $store:literal, $copy:literal) => {
+    ($type:ty, $register:ident, $load:literal, $store:literal $(, $copy:literal)?) => {
         impl Word for $type {
             #[inline(always)]
             unsafe fn load(address: u32) -> Self {
@@ -69,48 +73,21 @@ macro_rules! word {
                 unsafe { asm!($store, in(reg32) address, in($register) value, options(nostack, preserves_flags)) };
             }
 
-            #[inline(always)]
+            $(#[inline(always)]
             unsafe fn copy_async(address: u32, source: *const Self) {
                 // SAFETY: the caller's promise. A generic address of global memory is its global address.
                 unsafe { asm!($copy, in(reg32) address, in(reg64) source, options(nostack, preserves_flags)) };
-            }
+            })?
         }
     };
 }
+#[cfg(target_arch = "nvptx64")]
+word!(u16, reg16, "ld.shared.b16 {}, [{}];", "st.shared.b16 [{}], {};");
 #[cfg(target_arch = "nvptx64")]
 word!(f32, reg32, "ld.shared.f32 {}, [{}];", "st.shared.f32 [{}], {};", "cp.async.ca.shared.global [{}], [{}], 4;");
 #[cfg(target_arch = "nvptx64")]
 word!(f64, reg64, "ld.shared.f64 {}, [{}];", "st.shared.f64 [{}], {};", "cp.async.ca.shared.global [{}], [{}], 8;");
 
-/// Half a word of 4 bytes. There is no instruction that copies it past the registers: `copy_async` copies at once.
-#[cfg(target_arch = "nvptx64")]
-impl Word for u16 {
-    #[inline(always)]
-    unsafe fn load(address: u32) -> Self {
-        let value;
-        // SAFETY: the caller's promise. `readonly` keeps the load behind stores and barriers before it.
-        unsafe {
-            asm!("ld.shared.b16 {}, [{}];", out(reg16) value, in(reg32) address, options(pure, readonly, nostack, preserves_flags))
-        };
-        value
-    }
-
-    #[inline(always)]
-    unsafe fn store(address: u32, value: Self) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            asm!("st.shared.b16 [{}], {};", in(reg32) address, in(reg16) value, options(nostack, preserves_flags))
-        };
-    }
-
-    #[inline(always)]
-    unsafe fn copy_async(address: u32, source: *const Self) {
-        // SAFETY: the caller's promise.
-        unsafe { Self::store(address, *source) };
-    }
-}
-
-/// See above.
 #[cfg(not(target_arch = "nvptx64"))]
 impl Word for u16 {
     #[track_caller]
@@ -121,12 +98,6 @@ impl Word for u16 {
     #[track_caller]
     unsafe fn store(address: u32, value: Self) {
         emulate::store_half(address, value);
-    }
-
-    #[track_caller]
-    unsafe fn copy_async(address: u32, source: *const Self) {
-        // SAFETY: the caller's promise.
-        unsafe { Self::store(address, *source) };
     }
 }
 
@@ -141,12 +112,6 @@ impl Word for f32 {
     unsafe fn store(address: u32, value: Self) {
         emulate::store(address, [value.to_bits()]);
     }
-
-    #[track_caller]
-    unsafe fn copy_async(address: u32, source: *const Self) {
-        // SAFETY: the caller's promise.
-        unsafe { Self::store(address, *source) };
-    }
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -160,12 +125,6 @@ impl Word for f64 {
     #[track_caller]
     unsafe fn store(address: u32, value: Self) {
         emulate::store(address, [value.to_bits() as u32, (value.to_bits() >> 32) as u32]);
-    }
-
-    #[track_caller]
-    unsafe fn copy_async(address: u32, source: *const Self) {
-        // SAFETY: the caller's promise.
-        unsafe { Self::store(address, *source) };
     }
 }
 

@@ -59,13 +59,6 @@ impl<P> Word for Half<P> {
         // SAFETY: the caller's promise.
         unsafe { u16::store(address, value.bits) };
     }
-
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn copy_async(address: u32, source: *const Self) {
-        // SAFETY: the caller's promise.
-        unsafe { Self::store(address, *source) };
-    }
 }
 
 /// What fragments of `A` of products `P` are read from: rows are lines of a tensor, in the inner direction are their nodes.
