@@ -136,7 +136,7 @@ pub(crate) fn wait() {
 pub(crate) fn load<const WORDS: usize>(address: u32) -> [u32; WORDS] {
     let location = Location::caller();
     with(|context| {
-        context.record(location, address, 4 * WORDS, false);
+        context.record(location, Some(address), 4 * WORDS, false);
         core::array::from_fn(|word| context.shared[address as usize / 4 + word].load(Ordering::Relaxed))
     })
 }
@@ -146,7 +146,7 @@ pub(crate) fn load<const WORDS: usize>(address: u32) -> [u32; WORDS] {
 pub(crate) fn store<const WORDS: usize>(address: u32, value: [u32; WORDS]) {
     let location = Location::caller();
     with(|context| {
-        context.record(location, address, 4 * WORDS, true);
+        context.record(location, Some(address), 4 * WORDS, true);
         for (word, value) in value.into_iter().enumerate() {
             context.shared[address as usize / 4 + word].store(value, Ordering::Relaxed);
         }
@@ -158,7 +158,7 @@ pub(crate) fn store<const WORDS: usize>(address: u32, value: [u32; WORDS]) {
 pub(crate) fn load_half(address: u32) -> u16 {
     let location = Location::caller();
     with(|context| {
-        context.record(location, address, 2, false);
+        context.record(location, Some(address), 2, false);
         (context.shared[address as usize / 4].load(Ordering::Relaxed) >> (8 * (address % 4))) as u16
     })
 }
@@ -168,22 +168,19 @@ pub(crate) fn load_half(address: u32) -> u16 {
 pub(crate) fn store_half(address: u32, value: u16) {
     let location = Location::caller();
     with(|context| {
-        context.record(location, address, 2, true);
+        context.record(location, Some(address), 2, true);
         let (word, shift) = (&context.shared[address as usize / 4], 8 * (address % 4));
         word.fetch_and(!(0xffff << shift), Ordering::Relaxed);
         word.fetch_or(u32::from(value) << shift, Ordering::Relaxed);
     });
 }
 
-/// In a trace, a request of 16 bytes from a lane that is `active`, as `ldmatrix` makes it.
+/// In a trace, a load or store of so many bytes; without an address this thread takes no part in it, while others of its
+/// warp may.
 #[track_caller]
-pub fn request_row(active: bool, address: u32) {
+pub fn request(address: Option<u32>, bytes: usize, store: bool) {
     let location = Location::caller();
-    with(|context| {
-        if let Some(recorder) = &mut context.recorder {
-            recorder.record(location, active.then_some(address), 16, false);
-        }
-    });
+    with(|context| context.record(location, address, bytes, store));
 }
 
 /// Whether the calling thread runs for [`Launch::trace`], alone.
@@ -191,21 +188,10 @@ pub fn traces() -> bool {
     with(|context| context.recorder.is_some())
 }
 
-/// A load or store that this thread takes no part in, while others of its warp may.
-#[track_caller]
-pub(crate) fn skip(bytes: usize, store: bool) {
-    let location = Location::caller();
-    with(|context| {
-        if let Some(recorder) = &mut context.recorder {
-            recorder.record(location, None, bytes as u32, store);
-        }
-    });
-}
-
 impl Context {
-    fn record(&mut self, location: &'static Location<'static>, address: u32, bytes: usize, store: bool) {
+    fn record(&mut self, location: &'static Location<'static>, address: Option<u32>, bytes: usize, store: bool) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.record(location, Some(address), bytes as u32, store);
+            recorder.record(location, address, bytes as u32, store);
         }
     }
 }

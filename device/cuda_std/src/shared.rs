@@ -193,7 +193,7 @@ impl<T: Word> Dynamic<T> {
             unsafe { self.set(index, value) };
         } else {
             #[cfg(not(target_arch = "nvptx64"))]
-            emulate::skip(size_of::<T>(), true);
+            emulate::request(None, size_of::<T>(), true);
         }
     }
 
@@ -209,7 +209,7 @@ impl<T: Word> Dynamic<T> {
             unsafe { self.copy_async(index, source) };
         } else {
             #[cfg(not(target_arch = "nvptx64"))]
-            emulate::skip(size_of::<T>(), true);
+            emulate::request(None, size_of::<T>(), true);
         }
     }
 

@@ -64,10 +64,10 @@ ldmatrix!(
 #[track_caller]
 unsafe fn emulated<const COUNT: usize, const TRANSPOSED: bool>(address: u32) -> [u32; COUNT] {
     use cuda_std::emulate::exchange;
-    use cuda_std::shared::Word;
+    use cuda_std::shared::{CHUNK, Word};
     let lane = cuda_std::thread::thread_idx_x() as usize % super::LANES;
     if cuda_std::emulate::traces() {
-        cuda_std::emulate::request_row(lane < 8 * COUNT, address);
+        cuda_std::emulate::request((lane < 8 * COUNT).then_some(address), CHUNK, false);
         return [0; COUNT];
     }
     let addresses = exchange([address]);
