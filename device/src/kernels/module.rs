@@ -1,0 +1,193 @@
+//! Units of device compilation, and which kernels are in which.
+
+use super::{DEGREES_2D, DEGREES_3D, KernelSpec, Operands, Operation, Variant};
+use crate::patch::DgGrid;
+use crate::tensor_core;
+use crate::variants::Step;
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+/// A unit of device compilation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Module {
+    /// Poisson's equation, continuous elements, of one dimension and degree.
+    PoissonCg {
+        /// 2 or 3.
+        dim: usize,
+        /// Polynomial degree.
+        degree: usize,
+    },
+    /// Poisson's equation, discontinuous elements, of one dimension and degree.
+    PoissonDg {
+        /// 2 or 3.
+        dim: usize,
+        /// Polynomial degree.
+        degree: usize,
+    },
+    /// The patch smoother's kernels of paper 1, of one dimension and degree.
+    PatchVariants {
+        /// 2 or 3.
+        dim: usize,
+        /// Polynomial degree.
+        degree: usize,
+    },
+    /// Discontinuous elements in 3D by products of small matrices (paper 4), boxes of one size.
+    TensorCore {
+        /// Of a box in one direction.
+        nodes: usize,
+        /// What needs compute capability 9.0, or what does not.
+        hopper: bool,
+    },
+    /// Vector operations.
+    Blas1,
+}
+
+impl Module {
+    /// Every module, in the order of the list.
+    pub fn all() -> Vec<Module> {
+        let poisson = |dim, degrees: core::ops::RangeInclusive<usize>| {
+            degrees.map(move |degree| Module::PoissonCg { dim, degree })
+        };
+        let discontinuous = |dim| DgGrid::DEGREES.map(move |degree| Module::PoissonDg { dim, degree });
+        let variants = |dim, degrees: core::ops::RangeInclusive<usize>| {
+            degrees.map(move |degree| Module::PatchVariants { dim, degree })
+        };
+        let tensor = |hopper| tensor_core::NODES.map(move |nodes| Module::TensorCore { nodes, hopper });
+        core::iter::once(Module::Blas1)
+            .chain(tensor(false))
+            .chain(tensor(true))
+            .chain(poisson(2, DEGREES_2D))
+            .chain(poisson(3, DEGREES_3D))
+            .chain(discontinuous(2))
+            .chain(discontinuous(3))
+            .chain(variants(2, DEGREES_2D))
+            .chain(variants(3, DEGREES_3D))
+            .collect()
+    }
+
+    /// For example `poisson_cg_3d_q3`; entry points begin with it.
+    pub fn name(&self) -> String {
+        match self {
+            Module::PoissonCg { dim, degree } => format!("poisson_cg_{dim}d_q{degree}"),
+            Module::PoissonDg { dim, degree } => format!("poisson_dg_{dim}d_q{degree}"),
+            Module::PatchVariants { dim, degree } => format!("patch_variants_{dim}d_q{degree}"),
+            Module::TensorCore { nodes, hopper: false } => format!("tensor_core_n{nodes}"),
+            Module::TensorCore { nodes, hopper: true } => format!("tensor_core_n{nodes}_sm90"),
+            Module::Blas1 => String::from("blas1"),
+        }
+    }
+
+    /// Dimension and degree; none for vector operations.
+    pub fn space(&self) -> Option<(usize, usize)> {
+        match *self {
+            Module::PoissonCg { dim, degree }
+            | Module::PoissonDg { dim, degree }
+            | Module::PatchVariants { dim, degree } => Some((dim, degree)),
+            Module::TensorCore { .. } | Module::Blas1 => None,
+        }
+    }
+
+    /// `--cfg` values that select it: `module = "..."`, for a space `dim = "..."`, and `dof_threads` where a block has
+    /// the threads for [`Step::FusedDof`].
+    pub fn cfg(&self) -> Vec<String> {
+        match self {
+            Module::PoissonCg { dim, .. } => {
+                std::vec![String::from("module=\"poisson_cg\""), format!("dim=\"{dim}\"")]
+            }
+            Module::PoissonDg { dim, .. } => {
+                std::vec![String::from("module=\"poisson_dg\""), format!("dim=\"{dim}\"")]
+            }
+            Module::PatchVariants { dim, degree } => {
+                let dof_threads = Step::FusedDof.exists(*dim, *degree).then(|| String::from("dof_threads"));
+                [String::from("module=\"patch_variants\""), format!("dim=\"{dim}\"")]
+                    .into_iter()
+                    .chain(dof_threads)
+                    .collect()
+            }
+            Module::TensorCore { nodes, hopper } => {
+                let mut cfg = std::vec![String::from("module=\"tensor_core\"")];
+                cfg.push(format!("products=\"{}\"", if *hopper { "hopper" } else { "ampere" }));
+                cfg.extend(tensor_core::list::is_full(*nodes).then(|| String::from("full_list")));
+                cfg.extend(tensor_core::list::is_patch(*nodes).then(|| String::from("patches")));
+                cfg
+            }
+            Module::Blas1 => std::vec![String::from("module=\"blas1\"")],
+        }
+    }
+
+    /// Environment of its compilation: `PATCHMG_MODULE`, the prefix of entry points, and `PATCHMG_SIZE`, degree or nodes.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let size = match *self {
+            Module::TensorCore { nodes, .. } => nodes,
+            _ => self.space().map_or(0, |(_, degree)| degree),
+        };
+        std::vec![("PATCHMG_MODULE", self.name()), ("PATCHMG_SIZE", format!("{size}"))]
+    }
+
+    /// Whether it needs compute capability 9.0 instead of 8.0.
+    pub fn needs_hopper(&self) -> bool {
+        matches!(self, Module::TensorCore { hopper: true, .. })
+    }
+
+    /// Its kernels.
+    pub fn kernels(&self) -> Vec<KernelSpec> {
+        self.operations()
+            .into_iter()
+            .flat_map(|operation| match operation {
+                Operation::SumPartials => std::vec![self.kernel::<f64>(operation)],
+                Operation::BoxApply(kernel) | Operation::BoxSolve(kernel) | Operation::BoxContract(kernel) => {
+                    match kernel.operands {
+                        Operands::F64 => std::vec![self.kernel::<f64>(operation)],
+                        _ => std::vec![self.kernel::<f32>(operation)],
+                    }
+                }
+                _ => std::vec![self.kernel::<f32>(operation), self.kernel::<f64>(operation)],
+            })
+            .collect()
+    }
+
+    /// What they compute.
+    pub fn operations(&self) -> Vec<Operation> {
+        match *self {
+            Module::PoissonCg { .. } => std::vec![
+                Operation::Smooth,
+                Operation::Apply,
+                Operation::Residual,
+                Operation::RestrictResidual,
+                Operation::ProlongateAdd,
+                Operation::PointGaussSeidel,
+            ],
+            Module::PoissonDg { .. } => std::vec![
+                Operation::Apply,
+                Operation::Residual,
+                Operation::Solve,
+                Operation::Restrict,
+                Operation::ProlongateAdd,
+            ],
+            Module::PatchVariants { dim, degree } => Variant::ALL
+                .into_iter()
+                .flat_map(|variant| Step::of(variant).iter().map(move |&step| (step, variant)))
+                .filter(|(step, _)| step.exists(dim, degree))
+                .map(|(step, variant)| Operation::Variant(step, variant))
+                .collect(),
+            Module::TensorCore { nodes, hopper } => tensor_core::list::listed(nodes)
+                .into_iter()
+                .filter(|listed| listed.hopper == hopper)
+                .flat_map(|listed| {
+                    let solve = listed.solves(nodes).then_some(Operation::BoxSolve(listed.kernel));
+                    let contract = listed.contracts(nodes).then_some(Operation::BoxContract(listed.kernel));
+                    core::iter::once(Operation::BoxApply(listed.kernel)).chain(solve).chain(contract)
+                })
+                .collect(),
+            Module::Blas1 => std::vec![
+                Operation::Axpby,
+                Operation::DiagonalAxpby,
+                Operation::Convert,
+                Operation::Dots,
+                Operation::SumPartials,
+                Operation::AddCombination,
+            ],
+        }
+    }
+}
