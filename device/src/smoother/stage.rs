@@ -34,11 +34,17 @@ impl StageShape {
     }
 }
 
+/// Words of the chunk of `x` that lie before it.
+#[inline(always)]
+fn words_before<T>(x: *const T) -> usize {
+    x as usize % CHUNK / size_of::<T>()
+}
+
 impl<T: Real + Word> Stage<T> {
     /// For patches whose first node is `x`.
     #[inline(always)]
     pub fn new(shape: StageShape, x: *const T) -> Self {
-        Self { nodes: Shared::at(x as usize % CHUNK / size_of::<T>()), shape }
+        Self { nodes: Shared::at(words_before(x)), shape }
     }
 
     /// Starts to copy all nodes of `patches` patches whose first node is `x`, in whole chunks. Only faces and vertices are
@@ -63,7 +69,8 @@ impl<T: Real + Word> Stage<T> {
             }
             return;
         }
-        let before = x as usize % CHUNK / size_of::<T>();
+        // Found anew: kept from `new` on, it takes registers, and the kernel of degree 5 in f64 spills.
+        let before = words_before(x);
         let (nodes, x) = (Shared::<T>::at(0), x.wrapping_sub(before));
         // A thread has chunks of all planes, or of every second or so of them.
         let chunks = width / chunk;
