@@ -83,6 +83,7 @@ mod device {
         fn share(&self, tasks: usize, body: impl Fn(usize)) {
             let threads = self.shape.columns * self.shape.patches;
             for round in 0..tasks.div_ceil(threads) {
+                // Not as in the operator: here that takes more instructions and registers.
                 let task = thread::thread_idx_x() as usize + round * threads;
                 if task < tasks {
                     body(task);
