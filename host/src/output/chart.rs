@@ -19,8 +19,8 @@ pub(super) static FONT_READY: LazyLock<bool> = LazyLock::new(|| {
 /// Pixels.
 const SIZE: (u32, u32) = (900, 560);
 
-/// Distinct for the color-blind (Okabe and Ito, 2008), without its yellow, and four more where that does not suffice.
-pub(super) const COLORS: [RGBColor; 12] = [
+/// Distinct for the color-blind (Okabe and Ito, 2008), without its yellow, and six more where that does not suffice.
+pub(crate) const COLORS: [RGBColor; 13] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -33,6 +33,7 @@ pub(super) const COLORS: [RGBColor; 12] = [
     RGBColor(153, 153, 51),
     RGBColor(136, 34, 85),
     RGBColor(170, 170, 170),
+    RGBColor(204, 0, 0),
 ];
 
 /// A line with a marker at each point.

@@ -145,6 +145,15 @@ pub const FIGURE10: Experiment = Experiment {
 mod tests {
     use super::super::REGISTER;
     use super::*;
+    use crate::output::chart::COLORS;
+
+    #[test]
+    fn every_kernel_has_a_color_of_its_own() {
+        for figure in [FIGURE5, FIGURE6, FIGURE7] {
+            let points = (figure.points)(&Sizes { gpu: true, quick: false });
+            assert!(points.len() <= COLORS.len(), "{}: {} kernels", figure.name, points.len());
+        }
+    }
 
     #[test]
     fn sizes_of_boxes_are_those_of_elements_that_there_are() {
