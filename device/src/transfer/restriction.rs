@@ -16,7 +16,8 @@ pub const fn strip(dim: usize, degree: usize) -> Strip {
         (_, 1) => 20,
         (_, 2) => 12,
         (_, 3) => 8,
-        (_, 4 | 5) => 2,
+        (_, 4 | 6 | 7) => 2,
+        (_, 5) => 3,
         _ => 1,
     };
     let padding = if dim == 3 { PADDING[degree - 1] } else { Strip::padding_2d(2 * degree * pieces + 1) };
@@ -32,8 +33,8 @@ const fn reads_early(dim: usize, degree: usize, scalar_bytes: usize) -> bool {
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
     const SINGLE_2D: [u32; 10] = [12, 12, 10, 10, 6, 4, 4, 3, 4, 4];
     const DOUBLE_2D: [u32; 10] = [10, 8, 6, 6, 3, 4, 3, 2, 4, 4];
-    const SINGLE_3D: [u32; 8] = [8, 5, 4, 6, 4, 6, 3, 3];
-    const DOUBLE_3D: [u32; 8] = [8, 4, 2, 6, 3, 4, 2, 1];
+    const SINGLE_3D: [u32; 8] = [8, 5, 4, 6, 2, 3, 2, 3];
+    const DOUBLE_3D: [u32; 8] = [8, 4, 2, 6, 2, 2, 1, 1];
     match (dim, scalar_bytes) {
         (2, 4) => SINGLE_2D[degree - 1],
         (2, _) => DOUBLE_2D[degree - 1],
