@@ -182,7 +182,7 @@ fn bench<B: Timed>(
 
 fn parts<B: Timed, T: Scalar>(criterion: &mut Criterion<Clock<B>>, backend: &Arc<B>, space: &Space) -> Result<()> {
     let mut level = LevelBench::<B, T>::new(backend, space, PatchKernel::default())?;
-    for part in [Part::Operator, Part::Residual, Part::Restrict, Part::Prolongate] {
+    for part in [Part::Operator, Part::Residual, Part::Restrict, Part::Prolongate, Part::CorrectedStep] {
         bench(criterion, &**backend, space, id::<T>(part.name(), space), || level.run(part));
     }
     Ok(())

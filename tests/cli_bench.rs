@@ -28,6 +28,7 @@ fn bench_times_every_part_and_the_solve() {
         ("smoother step", "f32"),
         ("restriction of the residual", "f32"),
         ("prolongation", "f32"),
+        ("prolongation and smoother step", "f32"),
         ("V-cycle", "f32"),
     ];
     assert_eq!(names, expected);

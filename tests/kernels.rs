@@ -304,10 +304,30 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
     let operation = Operation::ProlongateAdd;
     let correction = Tensor::random(dim, coarse.length(), 3);
     let mut correction_stored = coarse.stored::<T>(&correction);
-    let vectors = [correction_stored.as_mut_ptr(), x_stored.as_mut_ptr()];
-    run(&fine.space, operation, counts(&|_| cells / 2), &matrices::<T>(&fine.space, operation), &vectors, 0);
-    let added = &x.values + correction.kronecker(&vec![&fine.prolongation; dim]).values;
-    fine.check("prolongation", &x_stored, &Tensor { values: added, ..x.clone() });
+    let transfer = matrices::<T>(&fine.space, operation);
+    let mut added_stored = x_stored.clone();
+    let vectors = [correction_stored.as_mut_ptr(), added_stored.as_mut_ptr()];
+    run(&fine.space, operation, counts(&|_| cells / 2), &transfer, &vectors, 0);
+    let values = &x.values + correction.kronecker(&vec![&fine.prolongation; dim]).values;
+    let added = Tensor { values, ..x.clone() };
+    fine.check("prolongation", &added_stored, &added);
+
+    if dim == 3 {
+        return;
+    }
+    // The same in part, and the rest in a step of the smoother.
+    let x_pointer = x_stored.as_mut_ptr();
+    let vectors = [correction_stored.as_mut_ptr(), x_pointer];
+    run(&fine.space, Operation::ProlongateEdges, [cells / 2, cells / 2 - 1, 1], &transfer, &vectors, 0);
+    let (table, b_pointer) = (table.as_mut_ptr(), b_stored.as_mut_ptr());
+    let vectors = [table, correction_stored.as_mut_ptr(), b_pointer, x_pointer];
+    run(&fine.space, Operation::SmoothFirst, counts(&|_| cells / 2), &smoother_matrices, &vectors, 0);
+    for color in 1..1 << dim {
+        let counts = counts(&|d| color_count(cells, bit(color, d)));
+        run(&fine.space, Operation::Smooth, counts, &smoother_matrices, &[table, b_pointer, x_pointer], color);
+    }
+    let smoothed = (0..1 << dim).fold(added, |x, color| fine.smooth(color, &b, &x));
+    fine.check("step after the prolongation", &x_stored, &smoothed);
 }
 
 /// The restriction with chunks of every length, which begin a patch early or at the boundary.

@@ -130,10 +130,53 @@ macro_rules! poisson {
     };
 }
 
+/// Those that there are in 2D alone.
+#[cfg(all(module = "poisson_cg", dim = "2"))]
+macro_rules! poisson_2d {
+    ($t:ident, $name:ident) => {
+        mod $name {
+            use super::*;
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_smooth_first_", stringify!($t)))]
+            pub unsafe fn smooth_first(
+                matrices: SmootherMatrices<$t, K, M>,
+                table: *const $t,
+                coarse: *const $t,
+                b: *const $t,
+                x: *mut $t,
+                cells: u32,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe {
+                    let table = crate::smoother::Table::new(table);
+                    crate::smoother::smooth_first_2d::<$t, K, M, N>(&matrices, table, coarse, b, x, cells)
+                }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_prolongate_edges_", stringify!($t)))]
+            pub unsafe fn prolongate_edges(
+                matrices: ProlongationMatrices<$t, C>,
+                coarse: *const $t,
+                x: *mut $t,
+                cells: u32,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { crate::transfer::prolongate_edges::<$t, K, N, C>(&matrices, coarse, x, cells) }
+            }
+        }
+    };
+}
+
 #[cfg(all(module = "poisson_cg", dim = "2"))]
 poisson!(f32, smooth_2d, apply_2d);
 #[cfg(all(module = "poisson_cg", dim = "2"))]
 poisson!(f64, smooth_2d, apply_2d);
+#[cfg(all(module = "poisson_cg", dim = "2"))]
+poisson_2d!(f32, in_2d_f32);
+#[cfg(all(module = "poisson_cg", dim = "2"))]
+poisson_2d!(f64, in_2d_f64);
 #[cfg(all(module = "poisson_cg", dim = "3"))]
 poisson!(f32, smooth_3d, apply_3d);
 #[cfg(all(module = "poisson_cg", dim = "3"))]

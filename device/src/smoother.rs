@@ -27,10 +27,12 @@ mod stage;
 mod step_2d;
 mod step_3d;
 
-/// Words of the smoother's table: `(2k - 1)^dim` inverse eigenvalue sums, `m` and `d`.
+/// Words of the smoother's table: `(2k - 1)^dim` inverse eigenvalue sums, `m` and `d`; in 2D then, one coarse node after the
+/// other, the interpolation `P` from a coarse cell to the interior nodes of the patch that it becomes.
 pub const fn table_words(dim: usize, degree: usize) -> usize {
     let interior = patch_nodes(degree).0;
-    interior.pow(dim as u32) + 2 * interior
+    let interpolation = if dim == 2 { interior * (degree + 1) } else { 0 };
+    interior.pow(dim as u32) + 2 * interior + interpolation
 }
 
 /// Words of shared memory that a block has besides those of its patches.
@@ -43,9 +45,19 @@ pub const fn shape(dim: usize, degree: usize, scalar_bytes: usize) -> Shape {
     if dim == 3 { step_3d::shape(degree, scalar_bytes) } else { step_2d::shape(degree) }
 }
 
+/// Its shape for the first color in 2D, with a correction.
+pub const fn first_shape(degree: usize) -> Shape {
+    step_2d::first_shape(degree)
+}
+
 /// Blocks of a multiprocessor that the registers of a thread leave room for.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
-    if dim == 3 { step_3d::min_blocks(degree, scalar_bytes) } else { 1 }
+    if dim == 3 { step_3d::min_blocks(degree, scalar_bytes) } else { step_2d::min_blocks(degree, scalar_bytes) }
+}
+
+/// The same for the first color in 2D.
+pub const fn first_min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
+    step_2d::first_min_blocks(degree, scalar_bytes)
 }
 
 pub use device::*;
@@ -54,10 +66,10 @@ mod device {
     use crate::matrices::SmootherMatrices;
     use crate::scalar::Real;
 
-    pub use super::step_2d::smooth_2d;
+    pub use super::step_2d::{smooth_2d, smooth_first_2d};
     pub use super::step_3d::smooth_3d;
 
-    /// What a thread looks up by its own column, in global memory: `1 / (λ_i + λ_j [+ λ_l])`, then `m`, then `d`.
+    /// What a thread looks up by its own column, in global memory: `1 / (λ_i + λ_j [+ λ_l])`, then `m`, then `d`, in 2D then `P`.
     ///
     /// A kernel's own arguments cannot be indexed at run time: the compiler would copy them to local memory.
     #[repr(transparent)]

@@ -19,15 +19,17 @@ enum Operation {
     SmoothColors,
     RestrictResidual,
     ProlongateAdd,
+    ProlongateAndSmooth,
     VCycle,
 }
 
-const OPERATIONS: [Operation; 6] = [
+const OPERATIONS: [Operation; 7] = [
     Operation::Apply,
     Operation::Residual,
     Operation::SmoothColors,
     Operation::RestrictResidual,
     Operation::ProlongateAdd,
+    Operation::ProlongateAndSmooth,
     Operation::VCycle,
 ];
 
@@ -100,6 +102,10 @@ fn run<B: Backend, T: Scalar>(operation: Operation, backend: &Arc<B>, space: &Sp
         }
         Operation::ProlongateAdd => {
             backend.prolongate_add(&level, &coarse, &mut x)?;
+            return downloaded(&**backend, &x, len);
+        }
+        Operation::ProlongateAndSmooth => {
+            backend.prolongate_and_smooth(&level, &coarse, &b, &mut x)?;
             return downloaded(&**backend, &x, len);
         }
         Operation::SmoothColors | Operation::VCycle => return smooth_colors(&**backend, space, &level),

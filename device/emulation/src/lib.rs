@@ -232,6 +232,16 @@ macro_rules! poisson {
                 Operation::PointGaussSeidel => Box::new(|a| unsafe {
                     point::gauss_seidel::<T, $dim, K>(a.vector(0), a.vector(1), a.vector(2), a.cells, a.color)
                 }),
+                Operation::SmoothFirst if $dim == 2 => Box::new(|a| unsafe {
+                    let (matrices, table) =
+                        (a.matrices::<SmootherMatrices<T, K, M>>(), smoother::Table::new(a.vector(0)));
+                    let (coarse, b, x) = (a.vector(1), a.vector(2), a.vector(3));
+                    smoother::smooth_first_2d::<T, K, M, N>(&matrices, table, coarse, b, x, a.cells)
+                }),
+                Operation::ProlongateEdges if $dim == 2 => Box::new(|a| unsafe {
+                    let matrices = a.matrices::<ProlongationMatrices<T, C>>();
+                    transfer::prolongate_edges::<T, K, N, C>(&matrices, a.vector(0), a.vector(1), a.cells)
+                }),
                 _ => return None,
             };
             Some(body)

@@ -150,14 +150,20 @@ impl Module {
     /// What they compute.
     pub fn operations(&self) -> Vec<Operation> {
         match *self {
-            Module::PoissonCg { .. } => std::vec![
-                Operation::Smooth,
-                Operation::Apply,
-                Operation::Residual,
-                Operation::RestrictResidual,
-                Operation::ProlongateAdd,
-                Operation::PointGaussSeidel,
-            ],
+            Module::PoissonCg { dim, .. } => {
+                let mut operations = std::vec![
+                    Operation::Smooth,
+                    Operation::Apply,
+                    Operation::Residual,
+                    Operation::RestrictResidual,
+                    Operation::ProlongateAdd,
+                    Operation::PointGaussSeidel,
+                ];
+                if dim == 2 {
+                    operations.extend([Operation::SmoothFirst, Operation::ProlongateEdges]);
+                }
+                operations
+            }
             Module::PoissonDg { .. } => std::vec![
                 Operation::Apply,
                 Operation::Residual,

@@ -12,6 +12,8 @@ use std::string::String;
 pub enum Operation {
     /// One color of the patch smoother.
     Smooth,
+    /// The first color in 2D after a coarse correction, of which [`Self::ProlongateEdges`] has added a part.
+    SmoothFirst,
     /// The same, or a part of it, at an optimization level of paper 1.
     Variant(Step, Variant),
     /// `y = A x`.
@@ -26,6 +28,8 @@ pub enum Operation {
     Restrict,
     /// `x += P coarse`.
     ProlongateAdd,
+    /// The same in 2D on edges of coarse cells that are normal to y.
+    ProlongateEdges,
     /// `y = A x` or `y = b - A x`, box by box.
     BoxApply(TensorKernel),
     /// `x += A_j⁻¹ r` on the patches of a color.
@@ -117,16 +121,19 @@ impl Module {
                 let bytes = size_of::<T>();
                 let (name, shape) = match operation {
                     Operation::Smooth => ("smooth", crate::smoother::shape(dim, degree, bytes)),
+                    Operation::SmoothFirst => ("smooth_first", crate::smoother::first_shape(degree)),
                     Operation::Apply => ("apply", crate::operator::shape(dim, degree)),
                     Operation::Residual => ("residual", crate::operator::shape(dim, degree)),
                     Operation::RestrictResidual => {
                         ("restrict_residual", crate::transfer::restriction::strip(dim, degree).shape())
                     }
                     Operation::PointGaussSeidel => ("point_gauss_seidel", crate::point::shape()),
+                    Operation::ProlongateEdges => ("prolongate_edges", crate::transfer::edges::shape(degree)),
                     _ => ("prolongate_add", crate::transfer::prolongation::shape(dim, degree)),
                 };
                 let min_blocks = match operation {
                     Operation::Smooth => crate::smoother::min_blocks(dim, degree, bytes),
+                    Operation::SmoothFirst => crate::smoother::first_min_blocks(degree, bytes),
                     Operation::Apply | Operation::Residual => crate::operator::min_blocks(dim, degree, bytes),
                     Operation::RestrictResidual => crate::transfer::restriction::min_blocks(dim, degree, bytes),
                     Operation::ProlongateAdd => crate::transfer::prolongation::min_blocks(dim, degree, bytes),

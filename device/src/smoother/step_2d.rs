@@ -1,8 +1,13 @@
 //! A step in 2D: a patch's columns are threads, and all of the patch is its own.
+//!
+//! After a coarse correction `c` the first color takes `x + P c`. Its patches are the cells of the next coarser grid, so of `P c`
+//! it needs what lies on their edges; [`prolongate_edges`](crate::transfer::prolongate_edges) has added that on edges
+//! normal to y. On those normal to x, where it would be a word of every sector, the first color adds it itself and stores it
+//! nowhere: the second color overwrites their interior nodes and reads none of them.
 
 use crate::kernels::{Shape, patch_nodes, patches_per_block};
 
-pub use device::smooth_2d;
+pub use device::{smooth_2d, smooth_first_2d};
 
 /// Shared memory that the patches of a block may take, in `f64` words.
 const WORDS_WANTED: usize = 6 * 1024;
@@ -30,8 +35,28 @@ pub(super) const fn shape(degree: usize) -> Shape {
     Shape { columns, patches, words, barriers: 2 }
 }
 
+/// Of the first color with a correction, whose two edges lie behind the other parts.
+pub(super) const fn first_shape(degree: usize) -> Shape {
+    let shape = shape(degree);
+    Shape { words: shape.words + 2 * shape.columns, barriers: shape.barriers + 1, ..shape }
+}
+
+/// Blocks of a multiprocessor, by degree, that the registers of a thread leave room for without spills.
+pub(super) const fn min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
+    const SINGLE: [u32; 10] = [1, 1, 1, 1, 1, 1, 5, 4, 3, 1];
+    const DOUBLE: [u32; 10] = [1, 1, 1, 1, 1, 1, 3, 1, 1, 1];
+    if scalar_bytes == 4 { SINGLE[degree - 1] } else { DOUBLE[degree - 1] }
+}
+
+/// The same of the first color with a correction.
+pub(super) const fn first_min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
+    const SINGLE: [u32; 10] = [1, 12, 10, 9, 8, 7, 5, 4, 3, 5];
+    const DOUBLE: [u32; 10] = [1, 10, 9, 6, 5, 4, 3, 2, 2, 2];
+    if scalar_bytes == 4 { SINGLE[degree - 1] } else { DOUBLE[degree - 1] }
+}
+
 mod device {
-    use super::{parts, shape};
+    use super::{first_shape, parts, shape};
     use crate::block::Place;
     use crate::layout::{Column, RowMajor, Shared};
     use crate::matrices::SmootherMatrices;
@@ -40,6 +65,32 @@ mod device {
     use crate::smoother::{Table, is_odd, select, sum_and_difference, transform};
     use cuda_std::shared::Word;
     use cuda_std::thread;
+
+    /// What the first color adds to `x` on edges normal to x.
+    #[derive(Clone, Copy)]
+    struct Correction<T> {
+        table: Table<T>,
+        coarse: *const T,
+    }
+
+    impl<T: Real> Correction<T> {
+        /// `c` at an offset.
+        #[inline(always)]
+        fn coarse(self, offset: usize) -> T {
+            // SAFETY: a node of the coarse cell that the patch is.
+            unsafe { *self.coarse.wrapping_add(offset) }
+        }
+
+        /// `P` times a column of `K + 1` coarse nodes, at one of the `M` interior nodes.
+        #[inline(always)]
+        fn prolongate<const K: usize, const M: usize>(self, node: usize, column: impl Fn(usize) -> T) -> T {
+            let mut sum = T::ZERO;
+            for j in 0..K + 1 {
+                sum = T::fma(self.table.get(M * M + 2 * M + M * j + node), column(j), sum);
+            }
+            sum
+        }
+    }
 
     /// The smoother in 2D.
     ///
@@ -54,7 +105,44 @@ mod device {
         cells: u32,
         color: u32,
     ) {
-        let (shape, parts) = const { (shape(K), parts(K)) };
+        // SAFETY: the caller's promise.
+        unsafe { smooth::<T, K, M, N>(matrices, table, None, b, x, cells, color) }
+    }
+
+    /// The first color of the smoother in 2D on `x + P c`, `P c` being already added on the edges of patches normal to y.
+    ///
+    /// # Safety
+    /// Launched as its [shape](crate::smoother::first_shape) says; `b` and `x` are vectors of the grid, `coarse` is one of
+    /// the next coarser grid.
+    #[inline(always)]
+    pub unsafe fn smooth_first_2d<T: Real + Word, const K: usize, const M: usize, const N: usize>(
+        matrices: &SmootherMatrices<T, K, M>,
+        table: Table<T>,
+        coarse: *const T,
+        b: *const T,
+        x: *mut T,
+        cells: u32,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { smooth::<T, K, M, N>(matrices, table, Some(Correction { table, coarse }), b, x, cells, 0) }
+    }
+
+    /// One color, the first one if there is a correction.
+    ///
+    /// # Safety
+    /// As of [`smooth_2d`] or [`smooth_first_2d`].
+    #[inline(always)]
+    unsafe fn smooth<T: Real + Word, const K: usize, const M: usize, const N: usize>(
+        matrices: &SmootherMatrices<T, K, M>,
+        table: Table<T>,
+        correction: Option<Correction<T>>,
+        b: *const T,
+        x: *mut T,
+        cells: u32,
+        color: u32,
+    ) {
+        let parts = const { parts(K) };
+        let shape = if correction.is_some() { const { first_shape(K) } } else { const { shape(K) } };
         let grid = Grid { cells, degree: K as u32 };
         let place = Place::new(shape.columns, shape.patches, color_count(cells, bit(color, 0)));
         let origin = grid.offset_2d(
@@ -70,12 +158,23 @@ mod device {
         let along_x = RowMajor::<M, M>::along_x(own, 0);
         let along_y = RowMajor::<M, M>::along_y(own, 0);
         // SAFETY: as above; of this color only this patch writes it, after barriers.
-        let middle = unsafe { *x.add(grid.local_2d(K, K)) };
-
+        let mut middle = unsafe { *x.add(grid.local_2d(K, K)) };
         let mut column = [T::ZERO; M];
         for y in 0..M {
             // SAFETY: as above.
             column[y] = unsafe { *b.add(grid.local_2d(own + 1, y + 1)) };
+        }
+        // The correction on the low and on the high edge normal to x.
+        let edges = Shared::<T>::at(place.slot * shape.words + parts.words);
+        if let Some(correction) = correction {
+            let coarse_grid = grid.coarser();
+            let cell = coarse_grid.offset_2d(K * place.patch, K * thread::block_idx_y() as usize);
+            let coarse = |x: usize, y: usize| correction.coarse(cell + coarse_grid.local_2d(x, y));
+            for edge in 0..2 {
+                edges.set(edge * M + own, correction.prolongate::<K, M>(own, |y| coarse(K * edge, y)));
+            }
+            middle = middle + coarse(K / 2, K / 2);
+            thread::sync_threads();
         }
         // Faces: sum and difference of those normal to x, whose ends are the corners, then of those normal to y.
         for round in 0..4usize.div_ceil(M) {
@@ -85,7 +184,15 @@ mod device {
                 let (normal, along) = if face == 0 { (1, grid.row()) } else { (grid.row(), 1) };
                 // SAFETY: as above.
                 let line = |start: usize| core::array::from_fn(|i| unsafe { *x.add(start + i * along) });
-                let pair = sum_and_difference::<T, N>(&line(0), &line(2 * K * normal), middle);
+                let mut ends = [line(0), line(2 * K * normal)];
+                if correction.is_some() && face == 0 {
+                    for end in 0..2 {
+                        for i in 0..M {
+                            ends[end][i + 1] = ends[end][i + 1] + edges.get(end * M + i);
+                        }
+                    }
+                }
+                let pair = sum_and_difference::<T, N>(&ends[0], &ends[1], middle);
                 let line = select(&pair, sign);
                 let (transformed, ends) = transform(matrices, &line);
                 faces.write(Column { start: task * M, stride: 1 }, &transformed);

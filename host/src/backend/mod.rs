@@ -200,4 +200,13 @@ pub trait Backend: Send + Sync + Sized + 'static {
         coarse: &Self::Vector<T>,
         x: &mut Self::Vector<T>,
     ) -> Result<()>;
+    /// A step on the corrected `x`: [`Self::prolongate_add`], then [`Self::smooth_color`] for all colors in ascending order.
+    /// Of `P coarse` a machine may leave out what the colors overwrite.
+    fn prolongate_and_smooth<T: Scalar>(
+        &self,
+        fine: &Self::Level<T>,
+        coarse: &Self::Vector<T>,
+        b: &Self::Vector<T>,
+        x: &mut Self::Vector<T>,
+    ) -> Result<()>;
 }

@@ -24,6 +24,8 @@ pub enum Part {
     Restrict,
     /// Prolongation from the next coarser level, added to `x`.
     Prolongate,
+    /// The same and a step of the patch smoother, as after a coarse correction.
+    CorrectedStep,
 }
 
 impl Part {
@@ -36,6 +38,7 @@ impl Part {
             Self::Step => "smoother step",
             Self::Restrict => "restriction of the residual",
             Self::Prolongate => "prolongation",
+            Self::CorrectedStep => "prolongation and smoother step",
         }
     }
 
@@ -49,6 +52,9 @@ impl Part {
             (Self::Step, _) => SmootherConfig::default().words_per_dof(space),
             (Self::Restrict, Space::Discontinuous(_)) => 4.0 + coarse,
             (Self::Restrict | Self::Prolongate, _) => 2.0 + coarse,
+            (Self::CorrectedStep, _) => {
+                [Self::Prolongate, Self::Step].map(|part| part.words_per_dof(space)).iter().sum()
+            }
         }
     }
 }
@@ -138,6 +144,7 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
             Part::Step => (0..1 << space.dim()).try_for_each(|color| backend.smooth_color(level, color, b, x)),
             Part::Restrict => backend.restrict_residual(level, b, x, coarse.as_mut().ok_or_else(no_coarser)?),
             Part::Prolongate => backend.prolongate_add(level, coarse.as_ref().ok_or_else(no_coarser)?, x),
+            Part::CorrectedStep => backend.prolongate_and_smooth(level, coarse.as_ref().ok_or_else(no_coarser)?, b, x),
         }
     }
 

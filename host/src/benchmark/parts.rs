@@ -67,8 +67,9 @@ fn cycle<B: Backend, S: Scalar>(
     let mut bench = LevelBench::<B, S>::new(backend, space, smoother.patch_kernel())?;
     let (step, step_words) = (step(backend, space, smoother, &mut bench, protocol)?, smoother.words_per_dof(space));
     let mut results = vec![Measurement::of::<S>(Part::Step.name(), step, space, step_words)];
-    let transfers: &[Part] = if space.coarser().is_some() { &[Part::Restrict, Part::Prolongate] } else { &[] };
-    for &part in transfers {
+    let has_patches = matches!(smoother, SmootherConfig::Patch(_));
+    let transfers = [Part::Restrict, Part::Prolongate].into_iter().chain(has_patches.then_some(Part::CorrectedStep));
+    for part in transfers.filter(|_| space.coarser().is_some()) {
         results.push(Measurement::of_part(&mut bench, part, protocol)?);
     }
     let mut multigrid = Multigrid::<B, S>::new(backend, space, &PoissonScheme { smoother }, Default::default())?;

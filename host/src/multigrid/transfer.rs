@@ -1,5 +1,6 @@
 //! Transfer between a level and the next coarser one.
 
+use super::smoother::Smoother;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::SpaceOn;
@@ -12,6 +13,18 @@ pub trait Transfer<B: Backend, S: Scalar> {
 
     /// `x += P coarse`.
     fn prolongate_add(&mut self, coarse: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()>;
+
+    /// `x += P coarse`, then a step of the smoother.
+    fn prolongate_and_smooth(
+        &mut self,
+        coarse: &B::Vector<S>,
+        smoother: &mut impl Smoother<B, S>,
+        b: &B::Vector<S>,
+        x: &mut B::Vector<S>,
+    ) -> Result<()> {
+        self.prolongate_add(coarse, x)?;
+        smoother.step(b, x)
+    }
 }
 
 /// Spaces are nested: `P` writes a coarse function in the fine basis.
@@ -33,5 +46,15 @@ impl<B: Backend, S: Scalar> Transfer<B, S> for Embedding<B, S> {
 
     fn prolongate_add(&mut self, coarse: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         self.fine.backend.prolongate_add(&self.fine.tables, coarse, x)
+    }
+
+    fn prolongate_and_smooth(
+        &mut self,
+        coarse: &B::Vector<S>,
+        smoother: &mut impl Smoother<B, S>,
+        b: &B::Vector<S>,
+        x: &mut B::Vector<S>,
+    ) -> Result<()> {
+        smoother.step_after_prolongation(&self.fine, coarse, b, x)
     }
 }

@@ -116,8 +116,7 @@ pub(super) fn v_cycle<B: Backend, S: Scalar, C: Scheme<B, S>>(
     level.transfer.restrict_residual(b, x, &mut level.coarse_b)?;
     level.operator.backend().set_zero(&mut level.coarse_x)?;
     v_cycle(cycle, coarse_solver, coarser, &level.coarse_b, &mut level.coarse_x)?;
-    level.transfer.prolongate_add(&level.coarse_x, x)?;
-    level.post_smooth(cycle, b, x)
+    level.correct_and_smooth(cycle, b, x)
 }
 
 impl<B: Backend, S: Scalar, C: Scheme<B, S>> Level<B, S, C> {
@@ -125,11 +124,18 @@ impl<B: Backend, S: Scalar, C: Scheme<B, S>> Level<B, S, C> {
         (0..cycle.pre).try_for_each(|_| self.smoother.step(b, x))
     }
 
-    fn post_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        (0..cycle.post).try_for_each(|_| match cycle.post_smoothing {
-            PostSmoothing::Same => self.smoother.step(b, x),
-            PostSmoothing::Adjoint => self.smoother.step_adjoint(b, x),
-        })
+    fn correct_and_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        let Self { smoother, transfer, coarse_x, .. } = self;
+        match (cycle.post_smoothing, cycle.post) {
+            (PostSmoothing::Same, 1..) => {
+                transfer.prolongate_and_smooth(coarse_x, smoother, b, x)?;
+                (1..cycle.post).try_for_each(|_| smoother.step(b, x))
+            }
+            _ => {
+                transfer.prolongate_add(coarse_x, x)?;
+                (0..cycle.post).try_for_each(|_| smoother.step_adjoint(b, x))
+            }
+        }
     }
 }
 

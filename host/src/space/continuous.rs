@@ -79,11 +79,14 @@ impl ContinuousSpace {
     }
 
     /// What a GPU thread of the smoother looks up by its own column, [`patchmg_device::smoother::table_words`] numbers:
-    /// [`Self::inverse_eigenvalues`], then `mass_boundary`, then `coupling` of [`SmootherMatrices`].
+    /// [`Self::inverse_eigenvalues`], then `mass_boundary`, then `coupling` of [`SmootherMatrices`]; in 2D then the columns of
+    /// the interpolation from a coarse cell, at interior nodes.
     pub fn smoother_table<T: Real>(&self) -> Vec<T> {
-        let column = Column::new(self);
+        let (column, interpolation) = (Column::new(self), self.element.prolongation());
         let boundary = column.mass_boundary.iter().chain(column.coupling.iter()).copied();
-        self.inverse_eigenvalues().into_iter().chain(boundary).map(T::from_f64).collect()
+        let interior = interpolation.rows(1, interpolation.nrows() - 2);
+        let interior = interior.iter().copied().filter(|_| self.dim() == 2);
+        self.inverse_eigenvalues().into_iter().chain(boundary).chain(interior).map(T::from_f64).collect()
     }
 
     /// What the patch smoother's kernels of paper 1 read, [`patchmg_device::variants::table_words`] numbers: `M` and `A`

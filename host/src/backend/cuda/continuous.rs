@@ -5,7 +5,7 @@ use super::launch::{Kernel, Marching, stride_blocks};
 use super::level::{Kernels, bytes, unsupported_degree};
 use super::memory::Vector;
 use super::modules;
-use super::smoother::{PatchSmoother, Variant};
+use super::smoother::{Corrected, PatchSmoother, Variant};
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
 use crate::space::ContinuousSpace;
@@ -116,7 +116,7 @@ impl<T: Scalar> Kernels for Continuous<T> {
 
     unsafe fn smooth_color(&self, gpu: &Gpu, color: u32, b: CUdeviceptr, x: CUdeviceptr) -> Result<()> {
         match &self.smoother {
-            PatchSmoother::Register { kernel, table } => {
+            PatchSmoother::Register { kernel, table, .. } => {
                 let (blocks, matrices) = (self.color_blocks(kernel, color), Some(&*self.matrices.smoother));
                 let vectors = [table.pointer(), b, x];
                 // SAFETY: the caller's promise; the table is `table_words` long.
@@ -158,6 +158,29 @@ impl<T: Scalar> Kernels for Continuous<T> {
         let blocks = blocks(self.dim, kernel.spec().patches, |_| self.grid.cells / 2);
         // SAFETY: the caller's promise.
         unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, &[coarse, x], self.grid.cells, &[]) }
+    }
+
+    unsafe fn prolongate_and_smooth_first(
+        &self,
+        gpu: &Gpu,
+        coarse: CUdeviceptr,
+        b: CUdeviceptr,
+        x: CUdeviceptr,
+    ) -> Result<()> {
+        let PatchSmoother::Register { table, corrected: Some(corrected), .. } = &self.smoother else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.prolongate_add(gpu, coarse, x).and_then(|()| self.smooth_color(gpu, 0, b, x)) };
+        };
+        let (Corrected { edges, first }, cells) = (&**corrected, self.grid.cells);
+        // Of rows there are those between coarse cells.
+        let count = |direction| if direction == 0 { cells / 2 } else { cells / 2 - 1 };
+        let (blocks, matrices) = (blocks(self.dim, edges.spec().patches, count), &*self.matrices.prolongation);
+        // SAFETY: the caller's promise.
+        unsafe { edges.launch_on_vectors(gpu, blocks, Some(matrices), &[coarse, x], cells, &[])? };
+        let (blocks, matrices) = (self.color_blocks(first, 0), &*self.matrices.smoother);
+        let vectors = [table.pointer(), coarse, b, x];
+        // SAFETY: the caller's promise; the table is `table_words` long.
+        unsafe { first.launch_on_vectors(gpu, blocks, Some(matrices), &vectors, cells, &[]) }
     }
 
     fn smoother(&self) -> &[Kernel] {
@@ -212,6 +235,15 @@ mod tests {
         assert_eq!(space.smoother_table::<T>().len(), table_words(dim, degree));
         assert_eq!(space.point_rows::<T>().len(), point::table_words(degree));
         let Matrices { smoother, operator, restriction, prolongation } = &matrices;
+        if dim == 2 {
+            check::<T>(
+                Module::PoissonCg { dim, degree },
+                &[
+                    (Operation::SmoothFirst, &[smoother.len(), 8, 8, 8, 8, 4]),
+                    (Operation::ProlongateEdges, &[prolongation.len(), 8, 8, 4]),
+                ],
+            );
+        }
         check::<T>(
             Module::PoissonCg { dim, degree },
             &[

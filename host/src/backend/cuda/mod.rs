@@ -217,4 +217,14 @@ impl Backend for Cuda {
     fn prolongate_add<T: Scalar>(&self, fine: &Level<T>, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         fine.prolongate_add(&self.gpu, coarse, x)
     }
+
+    fn prolongate_and_smooth<T: Scalar>(
+        &self,
+        fine: &Level<T>,
+        coarse: &Vector<T>,
+        b: &Vector<T>,
+        x: &mut Vector<T>,
+    ) -> Result<()> {
+        fine.prolongate_and_smooth(&self.gpu, coarse, b, x)
+    }
 }

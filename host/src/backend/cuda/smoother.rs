@@ -13,10 +13,16 @@ use std::sync::Arc;
 
 /// What does one color of the patch smoother.
 pub(super) enum PatchSmoother<T: Scalar> {
-    /// [`patchmg_device::smoother`], and its table.
-    Register { kernel: Kernel, table: Vector<T> },
+    /// [`patchmg_device::smoother`], its table, and in 2D what comes after a coarse correction.
+    Register { kernel: Kernel, table: Vector<T>, corrected: Option<Box<Corrected>> },
     /// [`patchmg_device::variants`].
     Variant(Variant<T>),
+}
+
+/// The first color after a coarse correction, and the part of the prolongation before it.
+pub(super) struct Corrected {
+    pub edges: Kernel,
+    pub first: Kernel,
 }
 
 /// Kernels of paper 1, in the order in which they run, and what they read besides the vectors.
@@ -39,8 +45,16 @@ impl<T: Scalar> PatchSmoother<T> {
         let steps = steps(space, choice)?;
         if steps.is_empty() {
             let module = Module::PoissonCg { dim, degree };
-            let kernel = modules::kernel(gpu, module, module.kernel::<T>(Operation::Smooth))?;
-            return Ok(Self::Register { kernel, table: uploaded(space.smoother_table())? });
+            let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
+            let corrected = || {
+                let (edges, first) = (kernel(Operation::ProlongateEdges)?, kernel(Operation::SmoothFirst)?);
+                Ok::<_, Error>(Box::new(Corrected { edges, first }))
+            };
+            return Ok(Self::Register {
+                kernel: kernel(Operation::Smooth)?,
+                table: uploaded(space.smoother_table())?,
+                corrected: (dim == 2).then(corrected).transpose()?,
+            });
         }
         let module = Module::PatchVariants { dim, degree };
         let kernel = |&(step, variant): &(Step, _)| {

@@ -148,6 +148,8 @@ pub enum Task {
     Operator(Aspect, PatchKernel),
     /// A part beside the time that its words of memory take.
     Floor(Part),
+    /// Prolongation as a V-cycle does it, beside the time that its words of memory would take alone.
+    Correction,
     /// Restriction and prolongation of all levels, the same, and their share of a V-cycle.
     Transfer,
     /// A V-cycle beside the time that its words of memory take.

@@ -25,6 +25,11 @@ pub fn flops_per_piece(part: Part, dim: usize, degree: usize) -> f64 {
         (Part::Step, _) => {
             2.0 * m * n.powi(3) + 3.0 * (m * n).powi(2) + 2.0 * m.powi(3) * n + 6.0 * m.powi(4) + 0.5 * m.powi(3)
         }
+        // For a patch a quarter or an eighth of a coarse cell.
+        (Part::CorrectedStep, _) => {
+            let [prolongation, step] = [Part::Prolongate, Part::Step].map(|part| flops_per_piece(part, dim, degree));
+            return step + prolongation / f64::from(1 << dim);
+        }
         (Part::Prolongate, 2) => n * c.powi(2) + n.powi(2) * c,
         (Part::Prolongate, _) => n * c.powi(3) + (n * c).powi(2) + n.powi(3) * c,
         (Part::Restrict, _) => {
@@ -42,7 +47,7 @@ pub fn pieces(part: Part, dim: usize, refine: usize) -> f64 {
     let cells = f64::from(1u32 << refine);
     let per_direction = match part {
         Part::Copy | Part::Operator | Part::Residual => cells,
-        Part::Step => cells - 1.0,
+        Part::Step | Part::CorrectedStep => cells - 1.0,
         Part::Restrict | Part::Prolongate => cells / 2.0,
     };
     per_direction.powi(dim as i32)

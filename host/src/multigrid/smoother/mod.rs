@@ -9,6 +9,7 @@ mod point;
 
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
+use crate::operator::SpaceOn;
 
 pub use additive::AdditivePatchSmoother;
 pub use chebyshev::Chebyshev;
@@ -25,6 +26,18 @@ pub trait Smoother<B: Backend, S: Scalar> {
     /// The step whose error propagation is the `A`-adjoint of that of [`Self::step`]: the same for `x + B (b - A x)` with
     /// a symmetric `B`.
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()>;
+
+    /// `x ← S(x + P coarse, b)` on `fine`, with the prolongation `P` of [`Backend::prolongate_add`].
+    fn step_after_prolongation(
+        &mut self,
+        fine: &SpaceOn<B, S>,
+        coarse: &B::Vector<S>,
+        b: &B::Vector<S>,
+        x: &mut B::Vector<S>,
+    ) -> Result<()> {
+        fine.backend.prolongate_add(&fine.tables, coarse, x)?;
+        self.step(b, x)
+    }
 }
 
 impl<B: Backend, S: Scalar> Smoother<B, S> for Box<dyn Smoother<B, S>> {
@@ -34,5 +47,15 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for Box<dyn Smoother<B, S>> {
 
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         (**self).step_adjoint(b, x)
+    }
+
+    fn step_after_prolongation(
+        &mut self,
+        fine: &SpaceOn<B, S>,
+        coarse: &B::Vector<S>,
+        b: &B::Vector<S>,
+        x: &mut B::Vector<S>,
+    ) -> Result<()> {
+        (**self).step_after_prolongation(fine, coarse, b, x)
     }
 }

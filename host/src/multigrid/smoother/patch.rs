@@ -39,6 +39,16 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for PatchSmoother<B, S> {
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         self.sweep(self.colors.iter().rev().copied(), b, x)
     }
+
+    fn step_after_prolongation(
+        &mut self,
+        fine: &SpaceOn<B, S>,
+        coarse: &B::Vector<S>,
+        b: &B::Vector<S>,
+        x: &mut B::Vector<S>,
+    ) -> Result<()> {
+        fine.backend.prolongate_and_smooth(&fine.tables, coarse, b, x)
+    }
 }
 
 /// Colors that have a patch: the coarsest level has one of color 0 alone.

@@ -44,14 +44,31 @@ impl<B: Backend> Laboratory<B> {
         Ok(self.above_floor(timing, dofs, part.words_per_dof(&space) * size.word() * dofs as f64))
     }
 
-    /// Restriction and prolongation on all levels, each timed alone.
+    /// Prolongation as a V-cycle does it: what a step of the smoother takes longer with it.
+    pub(super) fn correction(&mut self, size: Size) -> Result<Values> {
+        let timing = self.correction_time(size, PatchKernel::default())?;
+        let space = size.space()?;
+        let dofs = space.dofs();
+        let bytes = Part::Prolongate.words_per_dof(&space) * size.word() * dofs as f64;
+        Ok(self.above_floor(timing, dofs, bytes))
+    }
+
+    /// Seconds of [`Self::correction`]; the spread is that of the longer one.
+    pub(super) fn correction_time(&mut self, size: Size, kernel: PatchKernel) -> Result<Timing> {
+        let step = self.time(size, kernel, Part::Step)?.median_s;
+        let Timing { median_s, min_s, max_s, repetitions } = self.time(size, kernel, Part::CorrectedStep)?;
+        Ok(Timing { median_s: median_s - step, min_s: min_s - step, max_s: max_s - step, repetitions })
+    }
+
+    /// Restriction, timed alone, and prolongation as a V-cycle does it, on all levels.
     pub(super) fn transfer(&mut self, size: Size) -> Result<Values> {
         let (mut sum, mut bytes) = (Timing { median_s: 0.0, min_s: 0.0, max_s: 0.0, repetitions: 0 }, 0.0);
         for refine in (2..=size.refine).rev() {
             let level = Size { refine, ..size };
             let space = level.space()?;
-            for part in [Part::Restrict, Part::Prolongate] {
-                let timing = self.time(level, PatchKernel::default(), part)?;
+            let restriction = self.time(level, PatchKernel::default(), Part::Restrict)?;
+            let correction = self.correction_time(level, PatchKernel::default())?;
+            for (part, timing) in [(Part::Restrict, restriction), (Part::Prolongate, correction)] {
                 sum.median_s += timing.median_s;
                 sum.min_s += timing.min_s;
                 sum.max_s += timing.max_s;

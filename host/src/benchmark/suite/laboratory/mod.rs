@@ -165,6 +165,7 @@ impl<B: Backend> Laboratory<B> {
             Task::Roofs(units) => self.roofs(size, units),
             Task::Operator(aspect, kernel) => self.operator(size, aspect, kernel),
             Task::Floor(part) => self.floor(size, part),
+            Task::Correction => self.correction(size),
             Task::Transfer => self.transfer(size),
             Task::VCycle => self.v_cycle(size),
             Task::Speed(method) => self.speed(size, mixed, method),
@@ -323,7 +324,7 @@ impl<B: Backend> Laboratory<B> {
         let (single, double) = (Size { single: true, ..size }, size.double());
         let part = |laboratory: &mut Self, part| Ok::<_, Error>(laboratory.time(single, kernel, part)?.median_s);
         let smooth = 2.0 * part(self, Part::Step)?;
-        let transfer = part(self, Part::Restrict)? + part(self, Part::Prolongate)?;
+        let transfer = part(self, Part::Restrict)? + self.correction_time(single, kernel)?.median_s;
         let operator = self.time(double, PatchKernel::default(), Part::Operator)?.median_s;
         let coarser = self.cycle(Size { refine: size.refine - 1, ..single }, smoother)?.median_s;
         let total = timing.median_s;

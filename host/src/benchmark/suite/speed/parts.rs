@@ -74,15 +74,17 @@ fn cpu_operator(sizes: &Sizes, part: Part, [dim, degree, _]: [usize; 3], precisi
 pub const TRANSFER: Experiment = Experiment {
     name: "transfer",
     title: "Restriction and prolongation",
-    remark: "Restriction of the residual and prolongation on the finest level, floor 2 words an unknown and one a coarse \
-             one; and both on all levels, each timed alone, with their share of the time of a V-cycle.",
+    remark: "Restriction of the residual and prolongation on the finest level, each timed alone, floor 2 words an unknown and \
+             one a coarse one. A V-cycle leaves out of the prolongation what the smoother then overwrites: that one is what \
+             a step takes longer with it. It and the restriction on all levels, with their share of the time of a V-cycle.",
     columns: &[MEASURED, MIN, MAX, FLOOR, RATIO, SHARE, NS_PER_DOF, GB_PER_S],
     points: |sizes| {
         everywhere(sizes, |size, precision| {
             let alone = |series, part| Point::new(series, size, Task::Floor(part)).precision(precision);
             let both = Point::new("both, all levels", size, Task::Transfer).precision(precision);
             let both = both.goal("share", on_gpu(sizes, 8.0, Some(15.0)));
-            [alone("restriction", Part::Restrict), alone("prolongation", Part::Prolongate), both]
+            let correction = Point::new("prolongation before a step", size, Task::Correction).precision(precision);
+            [alone("restriction", Part::Restrict), alone("prolongation", Part::Prolongate), correction, both]
         })
     },
     picture: Picture::Goals { y: "share", or: "ns_per_dof" },
