@@ -5,7 +5,7 @@
 use crate::march::Strip;
 
 /// Words between the planes of a tensor in 3D, by degree: those with the fewest bank conflicts in `f32` and `f64` together.
-const PADDING: [usize; 8] = [0, 28, 26, 24, 23, 18, 14, 16];
+const PADDING: [usize; 8] = [0, 28, 26, 24, 10, 20, 10, 16];
 
 /// A block's patches: as many as have a column for nearly every thread of a few warps. In high degrees in 3D, where these
 /// are but one or two, blocks march along x.
