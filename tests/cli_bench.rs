@@ -45,7 +45,7 @@ fn bench_times_discontinuous_elements() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let report: Value = serde_json::from_str(stdout(&output)).unwrap();
     assert_eq!((&report["system"], &report["dofs"]), (&Value::from("poisson-dg"), &Value::from(1024)));
-    assert_eq!(report["measurements"].as_array().unwrap().len(), 6);
+    assert_eq!(report["measurements"].as_array().unwrap().len(), 7);
 }
 
 #[test]
