@@ -144,16 +144,6 @@ impl<B: Backend> Backend for Counting<B> {
     fn prolongate_add<T: Scalar>(&self, fine: &B::Level<T>, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         self.inner.prolongate_add(fine, coarse, x)
     }
-
-    fn prolongate_and_smooth<T: Scalar>(
-        &self,
-        fine: &B::Level<T>,
-        coarse: &B::Vector<T>,
-        b: &B::Vector<T>,
-        x: &mut B::Vector<T>,
-    ) -> Result<()> {
-        self.inner.prolongate_and_smooth(fine, coarse, b, x)
-    }
 }
 
 fn smoothers(dim: usize) -> [SmootherConfig; 5] {

@@ -105,7 +105,8 @@ fn run<B: Backend, T: Scalar>(operation: Operation, backend: &Arc<B>, space: &Sp
             return downloaded(&**backend, &x, len);
         }
         Operation::ProlongateAndSmooth => {
-            backend.prolongate_and_smooth(&level, &coarse, &b, &mut x)?;
+            backend.prolongate_and_smooth_first(&level, &coarse, &b, &mut x)?;
+            (1..1 << space.dim()).try_for_each(|color| backend.smooth_color(&level, color, &b, &mut x))?;
             return downloaded(&**backend, &x, len);
         }
         Operation::SmoothColors | Operation::VCycle => return smooth_colors(&**backend, space, &level),

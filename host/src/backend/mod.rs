@@ -200,13 +200,16 @@ pub trait Backend: Send + Sync + Sized + 'static {
         coarse: &Self::Vector<T>,
         x: &mut Self::Vector<T>,
     ) -> Result<()>;
-    /// A step on the corrected `x`: [`Self::prolongate_add`], then [`Self::smooth_color`] for all colors in ascending order.
-    /// Of `P coarse` a machine may leave out what the colors overwrite.
-    fn prolongate_and_smooth<T: Scalar>(
+    /// [`Self::prolongate_add`], then [`Self::smooth_color`] for the first color. Of `P coarse` a machine may leave out what
+    /// the other colors overwrite, so that only after all of them, ascending, `x` is what these give.
+    fn prolongate_and_smooth_first<T: Scalar>(
         &self,
         fine: &Self::Level<T>,
         coarse: &Self::Vector<T>,
         b: &Self::Vector<T>,
         x: &mut Self::Vector<T>,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        self.prolongate_add(fine, coarse, x)?;
+        self.smooth_color(fine, 0, b, x)
+    }
 }

@@ -144,7 +144,11 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
             Part::Step => (0..1 << space.dim()).try_for_each(|color| backend.smooth_color(level, color, b, x)),
             Part::Restrict => backend.restrict_residual(level, b, x, coarse.as_mut().ok_or_else(no_coarser)?),
             Part::Prolongate => backend.prolongate_add(level, coarse.as_ref().ok_or_else(no_coarser)?, x),
-            Part::CorrectedStep => backend.prolongate_and_smooth(level, coarse.as_ref().ok_or_else(no_coarser)?, b, x),
+            Part::CorrectedStep => {
+                let coarse = coarse.as_ref().ok_or_else(no_coarser)?;
+                backend.prolongate_and_smooth_first(level, coarse, b, x)?;
+                (1..1 << space.dim()).try_for_each(|color| backend.smooth_color(level, color, b, x))
+            }
         }
     }
 

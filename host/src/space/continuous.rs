@@ -82,11 +82,14 @@ impl ContinuousSpace {
     /// [`Self::inverse_eigenvalues`], then `mass_boundary`, then `coupling` of [`SmootherMatrices`]; in 2D then the columns of
     /// the interpolation from a coarse cell, at interior nodes.
     pub fn smoother_table<T: Real>(&self) -> Vec<T> {
-        let (column, interpolation) = (Column::new(self), self.element.prolongation());
-        let boundary = column.mass_boundary.iter().chain(column.coupling.iter()).copied();
-        let interior = interpolation.rows(1, interpolation.nrows() - 2);
-        let interior = interior.iter().copied().filter(|_| self.dim() == 2);
-        self.inverse_eigenvalues().into_iter().chain(boundary).chain(interior).map(T::from_f64).collect()
+        let column = Column::new(self);
+        let mut numbers = self.inverse_eigenvalues();
+        numbers.extend(column.mass_boundary.iter().chain(column.coupling.iter()));
+        if self.dim() == 2 {
+            let interpolation = self.element.prolongation();
+            numbers.extend(interpolation.rows(1, interpolation.nrows() - 2).iter());
+        }
+        numbers.into_iter().map(T::from_f64).collect()
     }
 
     /// What the patch smoother's kernels of paper 1 read, [`patchmg_device::variants::table_words`] numbers: `M` and `A`

@@ -278,17 +278,6 @@ impl Backend for Cpu {
         fine.kernels.prolongate_add(self.sweep(), coarse, x);
         Ok(())
     }
-
-    fn prolongate_and_smooth<T: Scalar>(
-        &self,
-        fine: &Level<T>,
-        coarse: &Vector<T>,
-        b: &Vector<T>,
-        x: &mut Vector<T>,
-    ) -> Result<()> {
-        self.prolongate_add(fine, coarse, x)?;
-        (0..1 << fine.dim).try_for_each(|color| self.smooth_color(fine, color, b, x))
-    }
 }
 
 #[cfg(test)]

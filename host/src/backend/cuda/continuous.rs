@@ -166,10 +166,9 @@ impl<T: Scalar> Kernels for Continuous<T> {
         coarse: CUdeviceptr,
         b: CUdeviceptr,
         x: CUdeviceptr,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let PatchSmoother::Register { table, corrected: Some(corrected), .. } = &self.smoother else {
-            // SAFETY: the caller's promise.
-            return unsafe { self.prolongate_add(gpu, coarse, x).and_then(|()| self.smooth_color(gpu, 0, b, x)) };
+            return Ok(false);
         };
         let (Corrected { edges, first }, cells) = (&**corrected, self.grid.cells);
         // Of rows there are those between coarse cells.
@@ -180,7 +179,8 @@ impl<T: Scalar> Kernels for Continuous<T> {
         let (blocks, matrices) = (self.color_blocks(first, 0), &*self.matrices.smoother);
         let vectors = [table.pointer(), coarse, b, x];
         // SAFETY: the caller's promise; the table is `table_words` long.
-        unsafe { first.launch_on_vectors(gpu, blocks, Some(matrices), &vectors, cells, &[]) }
+        unsafe { first.launch_on_vectors(gpu, blocks, Some(matrices), &vectors, cells, &[])? };
+        Ok(true)
     }
 
     fn smoother(&self) -> &[Kernel] {

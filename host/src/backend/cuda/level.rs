@@ -31,20 +31,16 @@ pub(super) trait Kernels: Send {
     unsafe fn restrict_residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, coarse: CUdeviceptr) -> Result<()>;
     /// `x += P coarse`.
     unsafe fn prolongate_add(&self, gpu: &Gpu, coarse: CUdeviceptr, x: CUdeviceptr) -> Result<()>;
-    /// The same, then the first color of the patch smoother. Of `P coarse` may be missing what the first two colors
-    /// overwrite.
+    /// The same, then the first color of the patch smoother, by kernels that leave out of `P coarse` what the other colors
+    /// overwrite. False, and nothing is done, where there are none.
     unsafe fn prolongate_and_smooth_first(
         &self,
-        gpu: &Gpu,
-        coarse: CUdeviceptr,
-        b: CUdeviceptr,
-        x: CUdeviceptr,
-    ) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.prolongate_add(gpu, coarse, x)?;
-            self.smooth_color(gpu, 0, b, x)
-        }
+        _gpu: &Gpu,
+        _coarse: CUdeviceptr,
+        _b: CUdeviceptr,
+        _x: CUdeviceptr,
+    ) -> Result<bool> {
+        Ok(false)
     }
     /// Kernels of the patch smoother, in their order.
     fn smoother(&self) -> &[Kernel];
@@ -130,7 +126,7 @@ impl<T: Scalar> Level<T> {
         unsafe { self.kernels.prolongate_add(gpu, coarse, x) }
     }
 
-    pub(super) fn prolongate_and_smooth(
+    pub(super) fn prolongate_and_smooth_first(
         &self,
         gpu: &Arc<Gpu>,
         coarse: &Vector<T>,
@@ -140,9 +136,12 @@ impl<T: Scalar> Level<T> {
         let (coarse, b, x) = (self.coarse(gpu, coarse)?, self.own(gpu, "b", b)?, self.own(gpu, "x", x)?);
         // SAFETY: two vectors of the level and one of the next coarser, checked above.
         unsafe {
-            self.kernels.prolongate_and_smooth_first(gpu, coarse, b, x)?;
-            (1..1 << self.dim).try_for_each(|color| self.kernels.smooth_color(gpu, color, b, x))
+            if !self.kernels.prolongate_and_smooth_first(gpu, coarse, b, x)? {
+                self.kernels.prolongate_add(gpu, coarse, x)?;
+                self.kernels.smooth_color(gpu, 0, b, x)?;
+            }
         }
+        Ok(())
     }
 
     /// Names of the patch smoother's kernels, with the blocks of each that a multiprocessor holds.

@@ -218,13 +218,13 @@ impl Backend for Cuda {
         fine.prolongate_add(&self.gpu, coarse, x)
     }
 
-    fn prolongate_and_smooth<T: Scalar>(
+    fn prolongate_and_smooth_first<T: Scalar>(
         &self,
         fine: &Level<T>,
         coarse: &Vector<T>,
         b: &Vector<T>,
         x: &mut Vector<T>,
     ) -> Result<()> {
-        fine.prolongate_and_smooth(&self.gpu, coarse, b, x)
+        fine.prolongate_and_smooth_first(&self.gpu, coarse, b, x)
     }
 }

@@ -47,7 +47,8 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for PatchSmoother<B, S> {
         b: &B::Vector<S>,
         x: &mut B::Vector<S>,
     ) -> Result<()> {
-        fine.backend.prolongate_and_smooth(&fine.tables, coarse, b, x)
+        fine.backend.prolongate_and_smooth_first(&fine.tables, coarse, b, x)?;
+        self.sweep(self.colors[1..].iter().copied(), b, x)
     }
 }
 

@@ -39,6 +39,10 @@ impl<B: Backend> Laboratory<B> {
     /// A part of a level; its words are [`Part::words_per_dof`].
     pub(super) fn floor(&mut self, size: Size, part: Part) -> Result<Values> {
         let timing = self.time(size, PatchKernel::default(), part)?;
+        self.part_above_floor(timing, size, part)
+    }
+
+    fn part_above_floor(&self, timing: Timing, size: Size, part: Part) -> Result<Values> {
         let space = size.space()?;
         let dofs = space.dofs();
         Ok(self.above_floor(timing, dofs, part.words_per_dof(&space) * size.word() * dofs as f64))
@@ -47,10 +51,7 @@ impl<B: Backend> Laboratory<B> {
     /// Prolongation as a V-cycle does it: what a step of the smoother takes longer with it.
     pub(super) fn correction(&mut self, size: Size) -> Result<Values> {
         let timing = self.correction_time(size, PatchKernel::default())?;
-        let space = size.space()?;
-        let dofs = space.dofs();
-        let bytes = Part::Prolongate.words_per_dof(&space) * size.word() * dofs as f64;
-        Ok(self.above_floor(timing, dofs, bytes))
+        self.part_above_floor(timing, size, Part::Prolongate)
     }
 
     /// Seconds of [`Self::correction`]; the spread is that of the longer one.
