@@ -340,6 +340,28 @@ fn the_ptx_of_a_kernel_is_printed_alone() {
 }
 
 #[test]
+fn the_ptx_of_modules_is_written_to_a_folder() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("ptx");
+    let output = kernels(&["smooth", "--dim", "2", "--degree", "3", "--ptx-folder", folder.to_str().unwrap()]);
+    if cfg!(not(feature = "cuda")) {
+        assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // All of a module's kernels, with its coefficients as operands.
+    let text = std::fs::read_to_string(folder.join("poisson_cg_2d_q3.ptx")).unwrap();
+    assert!(text.contains(".entry poisson_cg_2d_q3_apply_f64("));
+    assert!(!text.contains("[poisson_cg_2d_q3_smooth_f32_param_0"));
+    let output = kernels(&["smoth", "--ptx-folder", folder.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
+    std::fs::write(parent.path().join("file"), "").unwrap();
+    let output = kernels(&["dots", "--ptx-folder", parent.path().join("file").to_str().unwrap()]);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(stderr(&output).contains("file"), "{}", stderr(&output));
+}
+
+#[test]
 fn info_lists_what_is_there() {
     let output = patchmg(&["info"]);
     assert_eq!(output.status.code(), Some(0));

@@ -12,10 +12,12 @@ pub use instructions::InstructionMix;
 pub use report::{KernelReport, SharedMemory, Wavefronts};
 
 use crate::error::{Error, Result};
+use crate::output::file;
 use cuda_builder::{ptx, side_by_side};
 use patchmg_device::kernels::{KernelSpec, Module};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 /// A report on each kernel that the filter lets pass, in the order of the list; what the assembler tells is left out if
 /// there is none.
@@ -23,10 +25,7 @@ use std::collections::{HashMap, HashSet};
 /// # Errors
 /// [`Error::Unsupported`] if there is no such kernel, and those of the assembler.
 pub fn reports(filter: &Filter, assembler: Option<&Assembler>) -> Result<Vec<KernelReport>> {
-    let kernels = filter.kernels();
-    if kernels.is_empty() {
-        return Err(unknown("kernel", &filter.to_string(), near(filter.name.as_deref().unwrap_or_default())));
-    }
+    let kernels = listed(filter)?;
     let mut modules: Vec<_> = kernels.iter().map(|(module, _)| *module).collect();
     modules.dedup();
     let mut code = HashMap::new();
@@ -55,6 +54,15 @@ pub fn reports(filter: &Filter, assembler: Option<&Assembler>) -> Result<Vec<Ker
         .collect())
 }
 
+/// The kernels that a filter lets pass, at least one.
+fn listed(filter: &Filter) -> Result<Vec<(Module, KernelSpec)>> {
+    let kernels = filter.kernels();
+    if kernels.is_empty() {
+        return Err(unknown("kernel", &filter.to_string(), near(filter.name.as_deref().unwrap_or_default())));
+    }
+    Ok(kernels)
+}
+
 /// Resources of all entries, modules side by side.
 fn assemble(assembler: Option<&Assembler>, code: &HashMap<Module, String>) -> Result<HashMap<String, Resources>> {
     let Some(assembler) = assembler else { return Ok(HashMap::new()) };
@@ -74,7 +82,24 @@ fn assemble(assembler: Option<&Assembler>, code: &HashMap<Module, String>) -> Re
 pub fn kernel_ptx(name: &str) -> Result<String> {
     let (module, spec) = find(name)?;
     let alone = module_ptx(module)?.map(|text| ptx::with_entries(&text, |entry| entry == spec.name));
-    alone.ok_or_else(|| unknown("PTX of kernel", name, String::from("none: built without GPU kernels")))
+    alone.ok_or_else(|| without_kernels(name))
+}
+
+/// Writes the PTX of the modules that hold kernels which the filter lets pass, as a GPU is given it, to a folder: a file
+/// `MODULE.ptx` each, for an assembler, or to be changed and read instead of the program's (`PATCHMG_PTX_DIR`). How many.
+///
+/// # Errors
+/// [`Error::Unsupported`] if there is no such kernel, or if the program was built without GPU kernels, and [`Error::Io`].
+pub fn write_ptx(filter: &Filter, folder: &Path) -> Result<usize> {
+    let mut modules: Vec<_> = listed(filter)?.into_iter().map(|(module, _)| module).collect();
+    modules.dedup();
+    std::fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.into(), source })?;
+    for &module in &modules {
+        let name = module.name();
+        let text = module_ptx(module)?.ok_or_else(|| without_kernels(&name))?;
+        file::write(&folder.join(format!("{name}.ptx")), text.as_bytes())?;
+    }
+    Ok(modules.len())
 }
 
 /// A kernel of the list by its name.
@@ -94,6 +119,10 @@ fn near(name: &str) -> String {
     names.join(", ") + ", ..."
 }
 
+fn without_kernels(name: &str) -> Error {
+    unknown("PTX of kernel", name, String::from("none: built without GPU kernels"))
+}
+
 fn unknown(what: &'static str, name: &str, available: String) -> Error {
     Error::Unsupported { backend: "cuda", what, asked: name.to_owned(), available }
 }
@@ -101,7 +130,7 @@ fn unknown(what: &'static str, name: &str, available: String) -> Error {
 /// The PTX that a GPU would be given; none in a program without GPU kernels.
 #[cfg(feature = "cuda")]
 fn module_ptx(module: Module) -> Result<Option<Cow<'static, str>>> {
-    crate::backend::cuda::module_ptx(&module.name()).map(Some)
+    crate::backend::cuda::module_ptx(module).map(Some)
 }
 
 #[cfg(not(feature = "cuda"))]

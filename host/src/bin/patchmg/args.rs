@@ -268,7 +268,8 @@ the block where there are no patches), computed from the addresses that every wa
 are those of them that bank conflicts cause.
 
 Registers and spills are those that ptxas finds. It is looked for in PATCHMG_PTXAS, in bin/ of CUDA_HOME and CUDA_PATH,
-and in PATH. A folder PATCHMG_PTX_DIR with PTX of the same names wins over the PTX in the program.")]
+and in PATH. A folder PATCHMG_PTX_DIR with PTX of the same names, for example one that --ptx-folder wrote, wins over the
+PTX in the program.")]
 pub struct KernelsArgs {
     /// Only kernels whose name contains this.
     #[arg(value_name = "NAME")]
@@ -297,6 +298,9 @@ pub struct KernelsArgs {
     /// Write the list as one JSON object; `-` is standard output, which then holds nothing else.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
+    /// Write the PTX of the modules that hold these kernels, as a GPU is given it, to a folder, and list nothing.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["ptx", "sass", "json"])]
+    pub ptx_folder: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -30,23 +30,29 @@ pub fn run(args: &KernelsArgs) -> Result<ExitCode, Failure> {
         let ptx = inspect::kernel_ptx(name)?;
         let assembler = assembler.ok_or_else(|| Error::Tool { program: "ptxas".into(), message: missing() })?;
         Console::Stdout.line(assembler.sass(&ptx)?.trim_end());
+    } else if let Some(folder) = &args.ptx_folder {
+        let count = inspect::write_ptx(&filter(args), folder)?;
+        Console::Stdout.line(format!("PTX of {count} modules written to {}", folder.display()));
     } else {
         list(args, assembler.as_ref())?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(args: &KernelsArgs, assembler: Option<&Assembler>) -> Result<(), Failure> {
-    result::check("json", args.json.as_deref())?;
+fn filter(args: &KernelsArgs) -> Filter {
     let scalar = args.scalar.map(|scalar| match scalar {
         Scalar::F32 => "f32",
         Scalar::F64 => "f64",
     });
     let (name, patches) = (args.name.clone(), args.patches_per_block);
-    let filter = Filter { name, dim: args.dim, degree: args.degree, scalar, patches };
+    Filter { name, dim: args.dim, degree: args.degree, scalar, patches }
+}
+
+fn list(args: &KernelsArgs, assembler: Option<&Assembler>) -> Result<(), Failure> {
+    result::check("json", args.json.as_deref())?;
     let console = result::console(args.json.as_deref(), false);
     let ptxas_version = assembler.map(Assembler::version).transpose()?;
-    let kernels = inspect::reports(&filter, assembler)?;
+    let kernels = inspect::reports(&filter(args), assembler)?;
     console.line(table(&kernels));
     console.line(match &ptxas_version {
         Some(version) => format!("{} kernels; registers and spills for {}, ptxas {version}", kernels.len(), args.arch),
