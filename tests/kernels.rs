@@ -7,11 +7,13 @@ use patchmg::fe::{assemble, generalized_eigenpairs};
 use patchmg::mesh::Mesh;
 use patchmg::space::Space;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
+use patchmg_device::matrices::Scaled;
 use patchmg_device::operator::planes::Tile;
 use patchmg_device::operator::rows;
 use patchmg_device::patch::{Grid, bit, color_count, color_origin};
 use patchmg_device::point;
 use patchmg_device::scalar::Real;
+use patchmg_device::smoother::interpolated_nodes;
 use patchmg_device::transfer::restriction;
 use patchmg_device::with_degree;
 use patchmg_emulation::{Arguments, Kernel};
@@ -243,13 +245,24 @@ fn grid_of(space: &Space) -> Grid {
 /// The matrices of a space as a kernel takes them.
 fn matrices<T: Real>(space: &Space, operation: Operation) -> Vec<u8> {
     let space = space.continuous("emulation").unwrap();
+    let (unit, factor) = (space.on_unit_cells().unwrap(), T::from_f64(space.operator_factor()));
     with_degree!(space.degree(), K => match operation {
-        Operation::Smooth => bytes_of(&space.smoother_matrices::<T, K, { 2 * K - 1 }>()).to_vec(),
-        Operation::RestrictResidual => {
-            bytes_of(&space.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>()).to_vec()
+        Operation::Smooth => {
+            bytes_of(&Scaled { matrices: unit.smoother_matrices::<T, K, { 2 * K - 1 }>(), factor }).to_vec()
         }
-        Operation::ProlongateAdd => bytes_of(&space.prolongation_matrices::<T, { K + 1 }>()).to_vec(),
-        _ => bytes_of(&space.cell_matrices::<T, { K + 1 }, { (K + 1).div_ceil(2) }>()).to_vec(),
+        Operation::SmoothFirst => {
+            const E: usize = interpolated_nodes(K);
+            bytes_of(&unit.first_step_matrices::<T, K, { 2 * K - 1 }, E>()).to_vec()
+        }
+        Operation::RestrictResidual => {
+            let matrices = unit.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>();
+            bytes_of(&Scaled { matrices, factor }).to_vec()
+        }
+        Operation::ProlongateAdd => bytes_of(&unit.prolongation_matrices::<T, { K + 1 }>()).to_vec(),
+        _ => {
+            let matrices = unit.cell_matrices::<T, { K + 1 }, { (K + 1).div_ceil(2) }>();
+            bytes_of(&Scaled { matrices, factor }).to_vec()
+        }
     }, else unreachable!("degrees are 1 to 10"))
 }
 
@@ -264,7 +277,7 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
 
     let operation = Operation::Smooth;
     let smoother_matrices = matrices::<T>(&fine.space, operation);
-    let mut table = fine.space.continuous("emulation").unwrap().smoother_table::<T>();
+    let mut table = fine.space.continuous("emulation").unwrap().smoother_table::<T>().unwrap();
     for color in 0..1 << dim {
         let mut smoothed = x_stored.clone();
         let vectors = [table.as_mut_ptr(), b_stored.as_mut_ptr(), smoothed.as_mut_ptr()];
@@ -321,7 +334,8 @@ fn check_kernels<T: Real>(dim: usize, degree: usize, refine: usize) {
     run(&fine.space, Operation::ProlongateEdges, [cells / 2, cells / 2 - 1, 1], &transfer, &vectors, 0);
     let (table, b_pointer) = (table.as_mut_ptr(), b_stored.as_mut_ptr());
     let vectors = [table, correction_stored.as_mut_ptr(), b_pointer, x_pointer];
-    run(&fine.space, Operation::SmoothFirst, counts(&|_| cells / 2), &smoother_matrices, &vectors, 0);
+    let first_step = matrices::<T>(&fine.space, Operation::SmoothFirst);
+    run(&fine.space, Operation::SmoothFirst, counts(&|_| cells / 2), &first_step, &vectors, 0);
     for color in 1..1 << dim {
         let counts = counts(&|d| color_count(cells, bit(color, d)));
         run(&fine.space, Operation::Smooth, counts, &smoother_matrices, &[table, b_pointer, x_pointer], color);

@@ -3,7 +3,8 @@
 #![cfg(feature = "cuda")]
 
 use cuda_builder::ptx;
-use patchmg_device::kernels::Module;
+use patchmg_device::kernels::{Module, Operation};
+use std::collections::HashSet;
 
 fn text(module: &Module) -> &'static str {
     patchmg::backend::cuda::ptx(&module.name()).unwrap_or_else(|| panic!("no PTX of {}", module.name()))
@@ -53,5 +54,27 @@ fn no_kernel_uses_local_memory_or_calls_what_is_not_there() {
 fn shared_memory_fits_a_block() {
     for kernel in Module::all().iter().flat_map(Module::kernels) {
         assert!(kernel.shared_bytes <= 163 * 1024, "{} wants {} bytes", kernel.name, kernel.shared_bytes);
+    }
+}
+
+/// Of the matrices that kernels of continuous elements take in `f32` nothing is loaded any more but the factor of the mesh.
+#[test]
+fn coefficients_in_single_precision_are_operands_of_instructions() {
+    let continuous = |module: &Module| matches!(module, Module::PoissonCg { .. });
+    for module in Module::all().into_iter().filter(continuous) {
+        let given = patchmg::backend::cuda::module_ptx(module).unwrap();
+        let takes_matrices = |operation| operation != Operation::PointGaussSeidel;
+        for kernel in module.kernels().into_iter().filter(|kernel| takes_matrices(kernel.operation)) {
+            let loads = |text: &str| -> HashSet<String> {
+                let name = format!("[{}_param_0", kernel.name);
+                text.lines().filter_map(|line| Some(line.split_once(&name)?.1.to_owned())).collect()
+            };
+            let (before, after) = (loads(text(&module)), loads(&given));
+            if kernel.scalar == "f32" {
+                assert!(before.len() > 1 && after.len() < 2, "{} loads {after:?} of {before:?}", kernel.name);
+            } else {
+                assert_eq!(before, after, "{}", kernel.name);
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! Sums over pieces of the domain, cells or patches, `y = Σ (T ⊗ T ⊗ T) b - (A ⊗ M ⊗ M + M ⊗ A ⊗ M + M ⊗ M ⊗ A) x`, each
-//! on the nodes of a piece, with 1D matrices `A`, `M` and `T` of a piece that leave `k + 1` results in a direction; in 2D
-//! `(T ⊗ T) b - (A ⊗ M + M ⊗ A) x`. The last result of a piece and the first of the next one are of one node.
+//! Sums over pieces of the domain, cells or patches, `y = Σ (T ⊗ T ⊗ T) b - f (A ⊗ M ⊗ M + M ⊗ A ⊗ M + M ⊗ M ⊗ A) x`, each
+//! on the nodes of a piece, with 1D matrices `A`, `M` and `T` of a piece that leave `k + 1` results in a direction and a
+//! factor `f`; in 2D `(T ⊗ T) b - (A ⊗ M + M ⊗ A) x`. The last result of a piece and the first of the next one are of one node.
 //!
 //! A block has a [`Strip`] of pieces side by side in x and marches with it: along the last direction, where a thread keeps
 //! what a piece adds to the results of the next, or, where a strip is but one or two large pieces, along x. Contractions
@@ -31,6 +31,8 @@ pub struct Matrices<'a, T, const N: usize, const H: usize> {
     pub mass: &'a Centrosymmetric<T, N, H>,
     /// `A`.
     pub stiffness: &'a Centrosymmetric<T, N, H>,
+    /// `f`, which is not used in 2D.
+    pub factor: T,
     /// `T`, if there is a `b`.
     pub transfer: Option<&'a Centrosymmetric<T, N, H>>,
 }
@@ -130,7 +132,7 @@ fn along_x<T: Real + Word, const N: usize, const C: usize, const H: usize>(
 /// `b` minus `A x`, or `A x` where there is no `b`, at all nodes that the block owns, those between two pieces from
 /// both.
 #[inline(always)]
-fn store<T: Real + Word>(march: March, part: Part, step: u32, thread: u32, store: &impl Fn(Target, T)) {
+fn store<T: Real + Word>(march: March, part: Part, factor: T, step: u32, thread: u32, store: &impl Fn(Target, T)) {
     let strip = march.strip;
     let (k, width, pieces) = (strip.degree as u32, strip.result_width() as u32, strip.pieces as u32);
     let (rows, lines) = (strip.result_rows() as u32, strip.result_lines() as u32);
@@ -146,7 +148,11 @@ fn store<T: Real + Word>(march: March, part: Part, step: u32, thread: u32, store
             let value = |at: u32| {
                 let at = (at + strip.result_pitch() as u32 * line) as usize;
                 let product = Shared::<T>::at(strip.results(0)).get(at);
-                if strip.has_b { Shared::<T>::at(strip.results(1)).get(at) - product } else { product }
+                match (strip.has_b, strip.dim) {
+                    (true, 3) => T::fma(-factor, product, Shared::<T>::at(strip.results(1)).get(at)),
+                    (true, _) => Shared::<T>::at(strip.results(1)).get(at) - product,
+                    _ => product,
+                }
             };
             let mut sum = if i < k * pieces { value(i) } else { T::ZERO };
             if i % k == 0 && i > 0 {
@@ -260,6 +266,6 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
         }
         along_x::<T, N, C, H>(strip, matrices, made_here(thread));
         thread::sync_threads();
-        store(march, part, step, made_here(thread), &put);
+        store(march, part, matrices.factor, step, made_here(thread), &put);
     }
 }

@@ -1,5 +1,5 @@
-//! The 1D matrices of a patch and of a cell, as kernels take them: one `repr(C)` struct by value, so that on the GPU
-//! every coefficient is an operand in constant bank 0.
+//! The 1D matrices of a patch and of a cell, as kernels take them: one `repr(C)` struct by value. On the GPU every
+//! coefficient lies in constant bank 0; those of [`Scaled`] in `f32` the host writes into the instructions.
 //!
 //! `K` is the degree, `M = 2K - 1` the interior and `N = 2K + 1` all nodes of a patch in one direction, `C = K + 1`
 //! the nodes of a cell and `H = ceil(C / 2)`.
@@ -11,12 +11,34 @@ use bytemuck::{Pod, Zeroable};
 
 macro_rules! pod {
     ($name:ident<T, $(const $p:ident),+>) => {
-        // SAFETY: all fields are arrays of `T`; `repr(C)` adds no padding between arrays of one alignment.
+        // SAFETY: all fields are arrays of `T`, or structs of such; `repr(C)` adds no padding between arrays of one alignment.
         unsafe impl<T: Zeroable, $(const $p: usize),+> Zeroable for $name<T, $($p),+> {}
         // SAFETY: as above.
         unsafe impl<T: Pod, $(const $p: usize),+> Pod for $name<T, $($p),+> {}
     };
 }
+
+/// 1D matrices of cells of size 1, so that they are the same on all levels, and what those of cells of size `h` make of the
+/// operator `A_h = h^(dim - 2) A_1`. (Eigenvectors differ by a factor that cancels out.)
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Scaled<M, T> {
+    pub matrices: M,
+    /// `h^(dim - 2)`: in 2D it is 1, and kernels do without it.
+    pub factor: T,
+}
+
+macro_rules! scaled_pod {
+    ($name:ident<T, $(const $p:ident),+>) => {
+        // SAFETY: arrays of `T`, then a `T`: `repr(C)` adds no padding.
+        unsafe impl<T: Zeroable, $(const $p: usize),+> Zeroable for Scaled<$name<T, $($p),+>, T> {}
+        // SAFETY: as above.
+        unsafe impl<T: Pod, $(const $p: usize),+> Pod for Scaled<$name<T, $($p),+>, T> {}
+    };
+}
+scaled_pod!(SmootherMatrices<T, const K, const M>);
+scaled_pod!(CellMatrices<T, const C, const H>);
+scaled_pod!(RestrictionMatrices<T, const N, const H>);
 
 /// What the patch smoother needs in one direction.
 ///
@@ -37,6 +59,16 @@ pub struct SmootherMatrices<T, const K: usize, const M: usize> {
     pub coupling: [T; M],
 }
 pod!(SmootherMatrices<T, const K, const M>);
+
+/// What the first color of a step in 2D takes that adds a coarse correction.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct FirstStepMatrices<T, const K: usize, const M: usize, const E: usize> {
+    pub smoother: SmootherMatrices<T, K, M>,
+    /// `P` to the `M` interior nodes of a patch, from the first `E` nodes of the coarse cell, all or none.
+    pub interpolation: [[T; E]; M],
+}
+pod!(FirstStepMatrices<T, const K, const M, const E>);
 
 /// Dense 1D data of a patch, in `f64`, from which the host makes [`SmootherMatrices`].
 pub trait PatchColumn {

@@ -55,12 +55,13 @@ pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
     if dim == 3 { step_3d::min_blocks(degree, scalar_bytes) } else { step_2d::min_blocks(degree, scalar_bytes) }
 }
 
-/// The same for the first color in 2D.
+/// The same for the first color in 2D with a correction.
 pub const fn first_min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
     step_2d::first_min_blocks(degree, scalar_bytes)
 }
 
 pub use device::*;
+pub use step_2d::interpolated_nodes;
 
 mod device {
     use crate::matrices::SmootherMatrices;

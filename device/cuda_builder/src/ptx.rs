@@ -1,5 +1,9 @@
 //! PTX as the compiler leaves it: launch bounds are added, and what the kernel list promises is checked.
 
+mod constants;
+
+pub use constants::{Constants, with_constants};
+
 use std::fmt;
 use std::ops::Range;
 

@@ -8,8 +8,8 @@ use cuda_std::emulate::{Launch, Trace};
 use cuda_std::shared::Word;
 use patchmg_device::kernels::{DEGREES_3D, KernelSpec, Module, Operation, patch_nodes};
 use patchmg_device::matrices::{
-    CellMatrices, DgCellMatrices, DgSolveMatrices, DgTransferMatrices, ProlongationMatrices, RestrictionMatrices,
-    SmootherMatrices,
+    CellMatrices, DgCellMatrices, DgSolveMatrices, DgTransferMatrices, FirstStepMatrices, ProlongationMatrices,
+    RestrictionMatrices, Scaled, SmootherMatrices,
 };
 use patchmg_device::patch::{DgGrid, Grid};
 use patchmg_device::scalar::Real;
@@ -147,7 +147,8 @@ macro_rules! of_degree {
         match $degree {
             $($value => {
                 const K: usize = $value;
-                $function::<$t, K, { 2 * K - 1 }, { 2 * K + 1 }, { K + 1 }, { (K + 1).div_ceil(2) }>($operation)
+                const E: usize = smoother::interpolated_nodes(K);
+                $function::<$t, K, { 2 * K - 1 }, { 2 * K + 1 }, { K + 1 }, { (K + 1).div_ceil(2) }, E>($operation)
             })+
             _ => None,
         }
@@ -198,29 +199,37 @@ fn patch_variant<T: Real + Word>(operation: Operation, sizes: Sizes) -> Option<B
 /// The kernels of a space, from the functions of its dimension; arguments as in `entries`.
 macro_rules! poisson {
     ($name:ident, $dim:literal, $smooth:ident, $apply:ident) => {
-        fn $name<T: Real + Word, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize>(
+        fn $name<
+            T: Real + Word,
+            const K: usize,
+            const M: usize,
+            const N: usize,
+            const C: usize,
+            const H: usize,
+            const E: usize,
+        >(
             operation: Operation,
         ) -> Option<Body> {
             // SAFETY, throughout: the promise of `Kernel::run`.
             let body: Body = match operation {
                 Operation::Smooth => Box::new(|a| unsafe {
                     let (matrices, table) =
-                        (a.matrices::<SmootherMatrices<T, K, M>>(), smoother::Table::new(a.vector(0)));
+                        (a.matrices::<Scaled<SmootherMatrices<T, K, M>, T>>(), smoother::Table::new(a.vector(0)));
                     smoother::$smooth::<T, K, M, N>(&matrices, table, a.vector(1), a.vector(2), a.cells, a.color)
                 }),
                 Operation::Apply => Box::new(|a| unsafe {
                     let output = operator::Output { b: std::ptr::null(), y: a.vector(1) };
-                    let matrices = a.matrices::<CellMatrices<T, C, H>>();
+                    let matrices = a.matrices::<Scaled<CellMatrices<T, C, H>, T>>();
                     operator::$apply::<T, false, K, C, H>(&matrices, a.vector(0), output, a.cells, a.chunk)
                 }),
                 Operation::Residual => Box::new(|a| unsafe {
                     let output = operator::Output { b: a.vector(0), y: a.vector(2) };
-                    let matrices = a.matrices::<CellMatrices<T, C, H>>();
+                    let matrices = a.matrices::<Scaled<CellMatrices<T, C, H>, T>>();
                     operator::$apply::<T, true, K, C, H>(&matrices, a.vector(1), output, a.cells, a.chunk)
                 }),
                 Operation::RestrictResidual => Box::new(|a| unsafe {
                     let (b, x, coarse) = (a.vector(0), a.vector(1), a.vector(2));
-                    let matrices = a.matrices::<RestrictionMatrices<T, N, H>>();
+                    let matrices = a.matrices::<Scaled<RestrictionMatrices<T, N, H>, T>>();
                     transfer::restrict_residual::<T, $dim, K, N, C, H>(
                         &matrices, b, x, coarse, a.cells, a.color, a.chunk,
                     )
@@ -234,9 +243,9 @@ macro_rules! poisson {
                 }),
                 Operation::SmoothFirst if $dim == 2 => Box::new(|a| unsafe {
                     let (matrices, table) =
-                        (a.matrices::<SmootherMatrices<T, K, M>>(), smoother::Table::new(a.vector(0)));
+                        (a.matrices::<FirstStepMatrices<T, K, M, E>>(), smoother::Table::new(a.vector(0)));
                     let (coarse, b, x) = (a.vector(1), a.vector(2), a.vector(3));
-                    smoother::smooth_first_2d::<T, K, M, N>(&matrices, table, coarse, b, x, a.cells)
+                    smoother::smooth_first_2d::<T, K, M, N, E>(&matrices, table, coarse, b, x, a.cells)
                 }),
                 Operation::ProlongateEdges if $dim == 2 => Box::new(|a| unsafe {
                     let matrices = a.matrices::<ProlongationMatrices<T, C>>();

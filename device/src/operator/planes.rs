@@ -106,7 +106,7 @@ impl Tile {
 
 /// Blocks that a multiprocessor should hold: as many as have registers for their sums.
 pub const fn min_blocks(degree: usize, word_bytes: usize) -> u32 {
-    const SINGLE: [u32; 8] = [8, 8, 8, 8, 6, 5, 4, 3];
+    const SINGLE: [u32; 8] = [8, 8, 8, 8, 6, 5, 4, 4];
     const DOUBLE: [u32; 8] = [8, 7, 6, 5, 4, 2, 2, 2];
     if word_bytes == 4 { SINGLE[degree - 1] } else { DOUBLE[degree - 1] }
 }
@@ -124,7 +124,7 @@ mod device {
     use super::*;
     use crate::contract::Centrosymmetric;
     use crate::layout::{Column, Shared};
-    use crate::matrices::{CellMatrices, CellMatrix};
+    use crate::matrices::{CellMatrices, CellMatrix, Scaled};
     use crate::operator::Output;
     use crate::scalar::Real;
     use cuda_std::hint::{made_here, opaque};
@@ -256,13 +256,13 @@ mod device {
     /// Launched as its [`shape`] and [`Tile::blocks`] say; the vectors are of the grid.
     #[inline(always)]
     pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, const C: usize, const H: usize>(
-        matrices: &CellMatrices<T, C, H>,
+        scaled: &Scaled<CellMatrices<T, C, H>, T>,
         x: *const T,
         output: Output<T>,
         cells: u32,
         chunk: u32,
     ) {
-        let tile = const { Tile::of(K) };
+        let (tile, matrices) = (const { Tile::of(K) }, &scaled.matrices);
         let grid = Grid { cells, degree: K as u32 };
         let thread = thread::thread_idx_x() as usize;
         let left = thread::block_idx_x() as usize * tile.row();
@@ -282,7 +282,7 @@ mod device {
 
         let rows = Rows::<T, C>(Shared::at(2 * tile.lines() * (tile.node_pitch() + 2 * tile.row_pitch())));
         if thread == 0 {
-            rows.set(matrices);
+            rows.set(scaled);
         }
         let (x_node, y_cell) = (left + thread % tile.row(), thread / tile.row());
         let along_y = Column { start: y_cell * K * tile.row_pitch() + thread % tile.row(), stride: tile.row_pitch() };
@@ -340,23 +340,23 @@ mod device {
         }
     }
 
-    /// Rows of both matrices, for contractions along z, in shared memory: which of them is known at run time, and kernel
+    /// Rows of both matrices times the factor, for contractions along z, in shared memory: which of them is known at run time, and kernel
     /// arguments have no addresses.
     #[derive(Clone, Copy)]
     struct Rows<T, const C: usize>(Shared<T>);
 
     impl<T: Real + Word, const C: usize> Rows<T, C> {
         #[inline(always)]
-        fn set<const H: usize>(self, matrices: &CellMatrices<T, C, H>) {
+        fn set<const H: usize>(self, Scaled { matrices, factor }: &Scaled<CellMatrices<T, C, H>, T>) {
             for i in 0..C {
                 for j in 0..C {
-                    self.0.set(2 * (i * C + j), matrices.mass.rows[i][j]);
-                    self.0.set(2 * (i * C + j) + 1, matrices.stiffness.rows[i][j]);
+                    self.0.set(2 * (i * C + j), *factor * matrices.mass.rows[i][j]);
+                    self.0.set(2 * (i * C + j) + 1, *factor * matrices.stiffness.rows[i][j]);
                 }
             }
         }
 
-        /// `M[i][j]` and `A[i][j]`.
+        /// `M[i][j]` and `A[i][j]`, both times the factor.
         #[inline(always)]
         fn get(self, i: usize, j: usize) -> (T, T) {
             (self.0.get(2 * (i * C + j)), self.0.get(2 * (i * C + j) + 1))

@@ -22,7 +22,7 @@ pub use device::*;
 mod device {
     use super::*;
     use crate::march::{Matrices, Part, Target, march};
-    use crate::matrices::CellMatrices;
+    use crate::matrices::{CellMatrices, Scaled};
     use crate::operator::Output;
     use crate::patch::Grid;
     use crate::scalar::Real;
@@ -34,7 +34,7 @@ mod device {
     /// Launched as its [`strip`] says; the vectors are of the grid.
     #[inline(always)]
     pub unsafe fn apply_2d<T: Real + Word, const RESIDUAL: bool, const K: usize, const C: usize, const H: usize>(
-        matrices: &CellMatrices<T, C, H>,
+        Scaled { matrices, .. }: &Scaled<CellMatrices<T, C, H>, T>,
         x: *const T,
         output: Output<T>,
         cells: u32,
@@ -42,7 +42,7 @@ mod device {
     ) {
         let grid = Grid { cells, degree: K as u32 };
         let (mass, stiffness) = (&matrices.mass.split, &matrices.stiffness.split);
-        let matrices = Matrices { mass, stiffness, transfer: None };
+        let matrices = Matrices { mass, stiffness, factor: T::from_f64(1.0), transfer: None };
         let put = |target: Target, product: T| {
             let offset = target.offset(grid, 2);
             // SAFETY: an unknown, of this block alone; for a residual there is `b`.

@@ -35,23 +35,32 @@ pub(super) const fn shape(degree: usize) -> Shape {
     Shape { columns, patches, words, barriers: 2 }
 }
 
-/// Of the first color with a correction, whose two edges lie behind the other parts.
+/// Coarse nodes of an edge from which a thread that transforms it prolongates: in low degrees all, in others none, because
+/// all threads of the patch do so before, a node each.
+pub const fn interpolated_nodes(degree: usize) -> usize {
+    if degree < 5 { degree + 1 } else { 0 }
+}
+
+/// Of the first color with a correction, whose two edges lie behind the other parts where threads share them.
 pub(super) const fn first_shape(degree: usize) -> Shape {
     let shape = shape(degree);
+    if interpolated_nodes(degree) > 0 {
+        return shape;
+    }
     Shape { words: shape.words + 2 * shape.columns, barriers: shape.barriers + 1, ..shape }
 }
 
 /// Blocks of a multiprocessor, by degree, that the registers of a thread leave room for without spills.
 pub(super) const fn min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
-    const SINGLE: [u32; 10] = [1, 1, 1, 1, 1, 1, 5, 4, 3, 1];
+    const SINGLE: [u32; 10] = [1, 16, 12, 9, 9, 8, 8, 6, 3, 5];
     const DOUBLE: [u32; 10] = [1, 1, 1, 1, 1, 1, 3, 1, 1, 1];
     if scalar_bytes == 4 { SINGLE[degree - 1] } else { DOUBLE[degree - 1] }
 }
 
 /// The same of the first color with a correction.
 pub(super) const fn first_min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
-    const SINGLE: [u32; 10] = [1, 12, 10, 9, 8, 7, 5, 4, 3, 5];
-    const DOUBLE: [u32; 10] = [1, 10, 9, 6, 5, 4, 3, 2, 2, 2];
+    const SINGLE: [u32; 10] = [1, 12, 12, 9, 9, 8, 7, 6, 6, 5];
+    const DOUBLE: [u32; 10] = [1, 10, 8, 6, 5, 4, 3, 2, 2, 2];
     if scalar_bytes == 4 { SINGLE[degree - 1] } else { DOUBLE[degree - 1] }
 }
 
@@ -59,36 +68,112 @@ mod device {
     use super::{first_shape, parts, shape};
     use crate::block::Place;
     use crate::layout::{Column, RowMajor, Shared};
-    use crate::matrices::SmootherMatrices;
+    use crate::matrices::{FirstStepMatrices, Scaled, SmootherMatrices};
     use crate::patch::{Grid, bit, color_count, color_origin};
     use crate::scalar::Real;
     use crate::smoother::{Table, is_odd, select, sum_and_difference, transform};
     use cuda_std::shared::Word;
     use cuda_std::thread;
 
-    /// What the first color adds to `x` on edges normal to x.
+    /// What is added to `x` as it is read.
+    trait Correction<T, const M: usize, const N: usize>: Copy {
+        const IS_NONE: bool;
+        /// To a value at the vertex.
+        fn at_vertex(self, patch: Patch, value: T) -> T;
+        /// Makes ready what a thread at `node` has to do with it.
+        fn prepare(self, patch: Patch, node: usize);
+        /// To lines on the low and on the high edge normal to x, but for their ends.
+        fn on_edges(self, patch: Patch, lines: &mut [[T; N]; 2]);
+    }
+
+    /// A patch of the first color.
     #[derive(Clone, Copy)]
-    struct Correction<T> {
+    struct Patch {
+        grid: Grid,
+        /// In x and in y.
+        index: [usize; 2],
+        /// Where its shared memory begins that other kernels do not have.
+        edges: usize,
+    }
+
+    /// Nothing.
+    #[derive(Clone, Copy)]
+    struct Uncorrected;
+
+    impl<T, const M: usize, const N: usize> Correction<T, M, N> for Uncorrected {
+        const IS_NONE: bool = true;
+
+        #[inline(always)]
+        fn at_vertex(self, _: Patch, value: T) -> T {
+            value
+        }
+
+        #[inline(always)]
+        fn prepare(self, _: Patch, _: usize) {}
+
+        #[inline(always)]
+        fn on_edges(self, _: Patch, _: &mut [[T; N]; 2]) {}
+    }
+
+    /// `P c`.
+    #[derive(Clone, Copy)]
+    struct Prolongated<'a, T, const K: usize, const M: usize, const E: usize> {
+        interpolation: &'a [[T; E]; M],
         table: Table<T>,
         coarse: *const T,
     }
 
-    impl<T: Real> Correction<T> {
-        /// `c` at an offset.
+    impl<T: Real, const K: usize, const M: usize, const E: usize> Prolongated<'_, T, K, M, E> {
+        /// `c` at a node of the coarse cell that a patch is.
         #[inline(always)]
-        fn coarse(self, offset: usize) -> T {
-            // SAFETY: a node of the coarse cell that the patch is.
-            unsafe { *self.coarse.wrapping_add(offset) }
+        fn coarse(self, Patch { grid, index, .. }: Patch, x: usize, y: usize) -> T {
+            let grid = grid.coarser();
+            let cell = grid.offset_2d(K * index[0], K * index[1]);
+            // SAFETY: a node of the coarse grid.
+            unsafe { *self.coarse.wrapping_add(cell + grid.local_2d(x, y)) }
+        }
+    }
+
+    impl<T: Real + Word, const K: usize, const M: usize, const N: usize, const E: usize> Correction<T, M, N>
+        for Prolongated<'_, T, K, M, E>
+    {
+        const IS_NONE: bool = false;
+
+        #[inline(always)]
+        fn at_vertex(self, patch: Patch, value: T) -> T {
+            value + self.coarse(patch, K / 2, K / 2)
         }
 
-        /// `P` times a column of `K + 1` coarse nodes, at one of the `M` interior nodes.
         #[inline(always)]
-        fn prolongate<const K: usize, const M: usize>(self, node: usize, column: impl Fn(usize) -> T) -> T {
-            let mut sum = T::ZERO;
-            for j in 0..K + 1 {
-                sum = T::fma(self.table.get(M * M + 2 * M + M * j + node), column(j), sum);
+        fn prepare(self, patch: Patch, node: usize) {
+            if E > 0 {
+                return;
             }
-            sum
+            for end in 0..2 {
+                let mut sum = T::ZERO;
+                for j in 0..K + 1 {
+                    sum = T::fma(self.table.get(M * M + 2 * M + M * j + node), self.coarse(patch, K * end, j), sum);
+                }
+                Shared::<T>::at(patch.edges).set(end * M + node, sum);
+            }
+            thread::sync_threads();
+        }
+
+        #[inline(always)]
+        fn on_edges(self, patch: Patch, lines: &mut [[T; N]; 2]) {
+            for end in 0..2 {
+                let nodes: [T; E] = core::array::from_fn(|j| self.coarse(patch, K * end, j));
+                for i in 0..M {
+                    let mut sum = lines[end][i + 1];
+                    for j in 0..E {
+                        sum = T::fma(self.interpolation[i][j], nodes[j], sum);
+                    }
+                    if E == 0 {
+                        sum = sum + Shared::<T>::at(patch.edges).get(end * M + i);
+                    }
+                    lines[end][i + 1] = sum;
+                }
+            }
         }
     }
 
@@ -98,7 +183,7 @@ mod device {
     /// Launched as its [shape](crate::smoother::shape) says; `b` and `x` are vectors of the grid.
     #[inline(always)]
     pub unsafe fn smooth_2d<T: Real + Word, const K: usize, const M: usize, const N: usize>(
-        matrices: &SmootherMatrices<T, K, M>,
+        Scaled { matrices, .. }: &Scaled<SmootherMatrices<T, K, M>, T>,
         table: Table<T>,
         b: *const T,
         x: *mut T,
@@ -106,43 +191,44 @@ mod device {
         color: u32,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { smooth::<T, K, M, N>(matrices, table, None, b, x, cells, color) }
+        unsafe { smooth::<T, K, M, N, _>(matrices, table, Uncorrected, b, x, cells, color) }
     }
 
     /// The first color of the smoother in 2D on `x + P c`, `P c` being already added on the edges of patches normal to y.
     ///
     /// # Safety
-    /// Launched as its [shape](crate::smoother::first_shape) says; `b` and `x` are vectors of the grid, `coarse` is one of
-    /// the next coarser grid.
+    /// Launched as its [shape](crate::smoother::first_shape) says, with [`interpolated_nodes`](super::interpolated_nodes);
+    /// `b` and `x` are vectors of the grid, `coarse` is one of the next coarser grid.
     #[inline(always)]
-    pub unsafe fn smooth_first_2d<T: Real + Word, const K: usize, const M: usize, const N: usize>(
-        matrices: &SmootherMatrices<T, K, M>,
+    pub unsafe fn smooth_first_2d<T: Real + Word, const K: usize, const M: usize, const N: usize, const E: usize>(
+        FirstStepMatrices { smoother, interpolation }: &FirstStepMatrices<T, K, M, E>,
         table: Table<T>,
         coarse: *const T,
         b: *const T,
         x: *mut T,
         cells: u32,
     ) {
+        let correction = Prolongated::<T, K, M, E> { interpolation, table, coarse };
         // SAFETY: the caller's promise.
-        unsafe { smooth::<T, K, M, N>(matrices, table, Some(Correction { table, coarse }), b, x, cells, 0) }
+        unsafe { smooth::<T, K, M, N, _>(smoother, table, correction, b, x, cells, 0) }
     }
 
-    /// One color, the first one if there is a correction.
+    /// One color on a corrected `x`.
     ///
     /// # Safety
     /// As of [`smooth_2d`] or [`smooth_first_2d`].
     #[inline(always)]
-    unsafe fn smooth<T: Real + Word, const K: usize, const M: usize, const N: usize>(
+    unsafe fn smooth<T: Real + Word, const K: usize, const M: usize, const N: usize, X: Correction<T, M, N>>(
         matrices: &SmootherMatrices<T, K, M>,
         table: Table<T>,
-        correction: Option<Correction<T>>,
+        correction: X,
         b: *const T,
         x: *mut T,
         cells: u32,
         color: u32,
     ) {
         let parts = const { parts(K) };
-        let shape = if correction.is_some() { const { first_shape(K) } } else { const { shape(K) } };
+        let shape = const { if X::IS_NONE { shape(K) } else { first_shape(K) } };
         let grid = Grid { cells, degree: K as u32 };
         let place = Place::new(shape.columns, shape.patches, color_count(cells, bit(color, 0)));
         let origin = grid.offset_2d(
@@ -152,30 +238,21 @@ mod device {
         // SAFETY: the patch lies within the grid and its guard.
         let (b, x) = unsafe { (b.add(origin), x.add(origin)) };
         let own = place.column;
+        let index = [place.patch, thread::block_idx_y() as usize];
+        let patch = Patch { grid, index, edges: place.slot * shape.words + parts.words };
         let tensor = Shared::<T>::at(place.slot * shape.words);
         let faces = Shared::<T>::at(place.slot * shape.words + parts.faces);
         let corners = Shared::<T>::at(place.slot * shape.words + parts.corners);
         let along_x = RowMajor::<M, M>::along_x(own, 0);
         let along_y = RowMajor::<M, M>::along_y(own, 0);
         // SAFETY: as above; of this color only this patch writes it, after barriers.
-        let mut middle = unsafe { *x.add(grid.local_2d(K, K)) };
+        let middle = correction.at_vertex(patch, unsafe { *x.add(grid.local_2d(K, K)) });
         let mut column = [T::ZERO; M];
         for y in 0..M {
             // SAFETY: as above.
             column[y] = unsafe { *b.add(grid.local_2d(own + 1, y + 1)) };
         }
-        // The correction on the low and on the high edge normal to x.
-        let edges = Shared::<T>::at(place.slot * shape.words + parts.words);
-        if let Some(correction) = correction {
-            let coarse_grid = grid.coarser();
-            let cell = coarse_grid.offset_2d(K * place.patch, K * thread::block_idx_y() as usize);
-            let coarse = |x: usize, y: usize| correction.coarse(cell + coarse_grid.local_2d(x, y));
-            for edge in 0..2 {
-                edges.set(edge * M + own, correction.prolongate::<K, M>(own, |y| coarse(K * edge, y)));
-            }
-            middle = middle + coarse(K / 2, K / 2);
-            thread::sync_threads();
-        }
+        correction.prepare(patch, own);
         // Faces: sum and difference of those normal to x, whose ends are the corners, then of those normal to y.
         for round in 0..4usize.div_ceil(M) {
             let task = own + round * M;
@@ -185,12 +262,8 @@ mod device {
                 // SAFETY: as above.
                 let line = |start: usize| core::array::from_fn(|i| unsafe { *x.add(start + i * along) });
                 let mut ends = [line(0), line(2 * K * normal)];
-                if correction.is_some() && face == 0 {
-                    for end in 0..2 {
-                        for i in 0..M {
-                            ends[end][i + 1] = ends[end][i + 1] + edges.get(end * M + i);
-                        }
-                    }
+                if face == 0 {
+                    correction.on_edges(patch, &mut ends);
                 }
                 let pair = sum_and_difference::<T, N>(&ends[0], &ends[1], middle);
                 let line = select(&pair, sign);

@@ -31,10 +31,10 @@ const fn reads_early(dim: usize, degree: usize, scalar_bytes: usize) -> bool {
 
 /// Blocks of a multiprocessor that the registers of a thread leave room for: more where that costs no spills.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
-    const SINGLE_2D: [u32; 10] = [12, 12, 10, 10, 6, 4, 4, 3, 4, 4];
+    const SINGLE_2D: [u32; 10] = [12, 16, 12, 10, 6, 6, 6, 6, 7, 6];
     const DOUBLE_2D: [u32; 10] = [10, 8, 6, 6, 3, 4, 3, 2, 4, 4];
     const SINGLE_3D: [u32; 8] = [8, 5, 4, 6, 2, 3, 2, 3];
-    const DOUBLE_3D: [u32; 8] = [8, 4, 2, 6, 2, 2, 1, 1];
+    const DOUBLE_3D: [u32; 8] = [8, 4, 2, 5, 2, 2, 1, 1];
     match (dim, scalar_bytes) {
         (2, 4) => SINGLE_2D[degree - 1],
         (2, _) => DOUBLE_2D[degree - 1],
@@ -48,7 +48,7 @@ pub use device::*;
 mod device {
     use super::*;
     use crate::march::{Matrices, Part, Target, march};
-    use crate::matrices::RestrictionMatrices;
+    use crate::matrices::{RestrictionMatrices, Scaled};
     use crate::patch::Grid;
     use crate::scalar::Real;
     use cuda_std::shared::Word;
@@ -67,7 +67,7 @@ mod device {
         const C: usize,
         const H: usize,
     >(
-        matrices: &RestrictionMatrices<T, N, H>,
+        Scaled { matrices, factor }: &Scaled<RestrictionMatrices<T, N, H>, T>,
         b: *const T,
         x: *const T,
         coarse: *mut T,
@@ -76,8 +76,8 @@ mod device {
         chunk: u32,
     ) {
         let grid = Grid { cells: cells / 2, degree: K as u32 };
-        let matrices =
-            Matrices { mass: &matrices.mass, stiffness: &matrices.stiffness, transfer: Some(&matrices.transfer) };
+        let RestrictionMatrices { mass, stiffness, transfer } = matrices;
+        let matrices = Matrices { mass, stiffness, factor: *factor, transfer: Some(transfer) };
         let put = |target: Target, sum: T| {
             let entry = coarse.wrapping_add(target.offset(grid, DIM));
             // SAFETY: an unknown, which no other block of the class touches.

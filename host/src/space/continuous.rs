@@ -7,7 +7,8 @@ use crate::mesh::Mesh;
 use nalgebra::{DMatrix, DVector};
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, patch_nodes};
 use patchmg_device::matrices::{
-    CellMatrices, OperatorMatrices, PatchColumn, ProlongationMatrices, RestrictionMatrices, SmootherMatrices,
+    CellMatrices, FirstStepMatrices, OperatorMatrices, PatchColumn, ProlongationMatrices, RestrictionMatrices,
+    SmootherMatrices,
 };
 use patchmg_device::patch::Grid;
 use patchmg_device::scalar::Real;
@@ -20,6 +21,7 @@ use patchmg_device::scalar::Real;
 pub struct ContinuousSpace {
     mesh: Mesh,
     element: Element,
+    cell_size: f64,
     mass: DMatrix<f64>,
     stiffness: DMatrix<f64>,
     prolongation: DMatrix<f64>,
@@ -37,12 +39,28 @@ impl ContinuousSpace {
             return Err(degree_out_of_range(degree, degrees, format_args!("in {}D", mesh.dim())));
         }
         check_storage(mesh, mesh.cells_per_direction() as usize * degree + 1)?;
-        let element = Element::new(degree)?;
-        let h = mesh.cell_size();
-        let mass = assemble(&element.mass(), 2) * h;
-        let stiffness = assemble(&element.stiffness(), 2) / h;
+        Self::of_cells(mesh, Element::new(degree)?, mesh.cell_size())
+    }
+
+    fn of_cells(mesh: Mesh, element: Element, cell_size: f64) -> Result<Self> {
+        let mass = assemble(&element.mass(), 2) * cell_size;
+        let stiffness = assemble(&element.stiffness(), 2) / cell_size;
         let eigenpairs = symmetric_eigenpairs(&interior(&stiffness), &interior(&mass))?;
-        Ok(Self { mesh, prolongation: element.prolongation(), element, mass, stiffness, eigenpairs })
+        Ok(Self { mesh, prolongation: element.prolongation(), element, cell_size, mass, stiffness, eigenpairs })
+    }
+
+    /// The same as if cells had the size 1: its 1D matrices are the same for every mesh, and its operator times
+    /// [`Self::operator_factor`] is this space's.
+    ///
+    /// # Errors
+    /// [`Numerical`](crate::Error::Numerical) where no eigenpairs are found.
+    pub fn on_unit_cells(&self) -> Result<Self> {
+        Self::of_cells(self.mesh, self.element.clone(), 1.0)
+    }
+
+    /// `h^(dim - 2)`, which the operator has more than on cells of size 1.
+    pub fn operator_factor(&self) -> f64 {
+        self.cell_size.powi(self.dim() as i32 - 2)
     }
 
     /// The mesh.
@@ -78,18 +96,22 @@ impl ContinuousSpace {
         sums.map(|sum| 1.0 / sum).collect()
     }
 
-    /// What a GPU thread of the smoother looks up by its own column, [`patchmg_device::smoother::table_words`] numbers:
-    /// [`Self::inverse_eigenvalues`], then `mass_boundary`, then `coupling` of [`SmootherMatrices`]; in 2D then the columns of
-    /// the interpolation from a coarse cell, at interior nodes.
-    pub fn smoother_table<T: Real>(&self) -> Vec<T> {
-        let column = Column::new(self);
-        let mut numbers = self.inverse_eigenvalues();
-        numbers.extend(column.mass_boundary.iter().chain(column.coupling.iter()));
+    /// What a GPU thread of the smoother looks up by its own column, [`patchmg_device::smoother::table_words`] numbers, with
+    /// the eigenvectors of cells of size 1: [`Self::inverse_eigenvalues`] over [`Self::operator_factor`], then
+    /// `mass_boundary`, then `coupling` of [`SmootherMatrices`] times the factor; in 2D then the columns of the interpolation
+    /// from a coarse cell, at interior nodes.
+    ///
+    /// # Errors
+    /// As [`Self::on_unit_cells`].
+    pub fn smoother_table<T: Real>(&self) -> Result<Vec<T>> {
+        let (unit, factor) = (self.on_unit_cells()?, self.operator_factor());
+        let column = Column::new(&unit);
+        let mut numbers: Vec<_> = unit.inverse_eigenvalues().into_iter().map(|inverse| inverse / factor).collect();
+        numbers.extend(column.mass_boundary.iter().copied().chain(column.coupling.iter().map(|entry| factor * entry)));
         if self.dim() == 2 {
-            let interpolation = self.element.prolongation();
-            numbers.extend(interpolation.rows(1, interpolation.nrows() - 2).iter());
+            numbers.extend(self.prolongation.rows(1, self.prolongation.nrows() - 2).iter());
         }
-        numbers.into_iter().map(T::from_f64).collect()
+        Ok(numbers.into_iter().map(T::from_f64).collect())
     }
 
     /// What the patch smoother's kernels of paper 1 read, [`patchmg_device::variants::table_words`] numbers: `M` and `A`
@@ -151,6 +173,18 @@ impl ContinuousSpace {
         SmootherMatrices::new(&Column::new(self))
     }
 
+    /// What the first color in 2D takes that adds a coarse correction, with the interpolation from `E` nodes of the coarse cell.
+    ///
+    /// # Panics
+    /// If `K` is not the degree, or `E` more than `K + 1`.
+    pub fn first_step_matrices<T: Real, const K: usize, const M: usize, const E: usize>(
+        &self,
+    ) -> FirstStepMatrices<T, K, M, E> {
+        let interpolation = |node: usize, coarse: usize| T::from_f64(self.prolongation[(node + 1, coarse)]);
+        let interpolation = core::array::from_fn(|node| core::array::from_fn(|coarse| interpolation(node, coarse)));
+        FirstStepMatrices { smoother: self.smoother_matrices(), interpolation }
+    }
+
     /// Mass and stiffness matrix of a patch alone, all `N = 2k + 1` nodes; `C = k + 1`.
     ///
     /// # Panics
@@ -167,8 +201,8 @@ impl ContinuousSpace {
     pub fn cell_matrices<T: Real, const C: usize, const H: usize>(&self) -> CellMatrices<T, C, H> {
         let (_, c) = self.sizes();
         assert_eq!((C, H), (c, c.div_ceil(2)));
-        let h = self.mesh.cell_size();
-        CellMatrices::new(entries(&(self.element.mass() * h)), entries(&(self.element.stiffness() / h)))
+        let Self { element, cell_size, .. } = self;
+        CellMatrices::new(entries(&(element.mass() * *cell_size)), entries(&(element.stiffness() / *cell_size)))
     }
 
     /// `PᵀM`, `PᵀA` and `PᵀW` from a patch's `N = 2k + 1` nodes to the `k + 1` of its coarse cell; `H = ceil((k + 1) / 2)`.

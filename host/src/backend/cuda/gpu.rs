@@ -71,12 +71,12 @@ impl Gpu {
     }
 
     /// The module of a name, loaded by `load` at the first call.
-    pub fn module(&self, name: &str, load: impl FnOnce(&str) -> Result<LoadedModule>) -> Result<LoadedModule> {
+    pub fn module(&self, name: &str, load: impl FnOnce() -> Result<LoadedModule>) -> Result<LoadedModule> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&module) = modules.get(name) {
             return Ok(module);
         }
-        let module = load(name)?;
+        let module = load()?;
         modules.insert(name.to_owned(), module);
         Ok(module)
     }

@@ -1,9 +1,11 @@
 //! PTX and the kernels in it. A module is compiled by the driver when the first kernel of it is asked for.
 
 use super::calls::{self, check};
+use super::continuous;
 use super::gpu::{Gpu, LoadedModule};
 use super::launch::Kernel;
 use crate::error::{Error, Result};
+use cuda_builder::ptx::with_constants;
 use patchmg_device::kernels::{KernelSpec, Module};
 use std::borrow::Cow;
 use std::ffi::{CString, c_int, c_void};
@@ -23,18 +25,23 @@ pub fn ptx(module: &str) -> Option<&'static str> {
     MODULES.iter().find(|(name, _)| *name == module).map(|&(_, text)| text)
 }
 
-/// The PTX of a module that a GPU is given: that of the folder in `PATCHMG_PTX_DIR`, else that in this program.
+/// The PTX of a module that a GPU is given: that of the folder in `PATCHMG_PTX_DIR`, else that in this program, with the
+/// coefficients that are the same for every mesh as operands of its instructions.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a module that there is not, and [`Error::Io`] for a file that cannot be read.
-pub fn module_ptx(module: &str) -> Result<Cow<'static, str>> {
-    source(module, std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from))
+pub fn module_ptx(module: Module) -> Result<Cow<'static, str>> {
+    let text = source(&module.name(), std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from))?;
+    Ok(match module {
+        Module::PoissonCg { dim, degree } => with_constants(&text, &continuous::constants(dim, degree)?).into(),
+        _ => text,
+    })
 }
 
 /// One entry point, its module loaded if it was not.
 pub(super) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kernel> {
     gpu.enter()?;
-    let loaded = gpu.module(&module.name(), load)?;
+    let loaded = gpu.module(&module.name(), || load(module))?;
     let name = CString::new(spec.name.as_str()).expect("kernel names hold no zero byte");
     let mut function = std::ptr::null_mut();
     // SAFETY: the driver writes a handle; the module stays loaded as long as `gpu`.
@@ -52,7 +59,7 @@ pub(super) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kern
 }
 
 /// Compiles a module for the current device; the driver keeps the result for later runs.
-fn load(module: &str) -> Result<LoadedModule> {
+fn load(module: Module) -> Result<LoadedModule> {
     let text = module_ptx(module)?;
     // A zero byte ends the text for the driver anyway.
     let text: Vec<u8> = text.bytes().take_while(|&byte| byte != 0).chain([0]).collect();
@@ -69,7 +76,7 @@ fn load(module: &str) -> Result<LoadedModule> {
     }
     log.truncate(log.iter().position(|&byte| byte == 0).unwrap_or(LOG_BYTES));
     let log = String::from_utf8_lossy(&log);
-    let name = format!("{}, module {module}: {}", calls::error_name(code), log.trim());
+    let name = format!("{}, module {}: {}", calls::error_name(code), module.name(), log.trim());
     Err(Error::Driver { call: "cuModuleLoadDataEx", code, name })
 }
 

@@ -52,7 +52,7 @@ impl<T: Scalar> PatchSmoother<T> {
             };
             return Ok(Self::Register {
                 kernel: kernel(Operation::Smooth)?,
-                table: uploaded(space.smoother_table())?,
+                table: uploaded(space.smoother_table()?)?,
                 corrected: (dim == 2).then(corrected).transpose()?,
             });
         }
