@@ -1,6 +1,7 @@
 //! Sums over pieces of the domain, cells or patches, `y = Σ (T ⊗ T ⊗ T) b - f (A ⊗ M ⊗ M + M ⊗ A ⊗ M + M ⊗ M ⊗ A) x`, each
 //! on the nodes of a piece, with 1D matrices `A`, `M` and `T` of a piece that leave `k + 1` results in a direction and a
-//! factor `f`; in 2D `(T ⊗ T) b - (A ⊗ M + M ⊗ A) x`. The last result of a piece and the first of the next one are of one node.
+//! factor `f`; in 2D `(T ⊗ T) b - (A ⊗ M + M ⊗ A) x`. The last result of a piece and the first of the next one are of one
+//! node.
 //!
 //! A block has a [`Strip`] of pieces side by side in x and marches with it: along the last direction, where a thread keeps
 //! what a piece adds to the results of the next, or, where a strip is but one or two large pieces, along x. Contractions

@@ -340,8 +340,8 @@ mod device {
         }
     }
 
-    /// Rows of both matrices times the factor, for contractions along z, in shared memory: which of them is known at run time, and kernel
-    /// arguments have no addresses.
+    /// Rows of both matrices times the factor, for contractions along z, in shared memory: which of them is known at run
+    /// time, and kernel arguments have no addresses.
     #[derive(Clone, Copy)]
     struct Rows<T, const C: usize>(Shared<T>);
 

@@ -53,7 +53,7 @@ impl ContinuousSpace {
     /// [`Self::operator_factor`] is this space's.
     ///
     /// # Errors
-    /// [`Numerical`](crate::Error::Numerical) where no eigenpairs are found.
+    /// As [`symmetric_eigenpairs`].
     pub fn on_unit_cells(&self) -> Result<Self> {
         Self::of_cells(self.mesh, self.element.clone(), 1.0)
     }
