@@ -306,7 +306,10 @@ mod tests {
                 (Operation::ProlongateAdd, prolongation),
             ] {
                 let entry = Module::PoissonCg { dim, degree: 3 }.kernel::<f32>(operation).name;
-                let known = constants.iter().find(|known| known.entry == entry).unwrap();
+                let Some(known) = constants.iter().find(|known| known.entry == entry) else {
+                    assert_eq!((operation, dim), (Operation::SmoothFirst, 3));
+                    continue;
+                };
                 let factor = matrices.strip_prefix(&*known.bytes).unwrap();
                 assert!(factor.is_empty() || factor == (space.operator_factor() as f32).to_ne_bytes(), "{entry}");
             }
