@@ -59,7 +59,7 @@ pub(super) const fn min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
 
 /// The same of the first color with a correction.
 pub(super) const fn first_min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
-    const SINGLE: [u32; 10] = [1, 12, 12, 9, 9, 8, 7, 6, 6, 5];
+    const SINGLE: [u32; 10] = [1, 12, 10, 8, 8, 8, 7, 6, 6, 5];
     const DOUBLE: [u32; 10] = [1, 10, 8, 6, 5, 4, 3, 2, 2, 2];
     if scalar_bytes == 4 { SINGLE[degree - 1] } else { DOUBLE[degree - 1] }
 }

@@ -53,10 +53,10 @@ const fn tuned(
 const TUNING: [[Tuning; 2]; 8] = [
     [tuned(32, 32, [0, 0], [0, 0], ByDirection, 1), tuned(32, 32, [0, 0], [0, 0], ByDirection, 1)], // not measured
     [tuned(32, 8, [24, 4], [4, 0], ByDirection, 6), tuned(16, 4, [12, 12], [0, 0], ByDirection, 5)], // 86, 91
-    [tuned(8, 8, [0, 16], [4, 0], ByDirection, 6), tuned(8, 8, [0, 16], [0, 0], ByDirection, 4)],   // 84, 96
-    [tuned(3, 3, [0, 24], [0, 0], ByDirection, 8), tuned(4, 4, [0, 0], [0, 0], ByDirection, 4)],    // 81, 94
-    [tuned(4, 4, [8, 0], [0, 0], ByDirection, 4), tuned(2, 2, [0, 0], [0, 0], ByDirection, 4)],     // 75, 83
-    [tuned(1, 1, [0, 0], [4, 0], ByDirection, 7), tuned(1, 1, [0, 0], [0, 0], ByDirection, 4)],     // 64, 82
+    [tuned(8, 8, [0, 16], [4, 0], ByDirection, 6), tuned(8, 8, [0, 16], [0, 0], ByDirection, 4)],   // 85, 95
+    [tuned(3, 3, [0, 24], [0, 0], ByDirection, 8), tuned(4, 4, [0, 0], [0, 0], ByDirection, 4)],    // 83, 94
+    [tuned(4, 4, [8, 0], [0, 0], ByDirection, 4), tuned(2, 2, [0, 0], [0, 0], ByDirection, 4)],     // 77, 83
+    [tuned(1, 1, [0, 0], [4, 0], ByDirection, 7), tuned(1, 1, [0, 0], [0, 0], ByDirection, 4)],     // 65, 82
     [tuned(1, 1, [0, 12], [0, 0], Packed, 5), tuned(1, 1, [0, 12], [2, 0], ByDirection, 2)],        // 65, 66
     [tuned(1, 1, [0, 0], [0, 0], Packed, 4), tuned(1, 1, [0, 0], [0, 0], ByDirection, 2)],          // 62, 63
 ];
@@ -74,7 +74,7 @@ struct Parts {
     line: usize,
     /// Words of a transformed face; there are two, sum and difference, a direction.
     face: usize,
-    /// Transformed edges, a row each, four (a sign in each of two directions) a direction.
+    /// Transformed edges, a row each: for each end of a line, as sum and as difference, those of all faces.
     edges: usize,
     /// Corners at both ends of one direction, four (a sign in each of the other two), a word of every patch each.
     corners: usize,
@@ -297,15 +297,15 @@ mod device {
                 let (transformed, ends) = transform(matrices, &face(pair).read::<N>(line));
                 face(pair).write(line, &transformed);
                 for sign in 0..2 {
-                    edge(2 * pair + sign).set(in_row, ends[sign]);
+                    edge(6 * sign + pair).set(in_row, ends[sign]);
                 }
             }
         }
         let [i, slot, l] = if keeps { place } else { along_rows(M, shape.patches) };
         // The table is symmetric in its indices, so lanes read neighbours.
         let inverse = |j: usize| table.get(i + M * (l + M * j));
-        // In high degrees there are registers to read it early.
-        let reads_early = K > 6;
+        // In high degrees and in `f32` there are registers to read it early.
+        let reads_early = K > 6 || size_of::<T>() == 4 && K > 3;
         let mut inverses = [T::ZERO; M];
         if reads_early {
             for j in 0..M {
@@ -321,9 +321,9 @@ mod device {
         let x_face = |j: usize| face(i_odd).get(l * parts.line + slot * M + j);
         let y_face = |j_odd: usize| face(2 + j_odd).get(i * parts.line + slot * M + l);
         let z_face = |j: usize| face(4 + l_odd).get(j * parts.line + in_row);
-        let zx_edge = |j: usize| edge(2 * i_odd + l_odd).get(slot * M + j);
-        let xy_edge = |j_odd: usize| edge(4 + 2 * j_odd + i_odd).get(slot * M + l);
-        let yz_edge = |j_odd: usize| edge(8 + 2 * l_odd + j_odd).get(in_row);
+        let zx_edge = |j: usize| edge(6 * l_odd + i_odd).get(slot * M + j);
+        let xy_edge = |j_odd: usize| edge(6 * i_odd + 2 + j_odd).get(slot * M + l);
+        let yz_edge = |j_odd: usize| edge(6 * j_odd + 4 + l_odd).get(in_row);
         let l_sign = T::from_f64(if l_odd == 0 { 1.0 } else { -1.0 });
         let corner = |j_odd: usize| {
             let at_end = |end: usize| corners.get((4 * end + 2 * i_odd + j_odd) * shape.patches + slot);
