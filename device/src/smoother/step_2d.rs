@@ -75,55 +75,25 @@ mod device {
     use cuda_std::shared::Word;
     use cuda_std::thread;
 
-    /// What is added to `x` as it is read.
-    trait Correction<T, const M: usize, const N: usize>: Copy {
-        const IS_NONE: bool;
-        /// To a value at the vertex.
-        fn at_vertex(self, patch: Patch, value: T) -> T;
-        /// Makes ready what a thread at `node` has to do with it.
-        fn prepare(self, patch: Patch, node: usize);
-        /// To lines on the low and on the high edge normal to x, but for their ends.
-        fn on_edges(self, patch: Patch, lines: &mut [[T; N]; 2]);
-    }
-
     /// A patch of the first color.
     #[derive(Clone, Copy)]
     struct Patch {
         grid: Grid,
         /// In x and in y.
         index: [usize; 2],
-        /// Where its shared memory begins that other kernels do not have.
+        /// Where its shared memory begins that other colors do not have.
         edges: usize,
     }
 
-    /// Nothing.
+    /// What the first color adds to `x`: `P c`.
     #[derive(Clone, Copy)]
-    struct Uncorrected;
-
-    impl<T, const M: usize, const N: usize> Correction<T, M, N> for Uncorrected {
-        const IS_NONE: bool = true;
-
-        #[inline(always)]
-        fn at_vertex(self, _: Patch, value: T) -> T {
-            value
-        }
-
-        #[inline(always)]
-        fn prepare(self, _: Patch, _: usize) {}
-
-        #[inline(always)]
-        fn on_edges(self, _: Patch, _: &mut [[T; N]; 2]) {}
-    }
-
-    /// `P c`.
-    #[derive(Clone, Copy)]
-    struct Prolongated<'a, T, const K: usize, const M: usize, const E: usize> {
+    struct Correction<'a, T, const K: usize, const M: usize, const E: usize> {
         interpolation: &'a [[T; E]; M],
         table: Table<T>,
         coarse: *const T,
     }
 
-    impl<T: Real, const K: usize, const M: usize, const E: usize> Prolongated<'_, T, K, M, E> {
+    impl<T: Real + Word, const K: usize, const M: usize, const E: usize> Correction<'_, T, K, M, E> {
         /// `c` at a node of the coarse cell that a patch is.
         #[inline(always)]
         fn coarse(self, Patch { grid, index, .. }: Patch, x: usize, y: usize) -> T {
@@ -132,18 +102,8 @@ mod device {
             // SAFETY: a node of the coarse grid.
             unsafe { *self.coarse.wrapping_add(cell + grid.local_2d(x, y)) }
         }
-    }
 
-    impl<T: Real + Word, const K: usize, const M: usize, const N: usize, const E: usize> Correction<T, M, N>
-        for Prolongated<'_, T, K, M, E>
-    {
-        const IS_NONE: bool = false;
-
-        #[inline(always)]
-        fn at_vertex(self, patch: Patch, value: T) -> T {
-            value + self.coarse(patch, K / 2, K / 2)
-        }
-
+        /// A node of both edges normal to x, for all threads of the patch, unless each interpolates for itself.
         #[inline(always)]
         fn prepare(self, patch: Patch, node: usize) {
             if E > 0 {
@@ -159,8 +119,9 @@ mod device {
             thread::sync_threads();
         }
 
+        /// Adds to lines on the low and on the high edge normal to x, but for their ends.
         #[inline(always)]
-        fn on_edges(self, patch: Patch, lines: &mut [[T; N]; 2]) {
+        fn add<const N: usize>(self, patch: Patch, lines: &mut [[T; N]; 2]) {
             for end in 0..2 {
                 let nodes: [T; E] = core::array::from_fn(|j| self.coarse(patch, K * end, j));
                 for i in 0..M {
@@ -191,7 +152,7 @@ mod device {
         color: u32,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { smooth::<T, K, M, N, _>(matrices, table, Uncorrected, b, x, cells, color) }
+        unsafe { smooth::<T, K, M, N, 0>(matrices, table, None, b, x, cells, color) }
     }
 
     /// The first color of the smoother in 2D on `x + P c`, `P c` being already added on the edges of patches normal to y.
@@ -208,27 +169,27 @@ mod device {
         x: *mut T,
         cells: u32,
     ) {
-        let correction = Prolongated::<T, K, M, E> { interpolation, table, coarse };
+        let correction = Some(Correction { interpolation, table, coarse });
         // SAFETY: the caller's promise.
-        unsafe { smooth::<T, K, M, N, _>(smoother, table, correction, b, x, cells, 0) }
+        unsafe { smooth::<T, K, M, N, E>(smoother, table, correction, b, x, cells, 0) }
     }
 
-    /// One color on a corrected `x`.
+    /// One color, the first one if there is a correction.
     ///
     /// # Safety
     /// As of [`smooth_2d`] or [`smooth_first_2d`].
     #[inline(always)]
-    unsafe fn smooth<T: Real + Word, const K: usize, const M: usize, const N: usize, X: Correction<T, M, N>>(
+    unsafe fn smooth<T: Real + Word, const K: usize, const M: usize, const N: usize, const E: usize>(
         matrices: &SmootherMatrices<T, K, M>,
         table: Table<T>,
-        correction: X,
+        correction: Option<Correction<T, K, M, E>>,
         b: *const T,
         x: *mut T,
         cells: u32,
         color: u32,
     ) {
         let parts = const { parts(K) };
-        let shape = const { if X::IS_NONE { shape(K) } else { first_shape(K) } };
+        let shape = if correction.is_some() { const { first_shape(K) } } else { const { shape(K) } };
         let grid = Grid { cells, degree: K as u32 };
         let place = Place::new(shape.columns, shape.patches, color_count(cells, bit(color, 0)));
         let origin = grid.offset_2d(
@@ -246,13 +207,18 @@ mod device {
         let along_x = RowMajor::<M, M>::along_x(own, 0);
         let along_y = RowMajor::<M, M>::along_y(own, 0);
         // SAFETY: as above; of this color only this patch writes it, after barriers.
-        let middle = correction.at_vertex(patch, unsafe { *x.add(grid.local_2d(K, K)) });
+        let mut middle = unsafe { *x.add(grid.local_2d(K, K)) };
+        if let Some(correction) = correction {
+            middle = middle + correction.coarse(patch, K / 2, K / 2);
+        }
         let mut column = [T::ZERO; M];
         for y in 0..M {
             // SAFETY: as above.
             column[y] = unsafe { *b.add(grid.local_2d(own + 1, y + 1)) };
         }
-        correction.prepare(patch, own);
+        if let Some(correction) = correction {
+            correction.prepare(patch, own);
+        }
         // Faces: sum and difference of those normal to x, whose ends are the corners, then of those normal to y.
         for round in 0..4usize.div_ceil(M) {
             let task = own + round * M;
@@ -262,8 +228,10 @@ mod device {
                 // SAFETY: as above.
                 let line = |start: usize| core::array::from_fn(|i| unsafe { *x.add(start + i * along) });
                 let mut ends = [line(0), line(2 * K * normal)];
-                if face == 0 {
-                    correction.on_edges(patch, &mut ends);
+                if let Some(correction) = correction
+                    && face == 0
+                {
+                    correction.add(patch, &mut ends);
                 }
                 let pair = sum_and_difference::<T, N>(&ends[0], &ends[1], middle);
                 let line = select(&pair, sign);
