@@ -79,6 +79,6 @@ fn wavefronts_of_the_operator_by_planes() {
 #[test]
 fn wavefronts_of_the_register_smoother() {
     let expected =
-        [(461, 333), (1243, 956), (1786, 1544), (2182, 1827), (2094, 1794), (1970, 1574), (2915, 2337), (4298, 3582)];
+        [(461, 333), (1243, 956), (1835, 1544), (2200, 1827), (2106, 1794), (1974, 1574), (2927, 2337), (4310, 3582)];
     assert_eq!(by_degree(Operation::Smooth), expected);
 }

@@ -74,7 +74,7 @@ struct Parts {
     line: usize,
     /// Words of a transformed face; there are two, sum and difference, a direction.
     face: usize,
-    /// Transformed edges, a row each: for each end of a line, as sum and as difference, those of all faces.
+    /// Transformed edges, a row each, four (a sign in each of two directions) a direction.
     edges: usize,
     /// Corners at both ends of one direction, four (a sign in each of the other two), a word of every patch each.
     corners: usize,
@@ -236,7 +236,12 @@ mod device {
         let tensor = stage.behind::<N>(0);
         // `pair` is twice the direction that the faces are normal to, and the sign.
         let face = |pair: usize| stage.behind::<N>(parts.faces + pair * parts.face);
-        let edge = |edge: usize| stage.behind::<N>(parts.edges + edge * row);
+        // By sign, as the threads that store them are, and in `f64`, where degree 5 else waits for the table, by pair.
+        let by_sign = size_of::<T>() == 4;
+        let edge = |pair: usize, sign: usize| {
+            let index = if by_sign { 6 * sign + pair } else { 2 * pair + sign };
+            stage.behind::<N>(parts.edges + index * row)
+        };
         let corners = stage.behind::<N>(parts.corners);
         // Loads are under way while places of copies are computed.
         let place = along_rows(M, shape.patches);
@@ -297,7 +302,7 @@ mod device {
                 let (transformed, ends) = transform(matrices, &face(pair).read::<N>(line));
                 face(pair).write(line, &transformed);
                 for sign in 0..2 {
-                    edge(6 * sign + pair).set(in_row, ends[sign]);
+                    edge(pair, sign).set(in_row, ends[sign]);
                 }
             }
         }
@@ -321,9 +326,9 @@ mod device {
         let x_face = |j: usize| face(i_odd).get(l * parts.line + slot * M + j);
         let y_face = |j_odd: usize| face(2 + j_odd).get(i * parts.line + slot * M + l);
         let z_face = |j: usize| face(4 + l_odd).get(j * parts.line + in_row);
-        let zx_edge = |j: usize| edge(6 * l_odd + i_odd).get(slot * M + j);
-        let xy_edge = |j_odd: usize| edge(6 * i_odd + 2 + j_odd).get(slot * M + l);
-        let yz_edge = |j_odd: usize| edge(6 * j_odd + 4 + l_odd).get(in_row);
+        let zx_edge = |j: usize| edge(i_odd, l_odd).get(slot * M + j);
+        let xy_edge = |j_odd: usize| edge(2 + j_odd, i_odd).get(slot * M + l);
+        let yz_edge = |j_odd: usize| edge(4 + l_odd, j_odd).get(in_row);
         let l_sign = T::from_f64(if l_odd == 0 { 1.0 } else { -1.0 });
         let corner = |j_odd: usize| {
             let at_end = |end: usize| corners.get((4 * end + 2 * i_odd + j_odd) * shape.patches + slot);
