@@ -2,25 +2,20 @@
 
 use super::gpu::Gpu;
 use super::launch::{Kernel, Marching, stride_blocks};
-use super::level::{Kernels, bytes, unsupported_degree};
+use super::level::Kernels;
+use super::matrices::Matrices;
 use super::memory::Vector;
 use super::modules;
 use super::smoother::{Corrected, PatchSmoother, Variant};
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
-use crate::mesh::Mesh;
 use crate::space::ContinuousSpace;
-use cuda_builder::ptx::Constants;
 use cust::sys::CUdeviceptr;
 use patchmg_device::kernels::{Module, Operation, PatchKernel};
-use patchmg_device::matrices::Scaled;
 use patchmg_device::operator::{planes::Tile, rows};
 use patchmg_device::patch::{Grid, bit, color_count};
 use patchmg_device::point;
-use patchmg_device::scalar::Real;
-use patchmg_device::smoother::interpolated_nodes;
 use patchmg_device::transfer::restriction;
-use patchmg_device::with_degree;
 use std::sync::Arc;
 
 /// Cells or patches that a block marches through at most, in 2D and in 3D.
@@ -39,16 +34,6 @@ pub(super) struct Continuous<T: Scalar> {
     smoother: PatchSmoother<T>,
     /// Rows of the 1D matrices, for point Gauss-Seidel.
     point_rows: Vector<T>,
-}
-
-/// The structs of [`patchmg_device::matrices`], of cells of size 1.
-struct Matrices {
-    smoother: Box<[u8]>,
-    /// Of the first color in 2D with a correction.
-    first_step: Box<[u8]>,
-    operator: Box<[u8]>,
-    restriction: Box<[u8]>,
-    prolongation: Box<[u8]>,
 }
 
 impl<T: Scalar> Continuous<T> {
@@ -195,49 +180,6 @@ impl<T: Scalar> Kernels for Continuous<T> {
     }
 }
 
-impl Matrices {
-    fn new<T: Scalar>(space: &ContinuousSpace) -> Result<Self> {
-        with_degree!(
-            space.degree(),
-            K => {
-                const H: usize = (K + 1).div_ceil(2);
-                let (unit, factor) = (space.on_unit_cells()?, T::from_f64(space.operator_factor()));
-                const E: usize = interpolated_nodes(K);
-                Ok(Self {
-                    smoother: bytes(&Scaled { matrices: unit.smoother_matrices::<T, K, { 2 * K - 1 }>(), factor }),
-                    first_step: bytes(&unit.first_step_matrices::<T, K, { 2 * K - 1 }, E>()),
-                    operator: bytes(&Scaled { matrices: unit.cell_matrices::<T, { K + 1 }, H>(), factor }),
-                    restriction: bytes(&Scaled { matrices: unit.restriction_matrices::<T, { 2 * K + 1 }, H>(), factor }),
-                    prolongation: bytes(&unit.prolongation_matrices::<T, { K + 1 }>()),
-                })
-            },
-            else Err(unsupported_degree(space.degree(), "1 to 10"))
-        )
-    }
-}
-
-/// What kernels of a module take of the matrices, whatever the mesh.
-pub(super) fn constants(dim: usize, degree: usize) -> Result<Vec<Constants>> {
-    let module = Module::PoissonCg { dim, degree };
-    let Matrices { smoother, first_step, operator, restriction, prolongation } =
-        Matrices::new::<f32>(&ContinuousSpace::new(Mesh::unit_cube(dim, 1)?, degree)?)?;
-    // The factor, behind the matrices, is the mesh's.
-    let matrices = |scaled: &[u8]| scaled[..scaled.len() - size_of::<f32>()].to_vec();
-    let entries = module.kernels().into_iter().filter(|spec| spec.scalar == <f32 as Real>::NAME);
-    let constants = entries.filter_map(|spec| {
-        let bytes = match spec.operation {
-            Operation::Smooth => matrices(&smoother),
-            Operation::SmoothFirst => first_step.to_vec(),
-            Operation::Apply | Operation::Residual => matrices(&operator),
-            Operation::RestrictResidual => matrices(&restriction),
-            Operation::ProlongateAdd | Operation::ProlongateEdges => prolongation.to_vec(),
-            _ => return None,
-        };
-        Some(Constants { entry: spec.name, bytes })
-    });
-    Ok(constants.collect())
-}
-
 /// Grid of blocks for `count(direction)` patches, `patches` of a block side by side in x.
 fn blocks(dim: usize, patches: u32, count: impl Fn(usize) -> u32) -> [u32; 3] {
     [count(0).div_ceil(patches), count(1), if dim == 3 { count(2) } else { 1 }]
@@ -253,6 +195,7 @@ fn operator_blocks(dim: usize, grid: Grid, chunk: u32) -> [u32; 3] {
 mod tests {
     use super::super::parameters::check;
     use super::*;
+    use crate::mesh::Mesh;
     use patchmg_device::point;
     use patchmg_device::smoother::table_words;
 
@@ -289,31 +232,6 @@ mod tests {
                 (Operation::PointGaussSeidel, &[8, 8, 8, 4, 4]),
             ],
         );
-    }
-
-    #[test]
-    fn matrices_are_those_of_the_instructions_whatever_the_mesh() {
-        for (dim, refine) in [(2, 3), (3, 1), (3, 2)] {
-            let space = ContinuousSpace::new(Mesh::unit_cube(dim, refine).unwrap(), 3).unwrap();
-            let Matrices { smoother, first_step, operator, restriction, prolongation } =
-                Matrices::new::<f32>(&space).unwrap();
-            let constants = constants(dim, 3).unwrap();
-            for (operation, matrices) in [
-                (Operation::Smooth, smoother),
-                (Operation::SmoothFirst, first_step),
-                (Operation::Apply, operator),
-                (Operation::RestrictResidual, restriction),
-                (Operation::ProlongateAdd, prolongation),
-            ] {
-                let entry = Module::PoissonCg { dim, degree: 3 }.kernel::<f32>(operation).name;
-                let Some(known) = constants.iter().find(|known| known.entry == entry) else {
-                    assert_eq!((operation, dim), (Operation::SmoothFirst, 3));
-                    continue;
-                };
-                let factor = matrices.strip_prefix(&*known.bytes).unwrap();
-                assert!(factor.is_empty() || factor == (space.operator_factor() as f32).to_ne_bytes(), "{entry}");
-            }
-        }
     }
 
     #[test]

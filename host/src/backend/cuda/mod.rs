@@ -15,6 +15,7 @@ mod event;
 mod gpu;
 mod launch;
 mod level;
+mod matrices;
 mod memory;
 mod modules;
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! PTX and the kernels in it. A module is compiled by the driver when the first kernel of it is asked for.
 
 use super::calls::{self, check};
-use super::continuous;
 use super::gpu::{Gpu, LoadedModule};
 use super::launch::Kernel;
+use super::matrices;
 use crate::error::{Error, Result};
 use cuda_builder::ptx::with_constants;
 use patchmg_device::kernels::{KernelSpec, Module};
@@ -33,7 +33,7 @@ pub fn ptx(module: &str) -> Option<&'static str> {
 pub fn module_ptx(module: Module) -> Result<Cow<'static, str>> {
     let text = source(&module.name(), std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from))?;
     Ok(match module {
-        Module::PoissonCg { dim, degree } => with_constants(&text, &continuous::constants(dim, degree)?).into(),
+        Module::PoissonCg { dim, degree } => with_constants(&text, &matrices::constants(dim, degree)?).into(),
         _ => text,
     })
 }
