@@ -8,8 +8,8 @@ use patchmg::mesh::Mesh;
 use patchmg::space::Space;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use patchmg_device::matrices::Scaled;
-use patchmg_device::operator::planes::Tile;
 use patchmg_device::operator::rows;
+use patchmg_device::operator::tile::Tile;
 use patchmg_device::patch::{Grid, bit, color_count, color_origin};
 use patchmg_device::point;
 use patchmg_device::scalar::Real;
@@ -227,7 +227,7 @@ fn run_march<T: Real>(space: &Space, operation: Operation, matrices: &[u8], vect
     };
     let vectors: Vec<_> = vectors.iter().map(|vector| vector.cast()).collect();
     for color in 0..strip.map_or(1, |strip| strip.classes()) {
-        let tiles = || Tile::of(degree).blocks(grid, chunk);
+        let tiles = || Tile::of(degree, size_of::<T>()).blocks(grid, chunk);
         let blocks = strip.map_or_else(tiles, |strip| strip.blocks(grid, chunk, color));
         if !blocks.contains(&0) {
             let (matrices, cells) = (Some(matrices), grid.cells);

@@ -1,19 +1,20 @@
-//! The finite element operator, `y = A x` and `r = b - A x`: in 3D plane by plane ([`planes`]), in 2D row by row
+//! The finite element operator, `y = A x` and `r = b - A x`: in 3D plane by plane ([`planes`], of a [`tile`]), in 2D row by row
 //! ([`rows`]). One launch, every entry written once.
 
 pub mod planes;
 pub mod rows;
+pub mod tile;
 
 use crate::kernels::Shape;
 
 /// Its shape on a block.
-pub const fn shape(dim: usize, degree: usize) -> Shape {
-    if dim == 3 { planes::shape(degree) } else { rows::strip(degree).shape() }
+pub const fn shape(dim: usize, degree: usize, scalar_bytes: usize) -> Shape {
+    if dim == 3 { tile::shape(degree, scalar_bytes) } else { rows::strip(degree).shape() }
 }
 
 /// Blocks of a multiprocessor that the registers of a thread leave room for.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
-    if dim == 3 { planes::min_blocks(degree, scalar_bytes) } else { rows::min_blocks(degree, scalar_bytes) }
+    if dim == 3 { tile::min_blocks(degree, scalar_bytes) } else { rows::min_blocks(degree, scalar_bytes) }
 }
 
 pub use planes::apply_3d;

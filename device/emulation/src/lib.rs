@@ -121,10 +121,11 @@ fn block(module: Module, spec: &KernelSpec) -> (u32, usize) {
         return (grid.cells, grid.storage(dim).max(tables));
     }
     if spec.operation.marches() {
+        let scalar_bytes = if spec.scalar == "f32" { 4 } else { 8 };
         let grid = match spec.operation {
             Operation::RestrictResidual => transfer::restriction::strip(dim, degree).grid(),
             _ if dim == 2 => operator::rows::strip(degree).grid(),
-            _ => operator::planes::Tile::of(degree).grid(),
+            _ => operator::tile::Tile::of(degree, scalar_bytes).grid(),
         };
         return (grid.cells, grid.storage(dim));
     }

@@ -122,8 +122,8 @@ impl Module {
                 let (name, shape) = match operation {
                     Operation::Smooth => ("smooth", crate::smoother::shape(dim, degree, bytes)),
                     Operation::SmoothFirst => ("smooth_first", crate::smoother::first_shape(degree)),
-                    Operation::Apply => ("apply", crate::operator::shape(dim, degree)),
-                    Operation::Residual => ("residual", crate::operator::shape(dim, degree)),
+                    Operation::Apply => ("apply", crate::operator::shape(dim, degree, bytes)),
+                    Operation::Residual => ("residual", crate::operator::shape(dim, degree, bytes)),
                     Operation::RestrictResidual => {
                         ("restrict_residual", crate::transfer::restriction::strip(dim, degree).shape())
                     }

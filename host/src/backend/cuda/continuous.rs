@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::space::ContinuousSpace;
 use cust::sys::CUdeviceptr;
 use patchmg_device::kernels::{Module, Operation, PatchKernel};
-use patchmg_device::operator::{planes::Tile, rows};
+use patchmg_device::operator::{rows, tile::Tile};
 use patchmg_device::patch::{Grid, bit, color_count};
 use patchmg_device::point;
 use patchmg_device::transfer::restriction;
@@ -43,7 +43,7 @@ impl<T: Scalar> Continuous<T> {
         let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
         let (grid, longest) = (space.grid(), LONGEST_CHUNK[dim - 2]);
         let operator = |operation| {
-            let blocks = |chunk| operator_blocks(dim, grid, chunk);
+            let blocks = |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());
             Ok::<_, Error>(Marching::new(gpu, kernel(operation)?, longest.min(grid.cells), blocks))
         };
         let strip = restriction::strip(dim, degree);
@@ -186,9 +186,13 @@ fn blocks(dim: usize, patches: u32, count: impl Fn(usize) -> u32) -> [u32; 3] {
 }
 
 /// Of the operator, in chunks of so many cells.
-fn operator_blocks(dim: usize, grid: Grid, chunk: u32) -> [u32; 3] {
+fn operator_blocks(dim: usize, grid: Grid, chunk: u32, scalar_bytes: usize) -> [u32; 3] {
     let degree = grid.degree as usize;
-    if dim == 2 { rows::strip(degree).blocks(grid, chunk, 0) } else { Tile::of(degree).blocks(grid, chunk) }
+    if dim == 2 {
+        rows::strip(degree).blocks(grid, chunk, 0)
+    } else {
+        Tile::of(degree, scalar_bytes).blocks(grid, chunk)
+    }
 }
 
 #[cfg(test)]
