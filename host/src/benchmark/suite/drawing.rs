@@ -248,7 +248,8 @@ fn grouped(rows: &[&Row], column: &str, by: By, results: &Results) -> Panel {
     };
     let mut series = vec![bars("here", &|row| row.value(column))];
     // At other sizes than the paper's, times do not belong into one picture.
-    if results.header.backend == "cuda" && !results.header.quick {
+    let is_comparable = results.header.backend == "cuda" && !results.header.quick;
+    if is_comparable && rows.iter().any(|row| row.paper.contains_key(column)) {
         series.push(bars("paper, A100", &|row| row.paper.get(column).copied()));
     }
     let category = |row: &&Row| match by {
@@ -304,12 +305,12 @@ fn roofline(rows: &[&Row], bandwidth: &str) -> Panel {
 mod tests {
     use super::super::experiment::Key;
     use super::super::goal::Goal;
+    use super::super::record::Header;
     use super::*;
     use std::collections::BTreeMap;
 
-    #[test]
-    fn what_is_aimed_at_is_drawn_once_for_all_precisions() {
-        let row = |degree, precision: &str, ratio| Row {
+    fn row(degree: usize, precision: &str, ratio: Option<f64>) -> Row {
+        Row {
             key: Key {
                 series: "operator".into(),
                 dim: 3,
@@ -324,7 +325,28 @@ mod tests {
             paper: BTreeMap::new(),
             goals: BTreeMap::from([("ratio".into(), Goal::new(60.0, (degree > 2).then_some(35.0)))]),
             skipped: None,
+        }
+    }
+
+    #[test]
+    fn the_paper_has_bars_where_it_has_values() {
+        let header = Header::of_a_gpu("paper1", "table0", "Table 0");
+        let results = Results { header, remark: String::new(), columns: Vec::new(), rows: Vec::new() };
+        let labels = |rows: [Row; 2]| {
+            let Marks::Bars { series, .. } = grouped(&rows.each_ref(), "ratio", By::Series, &results).marks else {
+                panic!("bars")
+            };
+            series.into_iter().map(|bars| bars.label).collect::<Vec<_>>()
         };
+        let rows = || [row(2, "f64", Some(50.0)), row(3, "f64", None)];
+        assert_eq!(labels(rows()), ["here"]);
+        let mut rows = rows();
+        rows[1].paper.insert("ratio".into(), 40.0);
+        assert_eq!(labels(rows), ["here", "paper, A100"]);
+    }
+
+    #[test]
+    fn what_is_aimed_at_is_drawn_once_for_all_precisions() {
         let rows =
             [row(3, "f64", Some(50.0)), row(2, "f64", Some(70.0)), row(2, "f32", Some(40.0)), row(3, "f32", None)];
         let panel = goals(&rows.each_ref(), "ratio", "floor over median [%]");

@@ -32,6 +32,28 @@ pub struct Header {
     pub max_dofs: usize,
 }
 
+#[cfg(test)]
+impl Header {
+    /// Of an experiment on some GPU.
+    pub(super) fn of_a_gpu(suite: &str, experiment: &str, title: &str) -> Self {
+        Self {
+            suite: suite.into(),
+            experiment: experiment.into(),
+            title: title.into(),
+            backend: "cuda".into(),
+            device: "a GPU".into(),
+            units: 132,
+            architecture: "sm_90".into(),
+            driver: None,
+            version: "0.1.0".into(),
+            commit: "a".into(),
+            protocol: Protocol::ONCE,
+            quick: false,
+            max_dofs: 1000,
+        }
+    }
+}
+
 /// One point of an experiment: what was found, or why not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -211,21 +233,7 @@ mod tests {
 
     fn results(commit: &str) -> Results {
         Results {
-            header: Header {
-                suite: "paper1".into(),
-                experiment: "table0".into(),
-                title: "Table 0".into(),
-                backend: "cpu".into(),
-                device: "a processor".into(),
-                units: 2,
-                architecture: "scalar".into(),
-                driver: None,
-                version: "0.1.0".into(),
-                commit: commit.into(),
-                protocol: Protocol::ONCE,
-                quick: true,
-                max_dofs: 1000,
-            },
+            header: Header { commit: commit.into(), ..Header::of_a_gpu("paper1", "table0", "Table 0") },
             remark: "nothing".into(),
             columns: ["iterations", "time_s"].map(|name| ColumnName { name: name.into(), label: name.into() }).into(),
             rows: Vec::new(),

@@ -64,25 +64,10 @@ mod tests {
     use super::super::record::{ColumnName, Header};
     use super::*;
     use crate::benchmark::suite::Key;
-    use crate::measure::Protocol;
     use std::collections::BTreeMap;
 
     fn results(rows: Vec<Row>) -> Results {
-        let header = Header {
-            suite: "speed".into(),
-            experiment: "transfer".into(),
-            title: "Transfer".into(),
-            backend: "cuda".into(),
-            device: "a GPU".into(),
-            units: 132,
-            architecture: "sm_90".into(),
-            driver: None,
-            version: "0.1.0".into(),
-            commit: "a".into(),
-            protocol: Protocol::ONCE,
-            quick: false,
-            max_dofs: 1000,
-        };
+        let header = Header::of_a_gpu("speed", "transfer", "Transfer");
         let columns = [("measured", "median time [ms]"), ("ratio", "floor over median [%]"), ("share", "share [%]")];
         let columns = columns.map(|(name, label)| ColumnName { name: name.into(), label: label.into() }).into();
         Results { header, remark: String::new(), columns, rows }
