@@ -181,21 +181,7 @@ mod tests {
     use std::sync::Arc;
 
     fn results(device: &str, measured: &[f64]) -> Results {
-        let header = Header {
-            suite: SPEED.name.into(),
-            experiment: "smoother".into(),
-            title: "Smoother".into(),
-            backend: "cuda".into(),
-            device: device.into(),
-            units: 132,
-            architecture: "sm_90".into(),
-            driver: None,
-            version: "0.1.0".into(),
-            commit: "a".into(),
-            protocol: Protocol::ONCE,
-            quick: false,
-            max_dofs: 1000,
-        };
+        let header = Header { device: device.into(), ..Header::of_a_gpu(SPEED.name, "smoother", "Smoother") };
         let row = |(degree, &value): (usize, &f64)| Row {
             key: Key {
                 series: "smoother".into(),

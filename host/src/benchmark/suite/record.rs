@@ -35,7 +35,7 @@ pub struct Header {
 #[cfg(test)]
 impl Header {
     /// Of an experiment on some GPU.
-    pub(super) fn of_a_gpu(suite: &str, experiment: &str, title: &str) -> Self {
+    pub(in crate::benchmark) fn of_a_gpu(suite: &str, experiment: &str, title: &str) -> Self {
         Self {
             suite: suite.into(),
             experiment: experiment.into(),
