@@ -2,12 +2,11 @@
 //! `MODULES: &[(name, PTX)]`. Without the feature `cuda` nothing of the device is built.
 
 use cuda_builder::{CudaBuilder, CudaBuilderError, Module, NvvmArch, ptx};
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 fn main() -> ExitCode {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-env=PATCHMG_COMMIT={}", commit().unwrap_or(String::from("unknown")));
     if std::env::var_os("CARGO_FEATURE_CUDA").is_none() {
         return ExitCode::SUCCESS;
     }
@@ -63,23 +62,4 @@ fn write_table(names: &[String]) -> Result<(), CudaBuilderError> {
     let table = format!("/// Name and PTX of every module.\npub static MODULES: &[(&str, &str)] = &[\n{rows}];\n");
     let path = PathBuf::from(std::env::var_os("OUT_DIR").ok_or(CudaBuilderError::NoOutDir)?).join("ptx.rs");
     std::fs::write(&path, table).map_err(|source| CudaBuilderError::Io { path, source })
-}
-
-/// The commit that the tree is at, if it is a git checkout of this project and not a package unpacked inside another.
-fn commit() -> Option<String> {
-    if !Path::new(".git").exists() {
-        return None;
-    }
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
-        Some(String::from_utf8(output.stdout).ok()?.trim().to_string())
-    };
-    // A checkout moves HEAD, a commit the branch that it names.
-    for name in ["HEAD", "logs/HEAD"] {
-        let path = git(&["rev-parse", "--git-path", name])?;
-        if Path::new(&path).exists() {
-            println!("cargo:rerun-if-changed={path}");
-        }
-    }
-    git(&["rev-parse", "HEAD"])
 }

@@ -2,10 +2,8 @@
 //! and on NVIDIA GPUs.
 
 pub mod backend;
-pub mod benchmark;
 pub mod error;
 pub mod fe;
-pub mod inspect;
 pub mod krylov;
 pub mod measure;
 pub mod mesh;

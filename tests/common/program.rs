@@ -1,4 +1,4 @@
-//! The program, as a user runs it.
+//! The programs, as a user runs them.
 
 #![allow(dead_code)] // every test uses a part
 
@@ -12,7 +12,15 @@ pub const DEVICE: i32 = 4;
 pub const SLOWER: i32 = 5;
 
 pub fn patchmg(arguments: &[&str]) -> Output {
-    Command::cargo_bin("patchmg").unwrap().args(arguments).env_remove("PATCHMG_LOG").output().unwrap()
+    run("patchmg", arguments)
+}
+
+pub fn laboratory(arguments: &[&str]) -> Output {
+    run("patchmg-lab", arguments)
+}
+
+fn run(program: &str, arguments: &[&str]) -> Output {
+    Command::cargo_bin(program).unwrap().args(arguments).env_remove("PATCHMG_LOG").output().unwrap()
 }
 
 pub fn stdout(output: &Output) -> &str {

@@ -5,7 +5,7 @@ use super::batch::Offsets;
 use core::marker::PhantomData;
 use core::ops::{Add, Sub};
 use patchmg_device::scalar::{Real, Value};
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 /// The most lanes that a register has: 16 `f32` in AVX-512.
 pub const MAX_LANES: usize = 16;
@@ -25,21 +25,60 @@ fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// Name of a SIMD level.
-pub fn level_name(arch: Arch) -> &'static str {
-    struct Name;
-    impl WithSimd for Name {
-        type Output = &'static str;
-        fn with_simd<S: Simd>(self, _: S) -> &'static str {
-            match S::F64_LANES {
-                8 => "AVX-512",
-                4 => "AVX2",
-                2 => "NEON",
-                _ => "scalar",
-            }
+/// A SIMD level of this machine that kernels are compiled for.
+///
+/// x86-64 has no scalar level: it would be half of the program's code, for CPUs from before 2013.
+#[derive(Clone, Copy, Debug)]
+pub enum SimdLevel {
+    /// AVX2 and FMA.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(pulp::x86::V3),
+    /// AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(pulp::x86::V4),
+    /// Whatever the architecture has.
+    #[cfg(not(target_arch = "x86_64"))]
+    Native(pulp::Arch),
+}
+
+impl SimdLevel {
+    /// The levels, as an error names them.
+    pub const AVAILABLE: &str = "AVX2 with FMA, AVX-512";
+
+    /// The widest level of this machine; `None` if it has none that kernels are compiled for.
+    pub fn detect() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        return pulp::x86::V4::try_new().map(Self::Avx512).or_else(|| pulp::x86::V3::try_new().map(Self::Avx2));
+        #[cfg(not(target_arch = "x86_64"))]
+        Some(Self::Native(pulp::Arch::new()))
+    }
+
+    /// Runs `work`, compiled for this level.
+    #[inline(always)]
+    pub fn dispatch<W: WithSimd>(self, work: W) -> W::Output {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(simd) => Simd::vectorize(simd, work),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(simd) => Simd::vectorize(simd, work),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Native(arch) => arch.dispatch(work),
         }
     }
-    arch.dispatch(Name)
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "AVX-512",
+            #[cfg(target_arch = "aarch64")]
+            Self::Native(_) => "NEON",
+            #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+            Self::Native(_) => "scalar",
+        }
+    }
 }
 
 /// Scalars that [`pulp`] has registers for.

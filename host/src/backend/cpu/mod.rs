@@ -26,9 +26,9 @@ mod workspace;
 use crate::backend::{Backend, DeviceInfo, PRODUCTS, Scalar};
 use crate::error::{Error, Result};
 use crate::space::Space;
+use lanes::SimdLevel;
 pub use level::Level;
 use patchmg_device::kernels::PatchKernel;
-use pulp::Arch;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sweep::Sweep;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
@@ -38,15 +38,22 @@ pub use vector::Vector;
 #[derive(Debug)]
 pub struct Cpu {
     pool: ThreadPool,
-    arch: Arch,
+    simd: SimdLevel,
 }
 
 impl Cpu {
     /// With `threads` threads, or as many as there are cores.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if `threads` is zero, or more than the system gives.
+    /// [`Error::InvalidArgument`] if `threads` is zero, or more than the system gives; [`Error::Unsupported`] for a CPU
+    /// without AVX2, if it is an x86-64.
     pub fn new(threads: Option<usize>) -> Result<Self> {
+        let simd = SimdLevel::detect().ok_or_else(|| Error::Unsupported {
+            backend: "cpu",
+            what: "kernels for",
+            asked: String::from("a CPU without AVX2"),
+            available: String::from(SimdLevel::AVAILABLE),
+        })?;
         let invalid = |allowed: String| Error::InvalidArgument {
             name: "threads",
             value: threads.map_or(String::from("not given"), |threads| threads.to_string()),
@@ -61,7 +68,7 @@ impl Cpu {
             .thread_name(|index| format!("patchmg-{index}"))
             .build()
             .map_err(|reason| invalid(format!("a number of threads that the system gives ({reason})")))?;
-        Ok(Self { pool, arch: Arch::new() })
+        Ok(Self { pool, simd })
     }
 
     /// Runs `work` on the threads of this backend, so that its parallel loops stay on them.
@@ -70,7 +77,7 @@ impl Cpu {
     }
 
     fn sweep(&self) -> Sweep<'_> {
-        Sweep { pool: &self.pool, arch: self.arch }
+        Sweep { pool: &self.pool, simd: self.simd }
     }
 }
 
@@ -95,7 +102,7 @@ impl Backend for Cpu {
             units: self.pool.current_num_threads(),
             memory: system.map_or(0, System::total_memory),
             memory_free: system.map_or(0, System::available_memory),
-            architecture: String::from(lanes::level_name(self.arch)),
+            architecture: String::from(self.simd.name()),
             driver: None,
             rates: None,
         }
@@ -251,7 +258,7 @@ impl Backend for Cpu {
             asked: "discontinuous".into(),
             available: "continuous".into(),
         })?;
-        self.arch.dispatch(
+        self.simd.dispatch(
             #[inline(always)]
             || point.sweep(b, x, reverse),
         );

@@ -3,31 +3,41 @@
 
 use super::batch::{Batch, Patches};
 use super::lanes::{Lanes, Vectorized};
-use super::scatter::{ClassRows, Output};
+use super::scatter::{ClassRows, SumOrDifference};
 use super::sweep::PatchKernel;
 use super::workspace::workspace;
 use patchmg_device::matrices::OperatorMatrices;
 use pulp::Simd;
 
 /// One class of the operator.
-pub struct Apply<'a, T, O, const N: usize, const C: usize> {
+pub struct Apply<'a, T, const N: usize, const C: usize> {
     pub matrices: &'a OperatorMatrices<T, N, C>,
     pub patches: &'a Patches,
     pub class: u32,
     pub x: &'a [T],
-    pub output: O,
+    pub output: SumOrDifference<'a, T>,
 }
 
 /// [`Apply`] in 2D.
-pub struct Apply2d<'a, T, O, const N: usize, const C: usize>(pub Apply<'a, T, O, N, C>);
+pub struct Apply2d<'a, T, const N: usize, const C: usize>(pub Apply<'a, T, N, C>);
 /// [`Apply`] in 3D.
-pub struct Apply3d<'a, T, O, const N: usize, const C: usize>(pub Apply<'a, T, O, N, C>);
+pub struct Apply3d<'a, T, const N: usize, const C: usize>(pub Apply<'a, T, N, C>);
 
-impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> Apply<'_, T, O, N, C> {
+impl<T: Vectorized, const N: usize, const C: usize> Apply<'_, T, N, C> {
+    /// Writes row `(y, z)` of the result.
+    ///
+    /// # Safety
+    /// As for [`PatchKernel::run`].
     #[inline(always)]
-    fn rows<'a>(&self, batch: &'a Batch) -> ClassRows<'a, O> {
-        let Self { class, output, .. } = *self;
-        ClassRows { batch, offsets: &batch.fine.now, grid: self.patches.grid, class, output }
+    unsafe fn put<S: Simd>(&self, batch: &Batch, row: &[Lanes<S, T>; N], y: usize, z: Option<usize>) {
+        let (offsets, grid, class) = (&batch.fine.now, self.patches.grid, self.class);
+        // SAFETY: the caller's.
+        unsafe {
+            match self.output {
+                SumOrDifference::Sum(output) => ClassRows { batch, offsets, grid, class, output }.put(row, y, z),
+                SumOrDifference::Difference(output) => ClassRows { batch, offsets, grid, class, output }.put(row, y, z),
+            }
+        }
     }
 
     /// `M` and `S` times row `(y, z)` of the patches.
@@ -50,7 +60,7 @@ workspace! {
     }
 }
 
-impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> PatchKernel<T> for Apply2d<'_, T, O, N, C> {
+impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Apply2d<'_, T, N, C> {
     type Workspace<S: Simd> = Workspace2d<Lanes<S, T>, N>;
 
     #[inline(always)]
@@ -67,10 +77,9 @@ impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> PatchKernel<T>
                 work.mass[y][x] = sum[y];
             }
         }
-        let rows = self.0.rows(batch);
         for y in 0..N {
             // SAFETY: the caller's.
-            unsafe { rows.put(&work.mass[y], y, None) };
+            unsafe { self.0.put(batch, &work.mass[y], y, None) };
         }
     }
 }
@@ -87,7 +96,7 @@ workspace! {
     }
 }
 
-impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> PatchKernel<T> for Apply3d<'_, T, O, N, C> {
+impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Apply3d<'_, T, N, C> {
     type Workspace<S: Simd> = Workspace3d<Lanes<S, T>, N>;
 
     #[inline(always)]
@@ -107,7 +116,6 @@ impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> PatchKernel<T>
                 }
             }
         }
-        let rows = self.0.rows(batch);
         for y in 0..N {
             for x in 0..N {
                 let (mm, ms) = (column(|z| work.mass_mass[z][y][x]), column(|z| work.mass_stiffness[z][y][x]));
@@ -118,7 +126,7 @@ impl<T: Vectorized, O: Output<T>, const N: usize, const C: usize> PatchKernel<T>
             }
             for z in 0..N {
                 // SAFETY: the caller's.
-                unsafe { rows.put(&work.result[z], y, Some(z)) };
+                unsafe { self.0.put(batch, &work.result[z], y, Some(z)) };
             }
         }
     }

@@ -50,6 +50,13 @@ impl<T: Vectorized> Output<T> for Difference<'_, T> {
     }
 }
 
+/// [`Sum`] or [`Difference`], known when a row is written: one kernel serves both.
+#[derive(Clone, Copy)]
+pub enum SumOrDifference<'a, T> {
+    Sum(Sum<T>),
+    Difference(Difference<'a, T>),
+}
+
 /// Where the rows of a class's patches go.
 #[derive(Clone, Copy)]
 pub struct ClassRows<'a, O> {

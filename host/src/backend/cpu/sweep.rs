@@ -1,11 +1,11 @@
 //! Sweeps over patches or cells: the loop over batches, on all threads, with the SIMD level of the machine.
 
 use super::batch::{Batch, Set};
-use super::lanes::{Lanes, MAX_LANES, Vectorized};
+use super::lanes::{Lanes, MAX_LANES, SimdLevel, Vectorized};
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Range;
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 /// Work on one batch of patches.
@@ -46,7 +46,7 @@ const INLINE_DOFS: usize = 4096;
 #[derive(Clone, Copy)]
 pub struct Sweep<'a> {
     pub pool: &'a rayon::ThreadPool,
-    pub arch: Arch,
+    pub simd: SimdLevel,
 }
 
 impl Sweep<'_> {
@@ -60,7 +60,7 @@ impl Sweep<'_> {
             return;
         }
         let threads = self.pool.current_num_threads();
-        let run = |range: Range<usize>| self.arch.dispatch(Chunk { patches, kernel, range, scalar: PhantomData::<T> });
+        let run = |range: Range<usize>| self.simd.dispatch(Chunk { patches, kernel, range, scalar: PhantomData::<T> });
         if threads == 1 || count <= MAX_LANES || count * patches.nodes_each() < INLINE_DOFS {
             return run(0..count);
         }

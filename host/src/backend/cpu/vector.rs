@@ -40,7 +40,7 @@ impl Cpu {
     pub(super) fn for_pieces<T: Send>(&self, y: &mut [T], work: impl Fn(Range<usize>, &mut [T]) + Sync) {
         const TASK: usize = PIECE * PIECES_A_TASK;
         let task = |(index, task): (usize, &mut [T])| {
-            self.arch.dispatch(
+            self.simd.dispatch(
                 #[inline(always)]
                 || {
                     for (piece, y) in task.chunks_mut(PIECE).enumerate() {
@@ -81,7 +81,7 @@ impl Cpu {
 
     fn for_partial_sums(&self, partial: &mut [f64], count: usize, work: impl Fn(usize, &mut [f64]) + Sync) {
         let task = |(index, task): (usize, &mut [f64])| {
-            self.arch.dispatch(
+            self.simd.dispatch(
                 #[inline(always)]
                 || {
                     for (piece, sums) in task.chunks_exact_mut(count).enumerate() {

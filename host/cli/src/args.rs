@@ -1,0 +1,411 @@
+//! The arguments: their names, defaults and help.
+
+use crate::choices;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use patchmg::backend::{
+    Boxes, Engine, LocalSolver, MatrixMemory, Operands, ProductShape, Structure, ThreadStructure, Variant,
+};
+use patchmg::problem::Problem;
+use patchmg::solve::{Method, Precision, System};
+use std::path::PathBuf;
+
+/// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
+/// on NVIDIA GPUs and on CPUs.
+#[derive(Debug, Parser)]
+#[command(
+    name = "patchmg",
+    version,
+    arg_required_else_help = true,
+    after_help = "\
+Example:
+  patchmg solve --dim 3 --degree 4 --refine 5
+
+Exit codes: 0 converged, 1 internal error, 2 wrong usage or input, 3 not converged within --max-iters,
+4 no such device, no driver, or out of memory, 5 slower than --against allows. PATCHMG_LOG=debug logs to standard error."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Solve a model problem and report residuals, errors and times.
+    Solve(Box<SolveArgs>),
+    /// Time the parts of a model problem and its solution.
+    Bench(Box<BenchArgs>),
+    /// List the GPU kernels: registers, shared memory, spills, barriers, instructions and bank conflicts. Needs no GPU.
+    Kernels(KernelsArgs),
+    /// Show what was built in, which devices are there, and what would run by default.
+    Info(InfoArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  patchmg solve --dim 3 --degree 4 --refine 5
+  patchmg solve --dim 2 --degree 7 --refine 6 --solver gmres --precision mixed --plot history.svg
+  patchmg solve --problem one --backend cpu --threads 8 --json - > result.json
+  patchmg solve --dim 2 --degree 3 --refine 4 --vtu solution.vtu
+  patchmg solve --system poisson-dg --solver fgmres --rtol 1e-8 --backend cpu
+  patchmg solve --system poisson-dg --degree 7 --solver fgmres --precision mixed --engine mma-swizzled
+
+Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds, memory in bytes.")]
+pub struct SolveArgs {
+    #[command(flatten)]
+    pub case: CaseArgs,
+    /// Write the result as one JSON object; `-` is standard output, which then holds nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+    /// Write the solution, and its error where it is known, for ParaView: Lagrange cells of degree K.
+    #[arg(long, value_name = "FILE")]
+    pub vtu: Option<PathBuf>,
+    /// Draw the residual history; the file's name ends in .svg or .png.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Print nothing but errors (and what --json - asks for).
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  patchmg bench --dim 3 --degree 3 --refine 5 --solver gmres --precision mixed
+  patchmg bench --backend cuda --degree 7 --refine 7 --repetitions 5 --json bench.json
+  patchmg bench --suite paper1 --output results
+  patchmg bench --suite paper1 --only table3 --only figure9 --quick
+  patchmg bench --suite paper4 --only figure8
+  patchmg bench --suite paper1 --output results --report paper1.md
+  patchmg bench --suite speed --output now --against earlier --margin 5
+  patchmg bench --against earlier/smoother.json --result now/smoother.json
+
+A suite writes DIR/NAME.json row by row, DIR/NAME.csv and DIR/NAME.svg at the end of an experiment, and DIR/README.md;
+run again, it goes on where it stopped. Times are in seconds, those of one application; on a GPU between two events.
+
+--against matches rows by what was measured and where, and compares times, rates and iterations. The exit code is 5 if
+one is worse than before by more than --margin, or is missing, and 2 if the results cannot be compared: another device,
+precision or problem, or a file that holds no results.")]
+pub struct BenchArgs {
+    #[command(flatten)]
+    pub case: CaseArgs,
+    #[command(flatten)]
+    pub suite: SuiteArgs,
+    #[command(flatten)]
+    pub against: AgainstArgs,
+    /// Times that everything is done before it is timed.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole, allow_hyphen_values = true)]
+    pub warmup: usize,
+    /// Times that everything is timed; at least 1. [default: 5, of a suite 3]
+    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
+    pub repetitions: Option<usize>,
+    /// Write the result as one JSON object; `-` is standard output, which then holds nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+    /// Print nothing but errors (and what --json - asks for).
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl BenchArgs {
+    /// Whether `patchmg-lab` does it: a suite, or a comparison.
+    pub(crate) fn is_of_the_laboratory(&self) -> bool {
+        self.suite.name.is_some() || self.against.against.is_some()
+    }
+}
+
+/// Many experiments instead of one problem.
+#[derive(Debug, Args)]
+pub struct SuiteArgs {
+    /// Run a list of experiments: paper1, those of the paper; paper4, discontinuous elements and tensor cores; speed, parts
+    /// beside the limit of memory and whole solves.
+    #[arg(long = "suite", value_name = "NAME", conflicts_with_all = SINGLE_CASE)]
+    pub name: Option<String>,
+    /// Run this experiment of the suite alone; may be given several times.
+    #[arg(long, value_name = "NAME", requires = "name")]
+    pub only: Vec<String>,
+    /// Folder for the results of a suite; made if it is not there.
+    #[arg(long, value_name = "DIR", default_value = "results", requires = "name")]
+    pub output: PathBuf,
+    /// Small problems, to see that all works.
+    #[arg(long, requires = "name")]
+    pub quick: bool,
+    /// Leave out problems of a suite with more unknowns. [default: 2200000000]
+    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true, requires = "name")]
+    pub max_dofs: Option<usize>,
+    /// Run nothing: write the results in --output into this page of Markdown, between the marks of each experiment, and draw
+    /// their pictures.
+    #[arg(long, value_name = "FILE.md", requires = "name", conflicts_with_all = ["only", "quick", "max_dofs", "fresh"])]
+    pub report: Option<PathBuf>,
+    /// Compute again what an earlier run of the same program on the same machine left in the folder.
+    #[arg(long, requires = "name")]
+    pub fresh: bool,
+}
+
+/// Comparison with an earlier run.
+#[derive(Debug, Args)]
+pub struct AgainstArgs {
+    /// Compare with an earlier run: a file that --json wrote, or a file or the folder of a suite.
+    #[arg(long, value_name = "FILE|DIR")]
+    pub against: Option<PathBuf>,
+    /// Run nothing: compare these results with those of --against.
+    #[arg(long, value_name = "FILE|DIR", requires = "against", conflicts_with = "name", conflicts_with_all = SINGLE_CASE)]
+    pub result: Option<PathBuf>,
+    /// How much slower a median may be than in the results of --against, percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = percent, allow_hyphen_values = true, requires = "against")]
+    pub margin: f64,
+}
+
+/// Options of one problem, which a suite chooses itself.
+const SINGLE_CASE: [&str; 22] = [
+    "system",
+    "dim",
+    "degree",
+    "refine",
+    "problem",
+    "solver",
+    "smoother",
+    "damping",
+    "kernel",
+    "variant",
+    "local",
+    "thread_structure",
+    "patches_per_block",
+    "engine",
+    "operands",
+    "matrices",
+    "product_shape",
+    "boxes",
+    "precision",
+    "rtol",
+    "max_iters",
+    "json",
+];
+
+/// A model problem, how to solve it and where.
+#[derive(Debug, Args)]
+pub struct CaseArgs {
+    /// Equation and discretization.
+    #[arg(long, value_parser = choices::system(), default_value = System::default().name())]
+    pub system: System,
+    /// Dimension: the unit square or the unit cube.
+    #[arg(long, value_name = "2|3", default_value_t = 3, value_parser = dimension, allow_hyphen_values = true)]
+    pub dim: usize,
+    /// Polynomial degree: 1 to 10 in 2D, 1 to 8 in 3D and with discontinuous elements.
+    #[arg(long, value_name = "K", default_value_t = 4, value_parser = whole, allow_hyphen_values = true)]
+    pub degree: usize,
+    /// Refinements: 2^L cells a direction.
+    #[arg(long, value_name = "L", default_value_t = 4, value_parser = whole, allow_hyphen_values = true)]
+    pub refine: usize,
+    /// Right-hand side and boundary values; those of continuous elements are zero.
+    #[arg(long, value_parser = choices::problem(), default_value = Problem::Sine.name())]
+    pub problem: Problem,
+    /// Solver; the Krylov methods are preconditioned by one V-cycle.
+    #[arg(long, value_parser = choices::method(), default_value = Method::default().name())]
+    pub solver: Method,
+    /// Smoother of the V-cycle.
+    #[arg(long, value_enum, default_value_t)]
+    pub smoother: Smoother,
+    /// Factor of the smoother's correction, above 0 and below 2. [default: 1/4 in 2D and 1/8 in 3D for additive-patch, 2/3
+    /// for jacobi; others have none]
+    #[arg(long, value_name = "W", value_parser = damping, allow_hyphen_values = true)]
+    pub damping: Option<f64>,
+    /// Structure of the patch smoother.
+    #[arg(long, value_parser = choices::structure(), default_value = Structure::default().name())]
+    pub kernel: Structure,
+    /// Optimization level of the kernel.
+    #[arg(long, value_parser = choices::variant(), default_value = Variant::default().name())]
+    pub variant: Variant,
+    /// Solver on a patch.
+    #[arg(long, value_parser = choices::local_solver(), default_value = LocalSolver::default().name())]
+    pub local: LocalSolver,
+    /// What a thread of the patch smoother owns.
+    #[arg(long, value_parser = choices::thread_structure(), default_value = ThreadStructure::default().name())]
+    pub thread_structure: ThreadStructure,
+    /// Patches of a block of the patch smoother. [default: the kernel's own]
+    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
+    pub patches_per_block: Option<usize>,
+    #[command(flatten)]
+    pub products: ProductArgs,
+    /// Scalar type.
+    #[arg(long, value_parser = choices::precision(), default_value = Precision::default().name())]
+    pub precision: Precision,
+    /// Converged once the relative residual is at most this; above 0 and below 1.
+    #[arg(long, value_name = "R", default_value_t = 1e-9, value_parser = tolerance, allow_hyphen_values = true)]
+    pub rtol: f64,
+    /// Iterations at most; at least 1.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive, allow_hyphen_values = true)]
+    pub max_iters: usize,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+/// Kernels of the V-cycle of discontinuous elements in 3D by products of small matrices, on a GPU.
+#[derive(Debug, Args)]
+pub struct ProductArgs {
+    /// Contract tensors of poisson-dg in 3D by products of small matrices, in the V-cycle. [default: columns in registers, which
+    /// are faster]
+    #[arg(long, value_parser = choices::engine())]
+    pub engine: Option<Engine>,
+    /// What the products are of. [default: f64; in f32 and mixed precision f32 for fma, f16-corrected for others]
+    #[arg(long, value_parser = choices::operands(), requires = "engine")]
+    pub operands: Option<Operands>,
+    /// Where 1D matrices come from. [default: what the engine has first in the list of kernels]
+    #[arg(long, value_parser = choices::matrix_memory(), requires = "engine")]
+    pub matrices: Option<MatrixMemory>,
+    /// Shape of products in f64: m8n8k4, or one with 16 rows on compute capability 9.0. [default: m8n8k4]
+    #[arg(long, value_parser = choices::product_shape(), requires = "engine")]
+    pub product_shape: Option<ProductShape>,
+    /// What the operator takes as a box; solutions are on patches. [default: patch]
+    #[arg(long, value_parser = choices::boxes(), requires = "engine")]
+    pub boxes: Option<Boxes>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  patchmg kernels smooth --dim 3 --scalar f64
+  patchmg kernels --degree 4 --json kernels.json
+  patchmg kernels --sass poisson_cg_3d_q4_smooth_f64
+
+Columns: threads, patches, shared memory in bytes and barriers of a block; registers of a thread, and bytes of local
+memory that it spills registers to or has on its stack; instructions in the text of the PTX (multiply-adds, loads and
+stores, whole-number arithmetic), those in a loop once. Wavefronts are passes through shared memory for one patch (for
+the block where there are no patches), computed from the addresses that every warp of a full block accesses; conflicts
+are those of them that bank conflicts cause.
+
+Registers and spills are those that ptxas finds. It is looked for in PATCHMG_PTXAS, in bin/ of CUDA_HOME and CUDA_PATH,
+and in PATH. A folder PATCHMG_PTX_DIR with PTX of the same names, for example one that --ptx-folder wrote, wins over the
+PTX in the program.")]
+pub struct KernelsArgs {
+    /// Only kernels whose name contains this.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Only kernels of this dimension.
+    #[arg(long, value_name = "2|3", value_parser = dimension, allow_hyphen_values = true)]
+    pub dim: Option<usize>,
+    /// Only kernels of this polynomial degree.
+    #[arg(long, value_name = "K", value_parser = whole, allow_hyphen_values = true)]
+    pub degree: Option<usize>,
+    /// Only kernels in this scalar.
+    #[arg(long, value_enum)]
+    pub scalar: Option<Scalar>,
+    /// Only kernels that take so many patches a block, with that many. [default: each kernel's own number]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub patches_per_block: Option<u32>,
+    /// Architecture that ptxas assembles for: sm_80 or a newer one.
+    #[arg(long, value_name = "SM", default_value = "sm_90")]
+    pub arch: String,
+    /// Print the PTX of one kernel and nothing else.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "patches_per_block", "sass", "json"])]
+    pub ptx: Option<String>,
+    /// Print the machine code of one kernel and nothing else; takes ptxas and nvdisasm.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "patches_per_block", "json"])]
+    pub sass: Option<String>,
+    /// Write the list as one JSON object; `-` is standard output, which then holds nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+    /// Write the PTX of the modules that hold these kernels, as a GPU is given it, to a folder, and list nothing.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["ptx", "sass", "json"])]
+    pub ptx_folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  patchmg info --json -")]
+pub struct InfoArgs {
+    /// Write it as one JSON object; `-` is standard output, which then holds nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct MachineArgs {
+    /// Where to compute; auto is the GPU if there is one.
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: BackendChoice,
+    /// Number of the GPU, from 0 on, as `patchmg info` lists them.
+    #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
+    pub device: Option<usize>,
+    /// Threads of the CPU: 1 to 4096. [default: one for each core that the process may use]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
+    pub threads: Option<usize>,
+}
+
+/// Choices that only the command line has; their JSON name is the one here.
+macro_rules! choice {
+    ($(#[$meta:meta])* $name:ident { $($(#[$value_meta:meta])* $value:ident),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+        pub enum $name { $($(#[$value_meta])* $value),+ }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                self.to_possible_value().map_or(Ok(()), |value| f.write_str(value.get_name()))
+            }
+        }
+    };
+}
+
+choice!(Smoother {
+    /// Multiplicative vertex patches, colored
+    #[default]
+    Patch,
+    /// Additive vertex patches, damped
+    AdditivePatch,
+    /// Gauss-Seidel dof by dof: lexicographic on the CPU, colored on a GPU
+    PointGs,
+    /// Damped Jacobi
+    Jacobi,
+    /// Chebyshev iteration over Jacobi, degree 5
+    Chebyshev,
+});
+choice!(Scalar {
+    /// Single precision
+    F32,
+    /// Double precision
+    #[default]
+    F64,
+});
+choice!(BackendChoice {
+    /// The GPU if there is one, else the CPU
+    #[default]
+    Auto,
+    /// All cores of the CPU
+    Cpu,
+    /// An NVIDIA GPU
+    Cuda,
+});
+
+fn dimension(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|dim| [2, 3].contains(dim)).ok_or_else(|| String::from("must be 2 or 3"))
+}
+
+fn damping(text: &str) -> Result<f64, String> {
+    let allowed = |damping: &f64| *damping > 0.0 && *damping < 2.0;
+    text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number above 0 and below 2"))
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let allowed = |rtol: &f64| *rtol > 0.0 && *rtol < 1.0;
+    text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number above 0 and below 1"))
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let allowed = |percent: &f64| (0.0..f64::INFINITY).contains(percent);
+    text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number of percent, at least 0"))
+}
+
+fn whole(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| String::from("must be a whole number"))
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| String::from("must be a whole number, at least 1"))
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|n| (1..=4096).contains(n))
+        .ok_or_else(|| String::from("must be a whole number from 1 to 4096"))
+}

@@ -1,0 +1,74 @@
+//! `patchmg bench`.
+
+use crate::args::BenchArgs;
+use crate::case::parameters;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::report::{BenchReport, SolveReport};
+use crate::{result, solve};
+use patchmg::backend::Backend;
+use patchmg::backend::cpu::Cpu;
+use patchmg::measure::{Measurement, Protocol, Timing, parts};
+use patchmg::output::table::{Table, seconds};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
+    Ok(exit_code(&report(args)?))
+}
+
+/// Whether the solver converged.
+pub fn exit_code(report: &BenchReport) -> ExitCode {
+    if report.solve.converged { ExitCode::SUCCESS } else { ExitCode::from(solve::NOT_CONVERGED) }
+}
+
+/// Times the parts of the problem and its solution, says it, and writes it where it is asked for.
+pub fn report(args: &BenchArgs) -> Result<BenchReport, Failure> {
+    let console = result::console(args.json.as_deref(), args.quiet);
+    result::check("json", args.json.as_deref())?;
+    match Machine::choose(&args.case.machine, console)? {
+        Machine::Cpu(backend) => on(&backend, args, console),
+        #[cfg(feature = "cuda")]
+        Machine::Cuda(backend) => on(&backend, args, console),
+    }
+}
+
+fn on<B: Backend>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Result<BenchReport, Failure> {
+    let case = args.case.model()?;
+    let device = backend.info();
+    let space = case.space()?;
+    case.config.check(&**backend, &space).map_err(|error| args.case.refused(error))?;
+    console.line(parameters(&args.case, &case.config, &device, case.config.bytes::<B>(&space)?));
+
+    let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);
+    let protocol = Protocol { warmup: args.warmup, repetitions };
+    // The load vector and the errors are computed by the CPU, whatever the backend.
+    let host = Cpu::new(args.case.machine.threads)?;
+    let (report, _) = host.install(|| case.prepare(&**backend)?.solve(backend, protocol, &mut |_, _| {}))?;
+    let solve_timing = report.timing;
+    let solve = solve::record(&args.case, &case, &device, report);
+    let measurements = parts(backend, &case, protocol)?;
+    console.line(table(&solve, solve_timing, &measurements));
+
+    let report = BenchReport { solve, driver: device.driver, protocol, solve_timing, measurements };
+    if let Some(path) = &args.json {
+        result::write_json(&report, path)?;
+    }
+    Ok(report)
+}
+
+fn table(solve: &SolveReport, solve_timing: Timing, measurements: &[Measurement]) -> Table {
+    let mut table = Table::new(["part", "scalar", "median", "min", "max", "ns/DoF", "words/DoF", "GB/s"]);
+    let times = |timing: &Timing| [timing.median_s, timing.min_s, timing.max_s].map(seconds);
+    for measurement in measurements {
+        let Measurement { what, scalar, timing, ns_per_dof, words_per_dof, gb_per_s, .. } = measurement;
+        let [median, min, max] = times(timing);
+        let rest = [format!("{ns_per_dof:.4}"), format!("{words_per_dof:.1}"), format!("{gb_per_s:.0}")];
+        table.row([what.to_string(), scalar.to_string(), median, min, max].into_iter().chain(rest));
+    }
+    let [median, min, max] = times(&solve_timing);
+    let name = format!("{}, {} iterations", solve.solver, solve.iterations);
+    table.row([name, solve.precision.clone(), median, min, max, format!("{:.4}", solve.ns_per_dof)]);
+    table
+}

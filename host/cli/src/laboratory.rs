@@ -1,0 +1,18 @@
+//! Hands over to `patchmg-lab`, which has the suites, the comparisons and the kernel list.
+
+use crate::failure::Failure;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+const NAME: &str = "patchmg-lab";
+
+/// Becomes `patchmg-lab` with the arguments of this process: the one beside this program, else the one in `PATH`.
+///
+/// # Errors
+/// How to build it, if there is none.
+pub fn run() -> Result<ExitCode, Failure> {
+    let beside = std::env::current_exe().ok().map(|program| program.with_file_name(NAME)).filter(|path| path.is_file());
+    let reason = Command::new(beside.unwrap_or(PathBuf::from(NAME))).args(std::env::args_os().skip(1)).exec();
+    Err(Failure::no_laboratory(NAME, &reason))
+}

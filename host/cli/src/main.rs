@@ -1,0 +1,5 @@
+//! The program `patchmg`.
+
+fn main() -> std::process::ExitCode {
+    patchmg_cli::main()
+}

@@ -1,0 +1,73 @@
+//! What a solve and a measurement have to say, in the order of their JSON.
+
+use patchmg::measure::{Measurement, Protocol, Timing};
+use patchmg::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Record of one solve: what was asked, on which machine, and what came out.
+///
+/// Field names and their order are those of the JSON object; times are seconds, errors are absolute, residuals relative
+/// to the Euclidean norm of the right-hand side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SolveReport {
+    pub system: String,
+    pub dim: usize,
+    pub degree: usize,
+    pub refine: usize,
+    pub cells: usize,
+    /// Unknowns; boundary values are none.
+    pub dofs: usize,
+    pub problem: String,
+    pub solver: String,
+    pub smoother: String,
+    pub kernel: String,
+    pub variant: String,
+    pub local: String,
+    /// Kernels of discontinuous elements by products of small matrices; none for columns in registers.
+    #[serde(default)]
+    pub products: Option<String>,
+    pub precision: String,
+    pub backend: String,
+    pub device: String,
+    pub iterations: usize,
+    pub converged: bool,
+    pub rtol: f64,
+    pub residual_history: Vec<f64>,
+    pub relative_residual: f64,
+    /// Where a straight line through the last two residuals, on a logarithmic scale, meets `rtol`; none if not converged.
+    pub fractional_iterations: Option<f64>,
+    /// `||u_h - u||` in L2; none where `u` is not known.
+    pub l2_error: Option<f64>,
+    /// `||grad (u_h - u)||` in L2; none where `u` is not known.
+    pub h1_error: Option<f64>,
+    pub setup_s: f64,
+    pub solve_s: f64,
+    /// `solve_s` over `dofs`, nanoseconds.
+    pub ns_per_dof: f64,
+    pub version: String,
+    /// Revision that the program was built from.
+    pub commit: String,
+}
+
+/// A solve, and the parts of its problem, in the order of the JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BenchReport {
+    #[serde(flatten)]
+    pub solve: SolveReport,
+    pub driver: Option<String>,
+    pub protocol: Protocol,
+    /// Of the solve, whose median is `solve_s`.
+    pub solve_timing: Timing,
+    pub measurements: Vec<Measurement>,
+}
+
+/// A value as indented JSON with a line end.
+///
+/// # Errors
+/// [`Error::Output`], naming `path`, for a value that JSON cannot hold.
+pub fn json(value: &impl Serialize, path: &Path) -> Result<String> {
+    serde_json::to_string_pretty(value)
+        .map(|text| text + "\n")
+        .map_err(|e| Error::Output { path: path.to_owned(), reason: e.to_string() })
+}

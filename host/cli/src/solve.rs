@@ -1,0 +1,158 @@
+//! `patchmg solve`.
+
+use crate::args::{CaseArgs, SolveArgs};
+use crate::case::parameters;
+use crate::chart::{Chart, Format};
+use crate::console::{Console, Progress};
+use crate::failure::Failure;
+use crate::machine::Machine;
+use crate::report::SolveReport;
+use crate::result;
+use patchmg::Error;
+use patchmg::backend::cpu::Cpu;
+use patchmg::backend::{Backend, DeviceInfo};
+use patchmg::multigrid::hierarchy;
+use patchmg::output::table::{Table, count, seconds};
+use patchmg::output::vtu;
+use patchmg::solve::{Case, Report};
+use patchmg::space::Space;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+pub const NOT_CONVERGED: u8 = 3;
+
+pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
+    let case = args.case.model()?;
+    let space = case.space()?;
+    check_files(args, &case, &space)?;
+    let console = result::console(args.json.as_deref(), args.quiet);
+    match Machine::choose(&args.case.machine, console)? {
+        Machine::Cpu(backend) => on(&backend, args, &case, &space, console),
+        #[cfg(feature = "cuda")]
+        Machine::Cuda(backend) => on(&backend, args, &case, &space, console),
+    }
+}
+
+/// What would spoil a long computation at its end is found before it starts.
+fn check_files(args: &SolveArgs, case: &Case, space: &Space) -> Result<(), Failure> {
+    if let Some(path) = &args.plot {
+        Format::of(path)?;
+    }
+    if let Some(path) = &args.vtu {
+        vtu::check_size(path, space, case.problem.solution(case.dim).is_some()).map_err(|e| match e {
+            Error::Output { path, reason } => Failure::usage("vtu", path.display(), reason),
+            other => other.into(),
+        })?;
+    }
+    result::check("json", args.json.as_deref())?;
+    result::check("vtu", args.vtu.as_deref())?;
+    result::check("plot", args.plot.as_deref())
+}
+
+fn on<B: Backend>(
+    backend: &Arc<B>,
+    args: &SolveArgs,
+    case: &Case,
+    space: &Space,
+    console: Console,
+) -> Result<ExitCode, Failure> {
+    let device = backend.info();
+    case.config.check(&**backend, space).map_err(|error| args.case.refused(error))?;
+    console.line(parameters(&args.case, &case.config, &device, case.config.bytes::<B>(space)?));
+    console.line(levels(space)?);
+
+    console.line("iteration       residual   reduction");
+    let mut progress = Progress::new(console, args.case.rtol);
+    // The load vector and the errors are computed by the CPU, whatever the backend.
+    let host = Cpu::new(args.case.machine.threads)?;
+    let solved = host.install(|| case.solve(backend, &mut |iteration, value| progress.residual(iteration, value)));
+    progress.finish();
+    let (report, solution) = solved?;
+
+    let report = record(&args.case, case, &device, report);
+    console.line(summary(&report));
+    write(args, case, space, &solution, &report)?;
+    Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
+}
+
+fn levels(space: &Space) -> Result<Table, Failure> {
+    let mut table = Table::new(["level", "cells", "dofs"]);
+    for level in hierarchy(space)? {
+        let mesh = level.mesh();
+        table.row([mesh.refine().to_string(), count(mesh.cells()), count(level.dofs())]);
+    }
+    Ok(table)
+}
+
+pub fn record(args: &CaseArgs, case: &Case, device: &DeviceInfo, report: Report) -> SolveReport {
+    let Report { cells, dofs, info, errors, setup_s, timing } = report;
+    let solve_s = timing.median_s;
+    SolveReport {
+        system: args.system.name().to_string(),
+        dim: args.dim,
+        degree: args.degree,
+        refine: args.refine,
+        cells,
+        dofs,
+        problem: args.problem.name().to_string(),
+        solver: args.solver.name().to_string(),
+        smoother: args.smoother.to_string(),
+        kernel: args.kernel.name().to_string(),
+        variant: args.variant.name().to_string(),
+        local: args.local.name().to_string(),
+        products: case.config.smoother.patch_kernel().products.map(|products| products.to_string()),
+        precision: args.precision.name().to_string(),
+        backend: device.backend.to_string(),
+        device: device.name.clone(),
+        iterations: info.iterations,
+        converged: info.converged,
+        rtol: args.rtol,
+        relative_residual: info.residual_history.last().copied().unwrap_or(f64::NAN),
+        residual_history: info.residual_history,
+        fractional_iterations: info.fractional_iterations,
+        l2_error: errors.map(|errors| errors.l2),
+        h1_error: errors.map(|errors| errors.h1),
+        setup_s,
+        solve_s,
+        ns_per_dof: 1e9 * solve_s / dofs as f64,
+        version: crate::VERSION.to_string(),
+        commit: crate::COMMIT.to_string(),
+    }
+}
+
+fn summary(report: &SolveReport) -> String {
+    let SolveReport { iterations, relative_residual, .. } = report;
+    let outcome = match report.fractional_iterations {
+        Some(fractional) => format!("converged after {iterations} iterations (fractional: {fractional:.2})"),
+        None => format!("not converged after {iterations} iterations"),
+    };
+    let errors = match (report.l2_error, report.h1_error) {
+        (Some(l2), Some(h1)) => format!("errors     L2 {l2:.4e}, H1 seminorm {h1:.4e}\n"),
+        _ => String::new(),
+    };
+    format!(
+        "\n{outcome}, relative residual {relative_residual:.3e}\n{errors}times      setup {}, solve {}, {:.3} ns/DoF",
+        seconds(report.setup_s),
+        seconds(report.solve_s),
+        report.ns_per_dof
+    )
+}
+
+fn write(args: &SolveArgs, case: &Case, space: &Space, solution: &[f64], report: &SolveReport) -> Result<(), Failure> {
+    if let Some(path) = &args.json {
+        result::write_json(report, path)?;
+    }
+    if let Some(path) = &args.plot {
+        let CaseArgs { dim, degree, refine, problem, solver, precision, rtol, .. } = &args.case;
+        let title = format!("Q{degree} on 2^{refine} cells a direction in {dim}D, problem {}", problem.name());
+        let series = vec![(format!("{}, {}", solver.name(), precision.name()), report.residual_history.clone())];
+        Chart::residual_history(title, series, *rtol).write(path)?;
+    }
+    if let Some(path) = &args.vtu {
+        match case.problem.solution(case.dim) {
+            Some(exact) => vtu::write(path, space, solution, Some(&|point| exact.value(point)))?,
+            None => vtu::write(path, space, solution, None)?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! `patchmg bench --suite`.
+
+use super::against;
+use super::progress::SuiteProgress;
+use crate::compare::Record;
+use crate::suite::{self, Experiment, Program, Settings, Suite, summary, write_page};
+use patchmg::Error;
+use patchmg::backend::Backend;
+use patchmg::backend::cpu::Cpu;
+use patchmg::measure::Protocol;
+use patchmg::output::table::Table;
+use patchmg_cli::args::{BenchArgs, MachineArgs};
+use patchmg_cli::console::Console;
+use patchmg_cli::failure::Failure;
+use patchmg_cli::machine::Machine;
+use patchmg_cli::result;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Unknowns of a vector of 17.6 GB in `f64`: six of them fit the memory of the largest GPUs.
+const MAX_DOFS: usize = 2_200_000_000;
+/// Repetitions: a suite is long.
+const REPETITIONS: usize = 3;
+
+pub fn run(args: &BenchArgs, name: &str, earlier: Option<Vec<Record>>) -> Result<ExitCode, Failure> {
+    let suite = Suite::named(name)?;
+    let experiments = suite.select(&args.suite.only)?;
+    let folder = &args.suite.output;
+    if let Some(page) = &args.suite.report {
+        write_page(suite, folder, page, &way(page, folder)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    std::fs::create_dir_all(folder)
+        .map_err(|source| Failure::usage("output", folder.display(), format_args!("must be a folder: {source}")))?;
+    let console = result::console(None, args.quiet);
+    match Machine::choose(&args.case.machine, console)? {
+        Machine::Cpu(backend) => on(&backend, args, suite, &experiments, earlier, console),
+        #[cfg(feature = "cuda")]
+        Machine::Cuda(backend) => on(&backend, args, suite, &experiments, earlier, console),
+    }
+}
+
+fn on<B: Backend>(
+    backend: &Arc<B>,
+    args: &BenchArgs,
+    suite: &'static Suite,
+    experiments: &[&'static Experiment],
+    earlier: Option<Vec<Record>>,
+    console: Console,
+) -> Result<ExitCode, Failure> {
+    let folder = &args.suite.output;
+    let settings = Settings {
+        folder: folder.clone(),
+        quick: args.suite.quick,
+        max_dofs: args.suite.max_dofs.unwrap_or(MAX_DOFS),
+        fresh: args.suite.fresh,
+        protocol: Protocol { warmup: args.warmup, repetitions: args.repetitions.unwrap_or(REPETITIONS) },
+        program: program(&args.case.machine, backend.info().backend),
+        version: patchmg_cli::VERSION.into(),
+        commit: patchmg_cli::COMMIT.into(),
+    };
+    let planned =
+        experiments.iter().map(|experiment| Record::of_header(&suite::header(backend, suite, experiment, &settings)));
+    let planned: Vec<_> = planned.collect();
+    let earlier = earlier.map(|earlier| Record::select(earlier, &planned)).transpose()?;
+    console.line(format_args!("{} on {}, into {}", suite.title, backend.info().name, folder.display()));
+    // Load vectors and errors are computed by the CPU, whatever the backend.
+    let host = Cpu::new(args.case.machine.threads)?;
+    let results = host.install(|| {
+        let mut shown = SuiteProgress::new(console);
+        let results = suite::run(backend, suite, experiments, &settings, &mut |progress| shown.show(progress))?;
+        write_page(suite, folder, &folder.join("README.md"), "")?;
+        Ok::<_, Error>(results)
+    })?;
+    let lines = summary::lines(&results);
+    if !lines.is_empty() {
+        let mut table = Table::new(summary::HEADINGS);
+        lines.into_iter().for_each(|line| table.row(line));
+        console.line(format_args!("\n{table}{}", summary::EXPLANATION));
+    }
+    let Some(earlier) = earlier else { return Ok(ExitCode::SUCCESS) };
+    let now = results.iter().map(Record::of_results).collect::<Result<Vec<_>, _>>()?;
+    against::compare(&earlier, &now, &args.against, console)
+}
+
+/// The program `patchmg` beside this one, on the machine that was chosen.
+fn program(machine: &MachineArgs, backend: &str) -> Option<Program> {
+    let numbers = [("--device", machine.device), ("--threads", machine.threads)];
+    let numbers = numbers.into_iter().filter_map(|(option, value)| Some([option.into(), value?.to_string()]));
+    let arguments = [[String::from("--backend"), backend.into()]].into_iter().chain(numbers).flatten();
+    let arguments = arguments.map(OsString::from).collect();
+    let path = std::env::current_exe().ok()?.with_file_name("patchmg");
+    path.is_file().then_some(Program { path, arguments })
+}
+
+/// From a page's folder to another one, with a slash at its end.
+fn way(page: &Path, folder: &Path) -> Result<String, Failure> {
+    let refuse =
+        |path: &Path, source| Failure::usage("report", path.display(), format_args!("must lie in a folder: {source}"));
+    let absolute = |path: &Path| path.canonicalize().map_err(|source| refuse(path, source));
+    let parent = page.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (from, to) = (absolute(parent)?, absolute(folder)?);
+    let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(common).map(|_| String::from(".."));
+    let down = to.components().skip(common).map(|part| part.as_os_str().to_string_lossy().into_owned());
+    Ok(up.chain(down).map(|part| part + "/").collect())
+}

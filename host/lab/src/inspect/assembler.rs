@@ -1,0 +1,215 @@
+//! The assembler and the disassembler of the CUDA toolkit, if they are here.
+
+use patchmg::error::{Error, Result};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use wait_timeout::ChildExt;
+
+/// The path of `ptxas`, if it is not found by itself.
+const VARIABLE: &str = "PATCHMG_PTXAS";
+/// Of one process; the largest module takes a hundredth of it.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// `ptxas` for one architecture.
+#[derive(Clone, Debug)]
+pub struct Assembler {
+    ptxas: PathBuf,
+    arch: String,
+}
+
+/// What a kernel takes of a multiprocessor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// Of a thread.
+    pub registers: u32,
+    /// Shared memory of a block that the code declares.
+    pub shared_bytes: u32,
+    /// Local memory of a thread.
+    pub stack_bytes: u32,
+    pub spill_store_bytes: u32,
+    pub spill_load_bytes: u32,
+}
+
+impl Assembler {
+    /// How to get what it needs.
+    pub const INSTALL: &str = "install the CUDA toolkit, or `pip install nvidia-cuda-nvcc nvidia-cuda-nvdisasm`, and put \
+                               ptxas into PATH or its path into PATCHMG_PTXAS";
+
+    /// For an architecture such as `sm_90`: `ptxas` of `PATCHMG_PTXAS`, or in `bin` of `CUDA_HOME` or `CUDA_PATH`, or in
+    /// `PATH`; none if it is in none of them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an architecture of another form, and if `PATCHMG_PTXAS` is no file.
+    pub fn find(arch: &str) -> Result<Option<Self>> {
+        if arch.strip_prefix("sm_").is_none_or(|rest| !rest.starts_with(|c: char| c.is_ascii_digit())) {
+            let allowed = String::from("an architecture such as sm_80 or sm_90");
+            return Err(Error::InvalidArgument { name: "arch", value: arch.to_owned(), allowed });
+        }
+        let named = std::env::var_os(VARIABLE).map(PathBuf::from);
+        if let Some(path) = named.as_ref().filter(|path| !path.is_file()) {
+            let (value, allowed) = (path.display().to_string(), String::from("the path of ptxas"));
+            return Err(Error::InvalidArgument { name: VARIABLE, value, allowed });
+        }
+        Ok(named.or_else(|| search("ptxas", None)).map(|ptxas| Self { ptxas, arch: arch.to_owned() }))
+    }
+
+    pub fn arch(&self) -> &str {
+        &self.arch
+    }
+
+    /// Whether the architecture is that of compute capability 9.0 or newer.
+    pub fn takes_hopper(&self) -> bool {
+        let digits = self.arch["sm_".len()..].trim_end_matches(|c: char| !c.is_ascii_digit());
+        digits.parse().is_ok_and(|number: u32| number >= 90)
+    }
+
+    /// Its version, for example `13.0.88`.
+    ///
+    /// # Errors
+    /// [`Error::Tool`] if it does not say.
+    pub fn version(&self) -> Result<String> {
+        let folder = folder()?;
+        let text = run(Command::new(&self.ptxas).arg("--version"), folder.path())?;
+        let version = text.split(", V").nth(1).and_then(|rest| rest.split_whitespace().next());
+        version.map(str::to_owned).ok_or_else(|| tool(&self.ptxas, text))
+    }
+
+    /// Entry points of a module, with what each takes.
+    ///
+    /// # Errors
+    /// [`Error::Tool`] with the assembler's message, or [`Error::Timeout`].
+    pub fn resources(&self, ptx: &str) -> Result<Vec<(String, Resources)>> {
+        let folder = folder()?;
+        Ok(parse(&self.assemble(ptx, folder.path())?.1))
+    }
+
+    /// The machine code of a module as text.
+    ///
+    /// # Errors
+    /// [`Error::Tool`] with the message of the assembler or the disassembler, or if there is no disassembler.
+    pub fn sass(&self, ptx: &str) -> Result<String> {
+        let nvdisasm = search("nvdisasm", self.ptxas.parent())
+            .ok_or_else(|| tool(Path::new("nvdisasm"), format!("not found: {}", Self::INSTALL)))?;
+        let folder = folder()?;
+        let (binary, _) = self.assemble(ptx, folder.path())?;
+        run(Command::new(nvdisasm).arg("--print-code").arg(binary), folder.path())
+    }
+
+    /// The binary, and what the assembler says.
+    fn assemble(&self, ptx: &str, folder: &Path) -> Result<(PathBuf, String)> {
+        let (source, binary) = (folder.join("module.ptx"), folder.join("module.cubin"));
+        fs::write(&source, ptx).map_err(|error| Error::Io { path: source.clone(), source: error })?;
+        let mut command = Command::new(&self.ptxas);
+        command.args(["-v", "-arch", &self.arch]).arg(&source).arg("-o").arg(&binary);
+        let said = run(&mut command, folder)?;
+        Ok((binary, said))
+    }
+}
+
+/// Resources from what `ptxas -v` says.
+fn parse(said: &str) -> Vec<(String, Resources)> {
+    let mut kernels: Vec<(String, Resources)> = Vec::new();
+    for line in said.lines() {
+        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
+            let name = rest.split('\'').next().unwrap_or_default();
+            kernels.push((name.to_owned(), Resources::default()));
+        } else if let Some((_, kernel)) = kernels.last_mut() {
+            // Parts such as `0 bytes spill stores` and `Used 72 registers`, in lines of several.
+            for part in line.trim_start_matches("ptxas info    :").split(',') {
+                let words: Vec<_> = part.split_whitespace().skip_while(|&word| word == "Used").collect();
+                let Some(value) = words.first().and_then(|word| word.parse().ok()) else { continue };
+                match words[1..] {
+                    ["bytes", "stack", "frame"] => kernel.stack_bytes = value,
+                    ["bytes", "spill", "stores"] => kernel.spill_store_bytes = value,
+                    ["bytes", "spill", "loads"] => kernel.spill_load_bytes = value,
+                    ["registers"] => kernel.registers = value,
+                    ["bytes", "smem"] => kernel.shared_bytes = value,
+                    _ => {}
+                }
+            }
+        }
+    }
+    kernels
+}
+
+/// A program in a folder, in that of the toolkit, or in `PATH`.
+fn search(program: &str, folder: Option<&Path>) -> Option<PathBuf> {
+    let toolkit =
+        ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(|home| Path::new(&home).join("bin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = folder.map(Path::to_path_buf).into_iter().chain(toolkit).chain(std::env::split_paths(&path));
+    folders.map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+fn folder() -> Result<tempfile::TempDir> {
+    tempfile::tempdir().map_err(|source| Error::Io { path: std::env::temp_dir(), source })
+}
+
+/// Runs a program to its end and returns what it writes, by way of a file in `folder`: a pipe may fill up.
+fn run(command: &mut Command, folder: &Path) -> Result<String> {
+    let (program, path) = (PathBuf::from(command.get_program()), folder.join("output"));
+    let io = |source| Error::Io { path: path.clone(), source };
+    let file = File::create(&path).map_err(io)?;
+    command.stdin(Stdio::null()).stdout(file.try_clone().map_err(io)?).stderr(file);
+    let started = |source| Error::Io { path: program.clone(), source };
+    let mut child = command.spawn().map_err(started)?;
+    let Some(status) = child.wait_timeout(TIMEOUT).map_err(started)? else {
+        // It may have ended just now.
+        let _ = child.kill();
+        child.wait().map_err(started)?;
+        return Err(Error::Timeout { what: "the assembler", seconds: TIMEOUT.as_secs() });
+    };
+    let text = fs::read(&path).map_err(io)?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    if status.success() { Ok(text) } else { Err(tool(&program, text)) }
+}
+
+fn tool(program: &Path, message: String) -> Error {
+    let program = program.file_name().unwrap_or(OsStr::new("ptxas")).to_string_lossy().into_owned();
+    Error::Tool { program, message: message.trim().to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAID: &str = "\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'first' for 'sm_90'
+ptxas info    : Function properties for first
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 72 registers, used 1 barriers, 16 bytes smem, 1024 bytes cmem[0]
+ptxas info    : Compile time = 21.331 ms
+ptxas info    : Compiling entry function 'second' for 'sm_90'
+ptxas info    : Function properties for second
+    24 bytes stack frame, 28 bytes spill stores, 32 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers, 24 bytes cumulative stack size
+";
+
+    #[test]
+    fn resources_are_read_for_each_entry() {
+        let first = Resources { registers: 72, shared_bytes: 16, ..Resources::default() };
+        let (stack_bytes, spill_store_bytes, spill_load_bytes) = (24, 28, 32);
+        let second = Resources { registers: 255, shared_bytes: 0, stack_bytes, spill_store_bytes, spill_load_bytes };
+        assert_eq!(parse(SAID), [(String::from("first"), first), (String::from("second"), second)]);
+    }
+
+    #[test]
+    fn an_architecture_has_a_number() {
+        for arch in ["90", "sm_", "compute_90", "sm_x"] {
+            let error = Assembler::find(arch).unwrap_err();
+            assert!(matches!(&error, Error::InvalidArgument { name: "arch", .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_a_program_says_before_it_fails_is_its_error() {
+        let folder = folder().unwrap();
+        let error =
+            run(Command::new("sh").args(["-c", "echo first; echo why >&2; exit 3"]), folder.path()).unwrap_err();
+        assert_eq!(error.to_string(), "sh: first\nwhy");
+    }
+}

@@ -1,0 +1,8 @@
+//! The laboratory of [`patchmg`]: suites of experiments with their pictures and pages, comparisons of two runs, and what
+//! is known of a GPU kernel without a GPU.
+
+pub mod commands;
+pub mod compare;
+pub mod inspect;
+pub mod panels;
+pub mod suite;

@@ -1,0 +1,5 @@
+//! The program `patchmg-lab`.
+
+fn main() -> std::process::ExitCode {
+    patchmg_lab::commands::main()
+}

@@ -1,0 +1,367 @@
+//! Where points are computed: a machine, and what was set up or measured there already.
+
+mod floor;
+mod operator;
+mod program;
+mod roofline;
+mod solves;
+mod speed;
+
+pub use program::Program;
+
+use super::experiment::{Launch, Point, Rule, Task};
+use operator::Reference;
+use patchmg::backend::{Backend, PatchKernel, Scalar, Structure, Variant};
+use patchmg::error::{Error, Result};
+use patchmg::krylov::Stopping;
+use patchmg::measure::{LevelBench, Part};
+use patchmg::measure::{Protocol, Timing, measure};
+use patchmg::mesh::Mesh;
+use patchmg::multigrid::{Multigrid, PoissonScheme, SmootherConfig};
+use patchmg::operator::Preconditioner;
+use patchmg::problem::Problem;
+use patchmg::solve::{Case, Config, Method, Precision, Report, System};
+use patchmg::space::Space;
+use speed::Solved;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A row's values, by column.
+pub type Values = BTreeMap<String, Option<f64>>;
+
+/// Work that takes longer, in seconds, is timed once.
+const LONG: f64 = 0.5;
+/// Relative tolerance of all solves.
+const RTOL: f64 = 1e-9;
+
+/// One machine.
+pub struct Laboratory<B: Backend> {
+    backend: Arc<B>,
+    protocol: Protocol,
+    /// The last level that was timed: neighbouring points differ in the kernel alone.
+    level: Option<(Size, PatchKernel, Box<dyn TimedLevel>)>,
+    /// Experiments share measurements.
+    timings: Vec<((Size, PatchKernel, Part), Timing)>,
+    /// And whole points.
+    points: Vec<((Size, bool, Task), Values)>,
+    cycles: Vec<((Size, SmootherConfig), Timing)>,
+    solves: Vec<((Size, bool, Method), Solved)>,
+    /// The last load vector of `u = prod sin(pi x_i)`.
+    load: Option<(Size, Vec<f64>)>,
+    /// What the last operators were compared with.
+    reference: Option<(Size, Reference)>,
+    program: Option<Program>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Size {
+    system: System,
+    dim: usize,
+    degree: usize,
+    refine: usize,
+    single: bool,
+}
+
+impl Size {
+    fn space(&self) -> Result<Space> {
+        let mesh = Mesh::unit_cube(self.dim, self.refine)?;
+        match self.system {
+            System::PoissonCg => Space::new(mesh, self.degree),
+            System::PoissonDg => Space::discontinuous(mesh, self.degree),
+        }
+    }
+
+    fn double(self) -> Self {
+        Self { single: false, ..self }
+    }
+
+    fn word(&self) -> f64 {
+        if self.single { 4.0 } else { 8.0 }
+    }
+}
+
+/// A [`LevelBench`] in any scalar.
+trait TimedLevel {
+    fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()>;
+    fn time(&mut self, part: Part, protocol: Protocol) -> Result<Timing>;
+    fn resident_blocks(&self) -> Result<Vec<(String, u32)>>;
+}
+
+impl<B: Backend, T: Scalar> TimedLevel for LevelBench<B, T> {
+    fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()> {
+        self.set_kernel(kernel)
+    }
+
+    fn time(&mut self, part: Part, protocol: Protocol) -> Result<Timing> {
+        self.time(part, protocol)
+    }
+
+    fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
+        self.resident_blocks()
+    }
+}
+
+fn values<const N: usize>(pairs: [(&str, f64); N]) -> Values {
+    pairs.into_iter().map(|(name, value)| (name.to_string(), Some(value))).collect()
+}
+
+/// With the precision of a point.
+fn in_precision(config: Config, size: Size, mixed: bool) -> Config {
+    let precision = match (size.single, mixed) {
+        (_, true) => Precision::Mixed,
+        (true, _) => Precision::F32,
+        (false, _) => Precision::F64,
+    };
+    Config { precision, ..config }
+}
+
+impl<B: Backend> Laboratory<B> {
+    /// With nothing set up.
+    pub fn new(backend: &Arc<B>, protocol: Protocol, program: Option<Program>) -> Self {
+        Self {
+            backend: backend.clone(),
+            protocol,
+            level: None,
+            timings: Vec::new(),
+            points: Vec::new(),
+            cycles: Vec::new(),
+            solves: Vec::new(),
+            load: None,
+            reference: None,
+            program,
+        }
+    }
+
+    /// The values of a point.
+    ///
+    /// # Errors
+    /// Those of the backend; [`Error::Unsupported`] for what this machine has no kernels for.
+    pub fn compute(&mut self, point: &Point) -> Result<Values> {
+        let key = &point.key;
+        let size = Size {
+            system: point.system,
+            dim: key.dim,
+            degree: key.degree,
+            refine: key.refine,
+            single: key.precision != Precision::F64.name(),
+        };
+        let mixed = key.precision == Precision::Mixed.name();
+        let asked = (size, mixed, point.task);
+        if let Some((_, known)) = self.points.iter().find(|(known, _)| *known == asked) {
+            return Ok(known.clone());
+        }
+        let found = match point.task {
+            Task::Iterations { method, smoother, rule } => self.iterations(size, method, smoother, rule),
+            Task::Solve { problem, config } => self.solve(size, problem, in_precision(config, size, mixed)),
+            Task::History(config) => self.history(size, in_precision(config, size, mixed)),
+            Task::Errors { flexible, kernel } => self.errors(size, flexible, kernel),
+            Task::Step(kernel) => self.step(size, kernel),
+            Task::Analysis(kernel) => self.analysis(size, kernel),
+            Task::Launch(launch) => self.launch(size, launch),
+            Task::Components(kernel) => self.components(size, kernel),
+            Task::Levels => self.levels(size),
+            Task::Roofline(part) => self.roofline(size, part),
+            Task::SharedRoofline(kernel) => self.analysis(size, kernel),
+            Task::Roofs(units) => self.roofs(size, units),
+            Task::Operator(aspect, kernel) => self.operator(size, aspect, kernel),
+            Task::Floor(part) => self.floor(size, part),
+            Task::Correction => self.correction(size),
+            Task::Transfer => self.transfer(size),
+            Task::VCycle => self.v_cycle(size),
+            Task::Speed(method) => self.speed(size, mixed, method),
+            Task::Memory(method) => self.memory(size, mixed, method),
+            Task::Start(kernels) => self.start(size, kernels),
+        }?;
+        self.points.push((asked, found.clone()));
+        Ok(found)
+    }
+
+    /// The level with its vectors and a kernel.
+    fn set_up(&mut self, size: Size, kernel: PatchKernel) -> Result<&mut dyn TimedLevel> {
+        match &mut self.level {
+            Some((at, current, level)) if *at == size => {
+                if *current != kernel {
+                    level.set_kernel(kernel)?;
+                    *current = kernel;
+                }
+            }
+            _ => {
+                // Makes room first.
+                self.level = None;
+                let space = size.space()?;
+                let level: Box<dyn TimedLevel> = if size.single {
+                    Box::new(LevelBench::<B, f32>::new(&self.backend, &space, kernel)?)
+                } else {
+                    Box::new(LevelBench::<B, f64>::new(&self.backend, &space, kernel)?)
+                };
+                self.level = Some((size, kernel, level));
+            }
+        }
+        let Some((_, _, level)) = &mut self.level else { unreachable!("it was set up") };
+        Ok(&mut **level)
+    }
+
+    /// Seconds of a part of a level; long ones are timed by their first run.
+    fn time(&mut self, size: Size, kernel: PatchKernel, part: Part) -> Result<Timing> {
+        let asked = (size, kernel, part);
+        if let Some((_, timing)) = self.timings.iter().find(|(known, _)| *known == asked) {
+            return Ok(*timing);
+        }
+        let protocol = self.protocol;
+        let level = self.set_up(size, kernel)?;
+        let first = level.time(part, Protocol::ONCE)?;
+        let timing = if first.median_s > LONG { first } else { level.time(part, protocol)? };
+        self.timings.push((asked, timing));
+        Ok(timing)
+    }
+
+    fn step(&mut self, size: Size, kernel: PatchKernel) -> Result<Values> {
+        let seconds = self.time(size, kernel, Part::Step)?.median_s;
+        let dofs = size.space()?.dofs() as f64;
+        let colors = f64::from(1 << size.dim);
+        Ok(values([
+            ("step_ms", 1e3 * seconds),
+            ("color_ms", 1e3 * seconds / colors),
+            ("gdof_per_s", 1e-9 * dofs / seconds),
+        ]))
+    }
+
+    /// Milliseconds of a color, and of its loads and stores alone where they can be timed, and blocks of a multiprocessor.
+    fn launch(&mut self, size: Size, launch: Launch) -> Result<Values> {
+        let kernel = |structure| PatchKernel { structure, variant: Variant::ConflictFree, ..Default::default() };
+        let color_ms = |laboratory: &mut Self, kernel| {
+            Ok::<_, Error>(1e3 * laboratory.time(size, kernel, Part::Step)?.median_s / f64::from(1 << size.dim))
+        };
+        let separate = kernel(Structure::Separate);
+        // The solver alone is the global step without its residual.
+        let solver_ms = |laboratory: &mut Self| {
+            let global = kernel(Structure::Global);
+            Ok::<_, Error>(
+                color_ms(laboratory, global)? - 1e3 * laboratory.time(size, global, Part::Residual)?.median_s,
+            )
+        };
+        let (whole, index, milliseconds) = match launch {
+            Launch::Fused => {
+                let fused = kernel(Structure::Fused);
+                (Some(fused), 0, color_ms(self, fused)?)
+            }
+            Launch::Separate => (Some(separate), usize::MAX, color_ms(self, separate)?),
+            Launch::Solver => (None, 1, solver_ms(self)?),
+            Launch::Residual => (None, 0, color_ms(self, separate)? - solver_ms(self)?),
+        };
+        let mut row = values([("color_ms", milliseconds)]);
+        if let Some(whole) = whole {
+            row.extend(values([("data_only_ms", color_ms(self, PatchKernel { data_only: true, ..whole })?)]));
+        }
+        if let Some((_, blocks)) = self.set_up(size, whole.unwrap_or(separate))?.resident_blocks()?.get(index) {
+            row.extend(values([("blocks_per_sm", f64::from(*blocks))]));
+        }
+        Ok(row)
+    }
+
+    /// Solves from nothing.
+    fn report(&mut self, size: Size, problem: Problem, config: Config, protocol: Protocol) -> Result<Report> {
+        // Makes room.
+        self.level = None;
+        let Size { system, dim, degree, refine, .. } = size;
+        let case = Case { system, dim, degree, refine, problem, config };
+        Ok(case.prepare(&*self.backend)?.solve(&self.backend, protocol, &mut |_, _| {})?.0)
+    }
+
+    fn iterations(&mut self, size: Size, method: Method, smoother: SmootherConfig, rule: Rule) -> Result<Values> {
+        // Relative to the first residual of full multigrid, which is far below the right-hand side, rounding comes near.
+        let rtol = if rule == Rule::FirstPass { 1e-14 } else { RTOL };
+        let max_iters = if rule == Rule::FirstPass { 30 } else { 100 };
+        let config = Config { method, smoother, stopping: Stopping { rtol, max_iters }, ..Config::default() };
+        let info = self.report(size, Problem::One, config, Protocol::ONCE)?.info;
+        let history = &info.residual_history;
+        let first = if rule == Rule::FirstPass { history.first().copied().unwrap_or(1.0) } else { 1.0 };
+        let iterations = history.iter().position(|&residual| residual <= RTOL * first);
+        let least = usize::from(method == Method::Fmg);
+        let mut row = Values::from([("iterations".into(), iterations.map(|count| count.max(least) as f64))]);
+        if rule == Rule::RightHandSide {
+            row.insert("fractional_iterations".into(), info.fractional_iterations);
+        }
+        row.extend(values([("first_residual", history.first().copied().unwrap_or(f64::NAN))]));
+        Ok(row)
+    }
+
+    /// A V-cycle on a level.
+    fn cycle(&mut self, size: Size, smoother: SmootherConfig) -> Result<Timing> {
+        if let Some((_, timing)) = self.cycles.iter().find(|(known, _)| *known == (size, smoother)) {
+            return Ok(*timing);
+        }
+        // Makes room.
+        self.level = None;
+        let timing =
+            if size.single { self.cycle_in::<f32>(size, smoother) } else { self.cycle_in::<f64>(size, smoother) }?;
+        self.cycles.push(((size, smoother), timing));
+        Ok(timing)
+    }
+
+    fn cycle_in<S: Scalar>(&self, size: Size, smoother: SmootherConfig) -> Result<Timing> {
+        let space = size.space()?;
+        let mut multigrid =
+            Multigrid::<B, S>::new(&self.backend, &space, &PoissonScheme { smoother }, Default::default())?;
+        let mut bench = LevelBench::<B, S>::new(&self.backend, &space, smoother.patch_kernel())?;
+        let (b, x) = bench.vectors();
+        measure(&*self.backend, self.protocol, || multigrid.apply(b, x))
+    }
+
+    /// Components of GMRES in mixed precision, each the time of doing it once times how often the solve does it; vector
+    /// operations of GMRES are what is left of the solve.
+    fn components(&mut self, size: Size, kernel: PatchKernel) -> Result<Values> {
+        let smoother = SmootherConfig::Patch(kernel);
+        let config = Config { method: Method::Gmres, precision: Precision::Mixed, smoother, ..Config::default() };
+        // The basic kernels take long.
+        let protocol = Protocol { repetitions: 1, ..self.protocol };
+        let Report { dofs, info, timing, .. } = self.report(size, Problem::One, config, protocol)?;
+        if !info.converged {
+            // Its time is that of the most iterations allowed.
+            return Ok(Values::from([("iterations".into(), None)]));
+        }
+        let cycles = info.iterations as f64;
+        let (single, double) = (Size { single: true, ..size }, size.double());
+        let part = |laboratory: &mut Self, part| Ok::<_, Error>(laboratory.time(single, kernel, part)?.median_s);
+        let smooth = 2.0 * part(self, Part::Step)?;
+        let transfer = part(self, Part::Restrict)? + self.correction_time(single, kernel)?.median_s;
+        let operator = self.time(double, PatchKernel::default(), Part::Operator)?.median_s;
+        let coarser = self.cycle(Size { refine: size.refine - 1, ..single }, smoother)?.median_s;
+        let total = timing.median_s;
+        // One application more than cycles: the first residual.
+        let known = [cycles * coarser, cycles * transfer, cycles * smooth, (cycles + 1.0) * operator];
+        let [coarser, transfer, smooth, operator] = known;
+        let mut row = values([
+            ("coarser_s", coarser),
+            ("transfer_s", transfer),
+            ("smooth_s", smooth),
+            ("operator_s", operator),
+            ("vectors_s", total - known.iter().sum::<f64>()),
+            ("time_s", total),
+            ("iterations", cycles),
+            ("gdof_per_s", 1e-9 * dofs as f64 / total),
+        ]);
+        for (name, part) in [("coarser", coarser), ("transfer", transfer), ("smooth", smooth), ("operator", operator)] {
+            row.extend(values([(&*format!("{name}_percent"), 100.0 * part / total)]));
+        }
+        row.extend(values([("vectors_percent", 100.0 * (1.0 - known.iter().sum::<f64>() / total))]));
+        Ok(row)
+    }
+
+    /// Shares of the levels: differences of V-cycles that start on neighbouring levels.
+    fn levels(&mut self, size: Size) -> Result<Values> {
+        let smoother = SmootherConfig::default();
+        let finest = self.cycle(size, smoother)?.median_s;
+        let mut at = |below: usize| match size.refine.checked_sub(below) {
+            Some(refine) if refine >= 1 => Ok(self.cycle(Size { refine, ..size }, smoother)?.median_s),
+            _ => Ok::<_, Error>(0.0),
+        };
+        let (second, third) = (at(1)?, at(2)?);
+        Ok(values([
+            ("cycle_ms", 1e3 * finest),
+            ("finest_percent", 100.0 * (1.0 - second / finest)),
+            ("second_percent", 100.0 * (second - third) / finest),
+            ("coarser_percent", 100.0 * third / finest),
+        ]))
+    }
+}

@@ -1,0 +1,87 @@
+//! Solves by their results: iterations, errors, residuals.
+
+use super::{Laboratory, Size, Values, values};
+use patchmg::backend::{Backend, PatchKernel};
+use patchmg::error::Result;
+use patchmg::krylov::{Gmres, Info, Solver, Stopping};
+use patchmg::measure::Protocol;
+use patchmg::multigrid::{LowPrecision, Multigrid, PoissonScheme, SmootherConfig, VCycle};
+use patchmg::operator::{LinearOperator, Poisson};
+use patchmg::problem::{ErrorNorms, Problem, error_norms};
+use patchmg::solve::{Config, Method, Precision, Report};
+
+/// Relative tolerance of paper 4.
+const RTOL: f64 = 1e-8;
+
+/// Iterations, none if they did not suffice.
+fn iterations(info: &Info) -> Option<f64> {
+    info.converged.then_some(info.iterations as f64)
+}
+
+impl<B: Backend> Laboratory<B> {
+    /// Time, iterations and error.
+    pub(super) fn solve(&mut self, size: Size, problem: Problem, config: Config) -> Result<Values> {
+        let Report { dofs, info, errors, timing, .. } = self.report(size, problem, config, self.protocol)?;
+        let mut row = values([
+            ("time_s", timing.median_s),
+            ("min_s", timing.min_s),
+            ("max_s", timing.max_s),
+            ("s_per_gdof", 1e9 * timing.median_s / dofs as f64),
+        ]);
+        row.insert("iterations".into(), iterations(&info));
+        row.insert("fractional_iterations".into(), info.fractional_iterations);
+        row.insert("l2_error".into(), errors.map(|errors| errors.l2));
+        Ok(row)
+    }
+
+    /// `residual_i` after iteration `i`.
+    pub(super) fn history(&mut self, size: Size, config: Config) -> Result<Values> {
+        let info = self.report(size, Problem::Sine, config, Protocol::ONCE)?.info;
+        let name = |iteration| format!("residual_{iteration}");
+        let residuals = info.residual_history.iter().enumerate();
+        let mut row: Values = residuals.map(|(iteration, &residual)| (name(iteration), Some(residual))).collect();
+        row.insert("iterations".into(), iterations(&info));
+        Ok(row)
+    }
+
+    /// Errors of `u = prod sin(pi x_i)`. GMRES that is not flexible does as many iterations as the flexible variant: the bases
+    /// are the same, and so are the residuals by which a GMRES ends that does not look at `b - A x`.
+    pub(super) fn errors(&mut self, size: Size, flexible: bool, kernel: PatchKernel) -> Result<Values> {
+        let config = Config {
+            method: Method::Fgmres,
+            precision: Precision::Mixed,
+            smoother: SmootherConfig::Patch(kernel),
+            stopping: Stopping { rtol: RTOL, ..Stopping::default() },
+            ..Config::default()
+        };
+        let Report { info, errors, .. } = self.report(size, Problem::Sine, config, Protocol::ONCE)?;
+        let (info, errors) =
+            if flexible { (info, errors) } else { self.gmres(size, config.smoother, info.iterations.max(1))? };
+        let mut row = values([
+            ("iterations", info.iterations as f64),
+            ("residual", info.residual_history.last().copied().unwrap_or(f64::NAN)),
+        ]);
+        row.insert("l2_error".into(), errors.map(|errors| errors.l2));
+        row.insert("h1_error".into(), errors.map(|errors| errors.h1));
+        Ok(row)
+    }
+
+    /// GMRES in `f64` that takes a V-cycle in `f32` for one linear map.
+    fn gmres(&mut self, size: Size, smoother: SmootherConfig, max_iters: usize) -> Result<(Info, Option<ErrorNorms>)> {
+        let space = size.space()?;
+        let load = self.load(size, &space)?;
+        let backend = &self.backend;
+        let operator = Poisson::<B, f64>::new(backend, &space)?;
+        let (mut b, mut x) = (operator.vector()?, operator.vector()?);
+        backend.upload(&load, &mut b)?;
+        let multigrid = Multigrid::<B, f32>::new(backend, &space, &PoissonScheme { smoother }, VCycle::default())?;
+        let mut cycle = LowPrecision::<B, f64, f32, _>::new(backend, &space, multigrid)?;
+        let mut gmres = Gmres::<B, f64>::new(&operator, max_iters)?;
+        let stopping = Stopping { rtol: RTOL, max_iters };
+        let info = gmres.solve(&operator, &mut cycle, &b, &mut x, &stopping, &mut |_, _| {})?;
+        let mut values = load;
+        backend.download(&x, &mut values)?;
+        let exact = Problem::Sine.solution(size.dim);
+        Ok((info, exact.map(|exact| error_norms(&space, &values, &*exact)).transpose()?))
+    }
+}

@@ -1,0 +1,149 @@
+//! Whole solves: their time for an unknown, their memory, and a solve by a program from its start.
+
+use super::{Laboratory, RTOL, Size, Values, values};
+use crate::suite::experiment::Kernels;
+use patchmg::backend::Backend;
+use patchmg::error::{Error, Result};
+use patchmg::krylov::{Info, Stopping};
+use patchmg::measure::Timing;
+use patchmg::operator::vector_bytes;
+use patchmg::problem::{Problem, load_vector};
+use patchmg::solve::{Config, Method, Precision, Solution, solve_repeatedly};
+use patchmg::space::Space;
+
+/// What a solve took.
+#[derive(Clone, Debug)]
+pub struct Solved {
+    dofs: usize,
+    info: Info,
+    timing: Timing,
+    /// Bytes of the machine's memory: those that were free before and are not while it runs, kernels and all; on a CPU,
+    /// whose memory has other users, those asked for.
+    bytes: u64,
+    /// Those that [`Config::bytes`] says.
+    asked: u64,
+    /// Bytes that it may take ([`allowed_bytes`]).
+    allowed: u64,
+}
+
+/// Bytes that a solve may take: `8 N (6 + m)`, six vectors of `f64` of the `N` entries of the finest level and the Krylov
+/// basis, which is `m = 0` for full multigrid, the `restart` vectors of GMRES, and twice as many where the V-cycle is in
+/// lower precision: flexible GMRES keeps the preconditioned vectors, too.
+fn allowed_bytes(method: Method, precision: Precision, restart: usize, storage: usize) -> u64 {
+    let basis = match (method, precision) {
+        (Method::Fgmres, _) | (Method::Gmres, Precision::Mixed) => 2 * restart,
+        (Method::Gmres, _) => restart,
+        _ => 0,
+    };
+    vector_bytes::<f64>(6 + basis, storage)
+}
+
+impl<B: Backend> Laboratory<B> {
+    /// Nanoseconds for an unknown, and iterations.
+    pub(super) fn speed(&mut self, size: Size, mixed: bool, method: Method) -> Result<Values> {
+        let Solved { dofs, info, timing, .. } = self.solved(size, mixed, method)?;
+        let per_dof = |seconds: f64| 1e9 * seconds / dofs as f64;
+        let mut row = values([
+            ("min", per_dof(timing.min_s)),
+            ("max", per_dof(timing.max_s)),
+            ("time_ms", 1e3 * timing.median_s),
+            ("iterations", info.iterations as f64),
+        ]);
+        // The time of a solve that did not end where it should says nothing.
+        row.insert("measured".into(), info.converged.then(|| per_dof(timing.median_s)));
+        Ok(row)
+    }
+
+    /// Bytes, measured, asked for and allowed.
+    pub(super) fn memory(&mut self, size: Size, mixed: bool, method: Method) -> Result<Values> {
+        let Solved { bytes, asked, allowed, .. } = self.solved(size, mixed, method)?;
+        let gigabytes = |bytes: u64| 1e-9 * bytes as f64;
+        Ok(values([("measured", gigabytes(bytes)), ("asked", gigabytes(asked)), ("floor", gigabytes(allowed))]))
+    }
+
+    /// `u = prod sin(pi x_i)`, from `x = 0`.
+    fn solved(&mut self, size: Size, mixed: bool, method: Method) -> Result<Solved> {
+        let key = (size, mixed, method);
+        if let Some((_, known)) = self.solves.iter().find(|(known, _)| *known == key) {
+            return Ok(known.clone());
+        }
+        // Makes room.
+        self.level = None;
+        let precision = if mixed { Precision::Mixed } else { Precision::F64 };
+        let stopping = Stopping { rtol: RTOL, ..Stopping::default() };
+        let config = Config { method, precision, stopping, ..Config::default() };
+        let space = size.space()?;
+        config.check(&*self.backend, &space)?;
+        let load = self.load(size, &space)?;
+
+        let backend = &*self.backend;
+        let before = backend.info();
+        // Before the first iteration all is allocated; to ask again would take time from the solve.
+        let mut during = None;
+        let mut observer = |_, _| _ = during.get_or_insert_with(|| backend.info().memory_free);
+        let Solution { info, timing, .. } =
+            solve_repeatedly(&self.backend, &space, load, &config, self.protocol, &mut observer)?;
+        let asked = config.bytes::<B>(&space)?;
+        let bytes = match during {
+            Some(during) if before.backend != "cpu" => before.memory_free.saturating_sub(during),
+            _ => asked,
+        };
+        let allowed = allowed_bytes(method, precision, config.restart, space.storage());
+        let solved = Solved { dofs: space.dofs(), info, timing, bytes, asked, allowed };
+        self.solves.push((key, solved.clone()));
+        Ok(solved)
+    }
+
+    /// The load vector, for which the host takes longer than for anything else: once for neighbouring points.
+    pub(super) fn load(&mut self, size: Size, space: &Space) -> Result<Vec<f64>> {
+        match &self.load {
+            Some((known, load)) if *known == size.double() => Ok(load.clone()),
+            _ => {
+                self.load = None;
+                let load = load_vector(space, &*Problem::Sine.right_hand_side(size.dim))?;
+                self.load = Some((size.double(), load.clone()));
+                Ok(load)
+            }
+        }
+    }
+
+    /// Seconds from the start of a process to its end.
+    pub(super) fn start(&mut self, size: Size, kernels: Kernels) -> Result<Values> {
+        // Makes room.
+        self.level = None;
+        let program = self.program.as_ref().ok_or_else(|| Error::InvalidArgument {
+            name: "program",
+            value: "none".into(),
+            allowed: "a program that solves".into(),
+        })?;
+        let protocol = self.protocol;
+        for _ in 0..protocol.warmup {
+            program.solve([size.dim, size.degree, size.refine], kernels)?;
+        }
+        let (mut seconds, mut last) = (Vec::new(), None);
+        for _ in 0..protocol.repetitions {
+            let (second, report) = program.solve([size.dim, size.degree, size.refine], kernels)?;
+            seconds.push(second);
+            last = Some(report);
+        }
+        let Timing { median_s, min_s, max_s, .. } = Timing::of(seconds)?;
+        let mut row = values([("measured", median_s), ("min", min_s), ("max", max_s)]);
+        if let Some(report) = last {
+            row.extend(values([("setup_s", report.setup_s), ("solve_s", report.solve_s)]));
+        }
+        Ok(row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn six_vectors_and_the_krylov_basis() {
+        let vectors = |method, precision| allowed_bytes(method, precision, 10, 1000) / 8000;
+        assert_eq!(vectors(Method::Fmg, Precision::Mixed), 6);
+        assert_eq!(vectors(Method::Gmres, Precision::F64), 16);
+        assert_eq!(vectors(Method::Gmres, Precision::Mixed), 26);
+    }
+}

@@ -1,0 +1,124 @@
+//! Whole solves: time, start and memory.
+
+use super::super::drawing::{By, Picture};
+use super::super::experiment::{Column, Experiment, Kernels, Point, Task};
+use super::super::goal::Goal;
+use super::super::sizes::Sizes;
+use super::{on_cpu, on_gpu};
+use patchmg::solve::{Method, Precision};
+
+const METHODS: [(&str, Method); 2] = [("full multigrid", Method::Fmg), ("GMRES", Method::Gmres)];
+
+/// `[degree, refine]`, scalar, and what is aimed at, nanoseconds for an unknown.
+type Solve = ([usize; 2], Precision, Option<Goal>);
+
+fn solves(sizes: &Sizes) -> Vec<Solve> {
+    let gpu = |target, least| on_gpu(sizes, target, Some(least));
+    if sizes.quick {
+        return [Precision::Mixed, Precision::F64].map(|precision| ([3, 2], precision, None)).to_vec();
+    }
+    if !sizes.gpu {
+        return vec![
+            ([4, 5], Precision::Mixed, on_cpu(sizes, 60.0, 150.0)),
+            ([4, 5], Precision::F64, None),
+            ([3, 4], Precision::Mixed, None),
+            ([7, 3], Precision::Mixed, None),
+        ];
+    }
+    // The right-hand side of a size is integrated once.
+    vec![
+        ([3, 8], Precision::Mixed, gpu(0.3, 0.8)),
+        ([3, 8], Precision::F64, gpu(0.6, 1.5)),
+        ([7, 7], Precision::Mixed, gpu(0.3, 0.8)),
+        ([7, 7], Precision::F64, gpu(0.6, 1.5)),
+        ([4, 6], Precision::Mixed, gpu(0.6, 1.5)),
+        ([4, 5], Precision::Mixed, gpu(2.0, 6.0)),
+    ]
+}
+
+/// Every solve by every method.
+fn by_methods(sizes: &Sizes, point: impl Fn(&'static str, Method, Solve) -> Point) -> Vec<Point> {
+    solves(sizes).into_iter().flat_map(|solve| METHODS.map(|(series, method)| point(series, method, solve))).collect()
+}
+
+pub const SOLVE: Experiment = Experiment {
+    name: "solve",
+    title: "Solve to 1e-9 in 3D",
+    remark: "u = prod sin(pi x_i), without set-up, in nanoseconds for an unknown; mixed is a V-cycle in f32 under f64. Of two \
+             methods at one size the faster one counts.",
+    columns: &[
+        Column::new("measured", "median for an unknown [ns/DoF]").lower(),
+        Column::new("min", "least for an unknown [ns/DoF]"),
+        Column::new("max", "most for an unknown [ns/DoF]"),
+        Column::new("time_ms", "median time [ms]"),
+        Column::new("iterations", "iterations").lower(),
+    ],
+    points: |sizes| {
+        by_methods(sizes, |series, method, ([degree, refine], precision, goal)| {
+            Point::new(format!("{series}, L = {refine}"), [3, degree, refine], Task::Speed(method))
+                .precision(precision)
+                .goal("measured", goal)
+        })
+    },
+    picture: Picture::Grouped { column: "measured", by: By::Series },
+};
+
+pub const START: Experiment = Experiment {
+    name: "start",
+    title: "First solve from the start of the program",
+    remark: "Wall clock of a process from its start to its end: full multigrid in mixed precision, loading of kernels, \
+             set-up, right-hand side and errors included. Kernels are kept by the driver from an earlier process, or compiled \
+             anew.",
+    columns: &[
+        Column::new("measured", "median time [s]").lower(),
+        Column::new("min", "least time [s]"),
+        Column::new("max", "most time [s]"),
+        Column::new("setup_s", "of it, set-up [s]"),
+        Column::new("solve_s", "of it, solve [s]"),
+    ],
+    points: |sizes| {
+        let size = [
+            3,
+            4,
+            if sizes.quick {
+                2
+            } else if sizes.gpu {
+                6
+            } else {
+                5
+            },
+        ];
+        let point = |series, kernels| {
+            Point::new(series, size, Task::Start(kernels))
+                .precision(Precision::Mixed)
+                .goal("measured", on_gpu(sizes, 0.5, Some(1.5)))
+        };
+        let kept = point("kernels kept", Kernels::Kept);
+        if sizes.gpu { vec![kept, point("kernels compiled", Kernels::Compiled)] } else { vec![kept] }
+    },
+    picture: Picture::Grouped { column: "measured", by: By::Series },
+};
+
+pub const MEMORY: Experiment = Experiment {
+    name: "memory",
+    title: "Memory of a solve",
+    remark: "Judged by the vectors and tables that the solver asks for, beside what these may take: six f64 vectors of the \
+             finest level and the Krylov basis, which is 10 vectors for GMRES and 20 for GMRES in mixed precision, which is \
+             flexible. Memory is, of a GPU, what was free before the solve and is not while it runs: on an H200, 14 to 49 \
+             MB more at every size, the code of kernels that the driver loads and the rounding of each allocation to 2 MiB. \
+             Of a CPU, it is what the solver asks for.",
+    columns: &[
+        Column::new("measured", "memory [GB]").lower(),
+        Column::new("asked", "vectors and tables that the solver asks for [GB]"),
+        Column::new("floor", "six vectors and the Krylov basis [GB]"),
+        Column::new("ratio", "asked for over that [%]").lower().percent("asked", "floor"),
+    ],
+    points: |sizes| {
+        by_methods(sizes, |series, method, ([degree, refine], precision, _)| {
+            Point::new(format!("{series}, L = {refine}"), [3, degree, refine], Task::Memory(method))
+                .precision(precision)
+                .goal("ratio", (!sizes.quick).then(|| Goal::new(100.0, Some(100.0))))
+        })
+    },
+    picture: Picture::Grouped { column: "ratio", by: By::Series },
+};

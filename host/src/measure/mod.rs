@@ -1,0 +1,97 @@
+//! How long work takes on a backend, and how long the parts of a problem take.
+
+mod level_bench;
+mod parts;
+
+pub use level_bench::{LevelBench, Part};
+pub use parts::{Measurement, cycle_words_per_dof, parts};
+
+use crate::backend::Backend;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// How often work is done to be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Protocol {
+    /// Times before the first that counts.
+    pub warmup: usize,
+    /// Times that count, at least one.
+    pub repetitions: usize,
+}
+
+impl Protocol {
+    /// The first time counts, and is the only one.
+    pub const ONCE: Self = Self { warmup: 0, repetitions: 1 };
+}
+
+impl Default for Protocol {
+    fn default() -> Self {
+        Self { warmup: 1, repetitions: 5 }
+    }
+}
+
+/// Seconds that work took: the median of all repetitions, and their spread.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    pub median_s: f64,
+    pub min_s: f64,
+    pub max_s: f64,
+    pub repetitions: usize,
+}
+
+impl Timing {
+    /// Of at least one number of seconds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if there is none.
+    pub fn of(mut seconds: Vec<f64>) -> Result<Self> {
+        seconds.sort_by(f64::total_cmp);
+        let (Some(&min_s), Some(&max_s)) = (seconds.first(), seconds.last()) else {
+            return Err(Error::InvalidArgument {
+                name: "repetitions",
+                value: String::from("0"),
+                allowed: String::from("at least 1"),
+            });
+        };
+        let middle = seconds.len() / 2;
+        let median_s =
+            if seconds.len() % 2 == 1 { seconds[middle] } else { 0.5 * (seconds[middle - 1] + seconds[middle]) };
+        Ok(Self { median_s, min_s, max_s, repetitions: seconds.len() })
+    }
+}
+
+/// Times work by the machine's own clock ([`Backend::time`]).
+///
+/// # Errors
+/// Those of the work; [`Error::InvalidArgument`] for no repetition.
+pub fn measure<B: Backend>(backend: &B, protocol: Protocol, mut work: impl FnMut() -> Result<()>) -> Result<Timing> {
+    for _ in 0..protocol.warmup {
+        work()?;
+    }
+    Timing::of((0..protocol.repetitions).map(|_| backend.time(&mut work)).collect::<Result<_>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::cpu::Cpu;
+
+    #[test]
+    fn the_median_and_the_spread() {
+        let timing = Timing::of(vec![3.0, 1.0, 2.0]).unwrap();
+        assert_eq!((timing.median_s, timing.min_s, timing.max_s, timing.repetitions), (2.0, 1.0, 3.0, 3));
+        assert_eq!(Timing::of(vec![4.0, 1.0]).unwrap().median_s, 2.5);
+        assert!(Timing::of(Vec::new()).is_err());
+    }
+
+    #[test]
+    fn work_is_done_as_often_as_asked() {
+        let cpu = Cpu::new(Some(1)).unwrap();
+        let mut count = 0;
+        let timing = measure(&cpu, Protocol { warmup: 2, repetitions: 3 }, || {
+            count += 1;
+            Ok(())
+        });
+        assert_eq!((timing.unwrap().repetitions, count), (3, 5));
+    }
+}
