@@ -16,7 +16,7 @@ pub use patchmg_device::scalar::Real;
 pub const PRODUCTS: &str = "products of small matrices";
 
 /// A scalar that vectors on every backend can have: `f32` or `f64`.
-pub trait Scalar: Real + cpu::level::Prepared {}
+pub trait Scalar: Real + patchmg_cpu::Prepared {}
 impl Scalar for f32 {}
 impl Scalar for f64 {}
 

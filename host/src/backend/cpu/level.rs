@@ -1,33 +1,12 @@
-//! A space made ready for the CPU: its 1D matrices, behind an interface that hides dimension and degree.
+//! A space made ready for the CPU.
 
-use super::batch::{Patches, Selection};
-use super::dg;
-use super::lanes::Vectorized;
-use super::operator::{Apply, Apply2d, Apply3d};
-use super::point::GaussSeidel;
-use super::scatter::{Difference, Sum, SumOrDifference};
-use super::smoother::{Smooth, Smooth2d, Smooth3d};
-use super::sweep::{Shared, Sweep};
-use super::transfer::{Prolongate, Prolongate2d, Prolongate3d, Restrict, Restrict2d, Restrict3d};
+use crate::backend::Scalar;
 use crate::error::{Error, Result};
-use crate::space::{ContinuousSpace, Space};
-use patchmg_device::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
-use patchmg_device::patch::Grid;
+use crate::space::{ContinuousSpace, DiscontinuousSpace, Space};
+use bytemuck::{Pod, bytes_of};
+use patchmg_cpu::{Continuous, Discontinuous, GaussSeidel, Kernels};
+use patchmg_device::patch::Ends;
 use patchmg_device::with_degree;
-
-/// The tensor kernels of a level. Vectors are as long as its storage, or as the coarse level's.
-pub trait Kernels<T>: Send {
-    /// `y = A x`.
-    fn apply(&self, sweep: Sweep, x: &[T], y: &mut [T]);
-    /// `r = b - A x`.
-    fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]);
-    /// One color of the smoother.
-    fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]);
-    /// `coarse = Pᵀ (b - A x)`.
-    fn restrict_residual(&self, sweep: Sweep, b: &[T], x: &[T], coarse: &mut [T]);
-    /// `x += P coarse`.
-    fn prolongate_add(&self, sweep: Sweep, coarse: &[T], x: &mut [T]);
-}
 
 /// A [`Space`] made ready.
 pub struct Level<T> {
@@ -41,144 +20,80 @@ pub struct Level<T> {
     pub(super) point: Option<GaussSeidel<T>>,
 }
 
-/// Scalars that there are kernels for. They are compiled here, once, and not in every crate that uses the library: the
-/// choice of dimension, degree and SIMD level makes them many.
-pub trait Prepared: Vectorized {
-    /// The kernels of a space.
-    fn kernels(space: &Space) -> Result<Box<dyn Kernels<Self>>>;
-}
-
-macro_rules! prepared {
-    ($($t:ident)+) => {$(
-        impl Prepared for $t {
-            fn kernels(space: &Space) -> Result<Box<dyn Kernels<Self>>> {
-                match space {
-                    Space::Continuous(space) => kernels::<$t>(space),
-                    Space::Discontinuous(space) => dg::kernels::<$t>(space),
-                }
-            }
-        }
-    )+};
-}
-prepared!(f32 f64);
-
-/// No kernels for a degree.
-pub(super) fn unsupported(degree: usize, available: &str) -> Error {
-    Error::Unsupported { backend: "cpu", what: "degree", asked: degree.to_string(), available: available.into() }
-}
-
-fn kernels<T: Vectorized>(space: &ContinuousSpace) -> Result<Box<dyn Kernels<T>>> {
-    let unsupported = || unsupported(space.degree(), "1 to 10");
-    Ok(if space.dim() == 2 {
-        with_degree!(space.degree(), K => {
-            Box::new(Element::<T, 2, K, { 2 * K - 1 }, { 2 * K + 1 }, { K + 1 }, { (K + 2) / 2 }>::new(space))
-        }, else return Err(unsupported()))
-    } else {
-        with_degree!(@ space.degree(), K, {
-            Box::new(Element::<T, 3, K, { 2 * K - 1 }, { 2 * K + 1 }, { K + 1 }, { (K + 2) / 2 }>::new(space))
-        }, return Err(unsupported()), 1 2 3 4 5 6 7 8)
-    })
-}
-
-impl<T: Prepared> Level<T> {
+impl<T: Scalar> Level<T> {
     pub(super) fn new(space: &Space) -> Result<Self> {
         let dim = space.dim();
-        let (coarse_storage, point) = match space {
-            Space::Continuous(space) => (space.grid().coarser().storage(dim), Some(GaussSeidel::new(space))),
-            Space::Discontinuous(space) => (space.grid().coarser().storage(dim), None),
+        let (coarse_storage, kernels, point) = match space {
+            Space::Continuous(space) => {
+                let point = GaussSeidel::new(space.grid(), dim, space.point_rows());
+                (space.grid().coarser().storage(dim), T::continuous(continuous(space)?), Some(point))
+            }
+            Space::Discontinuous(space) => {
+                (space.grid().coarser().storage(dim), T::discontinuous(discontinuous(space)?), None)
+            }
         };
-        Ok(Self { storage: space.storage(), coarse_storage, dim, kernels: T::kernels(space)?, point })
+        let kernels = kernels.ok_or_else(|| unsupported(space.degree()))?;
+        Ok(Self { storage: space.storage(), coarse_storage, dim, kernels, point })
     }
 }
 
-/// The matrices of continuous elements of one dimension and degree.
-struct Element<T, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize> {
-    grid: Grid,
-    smoother: SmootherMatrices<T, K, M>,
-    inverse_eigenvalues: Vec<T>,
-    operator: OperatorMatrices<T, N, C>,
-    restriction: RestrictionMatrices<T, N, H>,
-    prolongation: ProlongationMatrices<T, C>,
+fn unsupported(degree: usize) -> Error {
+    let available = String::from("1 to 10, in 3D and with discontinuous elements 1 to 8");
+    Error::Unsupported { backend: "cpu", what: "degree", asked: degree.to_string(), available }
 }
 
-impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize>
-    Element<T, DIM, K, M, N, C, H>
-{
-    fn new(space: &ContinuousSpace) -> Self {
-        Self {
-            grid: space.grid(),
-            smoother: space.smoother_matrices(),
-            inverse_eigenvalues: space.inverse_eigenvalues().into_iter().map(T::from_f64).collect(),
-            operator: space.operator_matrices(),
-            restriction: space.restriction_matrices(),
-            prolongation: space.prolongation_matrices(),
-        }
-    }
-
-    /// All classes of the operator, one after the other.
-    fn apply_classes(&self, sweep: Sweep, x: &[T], output: SumOrDifference<T>) {
-        for class in 0..1 << DIM {
-            let patches = &Patches::new(self.grid, DIM, Selection::Class(class));
-            let apply = Apply { matrices: &self.operator, patches, class, x, output };
-            // SAFETY: the vectors are the level's, and the patches are those of the class.
-            unsafe {
-                match DIM {
-                    2 => sweep.run(patches, &Apply2d(apply)),
-                    _ => sweep.run(patches, &Apply3d(apply)),
-                }
-            }
-        }
-    }
+fn bytes(matrices: &impl Pod) -> Box<[u8]> {
+    bytes_of(matrices).into()
 }
 
-impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize>
-    Kernels<T> for Element<T, DIM, K, M, N, C, H>
-{
-    fn apply(&self, sweep: Sweep, x: &[T], y: &mut [T]) {
-        self.apply_classes(sweep, x, SumOrDifference::Sum(Sum { y: Shared::new(y) }));
-    }
+fn rounded<T: Scalar>(numbers: Vec<f64>) -> Vec<T> {
+    numbers.into_iter().map(T::from_f64).collect()
+}
 
-    fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]) {
-        self.apply_classes(sweep, x, SumOrDifference::Difference(Difference { b, r: Shared::new(r) }));
-    }
+fn continuous<T: Scalar>(space: &ContinuousSpace) -> Result<Continuous<T>> {
+    with_degree!(
+        space.degree(),
+        K => {
+            const N: usize = 2 * K + 1;
+            const H: usize = (K + 1).div_ceil(2);
+            Ok(Continuous {
+                dim: space.dim(),
+                grid: space.grid(),
+                inverse_eigenvalues: rounded(space.inverse_eigenvalues()),
+                smoother: bytes(&space.smoother_matrices::<T, K, { 2 * K - 1 }>()),
+                operator: bytes(&space.operator_matrices::<T, N, { K + 1 }>()),
+                restriction: bytes(&space.restriction_matrices::<T, N, H>()),
+                prolongation: bytes(&space.prolongation_matrices::<T, { K + 1 }>()),
+            })
+        },
+        else Err(unsupported(space.degree()))
+    )
+}
 
-    fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
-        let patches = &Patches::new(self.grid, DIM, Selection::Color(color));
-        let Self { smoother: matrices, inverse_eigenvalues, .. } = self;
-        let smooth = Smooth { matrices, inverse_eigenvalues, patches, b, x: Shared::new(x) };
-        // SAFETY: the vectors are the level's, and the patches are those of a color.
-        unsafe {
-            match DIM {
-                2 => sweep.run(patches, &Smooth2d::<T, K, M, N>(smooth)),
-                _ => sweep.run(patches, &Smooth3d::<T, K, M, N>(smooth)),
-            }
-        }
-    }
-
-    fn restrict_residual(&self, sweep: Sweep, b: &[T], x: &[T], coarse: &mut [T]) {
-        let coarse = Shared::new(coarse);
-        for class in 0..1 << DIM {
-            let patches = &Patches::new(self.grid, DIM, Selection::Class(class));
-            let restrict = Restrict { matrices: &self.restriction, patches, class, b, x, coarse };
-            // SAFETY: the vectors are the level's and the coarse level's, and the patches are those of the class.
-            unsafe {
-                match DIM {
-                    2 => sweep.run(patches, &Restrict2d::<T, N, C, H>(restrict)),
-                    _ => sweep.run(patches, &Restrict3d::<T, N, C, H>(restrict)),
-                }
-            }
-        }
-    }
-
-    fn prolongate_add(&self, sweep: Sweep, coarse: &[T], x: &mut [T]) {
-        let patches = &Patches::new(self.grid, DIM, Selection::Tiling);
-        let prolongate = Prolongate { matrices: &self.prolongation, patches, coarse, x: Shared::new(x) };
-        // SAFETY: the vectors are the level's and the coarse level's, and the patches are the tiling.
-        unsafe {
-            match DIM {
-                2 => sweep.run(patches, &Prolongate2d::<T, N, C>(prolongate)),
-                _ => sweep.run(patches, &Prolongate3d::<T, N, C>(prolongate)),
-            }
-        }
-    }
+fn discontinuous<T: Scalar>(space: &DiscontinuousSpace) -> Result<Discontinuous<T>> {
+    let grid = space.grid();
+    let at_end = if grid.cells == 2 { Ends::Both } else { Ends::Lower };
+    let of_class = |class: usize| if class == 0 { Ends::Neither } else { at_end };
+    let inverse_eigenvalues = |classes: usize| {
+        rounded(space.inverse_eigenvalues([0, 1, 2].map(|direction| of_class(classes >> direction & 1))))
+    };
+    with_degree!(@
+        space.degree(),
+        K,
+        {
+            const C: usize = K + 1;
+            const H: usize = C.div_ceil(2);
+            const N: usize = 2 * C;
+            Ok(Discontinuous {
+                dim: space.dim(),
+                grid,
+                cell: bytes(&space.cell_matrices::<T, C, H>()),
+                transfer: bytes(&space.transfer_matrices::<T, N, C, H>()),
+                vectors: Ends::ALL.map(|ends| space.patch_vectors::<T, N>(ends).concat()),
+                inverse_eigenvalues: (0..1 << space.dim()).map(inverse_eigenvalues).collect(),
+            })
+        },
+        Err(unsupported(space.degree())),
+        1 2 3 4 5 6 7 8
+    )
 }

@@ -1,36 +1,19 @@
-//! The CPU: all cores by rayon, SIMD lanes that hold neighbouring patches, sum factorization as on the GPU.
+//! The CPU: all cores by rayon, kernels of [`patchmg_cpu`].
 //!
 //! Results do not depend on the number of threads: patches of a sweep write to places of their own, and dot products
 //! sum up pieces of a fixed length.
 
-// Index loops over fixed sizes unroll; iterators over arrays, and copies by `memcpy`, do not always.
-#![allow(clippy::needless_range_loop, clippy::manual_memcpy)]
-
-mod batch;
-#[cfg(target_arch = "x86_64")]
-mod blocks;
-mod dg;
-mod face;
-mod lanes;
-pub(super) mod level;
-mod operator;
+mod level;
 pub mod parallel;
-mod point;
-mod scatter;
-mod smoother;
-mod sweep;
-mod transfer;
 mod vector;
-mod workspace;
 
 use crate::backend::{Backend, DeviceInfo, PRODUCTS, Scalar};
 use crate::error::{Error, Result};
 use crate::space::Space;
-use lanes::SimdLevel;
 pub use level::Level;
+use patchmg_cpu::{SimdLevel, Sweep};
 use patchmg_device::kernels::PatchKernel;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use sweep::Sweep;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 pub use vector::Vector;
 

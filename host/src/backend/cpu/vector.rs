@@ -1,8 +1,8 @@
 //! Vectors, and the loops over them: in pieces of a fixed length, so that no sum depends on the number of threads.
 
 use super::Cpu;
-use super::lanes::Vectorized;
 use core::ops::{Deref, DerefMut, Range};
+use patchmg_cpu::Vectorized;
 use rayon::prelude::*;
 
 /// Entries of a piece: all vectors' pieces of a dot product or combination stay in the first-level cache.

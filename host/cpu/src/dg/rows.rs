@@ -1,8 +1,8 @@
 //! Writing rows of nodes that no other cell or patch writes.
 
-use crate::backend::cpu::batch::{Batch, Offsets};
-use crate::backend::cpu::lanes::{Lanes, Vectorized};
-use crate::backend::cpu::sweep::Shared;
+use crate::batch::{Batch, Offsets};
+use crate::lanes::{Lanes, Vectorized};
+use crate::sweep::Shared;
 use pulp::Simd;
 
 /// `x[offset..][..R] = row` from every active lane's offset on.

@@ -8,11 +8,11 @@
 //! is relative to what `x` varies on a cell and its neighbours. What a boundary adds knows the value.
 
 use super::rows;
-use crate::backend::cpu::batch::{Batch, Offsets};
-use crate::backend::cpu::lanes::{Lanes, Vectorized};
-use crate::backend::cpu::operator::column;
-use crate::backend::cpu::sweep::{PatchKernel, Shared};
-use crate::backend::cpu::workspace::workspace;
+use crate::batch::{Batch, Offsets};
+use crate::lanes::{Lanes, Vectorized};
+use crate::operator::column;
+use crate::sweep::{PatchKernel, Shared};
+use crate::workspace::workspace;
 use patchmg_device::matrices::DgCellMatrices;
 use patchmg_device::patch::DgGrid;
 use patchmg_device::scalar::Value;

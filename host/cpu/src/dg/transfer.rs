@@ -1,11 +1,11 @@
 //! Between a level and the next coarser one: a patch of the tiling is a cell of the coarse level, and owns its nodes.
 
 use super::rows;
-use crate::backend::cpu::batch::Batch;
-use crate::backend::cpu::lanes::{Lanes, Vectorized};
-use crate::backend::cpu::operator::column;
-use crate::backend::cpu::sweep::{PatchKernel, Shared};
-use crate::backend::cpu::workspace::workspace;
+use crate::batch::Batch;
+use crate::lanes::{Lanes, Vectorized};
+use crate::operator::column;
+use crate::sweep::{PatchKernel, Shared};
+use crate::workspace::workspace;
 use patchmg_device::matrices::DgTransferMatrices;
 use patchmg_device::patch::DgGrid;
 use pulp::Simd;

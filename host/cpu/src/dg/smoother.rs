@@ -2,11 +2,11 @@
 //! `S` of each direction `A_j⁻¹ = (S ⊗ S ⊗ S) (Λ ⊗ I ⊗ I + I ⊗ Λ ⊗ I + I ⊗ I ⊗ Λ)⁻¹ (S ⊗ S ⊗ S)ᵀ`.
 
 use super::rows;
-use crate::backend::cpu::batch::Batch;
-use crate::backend::cpu::lanes::{Lanes, Vectorized};
-use crate::backend::cpu::operator::column;
-use crate::backend::cpu::sweep::{PatchKernel, Shared};
-use crate::backend::cpu::workspace::workspace;
+use crate::batch::Batch;
+use crate::lanes::{Lanes, Vectorized};
+use crate::operator::column;
+use crate::sweep::{PatchKernel, Shared};
+use crate::workspace::workspace;
 use patchmg_device::patch::DgGrid;
 use patchmg_device::scalar::Value;
 use pulp::Simd;

@@ -10,30 +10,46 @@ mod smoother;
 mod transfer;
 
 use super::batch::Boxes;
+use super::kernels::Kernels;
 use super::lanes::Vectorized;
-use super::level::{Kernels, unsupported};
 use super::sweep::{Shared, Sweep};
-use crate::error::Result;
-use crate::space::{DiscontinuousSpace, Ends};
+use bytemuck::pod_read_unaligned;
 use operator::Apply;
 use patchmg_device::matrices::{DgCellMatrices, DgTransferMatrices};
-use patchmg_device::patch::{DgGrid, bit, color_count};
+use patchmg_device::patch::{DgGrid, Ends, bit, color_count};
 use patchmg_device::with_degree;
 use smoother::{Solve, Vectors};
 use std::cell::RefCell;
 use transfer::{Prolongate, Restrict};
 
-/// The kernels of a space.
-pub fn kernels<T: Vectorized>(space: &DiscontinuousSpace) -> Result<Box<dyn Kernels<T>>> {
-    let unsupported = || unsupported(space.degree(), "1 to 8");
-    Ok(if space.dim() == 2 {
-        with_degree!(@ space.degree(), K, {
+/// What kernels of discontinuous elements are made from. Matrices are the bytes of [`patchmg_device::matrices`] for the
+/// scalar and the degree.
+pub struct Discontinuous<T> {
+    /// 2 or 3.
+    pub dim: usize,
+    pub grid: DgGrid,
+    /// [`DgCellMatrices`].
+    pub cell: Box<[u8]>,
+    /// [`DgTransferMatrices`].
+    pub transfer: Box<[u8]>,
+    /// `S` of a patch, row by row, for each of [`Ends::ALL`].
+    pub vectors: [Vec<T>; 4],
+    /// `1 / (λ_i + λ_j [+ λ_l])` of a patch, `i` fastest, for each combination of classes of ends, that of `x` fastest: class
+    /// 0 touches no end of the domain, class 1 touches one or both.
+    pub inverse_eigenvalues: Vec<Vec<T>>,
+}
+
+/// The kernels of a space; `None` for a degree without kernels.
+pub fn kernels<T: Vectorized>(space: Discontinuous<T>) -> Option<Box<dyn Kernels<T>>> {
+    let degree = space.grid.degree as usize;
+    Some(if space.dim == 2 {
+        with_degree!(@ degree, K, {
             Box::new(Element::<T, { K + 1 }, { (K + 2) / 2 }, { 2 * K + 2 }, 1, 1>::new(space))
-        }, return Err(unsupported()), 1 2 3 4 5 6 7 8)
+        }, return None, 1 2 3 4 5 6 7 8)
     } else {
-        with_degree!(@ space.degree(), K, {
+        with_degree!(@ degree, K, {
             Box::new(Element::<T, { K + 1 }, { (K + 2) / 2 }, { 2 * K + 2 }, { K + 1 }, { 2 * K + 2 }>::new(space))
-        }, return Err(unsupported()), 1 2 3 4 5 6 7 8)
+        }, return None, 1 2 3 4 5 6 7 8)
     })
 }
 
@@ -61,20 +77,15 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
 {
     const DIM: usize = if Z == 1 { 2 } else { 3 };
 
-    fn new(space: &DiscontinuousSpace) -> Self {
-        let grid = space.grid();
-        let at_end = if grid.cells == 2 { Ends::Both } else { Ends::Lower };
-        let of_class = |class: usize| if class == 0 { Ends::Neither } else { at_end };
-        let inverse_eigenvalues = |classes: usize| {
-            let ends = [0, 1, 2].map(|d| of_class(classes >> d & 1));
-            space.inverse_eigenvalues(ends).into_iter().map(T::from_f64).collect()
-        };
+    fn new(space: Discontinuous<T>) -> Self {
+        let Discontinuous { grid, cell, transfer, vectors, inverse_eigenvalues, .. } = space;
+        let rows = |matrix: Vec<T>| core::array::from_fn(|row| core::array::from_fn(|column| matrix[row * N + column]));
         Self {
             grid,
-            cell: space.cell_matrices(),
-            transfer: space.transfer_matrices(),
-            vectors: Ends::ALL.map(|ends| Vectors::new(space.patch_vectors(ends))),
-            inverse_eigenvalues: (0..1 << Self::DIM).map(inverse_eigenvalues).collect(),
+            cell: pod_read_unaligned(&cell),
+            transfer: pod_read_unaligned(&transfer),
+            vectors: vectors.map(|matrix| Vectors::new(rows(matrix))),
+            inverse_eigenvalues,
             residual: RefCell::new(vec![T::ZERO; grid.storage(Self::DIM)]),
         }
     }

@@ -5,7 +5,6 @@
 //! a dof changes its own entries of `u` and `w` alone.
 
 use super::lanes::Vectorized;
-use crate::space::ContinuousSpace;
 use patchmg_device::patch::Grid;
 use patchmg_device::point::Row;
 
@@ -25,13 +24,15 @@ struct Lines<T> {
 }
 
 impl<T: Vectorized> GaussSeidel<T> {
-    pub(super) fn new(space: &ContinuousSpace) -> Self {
-        Self { grid: space.grid(), dim: space.dim(), rows: space.point_rows() }
+    /// `rows` are rows `1..=k` of a patch's mass and stiffness matrix, `2k + 1` entries each: mass row 1, stiffness row 1,
+    /// mass row 2, and so on.
+    pub fn new(grid: Grid, dim: usize, rows: Vec<T>) -> Self {
+        Self { grid, dim, rows }
     }
 
     /// `x_i += (b_i - (A x)_i) / A_ii` for all dofs, ascending or descending.
     #[inline(always)]
-    pub(super) fn sweep(&self, b: &[T], x: &mut [T], reverse: bool) {
+    pub fn sweep(&self, b: &[T], x: &mut [T], reverse: bool) {
         let nodes = self.grid.row();
         let order = |nodes: usize| (1..nodes).map(move |node| if reverse { nodes - node } else { node });
         let zeros = || vec![T::ZERO; nodes + 1];

@@ -1,0 +1,180 @@
+//! The tensor kernels of a level, behind an interface that hides dimension and degree.
+
+use super::batch::{Patches, Selection};
+use super::dg::{self, Discontinuous};
+use super::lanes::Vectorized;
+use super::operator::{Apply, Apply2d, Apply3d};
+use super::scatter::{Difference, Sum, SumOrDifference};
+use super::smoother::{Smooth, Smooth2d, Smooth3d};
+use super::sweep::{Shared, Sweep};
+use super::transfer::{Prolongate, Prolongate2d, Prolongate3d, Restrict, Restrict2d, Restrict3d};
+use bytemuck::pod_read_unaligned;
+use patchmg_device::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
+use patchmg_device::patch::Grid;
+use patchmg_device::with_degree;
+
+/// The tensor kernels of a level. Vectors are as long as its storage, or as the coarse level's.
+pub trait Kernels<T>: Send {
+    /// `y = A x`.
+    fn apply(&self, sweep: Sweep, x: &[T], y: &mut [T]);
+    /// `r = b - A x`.
+    fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]);
+    /// One color of the smoother.
+    fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]);
+    /// `coarse = Pᵀ (b - A x)`.
+    fn restrict_residual(&self, sweep: Sweep, b: &[T], x: &[T], coarse: &mut [T]);
+    /// `x += P coarse`.
+    fn prolongate_add(&self, sweep: Sweep, coarse: &[T], x: &mut [T]);
+}
+
+/// What kernels of continuous elements are made from. Matrices are the bytes of [`patchmg_device::matrices`] for the scalar
+/// and the degree of `grid`.
+pub struct Continuous<T> {
+    /// 2 or 3.
+    pub dim: usize,
+    pub grid: Grid,
+    /// `1 / (λ_i + λ_j [+ λ_l])` of a patch, `i` fastest.
+    pub inverse_eigenvalues: Vec<T>,
+    /// [`SmootherMatrices`].
+    pub smoother: Box<[u8]>,
+    /// [`OperatorMatrices`].
+    pub operator: Box<[u8]>,
+    /// [`RestrictionMatrices`].
+    pub restriction: Box<[u8]>,
+    /// [`ProlongationMatrices`].
+    pub prolongation: Box<[u8]>,
+}
+
+/// Scalars that there are kernels for. They are compiled here, once, and not in every crate that uses them: the choice of
+/// dimension, degree and SIMD level makes them many.
+pub trait Prepared: Vectorized {
+    /// The kernels of continuous elements; `None` for a degree without kernels.
+    ///
+    /// # Panics
+    /// If matrices are not as long as those of the degree.
+    fn continuous(space: Continuous<Self>) -> Option<Box<dyn Kernels<Self>>>;
+    /// The kernels of discontinuous elements; `None` for a degree without kernels.
+    ///
+    /// # Panics
+    /// As [`Self::continuous`].
+    fn discontinuous(space: Discontinuous<Self>) -> Option<Box<dyn Kernels<Self>>>;
+}
+
+macro_rules! prepared {
+    ($($t:ident)+) => {$(
+        impl Prepared for $t {
+            fn continuous(space: Continuous<Self>) -> Option<Box<dyn Kernels<Self>>> {
+                kernels(space)
+            }
+            fn discontinuous(space: Discontinuous<Self>) -> Option<Box<dyn Kernels<Self>>> {
+                dg::kernels(space)
+            }
+        }
+    )+};
+}
+prepared!(f32 f64);
+
+fn kernels<T: Vectorized>(space: Continuous<T>) -> Option<Box<dyn Kernels<T>>> {
+    let degree = space.grid.degree as usize;
+    Some(if space.dim == 2 {
+        with_degree!(degree, K => {
+            Box::new(Element::<T, 2, K, { 2 * K - 1 }, { 2 * K + 1 }, { K + 1 }, { (K + 2) / 2 }>::new(space))
+        }, else return None)
+    } else {
+        with_degree!(@ degree, K, {
+            Box::new(Element::<T, 3, K, { 2 * K - 1 }, { 2 * K + 1 }, { K + 1 }, { (K + 2) / 2 }>::new(space))
+        }, return None, 1 2 3 4 5 6 7 8)
+    })
+}
+
+/// The matrices of continuous elements of one dimension and degree.
+struct Element<T, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize> {
+    grid: Grid,
+    smoother: SmootherMatrices<T, K, M>,
+    inverse_eigenvalues: Vec<T>,
+    operator: OperatorMatrices<T, N, C>,
+    restriction: RestrictionMatrices<T, N, H>,
+    prolongation: ProlongationMatrices<T, C>,
+}
+
+impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize>
+    Element<T, DIM, K, M, N, C, H>
+{
+    fn new(space: Continuous<T>) -> Self {
+        Self {
+            grid: space.grid,
+            smoother: pod_read_unaligned(&space.smoother),
+            inverse_eigenvalues: space.inverse_eigenvalues,
+            operator: pod_read_unaligned(&space.operator),
+            restriction: pod_read_unaligned(&space.restriction),
+            prolongation: pod_read_unaligned(&space.prolongation),
+        }
+    }
+
+    /// All classes of the operator, one after the other.
+    fn apply_classes(&self, sweep: Sweep, x: &[T], output: SumOrDifference<T>) {
+        for class in 0..1 << DIM {
+            let patches = &Patches::new(self.grid, DIM, Selection::Class(class));
+            let apply = Apply { matrices: &self.operator, patches, class, x, output };
+            // SAFETY: the vectors are the level's, and the patches are those of the class.
+            unsafe {
+                match DIM {
+                    2 => sweep.run(patches, &Apply2d(apply)),
+                    _ => sweep.run(patches, &Apply3d(apply)),
+                }
+            }
+        }
+    }
+}
+
+impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize>
+    Kernels<T> for Element<T, DIM, K, M, N, C, H>
+{
+    fn apply(&self, sweep: Sweep, x: &[T], y: &mut [T]) {
+        self.apply_classes(sweep, x, SumOrDifference::Sum(Sum { y: Shared::new(y) }));
+    }
+
+    fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]) {
+        self.apply_classes(sweep, x, SumOrDifference::Difference(Difference { b, r: Shared::new(r) }));
+    }
+
+    fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
+        let patches = &Patches::new(self.grid, DIM, Selection::Color(color));
+        let Self { smoother: matrices, inverse_eigenvalues, .. } = self;
+        let smooth = Smooth { matrices, inverse_eigenvalues, patches, b, x: Shared::new(x) };
+        // SAFETY: the vectors are the level's, and the patches are those of a color.
+        unsafe {
+            match DIM {
+                2 => sweep.run(patches, &Smooth2d::<T, K, M, N>(smooth)),
+                _ => sweep.run(patches, &Smooth3d::<T, K, M, N>(smooth)),
+            }
+        }
+    }
+
+    fn restrict_residual(&self, sweep: Sweep, b: &[T], x: &[T], coarse: &mut [T]) {
+        let coarse = Shared::new(coarse);
+        for class in 0..1 << DIM {
+            let patches = &Patches::new(self.grid, DIM, Selection::Class(class));
+            let restrict = Restrict { matrices: &self.restriction, patches, class, b, x, coarse };
+            // SAFETY: the vectors are the level's and the coarse level's, and the patches are those of the class.
+            unsafe {
+                match DIM {
+                    2 => sweep.run(patches, &Restrict2d::<T, N, C, H>(restrict)),
+                    _ => sweep.run(patches, &Restrict3d::<T, N, C, H>(restrict)),
+                }
+            }
+        }
+    }
+
+    fn prolongate_add(&self, sweep: Sweep, coarse: &[T], x: &mut [T]) {
+        let patches = &Patches::new(self.grid, DIM, Selection::Tiling);
+        let prolongate = Prolongate { matrices: &self.prolongation, patches, coarse, x: Shared::new(x) };
+        // SAFETY: the vectors are the level's and the coarse level's, and the patches are the tiling.
+        unsafe {
+            match DIM {
+                2 => sweep.run(patches, &Prolongate2d::<T, N, C>(prolongate)),
+                _ => sweep.run(patches, &Prolongate3d::<T, N, C>(prolongate)),
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The kernels of a CPU: SIMD lanes that hold neighbouring patches, sum factorization as on the GPU.
+//!
+//! Kernels of every dimension, degree, scalar and SIMD level are compiled here, once, behind [`Kernels`]. Nothing here
+//! knows a space: matrices come as bytes of [`patchmg_device::matrices`], as on a GPU.
+
+// Index loops over fixed sizes unroll; iterators over arrays, and copies by `memcpy`, do not always.
+#![allow(clippy::needless_range_loop, clippy::manual_memcpy)]
+
+mod batch;
+#[cfg(target_arch = "x86_64")]
+mod blocks;
+mod dg;
+mod face;
+mod kernels;
+mod lanes;
+mod operator;
+mod point;
+mod scatter;
+mod smoother;
+mod sweep;
+mod transfer;
+mod workspace;
+
+pub use dg::Discontinuous;
+pub use kernels::{Continuous, Kernels, Prepared};
+pub use lanes::{SimdLevel, Vectorized};
+pub use point::GaussSeidel;
+pub use sweep::Sweep;
