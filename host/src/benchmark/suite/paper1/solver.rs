@@ -35,10 +35,10 @@ const SHARES: &[&str] =
 
 /// How components are told apart, for every figure that does.
 const HOW: &str = "GMRES in f64, V-cycle in f32, f = 1, to 1e-9. Each component is timed alone and multiplied by how often \
-                   the solve does it, the levels below the finest as a V-cycle that starts there; vector operations and \
-                   changes of precision are what is left of the solve. On a GPU one level below the \
-                   paper's sizes. Our residual is formed by the restriction, so \
-                   that the paper's mat-vec and vector update on level L are part of the transfer.";
+                   the solve does it, the levels below the finest as a V-cycle that starts there; the rest of the solve is \
+                   vector operations and changes of precision. On a GPU, sizes are one level below the paper's. Our \
+                   restriction computes the residual, so the transfer contains the paper's mat-vec and vector update on \
+                   level L.";
 
 pub const FIGURE10: Experiment = Experiment {
     name: "figure10",
