@@ -128,8 +128,8 @@ fn another_order_of_colors_is_seen() {
     }
 }
 
-/// Paper 1's tables 1 and 2, the entries that can be read; they do not depend on the level but for the lowest degree in
-/// 2D. Ours are below them in places: the tables do not follow from algorithm 2.2 as printed.
+/// Paper 1's tables 1 and 2 in the degrees that `published.rs` has; they do not depend on the level but for degree 1 in 2D.
+/// Ours are below them in places: the tables do not follow from algorithm 2.2 as printed.
 #[test]
 fn full_multigrid_needs_no_more_iterations_than_in_paper_1() {
     let tables: [(usize, &[usize], &[usize]); 2] = [(2, &[4, 5, 6], &[9, 5, 3, 3, 3]), (3, &[3, 4], &[6, 5, 3, 3])];

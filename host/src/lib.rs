@@ -1,5 +1,32 @@
-//! Matrix-free geometric multigrid with vertex-patch smoothers for high-order tensor-product finite elements, on CPUs
-//! and on NVIDIA GPUs.
+//! Solves Poisson's equation `-Δu = f` on the unit square and the unit cube with high-order tensor-product finite elements,
+//! continuous or discontinuous, by matrix-free geometric multigrid with vertex-patch smoothers. The same program runs on
+//! CPUs and on NVIDIA GPUs.
+//!
+//! It is for people who need fast solves, and for people who study fast solvers. A solve needs five values: a
+//! [`backend`], a [`mesh`], a [`space`] on it, a load vector from [`problem`] and a [`solve::Config`]; [`solve::solve`]
+//! returns the solution with its residual history:
+//!
+//! ```
+//! use glam::DVec3;
+//! use patchmg::backend::cpu::Cpu;
+//! use patchmg::mesh::Mesh;
+//! use patchmg::problem::load_vector;
+//! use patchmg::solve::{Config, solve};
+//! use patchmg::space::Space;
+//! use std::sync::Arc;
+//!
+//! # fn main() -> patchmg::Result<()> {
+//! let backend = Arc::new(Cpu::new(None)?); // all cores
+//! let space = Space::new(Mesh::unit_cube(2, 4)?, 3)?; // 2D, 16 cells a direction, degree 3
+//! let load = load_vector(&space, &|x: DVec3| x.x * (8.0 * x.y).sin())?;
+//! let solution = solve(&backend, &space, load, &Config::default(), &mut |_, _| ())?;
+//! assert!(solution.info.converged);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! One level deeper, [`operator`], [`multigrid`] and [`krylov`] are separate parts, generic over
+//! [`backend::Backend`]. Vectors and solvers allocate when they are made, not while they solve.
 
 pub mod backend;
 pub mod error;

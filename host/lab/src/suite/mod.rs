@@ -174,7 +174,7 @@ fn row<B: Backend>(
 ) -> Result<Row> {
     let dofs = point.dofs();
     let found = if dofs > max_dofs {
-        Err(format!("more than the {max_dofs} unknowns asked for"))
+        Err(format!("more unknowns than the limit of {max_dofs}"))
     } else {
         outcome(laboratory.compute(point))?
     };

@@ -11,9 +11,10 @@ pub const HEADINGS: [&str; 10] =
     ["experiment", "series", "space", "scalar", "measured", "floor", "ratio", "target", "least", "verdict"];
 
 /// Of what stands there.
-pub const EXPLANATION: &str = "Medians. Ratio: floor over measured, or what a row is judged by: a share, the time for an \
-                               unknown, the memory asked for over what is allowed. Verdict: `target` if the target is \
-                               reached, `least` if the least that is asked is, `below` if neither.";
+pub const EXPLANATION: &str = "Medians. Ratio: floor over measured, or the value that the row is judged by: a share, the \
+                               time for an unknown, the memory that the solver allocates over the memory allowed. \
+                               Verdict: `target` if the target is reached, `least` if only the least value is, `below` if \
+                               neither; a dash if the target is missed and no least value is stated.";
 
 /// A line for each row that something is aimed at, or, if there is none, for each row.
 pub fn lines<'a>(results: impl IntoIterator<Item = &'a Results>) -> Vec<[String; 10]> {

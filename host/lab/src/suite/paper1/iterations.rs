@@ -19,8 +19,8 @@ const PICTURE: Picture = Picture::Lines { x: Axis::Degree, y: "iterations", log_
 pub const TABLE1: Experiment = Experiment {
     name: "table1",
     title: "Table 1: iterations of full multigrid in 2D",
-    remark: "Algorithm 2.2 with f = 1 to a residual of 1e-9 of the right-hand side; V-cycles on the finest level after \
-             the first pass, at least one. Where the paper needs more, see `definitions`.",
+    remark: "Algorithm 2.2 with f = 1 to a residual of 1e-9 of the right-hand side. Counted are the V-cycles on the \
+             finest level after the first pass, at least one; a dash is a solve that does not converge in 100.",
     columns: COLUMNS,
     points: |sizes| full_multigrid(sizes, 2),
     picture: PICTURE,
@@ -29,7 +29,7 @@ pub const TABLE1: Experiment = Experiment {
 pub const TABLE2: Experiment = Experiment {
     name: "table2",
     title: "Table 2: iterations of full multigrid in 3D",
-    remark: "As table 1. Levels that do not fit the memory of the device are skipped.",
+    remark: "As table 1. Levels with more unknowns than the run was limited to are skipped.",
     columns: COLUMNS,
     points: |sizes| full_multigrid(sizes, 3),
     picture: PICTURE,

@@ -1,5 +1,5 @@
-//! Every table and figure of paper 1: Cui, Grosse-Bley, Kanschat, Strzodka, "An implementation of tensor product patch
-//! smoothers on GPU".
+//! Every table and figure of paper 1 that holds results: Cui, Grosse-Bley, Kanschat, Strzodka, "An implementation of tensor
+//! product patch smoothers on GPU".
 
 mod iterations;
 mod published;

@@ -1,5 +1,4 @@
-//! Numbers that paper 1 prints, from tables 1 to 3 and 5 to 7; its figures have none. Cells that our copy of the paper
-//! leaves out are none.
+//! Numbers that paper 1 prints, from tables 1 to 3 and 5 to 7; its figures have none. Cells that are not compared are none.
 
 /// Table 1, 2D: level, then iterations from degree 1 on.
 const TABLE1: [(usize, &[usize]); 2] = [(4, &[9, 5, 3, 3, 3]), (11, &[7, 5, 3, 3, 3])];

@@ -35,10 +35,10 @@ const SHARES: &[&str] =
 
 /// How components are told apart, for every figure that does.
 const HOW: &str = "GMRES in f64, V-cycle in f32, f = 1, to 1e-9. Each component is timed alone and multiplied by how often \
-                   the solve does it, the levels below the finest as a V-cycle that starts there; vector operations and \
-                   changes of precision are what is left of the solve. On a GPU one level below the \
-                   paper's sizes. Our residual is formed by the restriction, so \
-                   that the paper's mat-vec and vector update on level L are part of the transfer.";
+                   the solve does it, the levels below the finest as a V-cycle that starts there; the rest of the solve is \
+                   vector operations and changes of precision. On a GPU, sizes are one level below the paper's. Our \
+                   restriction computes the residual, so the transfer contains the paper's mat-vec and vector update on \
+                   level L.";
 
 pub const FIGURE10: Experiment = Experiment {
     name: "figure10",
@@ -109,7 +109,7 @@ pub const FIGURE12: Experiment = Experiment {
 pub const FIGURE18: Experiment = Experiment {
     name: "figure18",
     title: "Figure 18: time of a GMRES solve over the problem size in 3D",
-    remark: "u = prod sin(pi x_i), to 1e-9; set-up is not counted. The paper shows one curve for all degrees above 3.",
+    remark: "u = prod sin(pi x_i), to 1e-9; set-up is not counted. The paper says that degrees without a curve are similar to degree 7.",
     columns: super::tables::SOLVE,
     points: |sizes| {
         let degrees = sizes.thin(&[1, 2, 3, 4, 7]);

@@ -1,5 +1,4 @@
-//! Numbers that paper 4 prints, from tables 2 to 4; its figures have none. Cells that our copy of the paper leaves out are
-//! none.
+//! Numbers that paper 4 prints, from tables 2 to 4; its figures have none. Cells that are not compared are none.
 
 /// Table 2: the operator on CUDA cores in single precision, `N = 16`.
 pub struct MatrixSource {
@@ -54,7 +53,7 @@ const fn solve(time_s: f64, iterations: usize) -> Solve {
     Solve { time_s, iterations: iterations as f64, l2_error: None }
 }
 
-/// Degree and level; FP64 CC, FP32 CC, FP64 TC, FP16 TC, FP16 TC EC. Errors only where our copy shows which size they are of.
+/// Degree and level; FP64 CC, FP32 CC, FP64 TC, FP16 TC, FP16 TC EC. Errors only where the size they are of is transcribed.
 pub const TABLE4: [([usize; 2], &[Solve]); 4] = [
     ([3, 6], &[solve(0.405, 3), solve(0.227, 3), solve(0.215, 3)]),
     ([3, 7], &[solve(3.229, 3), solve(1.798, 3), solve(1.691, 3)]),
