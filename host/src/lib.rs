@@ -8,6 +8,7 @@ pub mod fe;
 pub mod inspect;
 pub mod krylov;
 pub mod measure;
+pub mod memory;
 pub mod mesh;
 pub mod multigrid;
 pub mod operator;

@@ -2,6 +2,8 @@
 
 use super::Cpu;
 use super::lanes::Vectorized;
+use crate::error::Result;
+use crate::memory;
 use core::ops::{Deref, DerefMut, Range};
 use rayon::prelude::*;
 
@@ -17,8 +19,8 @@ const PARTIAL_SUMS: usize = 16;
 pub struct Vector<T>(Vec<T>);
 
 impl<T: Vectorized> Vector<T> {
-    pub(super) fn zeros(len: usize) -> Self {
-        Self(vec![T::ZERO; len])
+    pub(super) fn zeros(len: usize) -> Result<Self> {
+        memory::zeros(len).map(Self)
     }
 }
 

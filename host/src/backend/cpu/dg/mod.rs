@@ -14,6 +14,7 @@ use super::lanes::Vectorized;
 use super::level::{Kernels, unsupported};
 use super::sweep::{Shared, Sweep};
 use crate::error::Result;
+use crate::memory;
 use crate::space::{DiscontinuousSpace, Ends};
 use operator::Apply;
 use patchmg_device::matrices::{DgCellMatrices, DgTransferMatrices};
@@ -28,11 +29,11 @@ pub fn kernels<T: Vectorized>(space: &DiscontinuousSpace) -> Result<Box<dyn Kern
     let unsupported = || unsupported(space.degree(), "1 to 8");
     Ok(if space.dim() == 2 {
         with_degree!(@ space.degree(), K, {
-            Box::new(Element::<T, { K + 1 }, { (K + 2) / 2 }, { 2 * K + 2 }, 1, 1>::new(space))
+            Box::new(Element::<T, { K + 1 }, { (K + 2) / 2 }, { 2 * K + 2 }, 1, 1>::new(space)?)
         }, return Err(unsupported()), 1 2 3 4 5 6 7 8)
     } else {
         with_degree!(@ space.degree(), K, {
-            Box::new(Element::<T, { K + 1 }, { (K + 2) / 2 }, { 2 * K + 2 }, { K + 1 }, { 2 * K + 2 }>::new(space))
+            Box::new(Element::<T, { K + 1 }, { (K + 2) / 2 }, { 2 * K + 2 }, { K + 1 }, { 2 * K + 2 }>::new(space)?)
         }, return Err(unsupported()), 1 2 3 4 5 6 7 8)
     })
 }
@@ -61,7 +62,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
 {
     const DIM: usize = if Z == 1 { 2 } else { 3 };
 
-    fn new(space: &DiscontinuousSpace) -> Self {
+    fn new(space: &DiscontinuousSpace) -> Result<Self> {
         let grid = space.grid();
         let at_end = if grid.cells == 2 { Ends::Both } else { Ends::Lower };
         let of_class = |class: usize| if class == 0 { Ends::Neither } else { at_end };
@@ -69,14 +70,14 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
             let ends = [0, 1, 2].map(|d| of_class(classes >> d & 1));
             space.inverse_eigenvalues(ends).into_iter().map(T::from_f64).collect()
         };
-        Self {
+        Ok(Self {
             grid,
             cell: space.cell_matrices(),
             transfer: space.transfer_matrices(),
             vectors: Ends::ALL.map(|ends| Vectors::new(space.patch_vectors(ends))),
             inverse_eigenvalues: (0..1 << Self::DIM).map(inverse_eigenvalues).collect(),
-            residual: RefCell::new(vec![T::ZERO; grid.storage(Self::DIM)]),
-        }
+            residual: RefCell::new(memory::zeros(grid.storage(Self::DIM))?),
+        })
     }
 
     /// `cells_each` cells a direction, that tile the domain.
