@@ -16,23 +16,54 @@ mod suite;
 
 use args::{Cli, Command};
 use clap::Parser;
+use failure::Failure;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let filter = EnvFilter::try_from_env("PATCHMG_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(help) => return say(&help),
+    };
     // A panic is a mistake in the program; its message is already on standard error.
-    std::panic::catch_unwind(|| run(&cli)).unwrap_or_else(|_| failure::Failure::internal().report())
+    let done = std::panic::catch_unwind(|| run(&cli)).unwrap_or_else(|_| Err(Failure::internal()));
+    match (done, console::lost()) {
+        (Err(failure), _) => failure.report(),
+        (Ok(_), Some(reason)) => Failure::output(reason).report(),
+        (Ok(code), None) => code,
+    }
 }
 
-fn run(cli: &Cli) -> ExitCode {
-    let done = match &cli.command {
+/// Wrong arguments on standard error; the help or the version on standard output, where they were asked for.
+fn say(help: &clap::Error) -> ExitCode {
+    if help.use_stderr() {
+        // Nobody is left to hear if standard error is closed.
+        let _ = help.print();
+    } else if let Err(reason) = console::print("").and_then(|()| help.print()) {
+        return Failure::output(reason).report();
+    }
+    ExitCode::from(help.exit_code() as u8)
+}
+
+fn run(cli: &Cli) -> Result<ExitCode, Failure> {
+    log()?;
+    match &cli.command {
         Command::Solve(args) => solve::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Kernels(args) => kernels::run(args),
         Command::Info(args) => info::run(args),
+    }
+}
+
+/// Sends what PATCHMG_LOG asks for to standard error.
+fn log() -> Result<(), Failure> {
+    const VARIABLE: &str = "PATCHMG_LOG";
+    let filter = match std::env::var(VARIABLE) {
+        Ok(wanted) => EnvFilter::try_new(&wanted).map_err(|reason| Failure::variable(VARIABLE, &wanted, reason))?,
+        Err(_) => EnvFilter::new("warn"),
     };
-    done.unwrap_or_else(failure::Failure::report)
+    let colors = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(std::io::stderr).init();
+    Ok(())
 }
