@@ -96,9 +96,17 @@ pub enum Error {
         /// Which matrix.
         what: &'static str,
     },
-    /// A file could not be read or written.
+    /// A file could not be read, or would not be written.
     #[error("{path}: {source}")]
     Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A file could not be written; what it held before, it still holds.
+    #[error("{path} cannot be written: {source}")]
+    Write {
         /// The file.
         path: PathBuf,
         /// The system's reason.

@@ -33,6 +33,7 @@ pub mod error;
 pub mod fe;
 pub mod krylov;
 pub mod measure;
+pub mod memory;
 pub mod mesh;
 pub mod multigrid;
 pub mod operator;

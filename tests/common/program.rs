@@ -6,6 +6,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use std::process::Output;
 
+pub const OUTPUT: i32 = 1;
 pub const NOT_CONVERGED: i32 = 3;
 pub const USAGE: i32 = 2;
 pub const DEVICE: i32 = 4;
@@ -21,6 +22,14 @@ pub fn laboratory(arguments: &[&str]) -> Output {
 
 fn run(program: &str, arguments: &[&str]) -> Output {
     Command::cargo_bin(program).unwrap().args(arguments).env_remove("PATCHMG_LOG").output().unwrap()
+}
+
+/// The program as a shell runs it after `before`, for example with limits; `redirect` comes behind its arguments.
+pub fn in_shell(before: &str, arguments: &[&str], redirect: &str) -> Output {
+    let script = format!("{before} \"$0\" \"$@\" {redirect}");
+    let program = assert_cmd::cargo::cargo_bin("patchmg");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]).arg(program).args(arguments).env_remove("PATCHMG_LOG").output().unwrap()
 }
 
 pub fn stdout(output: &Output) -> &str {

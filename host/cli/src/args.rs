@@ -20,7 +20,7 @@ use std::path::PathBuf;
 Example:
   patchmg solve --dim 3 --degree 4 --refine 5
 
-Exit codes: 0 converged, 1 internal error, 2 wrong usage or input, 3 not converged within --max-iters,
+Exit codes: 0 converged, 1 internal error or a result that cannot be written, 2 wrong usage or input, 3 not converged within --max-iters,
 4 no such device, no driver, or out of memory, 5 slower than --against allows. PATCHMG_LOG=debug logs to standard error."
 )]
 pub struct Cli {
@@ -60,7 +60,7 @@ pub struct SolveArgs {
     /// Write the solution, and its error where it is known, for ParaView: Lagrange cells of degree K.
     #[arg(long, value_name = "FILE")]
     pub vtu: Option<PathBuf>,
-    /// Draw the residual history; the file's name ends in .svg or .png.
+    /// Draw the residual history; the name of the file ends in .svg or .png.
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
     /// Print nothing but errors (and what --json - asks for).
@@ -210,18 +210,18 @@ pub struct CaseArgs {
     /// for jacobi; others have none]
     #[arg(long, value_name = "W", value_parser = damping, allow_hyphen_values = true)]
     pub damping: Option<f64>,
-    /// Structure of the patch smoother.
-    #[arg(long, value_parser = choices::structure(), default_value = Structure::default().name())]
-    pub kernel: Structure,
-    /// Optimization level of the kernel.
-    #[arg(long, value_parser = choices::variant(), default_value = Variant::default().name())]
-    pub variant: Variant,
-    /// Solver on a patch.
-    #[arg(long, value_parser = choices::local_solver(), default_value = LocalSolver::default().name())]
-    pub local: LocalSolver,
-    /// What a thread of the patch smoother owns.
-    #[arg(long, value_parser = choices::thread_structure(), default_value = ThreadStructure::default().name())]
-    pub thread_structure: ThreadStructure,
+    /// Structure of the patch smoother. [default: fused]
+    #[arg(long, value_parser = choices::structure())]
+    pub kernel: Option<Structure>,
+    /// Optimization level of the patch smoother's kernel. [default: register]
+    #[arg(long, value_parser = choices::variant())]
+    pub variant: Option<Variant>,
+    /// Solver on a patch. [default: fdm]
+    #[arg(long, value_parser = choices::local_solver())]
+    pub local: Option<LocalSolver>,
+    /// What a thread of the patch smoother owns. [default: column]
+    #[arg(long, value_parser = choices::thread_structure())]
+    pub thread_structure: Option<ThreadStructure>,
     /// Patches of a block of the patch smoother. [default: the kernel's own]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub patches_per_block: Option<usize>,
@@ -297,7 +297,7 @@ pub struct KernelsArgs {
     #[arg(long, value_name = "SM", default_value = "sm_90")]
     pub arch: String,
     /// Print the PTX of one kernel and nothing else.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "patches_per_block", "sass", "json"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "patches_per_block", "sass", "json", "arch"])]
     pub ptx: Option<String>,
     /// Print the machine code of one kernel and nothing else; takes ptxas and nvdisasm.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "patches_per_block", "json"])]
@@ -306,7 +306,7 @@ pub struct KernelsArgs {
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
     /// Write the PTX of the modules that hold these kernels, as a GPU is given it, to a folder, and list nothing.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["ptx", "sass", "json"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["ptx", "sass", "json", "arch"])]
     pub ptx_folder: Option<PathBuf>,
 }
 
@@ -326,8 +326,8 @@ pub struct MachineArgs {
     /// Number of the GPU, from 0 on, as `patchmg info` lists them.
     #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
     pub device: Option<usize>,
-    /// Threads of the CPU: 1 to 4096. [default: one for each core that the process may use]
-    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
+    /// Threads of the CPU, at most 4 for each core that the process may use. [default: one for each]
+    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub threads: Option<usize>,
 }
 
@@ -401,11 +401,4 @@ fn whole(text: &str) -> Result<usize, String> {
 
 fn positive(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&n| n > 0).ok_or_else(|| String::from("must be a whole number, at least 1"))
-}
-
-fn threads(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|n| (1..=4096).contains(n))
-        .ok_or_else(|| String::from("must be a whole number from 1 to 4096"))
 }

@@ -3,7 +3,10 @@
 use crate::args::{self, CaseArgs, ProductArgs};
 use crate::failure::Failure;
 use patchmg::Error;
-use patchmg::backend::{DeviceInfo, Engine, Operands, PRODUCTS, PatchKernel, Products, TensorKernel};
+use patchmg::backend::{
+    DeviceInfo, Engine, LocalSolver, Operands, PRODUCTS, PatchKernel, Products, Structure, TensorKernel,
+    ThreadStructure, Variant,
+};
 use patchmg::krylov::Stopping;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::output::table::bytes;
@@ -35,13 +38,18 @@ impl CaseArgs {
             args::Smoother::Jacobi => SmootherConfig::jacobi(),
             args::Smoother::Chebyshev => SmootherConfig::chebyshev(),
         };
+        if let (Some((option, value)), false) = (self.kernel_options().first(), self.smoother == args::Smoother::Patch)
+        {
+            let reason = format_args!("belongs to --smoother patch, and --smoother is {}", self.smoother);
+            return Err(Failure::usage(option, value, reason));
+        }
         if let Some(given) = self.damping {
             match &mut smoother {
                 SmootherConfig::AdditivePatch { damping } | SmootherConfig::Jacobi { damping } => *damping = given,
                 _ => {
                     let reason =
                         format_args!("--smoother {} is not damped, additive-patch and jacobi are", self.smoother);
-                    return Err(Failure::usage("damping", given, reason));
+                    return Err(Failure::usage("damping", format_args!("{given:?}"), reason));
                 }
             }
         }
@@ -56,25 +64,49 @@ impl CaseArgs {
                 let reason = format_args!("{asked}; {backend} has: {available}; leave out --engine to do without");
                 Failure::usage("engine", engine.name(), reason)
             }
-            (Error::Unsupported { backend, available, .. }, _) => {
-                let rest = format!(
-                    "with --variant '{}' --local '{}' --thread-structure '{}'",
-                    self.variant.name(),
-                    self.local.name(),
-                    self.thread_structure.name()
-                );
-                Failure::usage("kernel", self.kernel.name(), format_args!("{rest}, {backend} has: {available}"))
-            }
+            (error @ Error::Unsupported { .. }, _) => self.refused_kernel(error),
             (other, _) => other.into(),
         }
     }
 
+    /// Names the options that ask for another kernel than the default one.
+    fn refused_kernel(&self, error: Error) -> Failure {
+        let default = [
+            Structure::default().name(),
+            Variant::default().name(),
+            LocalSolver::default().name(),
+            ThreadStructure::default().name(),
+        ];
+        let mut given = self.kernel_options();
+        given.retain(|(_, value)| !default.contains(&value.as_str()));
+        match (error, given.split_first()) {
+            (Error::Unsupported { backend, available, .. }, Some(((option, value), others))) => {
+                let others: Vec<_> = others.iter().map(|(option, value)| format!("--{option} '{value}'")).collect();
+                let others = if others.is_empty() { String::new() } else { format!("with {}, ", others.join(" ")) };
+                Failure::usage(option, value, format_args!("{others}{backend} has: {available}"))
+            }
+            (error, _) => error.into(),
+        }
+    }
+
+    /// Options of the patch smoother's kernel that were given, with their values.
+    fn kernel_options(&self) -> Vec<(&'static str, String)> {
+        let options = [
+            ("kernel", self.kernel.map(|kernel| kernel.name().to_string())),
+            ("variant", self.variant.map(|variant| variant.name().to_string())),
+            ("local", self.local.map(|local| local.name().to_string())),
+            ("thread-structure", self.thread_structure.map(|threads| threads.name().to_string())),
+            ("patches-per-block", self.patches_per_block.map(|patches| patches.to_string())),
+        ];
+        options.into_iter().filter_map(|(option, value)| Some((option, value?))).collect()
+    }
+
     fn patch_kernel(&self, products: Option<Products>) -> PatchKernel {
         PatchKernel {
-            structure: self.kernel,
-            variant: self.variant,
-            local: self.local,
-            threads: self.thread_structure,
+            structure: self.kernel.unwrap_or_default(),
+            variant: self.variant.unwrap_or_default(),
+            local: self.local.unwrap_or_default(),
+            threads: self.thread_structure.unwrap_or_default(),
             patches: self.patches_per_block,
             data_only: false,
             products,
@@ -116,18 +148,20 @@ impl CaseArgs {
 /// What is about to run.
 pub fn parameters(args: &CaseArgs, config: &Config, device: &DeviceInfo, memory: u64) -> String {
     let domain = if args.dim == 2 { "square" } else { "cube" };
-    let kernel = match config.smoother.patch_kernel().products {
-        Some(products) => products.to_string(),
+    let PatchKernel { structure, variant, local, products, .. } = config.smoother.patch_kernel();
+    let kernel = match products {
+        _ if args.smoother != args::Smoother::Patch => String::new(),
+        Some(products) => format!(": {products}"),
         None => {
-            let [kernel, variant, local] = [args.kernel.name(), args.variant.name(), args.local.name()];
-            format!("kernel {kernel}, variant {variant}, local solver {local}")
+            let [kernel, variant, local] = [structure.name(), variant.name(), local.name()];
+            format!(": kernel {kernel}, variant {variant}, local solver {local}")
         }
     };
     format!(
         "\
 {} on the unit {domain}, degree {}, 2^{} cells a direction, problem {}
 solver     {}, precision {}, relative tolerance {:e}, at most {} iterations
-smoother   {}: {kernel}
+smoother   {}{kernel}
 backend    {}: {}, {} {}, {}
 memory     {} needed, {} free
 ",

@@ -1,5 +1,8 @@
 //! Line charts as SVG or PNG.
 
+use image::codecs::png::PngEncoder;
+use image::{ColorType, ImageEncoder};
+use patchmg::output::file;
 use patchmg::{Error, Result};
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
@@ -81,12 +84,13 @@ pub enum Format {
 }
 
 impl Format {
-    /// By the extension of `path`, `svg` or `png`.
+    /// By the extension of `path`, `svg` or `png` in letters of either case.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for every other extension.
     pub fn of(path: &Path) -> Result<Self> {
-        match path.extension().and_then(|e| e.to_str()) {
+        let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
+        match extension.as_ref().and_then(|extension| extension.to_str()) {
             Some("svg") => Ok(Format::Svg),
             Some("png") => Ok(Format::Png),
             _ => Err(Error::InvalidArgument {
@@ -115,14 +119,29 @@ impl Chart {
     /// Draws the chart into `path`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the name ends neither in `.svg` nor in `.png`, [`Error::Output`] if the file cannot
-    /// be written.
+    /// [`Error::InvalidArgument`] if the name ends neither in `.svg` nor in `.png`, [`Error::Output`] if it cannot be drawn,
+    /// [`Error::Write`] if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         let drawn = match Format::of(path)? {
-            Format::Svg => self.draw(SVGBackend::new(path, SIZE).into_drawing_area()),
-            Format::Png => self.draw(BitMapBackend::new(path, SIZE).into_drawing_area()),
+            Format::Svg => self.svg().map(String::into_bytes),
+            Format::Png => self.png(),
         };
-        drawn.map_err(|reason| Error::Output { path: path.to_owned(), reason })
+        file::write(path, &drawn.map_err(|reason| Error::Output { path: path.to_owned(), reason })?)
+    }
+
+    fn svg(&self) -> Result<String, String> {
+        let mut text = String::new();
+        self.draw(SVGBackend::with_string(&mut text, SIZE).into_drawing_area())?;
+        Ok(text)
+    }
+
+    fn png(&self) -> Result<Vec<u8>, String> {
+        let ((width, height), mut bytes) = (SIZE, Vec::new());
+        let mut pixels = vec![0; 3 * (width * height) as usize];
+        self.draw(BitMapBackend::with_buffer(&mut pixels, SIZE).into_drawing_area())?;
+        let encoder = PngEncoder::new(&mut bytes);
+        encoder.write_image(&pixels, width, height, ColorType::Rgb8).map_err(|e| e.to_string())?;
+        Ok(bytes)
     }
 
     fn draw<D: DrawingBackend>(&self, area: DrawingArea<D, plotters::coord::Shift>) -> Result<(), String> {
@@ -270,7 +289,9 @@ mod tests {
     #[test]
     fn other_formats_and_folders_that_are_not_there_are_errors() {
         assert!(matches!(history().write(Path::new("history.pdf")), Err(Error::InvalidArgument { .. })));
-        assert!(matches!(history().write(Path::new("/dev/null/history.svg")), Err(Error::Output { .. })));
-        assert!(matches!(history().write(Path::new("/dev/null/history.png")), Err(Error::Output { .. })));
+        assert!(matches!(history().write(Path::new("/dev/null/history.svg")), Err(Error::Write { .. })));
+        assert!(matches!(history().write(Path::new("/dev/null/history.png")), Err(Error::Write { .. })));
+        assert_eq!(Format::of(Path::new("History.SVG")).unwrap(), Format::Svg);
+        assert_eq!(Format::of(Path::new("history.Png")).unwrap(), Format::Png);
     }
 }

@@ -2,7 +2,11 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Display;
-use std::io::{IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Where text goes.
@@ -13,21 +17,64 @@ pub enum Console {
     Silent,
 }
 
+/// Whether standard output was closed when the program started.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Rust's start-up opens `/dev/null` in place of standard files that are closed, so this looks before it.
+#[cfg(target_os = "linux")]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = {
+    extern "C" fn look() {
+        unsafe extern "C" {
+            fn fcntl(file: i32, command: i32, ...) -> i32;
+        }
+        const STANDARD_OUTPUT: i32 = 1;
+        const F_GETFD: i32 = 1;
+        // SAFETY: the signature is that of fcntl(2); this command takes no further argument and changes nothing.
+        CLOSED.store(unsafe { fcntl(STANDARD_OUTPUT, F_GETFD) } == -1, Ordering::Relaxed);
+    }
+    look
+};
+
+/// Why text was lost on standard output, if it was.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// That of the first line that could not be written.
+pub fn lost() -> Option<&'static io::Error> {
+    LOST.get()
+}
+
+/// Writes to standard output. That nobody reads on, as behind `head`, is no error; that the disk is full is.
+pub fn print(text: &str) -> io::Result<()> {
+    if CLOSED.load(Ordering::Relaxed) {
+        return Err(io::Error::other("it is closed"));
+    }
+    // By the file itself: `Stdout` takes what it cannot write to a file that is open for reading alone for written.
+    let written = File::from(io::stdout().as_fd().try_clone_to_owned()?).write_all(text.as_bytes());
+    written.or_else(|e| if e.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })
+}
+
 impl Console {
-    /// A line. That nobody reads on, as behind `head`, is no reason to stop.
+    /// A line. Where it cannot be written the program goes on, for its files, and says so in the end: [`lost`].
     pub fn line(self, text: impl Display) {
-        let _ = match self {
-            Console::Stdout => writeln!(std::io::stdout(), "{text}"),
-            Console::Stderr => writeln!(std::io::stderr(), "{text}"),
-            Console::Silent => Ok(()),
-        };
+        match self {
+            Console::Stdout => {
+                if let Err(error) = print(&format!("{text}\n")) {
+                    LOST.get_or_init(|| error);
+                }
+            }
+            // Nobody is left to hear if standard error is closed.
+            Console::Stderr => drop(writeln!(io::stderr(), "{text}")),
+            Console::Silent => {}
+        }
     }
 
     /// Whether a bar can be drawn, which goes to standard error, so that both must be a terminal.
     pub fn is_terminal(self) -> bool {
-        std::io::stderr().is_terminal()
+        io::stderr().is_terminal()
             && match self {
-                Console::Stdout => std::io::stdout().is_terminal(),
+                Console::Stdout => io::stdout().is_terminal(),
                 Console::Stderr => true,
                 Console::Silent => false,
             }
@@ -54,7 +101,10 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{bar:40} {msg} {elapsed}") {
             bar.set_style(style);
         }
-        bar.enable_steady_tick(Duration::from_millis(200));
+        // This starts a thread.
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
         Self { console, bar, digits, previous: None, started: Instant::now() }
     }
 

@@ -1,5 +1,8 @@
 //! What went wrong, in the words of the command line, and the exit code that it has.
 
+use crate::args::Cli;
+use clap::CommandFactory;
+use clap::error::ErrorKind;
 use patchmg::Error;
 use std::process::ExitCode;
 
@@ -10,6 +13,8 @@ pub struct Failure {
 }
 
 const INTERNAL: u8 = 1;
+/// A result that cannot be written.
+const OUTPUT: u8 = 1;
 const USAGE: u8 = 2;
 const DEVICE: u8 = 4;
 
@@ -41,6 +46,22 @@ impl Failure {
         Self { code: USAGE, message: format!("invalid value '{value}' for '--{option}': {reason}") }
     }
 
+    /// An environment variable that cannot be understood.
+    pub fn variable(name: &str, value: &str, reason: impl std::fmt::Display) -> Self {
+        Self { code: USAGE, message: format!("invalid value '{value}' for {name}: {reason}") }
+    }
+
+    /// More memory than there is, for an option.
+    pub fn memory(option: &str, needed: u64, available: u64) -> Self {
+        let message = format!("the host has {available} bytes of free memory, '--{option}' needs {needed} bytes");
+        Self { code: DEVICE, message }
+    }
+
+    /// Standard output does not take what was written to it.
+    pub fn output(reason: impl std::fmt::Display) -> Self {
+        Self { code: OUTPUT, message: format!("standard output cannot be written: {reason}") }
+    }
+
     /// A mistake in the program.
     pub fn internal() -> Self {
         Self { code: INTERNAL, message: String::from("internal error; please report it with the lines above") }
@@ -55,11 +76,11 @@ impl Failure {
         }
     }
 
-    /// Says it on standard error.
+    /// Says it on standard error, as wrong arguments are said.
     pub fn report(self) -> ExitCode {
-        use std::io::Write;
+        let error: clap::Error = clap::Error::raw(ErrorKind::Io, format_args!("{}\n", self.message));
         // Nobody is left to hear if standard error is closed.
-        let _ = writeln!(std::io::stderr(), "error: {}", self.message);
+        let _ = error.with_cmd(&Cli::command()).print();
         ExitCode::from(self.code)
     }
 }
@@ -76,8 +97,8 @@ impl From<Error> for Failure {
             | Error::Io { .. }
             | Error::Input { .. }
             | Error::NotComparable { .. }
-            | Error::Tool { .. }
-            | Error::Output { .. } => USAGE,
+            | Error::Tool { .. } => USAGE,
+            Error::Write { .. } | Error::Output { .. } => OUTPUT,
             Error::OutOfMemory { .. } | Error::NoDevice { .. } => DEVICE,
             _ => INTERNAL,
         };

@@ -18,6 +18,8 @@ mod solve;
 use args::{Cli, Command};
 use clap::Parser;
 use failure::Failure;
+use std::io::IsTerminal;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
@@ -28,8 +30,7 @@ pub const COMMIT: &str = env!("PATCHMG_COMMIT");
 
 /// The program `patchmg`.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    run(|| match &cli.command {
+    program(|cli: &Cli| match &cli.command {
         Command::Solve(args) => solve::run(args),
         Command::Bench(args) if args.is_of_the_laboratory() => laboratory::run(),
         Command::Bench(args) => bench::run(args),
@@ -38,11 +39,40 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Runs a command, and says on standard error what it failed with.
-pub fn run(command: impl FnOnce() -> Result<ExitCode, Failure> + std::panic::UnwindSafe) -> ExitCode {
-    let filter = EnvFilter::try_from_env("PATCHMG_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+/// A program with the arguments `A`: `run` does what they ask for, and what it fails with is said on standard error.
+pub fn program<A: Parser>(run: impl FnOnce(&A) -> Result<ExitCode, Failure>) -> ExitCode {
+    let arguments = match A::try_parse() {
+        Ok(arguments) => arguments,
+        Err(help) => return say(&help),
+    };
     // A panic is a mistake in the program; its message is already on standard error.
-    let done = std::panic::catch_unwind(command).unwrap_or_else(|_| Err(Failure::internal()));
-    done.unwrap_or_else(Failure::report)
+    let done = catch_unwind(AssertUnwindSafe(|| log().and_then(|()| run(&arguments))));
+    match (done.unwrap_or_else(|_| Err(Failure::internal())), console::lost()) {
+        (Err(failure), _) => failure.report(),
+        (Ok(_), Some(reason)) => Failure::output(reason).report(),
+        (Ok(code), None) => code,
+    }
+}
+
+/// Wrong arguments on standard error; the help or the version on standard output, where they were asked for.
+fn say(help: &clap::Error) -> ExitCode {
+    if help.use_stderr() {
+        // Nobody is left to hear if standard error is closed.
+        let _ = help.print();
+    } else if let Err(reason) = console::print("").and_then(|()| help.print()) {
+        return Failure::output(reason).report();
+    }
+    ExitCode::from(help.exit_code() as u8)
+}
+
+/// Sends what PATCHMG_LOG asks for to standard error.
+fn log() -> Result<(), Failure> {
+    const VARIABLE: &str = "PATCHMG_LOG";
+    let filter = match std::env::var(VARIABLE) {
+        Ok(wanted) => EnvFilter::try_new(&wanted).map_err(|reason| Failure::variable(VARIABLE, &wanted, reason))?,
+        Err(_) => EnvFilter::new("warn"),
+    };
+    let colors = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(std::io::stderr).init();
+    Ok(())
 }

@@ -4,7 +4,7 @@ use crate::args::{BackendChoice, MachineArgs};
 use crate::console::Console;
 use crate::failure::Failure;
 use patchmg::Error;
-use patchmg::backend::cpu::Cpu;
+use patchmg::backend::cpu::{Cpu, thread_count};
 #[cfg(feature = "cuda")]
 use patchmg::backend::cuda::Cuda;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ pub enum Machine {
 impl Machine {
     /// What the arguments ask for. That `auto` found no GPU is said, not silent.
     pub fn choose(args: &MachineArgs, console: Console) -> Result<Self, Failure> {
+        thread_count(args.threads)?;
         match (args.backend, args.device) {
             (BackendChoice::Cpu, Some(device)) if device > 0 => {
                 let reason = "must be 0 or left out with --backend cpu: only CUDA devices are numbered";

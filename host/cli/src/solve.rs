@@ -11,21 +11,25 @@ use crate::result;
 use patchmg::Error;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, DeviceInfo};
+use patchmg::measure::Protocol;
+use patchmg::memory;
 use patchmg::multigrid::hierarchy;
-use patchmg::output::table::{Table, count, seconds};
+use patchmg::output::table::{Table, bytes, count, seconds};
 use patchmg::output::vtu;
 use patchmg::solve::{Case, Report};
 use patchmg::space::Space;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
+use tracing::debug;
 
 pub const NOT_CONVERGED: u8 = 3;
 
 pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
     let case = args.case.model()?;
     let space = case.space()?;
-    check_files(args, &case, &space)?;
     let console = result::console(args.json.as_deref(), args.quiet);
+    check_files(args, console)?;
     match Machine::choose(&args.case.machine, console)? {
         Machine::Cpu(backend) => on(&backend, args, &case, &space, console),
         #[cfg(feature = "cuda")]
@@ -34,19 +38,23 @@ pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
 }
 
 /// What would spoil a long computation at its end is found before it starts.
-fn check_files(args: &SolveArgs, case: &Case, space: &Space) -> Result<(), Failure> {
+fn check_files(args: &SolveArgs, console: Console) -> Result<(), Failure> {
     if let Some(path) = &args.plot {
         Format::of(path)?;
     }
-    if let Some(path) = &args.vtu {
-        vtu::check_size(path, space, case.problem.solution(case.dim).is_some()).map_err(|e| match e {
-            Error::Output { path, reason } => Failure::usage("vtu", path.display(), reason),
-            other => other.into(),
-        })?;
+    let files = [("json", &args.json), ("vtu", &args.vtu), ("plot", &args.plot)];
+    for (option, path) in files {
+        result::check(option, path.as_deref())?;
     }
-    result::check("json", args.json.as_deref())?;
-    result::check("vtu", args.vtu.as_deref())?;
-    result::check("plot", args.plot.as_deref())
+    result::check_apart(&files, console)
+}
+
+/// What writing the solution takes of the host's memory, which is free again once the problem is solved.
+fn check_vtu(space: &Space) -> Result<(), Failure> {
+    memory::check(vtu::memory(space)).map_err(|error| match error {
+        Error::OutOfMemory { needed, available, .. } => Failure::memory("vtu", needed, available),
+        other => other.into(),
+    })
 }
 
 fn on<B: Backend>(
@@ -58,20 +66,41 @@ fn on<B: Backend>(
 ) -> Result<ExitCode, Failure> {
     let device = backend.info();
     case.config.check(&**backend, space).map_err(|error| args.case.refused(error))?;
-    console.line(parameters(&args.case, &case.config, &device, case.config.bytes::<B>(space)?));
+    let mut plan = parameters(&args.case, &case.config, &device, case.config.bytes::<B>(space)?);
+    if args.vtu.is_some() {
+        check_vtu(space)?;
+        let size = vtu::size(space, case.problem.solution(case.dim).is_some());
+        plan += &format!("VTU        {}, takes {} on the host\n", bytes(size), bytes(vtu::memory(space)));
+    }
+    console.line(plan);
     console.line(levels(space)?);
 
     console.line("iteration       residual   reduction");
     let mut progress = Progress::new(console, args.case.rtol);
     // The load vector and the errors are computed by the CPU, whatever the backend.
     let host = Cpu::new(args.case.machine.threads)?;
-    let solved = host.install(|| case.solve(backend, &mut |iteration, value| progress.residual(iteration, value)));
+    let start = Instant::now();
+    let solved = host.install(|| {
+        let prepared = case.prepare(&**backend)?;
+        let prepare_s = start.elapsed().as_secs_f64();
+        debug!("load vector: {}", seconds(prepare_s));
+        let solved =
+            prepared.solve(backend, Protocol::ONCE, &mut |iteration, value| progress.residual(iteration, value))?;
+        let (set_up_s, solve_s) = (solved.0.setup_s - prepare_s, solved.0.timing.median_s);
+        let rest_s = start.elapsed().as_secs_f64() - solved.0.setup_s - solve_s;
+        debug!("set-up on the machine, with the load vector's way there: {}", seconds(set_up_s));
+        debug!("solve: {}", seconds(solve_s));
+        debug!("solution's way back, and errors: {}", seconds(rest_s));
+        Ok::<_, Error>(solved)
+    });
     progress.finish();
     let (report, solution) = solved?;
 
     let report = record(&args.case, case, &device, report);
     console.line(summary(&report));
+    let start = Instant::now();
     write(args, case, space, &solution, &report)?;
+    debug!("output: {}", seconds(start.elapsed().as_secs_f64()));
     Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
 }
 
@@ -87,6 +116,7 @@ fn levels(space: &Space) -> Result<Table, Failure> {
 pub fn record(args: &CaseArgs, case: &Case, device: &DeviceInfo, report: Report) -> SolveReport {
     let Report { cells, dofs, info, errors, setup_s, timing } = report;
     let solve_s = timing.median_s;
+    let kernel = case.config.smoother.patch_kernel();
     SolveReport {
         system: args.system.name().to_string(),
         dim: args.dim,
@@ -97,10 +127,10 @@ pub fn record(args: &CaseArgs, case: &Case, device: &DeviceInfo, report: Report)
         problem: args.problem.name().to_string(),
         solver: args.solver.name().to_string(),
         smoother: args.smoother.to_string(),
-        kernel: args.kernel.name().to_string(),
-        variant: args.variant.name().to_string(),
-        local: args.local.name().to_string(),
-        products: case.config.smoother.patch_kernel().products.map(|products| products.to_string()),
+        kernel: kernel.structure.name().to_string(),
+        variant: kernel.variant.name().to_string(),
+        local: kernel.local.name().to_string(),
+        products: kernel.products.map(|products| products.to_string()),
         precision: args.precision.name().to_string(),
         backend: device.backend.to_string(),
         device: device.name.clone(),

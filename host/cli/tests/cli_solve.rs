@@ -4,10 +4,12 @@
 mod common;
 
 use assert_cmd::Command;
-use common::{DEVICE, NOT_CONVERGED, USAGE, has_gpu, patchmg, stderr, stdout};
+use common::{DEVICE, NOT_CONVERGED, OUTPUT, USAGE, has_gpu, in_shell, patchmg, stderr, stdout};
 use serde_json::Value;
+use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// A small problem on the CPU, and more arguments.
 fn solve(arguments: &[&str]) -> Output {
@@ -316,8 +318,14 @@ fn numbers_out_of_range_are_refused() {
         refused(&["--rtol", rtol], &["--rtol", &format!("'{rtol}'"), "above 0 and below 1"]);
     }
     refused(&["--max-iters", "0"], &["--max-iters", "'0'", "at least 1"]);
-    refused(&["--threads", "0"], &["--threads", "'0'", "1 to 4096"]);
-    refused(&["--threads", "1000000"], &["--threads", "1 to 4096"]);
+    refused(&["--threads", "0"], &["--threads", "'0'", "at least 1"]);
+    let start = Instant::now();
+    for threads in ["4096", "1000000"] {
+        refused(&["--threads", threads], &["--threads", threads, "from 1 to", "4 for each of", "cores"]);
+        // Wherever the solve runs, the host computes its load vector.
+        refused(&["--threads", threads, "--backend", "cuda"], &["--threads", threads, "from 1 to"]);
+    }
+    assert!(start.elapsed() < Duration::from_secs(10), "no thread is started");
     for (option, value) in [("--degree", "three"), ("--degree", "-1"), ("--refine", "2.5"), ("--device", "-1")] {
         refused(&[option, value], &[option, &format!("'{value}'"), "whole number"]);
     }
@@ -361,9 +369,14 @@ fn files_that_cannot_be_written_are_found_before_the_solve() {
 }
 
 #[test]
-fn a_vtu_file_of_absurd_size_is_refused_with_its_size() {
-    refused(&["--dim", "3", "--degree", "8", "--refine", "9", "--vtu", "huge.vtu"], &["--vtu", "huge.vtu", "bytes"]);
-    assert!(!Path::new("huge.vtu").exists());
+fn the_memory_plan_has_the_vtu_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("solution.vtu");
+    let output = solve(&["--vtu", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // 25 x 25 points and as many stored dofs; 24 x 24 are stored.
+    assert!(stdout(&output).contains("takes 9.38 KiB on the host"), "{}", stdout(&output));
+    assert!(!stdout(&solve(&[])).contains("VTU"));
 }
 
 #[test]
@@ -398,4 +411,254 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let three = json(&["--dim", "3", "--threads", "3"]);
     assert_eq!(one["residual_history"], three["residual_history"]);
     assert_eq!(one["l2_error"], three["l2_error"]);
+}
+
+#[test]
+fn options_that_would_be_ignored_are_refused() {
+    for (option, value) in [
+        ("--kernel", "global"),
+        ("--kernel", "fused"),
+        ("--variant", "basic"),
+        ("--local", "inverse"),
+        ("--thread-structure", "dof"),
+        ("--patches-per-block", "2"),
+    ] {
+        for smoother in ["additive-patch", "point-gs", "jacobi", "chebyshev"] {
+            let parts = [option, &format!("'{value}'"), "belongs to --smoother patch", smoother];
+            refused(&["--smoother", smoother, option, value], &parts);
+        }
+    }
+    let text = stdout(&solve(&["--smoother", "jacobi"])).to_string();
+    assert!(text.contains("smoother   jacobi\n"), "no kernel that is not used: {text}");
+    let text = stdout(&solve(&["--kernel", "fused", "--variant", "register"])).to_string();
+    assert!(text.contains("smoother   patch: kernel fused, variant register, local solver fdm\n"), "{text}");
+}
+
+#[test]
+fn the_option_that_was_given_is_named() {
+    for (given, named, others) in [
+        (&["--variant", "basic"][..], "'basic' for '--variant': cpu has", &["--kernel", "--local"][..]),
+        (&["--kernel", "fused", "--local", "inverse"], "'inverse' for '--local': cpu has", &["--kernel", "--variant"]),
+        (&["--thread-structure", "dof"], "'dof' for '--thread-structure': cpu has", &["--kernel"]),
+        (&["--patches-per-block", "2"], "'2' for '--patches-per-block': cpu has", &["--kernel"]),
+        (&["--kernel", "global", "--variant", "basic"], "'global' for '--kernel': with --variant 'basic', cpu has", &[]),
+    ] {
+        refused(given, &[named, "fused register"]);
+        let message = solve(given);
+        assert!(others.iter().all(|other| !stderr(&message).contains(other)), "{}", stderr(&message));
+    }
+}
+
+#[test]
+fn numbers_of_extreme_size_are_short() {
+    for (option, smoother) in [("1e-320", "patch"), ("0.000000001", "chebyshev")] {
+        let output = solve(&["--smoother", smoother, "--damping", option]);
+        assert_eq!(output.status.code(), Some(USAGE));
+        assert!(stderr(&output).len() < 150, "{}", stderr(&output));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let plot = folder.path().join("history.svg");
+    for rtol in ["1e-300", "1e-320"] {
+        let output = solve(&["--rtol", rtol, "--max-iters", "2", "--plot", plot.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(NOT_CONVERGED), "{}", stderr(&output));
+        assert!(stdout(&output).lines().all(|line| line.len() < 150), "{}", stdout(&output));
+        assert!(std::fs::metadata(&plot).unwrap().len() < 100_000);
+    }
+}
+
+#[test]
+fn two_results_do_not_share_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::create_dir(at("sub")).unwrap();
+    symlink("result.svg", at("link")).unwrap();
+    symlink(".", at("here")).unwrap();
+    for other in ["result.svg", "./result.svg", "sub/../result.svg", "link", "here/result.svg", "sub/../here/link"] {
+        refused(&["--json", &at("result.svg"), "--vtu", &at(other)], &["--vtu", other, "--json goes to the same file"]);
+        refused(&["--vtu", &at(other), "--plot", &at("result.svg")], &["--plot", "--vtu goes to the same file"]);
+    }
+    assert!(!Path::new(&at("result.svg")).exists());
+
+    let run = |arguments: &[&str]| {
+        let arguments = [&["solve", "--backend", "cpu", "--dim", "2", "--refine", "2"], arguments].concat();
+        in_shell("exec", &arguments, &format!(">{}", at("output")))
+    };
+    for (arguments, holds) in [(&["--vtu"][..], "text"), (&["--json", "-", "--vtu"], "--json")] {
+        let output = run(&[arguments, &[&at("output")]].concat());
+        assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
+        assert!(stderr(&output).contains("standard output") && stderr(&output).contains(holds), "{}", stderr(&output));
+    }
+    // Nothing else goes there.
+    assert_eq!(run(&["--quiet", "--vtu", &at("output")]).status.code(), Some(0));
+    assert!(std::fs::read_to_string(at("output")).unwrap().ends_with("</VTKFile>\n"));
+    assert!(solve(&["--json", "/dev/null"]).status.success());
+}
+
+#[test]
+fn a_vtu_file_is_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = || Command::cargo_bin("patchmg").unwrap();
+    let output = program().current_dir(&folder).args(["solve", "--refine", "2", "--vtu", "-"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(USAGE));
+    for part in ["'-' for '--vtu'", "must be a file", "./-"] {
+        assert!(stderr(&output).contains(part), "{}", stderr(&output));
+    }
+    let arguments = ["solve", "--backend", "cpu", "--dim", "2", "--refine", "2", "--vtu", "./-"];
+    assert!(program().current_dir(&folder).args(arguments).output().unwrap().status.success());
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn links_are_followed_and_dangling_ones_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    symlink("nowhere/result.json", at("dangling")).unwrap();
+    symlink("new.json", at("link")).unwrap();
+    refused(&["--json", &at("dangling")], &["--json", "dangling", "must be a file that can be written"]);
+    refused(&["--json", &at("nowhere/")], &["--json", "must be a file that can be written"]);
+    refused(&["--json", "/proc/self/result.json"], &["--json", "must be a file that can be written"]);
+    assert_eq!(solve(&["--json", &at("link"), "--plot", &at("HISTORY.SVG")]).status.code(), Some(0));
+    assert!(std::fs::symlink_metadata(at("link")).unwrap().is_symlink());
+    let written: Value = serde_json::from_slice(&std::fs::read(at("new.json")).unwrap()).unwrap();
+    assert_eq!(written["converged"], true);
+    assert!(std::fs::read_to_string(at("HISTORY.SVG")).unwrap().contains("</svg>"));
+}
+
+/// A limit of the size of files is as a disk that gets full.
+#[test]
+fn files_that_cannot_be_written_to_their_end_are_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let arguments = |vtu: &str| ["solve", "--backend", "cpu", "--dim", "2", "--refine", "5", "--vtu", vtu].map(String::from);
+    for name in ["old.vtu", "new.vtu"] {
+        std::fs::write(at("old.vtu"), "kept").unwrap();
+        let arguments = arguments(&at(name));
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let output = in_shell("trap '' XFSZ; ulimit -f 64; exec", &arguments, "");
+        assert_eq!(output.status.code(), Some(OUTPUT), "{}", stderr(&output));
+        assert!(stderr(&output).contains(name) && stderr(&output).contains("cannot be written"), "{}", stderr(&output));
+        assert!(stdout(&output).contains("converged after"), "what is known is said");
+        assert_eq!(std::fs::read_to_string(at("old.vtu")).unwrap(), "kept");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
+        // Killed by the signal amid its work.
+        let output = in_shell("ulimit -f 64; exec", &arguments, "");
+        assert_eq!(output.status.code(), None, "{}", stderr(&output));
+        assert_eq!(std::fs::read_to_string(at("old.vtu")).unwrap(), "kept");
+        assert!(!Path::new(&at("new.vtu")).exists());
+        for entry in std::fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+            if entry.file_name() != "old.vtu" {
+                std::fs::remove_file(entry.path()).unwrap();
+            }
+        }
+    }
+    for option in ["--json", "--vtu"] {
+        let output = solve(&[option, "/dev/full"]);
+        assert_eq!(output.status.code(), Some(OUTPUT), "{}", stderr(&output));
+        assert!(stderr(&output).contains("/dev/full cannot be written: No space left"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn text_that_is_lost_is_said() {
+    let small = ["solve", "--backend", "cpu", "--dim", "2", "--refine", "2"];
+    let json = [&small[..], &["--json", "-"]].concat();
+    let ptx = ["kernels", "dot", "--degree", "1"];
+    let all = [&["info"][..], &["info", "--json", "-"], &small, &json, &ptx, &["--version"], &["solve", "--help"]];
+    for arguments in all {
+        for redirect in [">/dev/full", ">&-", "1</dev/null"] {
+            let output = in_shell("exec", arguments, redirect);
+            assert_eq!(output.status.code(), Some(OUTPUT), "{arguments:?} {redirect}: {}", stderr(&output));
+            let said = stderr(&output).contains("error: standard output cannot be written: ");
+            assert!(said, "{arguments:?} {redirect}: {}", stderr(&output));
+        }
+        assert_eq!(in_shell("exec", arguments, ">/dev/null").status.code(), Some(0), "{arguments:?}");
+    }
+    // Nothing is written there, so nothing is lost.
+    let quiet = [&small[..], &["--quiet"]].concat();
+    assert_eq!(in_shell("exec", &quiet, ">&-").status.code(), Some(0));
+}
+
+/// As `head` does it.
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    for arguments in [&["info"][..], &["solve", "--backend", "cpu", "--dim", "2", "--refine", "2"]] {
+        let mut program = std::process::Command::new(assert_cmd::cargo::cargo_bin("patchmg"));
+        let mut child = program.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+/// Of a process, which is what containers and batch systems limit as well.
+#[test]
+fn limits_of_memory_count() {
+    let solve = |refine: &str, kibibytes: usize| {
+        let size = ["solve", "--backend", "cpu", "--dim", "2", "--degree", "4", "--threads", "2", "--refine", refine];
+        in_shell(&format!("ulimit -v {kibibytes}; exec"), &size, "")
+    };
+    // Six vectors of 17 million unknowns are 0.8 GB.
+    let output = solve("10", 600 << 10);
+    assert_eq!(output.status.code(), Some(DEVICE), "{}", stderr(&output));
+    assert!(stderr(&output).contains("needs") && stderr(&output).contains("bytes"), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    // Wherever memory ends, the program says so.
+    let codes: Vec<_> = (0..24).map(|step| (step, solve("6", (120 + 8 * step) << 10))).collect();
+    for (step, output) in &codes {
+        // The system's loader itself may find no room.
+        let loaded = !stderr(output).contains("error while loading shared libraries");
+        let said = [Some(0), Some(DEVICE)].contains(&output.status.code());
+        assert!(said || !loaded, "{step}: {:?} {}", output.status, stderr(output));
+    }
+    assert!(codes.iter().any(|(_, output)| output.status.code() == Some(0)));
+}
+
+#[test]
+fn errors_look_like_those_of_the_parser() {
+    let colored = |arguments: &[&str]| {
+        let mut program = Command::cargo_bin("patchmg").unwrap();
+        let output = program.arg("solve").args(arguments).env("CLICOLOR_FORCE", "1").output().unwrap();
+        assert_eq!(output.status.code(), Some(USAGE));
+        stderr(&output).to_string()
+    };
+    let beginning = |text: &str| text.split_once(" invalid value").unwrap().0.to_string();
+    let [parsed, own] = [["--dim", "4"], ["--degree", "99"]].map(|arguments| colored(&arguments));
+    assert_eq!(beginning(&parsed), beginning(&own));
+    assert!(own.starts_with("\u{1b}["), "{own:?}");
+    assert_eq!(stderr(&solve(&["--degree", "99"])).chars().filter(|&c| c == '\u{1b}').count(), 0);
+}
+
+#[test]
+fn phases_are_logged_where_that_is_asked_for() {
+    let logged = |filter: &str| {
+        let mut program = Command::cargo_bin("patchmg").unwrap();
+        let arguments = ["solve", "--backend", "cpu", "--dim", "2", "--refine", "3", "--json", "-", "--quiet"];
+        program.args(arguments).env("PATCHMG_LOG", filter).output().unwrap()
+    };
+    let [silent, debug] = ["warn", "debug"].map(logged);
+    assert_eq!(stderr(&silent), "");
+    let phases = ["load vector: ", "set-up", "solve: ", "errors: ", "output: "];
+    let lines: Vec<_> = stderr(&debug).lines().collect();
+    assert_eq!(lines.len(), phases.len(), "{lines:?}");
+    for (line, phase) in lines.iter().zip(phases) {
+        assert!(line.contains("DEBUG") && line.contains(phase), "no '{phase}' in: {line}");
+    }
+    let [silent, debug] = [silent, debug].map(|output| serde_json::from_slice::<Value>(&output.stdout).unwrap());
+    assert_eq!(silent["residual_history"], debug["residual_history"]);
+    let wrong = logged("solve=loud");
+    assert_eq!(wrong.status.code(), Some(USAGE));
+    assert!(stderr(&wrong).contains("PATCHMG_LOG") && stderr(&wrong).contains("solve=loud"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn architectures_without_kernels_are_refused() {
+    for arch in ["sm_70", "sm_75", "sm_81", "90", "sm_90f"] {
+        let output = patchmg(&["kernels", "--arch", arch, "--degree", "1"]);
+        assert_eq!(output.status.code(), Some(USAGE));
+        for part in ["--arch", arch, "sm_80", "sm_90"] {
+            assert!(stderr(&output).contains(part), "{}", stderr(&output));
+        }
+    }
+    let output = patchmg(&["kernels", "--arch", "sm_90", "--ptx", "blas1_dots_f64"]);
+    assert_eq!(output.status.code(), Some(USAGE), "the text of the PTX is not for an architecture");
 }

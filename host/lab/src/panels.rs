@@ -1,6 +1,7 @@
 //! Pictures of several panels under one title and beside one legend: lines over linear or logarithmic axes, or bars. SVG.
 
 use patchmg::error::{Error, Result};
+use patchmg::output::file;
 use patchmg_cli::chart::{COLORS, FONT, FONT_READY, bounds};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
@@ -84,7 +85,7 @@ impl Panels {
     /// Draws an SVG into `path`.
     ///
     /// # Errors
-    /// [`Error::Output`] if the file cannot be written.
+    /// [`Error::Output`] if it cannot be drawn, [`Error::Write`] if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         let output = |reason: String| Error::Output { path: path.to_owned(), reason };
         if !*FONT_READY {
@@ -93,9 +94,12 @@ impl Panels {
         let columns = self.panels.len().clamp(1, 2) as u32;
         let rows = (self.panels.len() as u32).div_ceil(columns).max(1);
         let size = (columns * PANEL.0 + LEGEND, rows * PANEL.1 + TITLE);
-        let root = SVGBackend::new(path, size).into_drawing_area();
+        let mut text = String::new();
+        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         self.draw(&root, (rows as usize, columns as usize)).map_err(|e| output(e.to_string()))?;
-        root.present().map_err(|e| output(e.to_string()))
+        root.present().map_err(|e| output(e.to_string()))?;
+        drop(root);
+        file::write(path, text.as_bytes())
     }
 
     fn draw<'a>(&self, root: &Area<'a>, grid: (usize, usize)) -> Drawn<'a> {

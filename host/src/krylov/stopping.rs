@@ -25,7 +25,7 @@ impl Stopping {
         if !(self.rtol > 0.0 && self.rtol < 1.0) {
             return Err(Error::InvalidArgument {
                 name: "rtol",
-                value: self.rtol.to_string(),
+                value: format!("{:?}", self.rtol),
                 allowed: "above 0 and below 1".into(),
             });
         }

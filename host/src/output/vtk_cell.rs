@@ -4,11 +4,9 @@
 //! bottom and then around the top; edges and faces are filled in ascending coordinates. This is the order of file
 //! version 2.2: older files differ in the vertical edges.
 
-use vtkio::model::CellType;
-
-/// VTK's cell type for degree `k` in `dim` dimensions.
-pub fn cell_type(dim: usize) -> CellType {
-    if dim == 2 { CellType::LagrangeQuadrilateral } else { CellType::LagrangeHexahedron }
+/// VTK's number of Lagrange quadrilaterals and hexahedra: `VTK_LAGRANGE_QUADRILATERAL`, `VTK_LAGRANGE_HEXAHEDRON`.
+pub fn cell_type(dim: usize) -> u8 {
+    if dim == 2 { 70 } else { 72 }
 }
 
 /// For every node of VTK's cell its lattice coordinates, `0..=degree` each, the third one 0 in 2D.

@@ -4,6 +4,7 @@ use super::fields::{Factors, Field};
 use super::sum_factorization::{Basis, LANES, Lanes, Table, contract, unravel};
 use crate::backend::cpu::parallel::try_for_each_chunk;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::space::Space;
 use pulp::Arch;
 
@@ -17,26 +18,14 @@ use pulp::Arch;
 /// [`Error::NotFinite`] with the point where `f` is not a finite number, [`Error::OutOfMemory`] if the host has no room
 /// for the vector.
 pub fn load_vector(space: &Space, f: &(impl Field + ?Sized)) -> Result<Vec<f64>> {
-    let mut b = zeros(space.storage())?;
+    memory::check(space.storage() as u64 * size_of::<f64>() as u64)?;
+    let mut b = memory::zeros(space.storage())?;
     let basis = Basis::of_loads(space)?;
     match f.factors() {
         Some(factors) => product(space, &basis, factors, &mut b)?,
         None => general(space, &basis, f, &mut b)?,
     }
     Ok(b)
-}
-
-/// Zeros, or an error where `vec!` would end the process.
-fn zeros(len: usize) -> Result<Vec<f64>> {
-    let available = sysinfo::System::new().map_or(u64::MAX, |mut system| {
-        system.refresh_memory();
-        system.available_memory()
-    });
-    let needed = len as u64 * size_of::<f64>() as u64;
-    if needed > available {
-        return Err(Error::OutOfMemory { device: "host".into(), needed, available });
-    }
-    Ok(vec![0.0; len])
 }
 
 fn not_finite(value: f64, place: String) -> Error {

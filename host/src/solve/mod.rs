@@ -8,6 +8,7 @@ use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, Fgmres, Gmres, Info, Richardson, Solver};
 use crate::measure::{Protocol, Timing};
+use crate::memory;
 use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration, PoissonScheme};
 use crate::operator::{LinearOperator, Poisson, Preconditioner};
 use crate::space::Space;
@@ -98,7 +99,7 @@ fn run<B: Backend, T: Scalar, M>(
     let start = Instant::now();
     let operator = Poisson::<B, T>::new(backend, space)?;
     let mut b = operator.vector()?;
-    let load: Vec<T> = load.into_iter().map(T::from_f64).collect();
+    let load: Vec<T> = memory::convert(load)?;
     backend.upload(&load, &mut b)?;
     drop(load);
     let mut x = operator.vector()?;
@@ -119,9 +120,9 @@ fn run<B: Backend, T: Scalar, M>(
 
     // Makes room for the solution where the machine's memory is the host's.
     drop((solver, multigrid, b));
-    let mut values = vec![T::ZERO; space.storage()];
+    let mut values: Vec<T> = memory::zeros(space.storage())?;
     backend.download(&x, &mut values)?;
-    Ok(Solution { values: values.into_iter().map(T::to_f64).collect(), info, setup_s, timing })
+    Ok(Solution { values: memory::convert(values)?, info, setup_s, timing })
 }
 
 type AnySolver<B, T, M> = dyn Solver<B, T, Poisson<B, T>, M>;

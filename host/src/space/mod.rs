@@ -5,6 +5,7 @@ mod discontinuous;
 
 use crate::error::{Error, Result};
 use crate::fe::Element;
+use crate::memory;
 use crate::mesh::Mesh;
 pub use continuous::ContinuousSpace;
 pub use discontinuous::DiscontinuousSpace;
@@ -170,10 +171,10 @@ impl Space {
     /// The vector in storage order with the given unknowns; other entries are zero.
     ///
     /// # Errors
-    /// [`Error::SizeMismatch`] unless `dofs` has [`Self::dofs`] entries.
+    /// [`Error::SizeMismatch`] unless `dofs` has [`Self::dofs`] entries, [`Error::OutOfMemory`].
     pub fn from_dofs<T: Real>(&self, dofs: &[T]) -> Result<Vec<T>> {
         check_length("vector of dofs", self.dofs(), dofs.len())?;
-        let mut stored = vec![T::ZERO; self.storage()];
+        let mut stored: Vec<T> = memory::zeros(self.storage())?;
         for (node, &value) in self.unknowns().zip(dofs) {
             stored[self.offset(node)] = value;
         }
@@ -181,12 +182,15 @@ impl Space {
     }
 
     /// `1 / A_ii` for every unknown `i`, in storage order; other entries are zero.
-    pub fn inverse_diagonal<T: Real>(&self) -> Vec<T> {
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn inverse_diagonal<T: Real>(&self) -> Result<Vec<T>> {
         let diagonals = match self {
             Self::Continuous(space) => space.diagonals(),
             Self::Discontinuous(space) => space.diagonals(),
         };
-        let mut inverse = vec![T::ZERO; self.storage()];
+        let mut inverse: Vec<T> = memory::zeros(self.storage())?;
         for node in self.unknowns() {
             // `A_ii` of one direction more: its stiffness times the mass so far, and its mass times the stiffness so far.
             let add = |(m, s): (f64, f64), &node: &usize| {
@@ -196,7 +200,7 @@ impl Space {
             let (_, entry) = node[..self.dim()].iter().fold((1.0, 0.0), add);
             inverse[self.offset(node)] = T::from_f64(1.0 / entry);
         }
-        inverse
+        Ok(inverse)
     }
 }
 

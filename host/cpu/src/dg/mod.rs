@@ -37,6 +37,8 @@ pub struct Discontinuous<T> {
     /// `1 / (λ_i + λ_j [+ λ_l])` of a patch, `i` fastest, for each combination of classes of ends, that of `x` fastest: class
     /// 0 touches no end of the domain, class 1 touches one or both.
     pub inverse_eigenvalues: Vec<Vec<T>>,
+    /// As long as a vector: where `b - A x` goes, before patches or a coarse level take it.
+    pub residual: Vec<T>,
 }
 
 /// The kernels of a space; `None` for a degree without kernels.
@@ -78,7 +80,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
     const DIM: usize = if Z == 1 { 2 } else { 3 };
 
     fn new(space: Discontinuous<T>) -> Self {
-        let Discontinuous { grid, cell, transfer, vectors, inverse_eigenvalues, .. } = space;
+        let Discontinuous { grid, cell, transfer, vectors, inverse_eigenvalues, residual, .. } = space;
         let rows = |matrix: Vec<T>| core::array::from_fn(|row| core::array::from_fn(|column| matrix[row * N + column]));
         Self {
             grid,
@@ -86,7 +88,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
             transfer: pod_read_unaligned(&transfer),
             vectors: vectors.map(|matrix| Vectors::new(rows(matrix))),
             inverse_eigenvalues,
-            residual: RefCell::new(vec![T::ZERO; grid.storage(Self::DIM)]),
+            residual: RefCell::new(residual),
         }
     }
 

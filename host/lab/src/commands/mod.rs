@@ -37,8 +37,7 @@ enum Command {
 
 /// The program `patchmg-lab`.
 pub fn main() -> ExitCode {
-    let lab = Lab::parse();
-    patchmg_cli::run(|| match &lab.command {
+    patchmg_cli::program(|lab: &Lab| match &lab.command {
         Command::Bench(args) => bench::run(args),
         Command::Kernels(args) => kernels::run(args),
     })

@@ -3,8 +3,11 @@
 use patchmg::error::{Error, Result};
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use wait_timeout::ChildExt;
 
@@ -12,6 +15,9 @@ use wait_timeout::ChildExt;
 const VARIABLE: &str = "PATCHMG_PTXAS";
 /// Of one process; the largest module takes a hundredth of it.
 const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Compute capabilities from 8.0 on, which is what the kernels take, that `ptxas` of CUDA 13 or an earlier one knows.
+const ARCHITECTURES: [u32; 12] = [80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121];
 
 /// `ptxas` for one architecture.
 #[derive(Clone, Debug)]
@@ -42,10 +48,13 @@ impl Assembler {
     /// `PATH`; none if it is in none of them.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an architecture of another form, and if `PATCHMG_PTXAS` is no file.
+    /// [`Error::InvalidArgument`] for an architecture older than `sm_80` or one that there is not, and if `PATCHMG_PTXAS` is
+    /// no file.
     pub fn find(arch: &str) -> Result<Option<Self>> {
-        if arch.strip_prefix("sm_").is_none_or(|rest| !rest.starts_with(|c: char| c.is_ascii_digit())) {
-            let allowed = String::from("an architecture such as sm_80 or sm_90");
+        if !is_architecture(arch) {
+            let known: Vec<_> = ARCHITECTURES.iter().map(|number| format!("sm_{number}")).collect();
+            let allowed =
+                format!("one of {}, with an `a` behind it from sm_90 on, or an `f` from sm_100 on", known.join(", "));
             return Err(Error::InvalidArgument { name: "arch", value: arch.to_owned(), allowed });
         }
         let named = std::env::var_os(VARIABLE).map(PathBuf::from);
@@ -109,6 +118,18 @@ impl Assembler {
     }
 }
 
+/// Whether there is such an architecture; `a` and `f` add what only one or a family of them has.
+fn is_architecture(arch: &str) -> bool {
+    let Some(number) = arch.strip_prefix("sm_") else { return false };
+    let (number, least) = match (number.strip_suffix('a'), number.strip_suffix('f')) {
+        (Some(number), _) => (number, 90),
+        (_, Some(number)) => (number, 100),
+        _ => (number, 0),
+    };
+    // `+80` parses as well.
+    ARCHITECTURES.iter().any(|&known| known >= least && known.to_string() == number)
+}
+
 /// Resources from what `ptxas -v` says.
 fn parse(said: &str) -> Vec<(String, Resources)> {
     let mut kernels: Vec<(String, Resources)> = Vec::new();
@@ -144,8 +165,34 @@ fn search(program: &str, folder: Option<&Path>) -> Option<PathBuf> {
     folders.map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-fn folder() -> Result<tempfile::TempDir> {
-    tempfile::tempdir().map_err(|source| Error::Io { path: std::env::temp_dir(), source })
+/// A folder for temporary files, that is removed with what it holds.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed stays where temporary files are.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// For this user alone, under a name of its own.
+fn folder() -> Result<Folder> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("patchmg-{}-{count}", std::process::id()));
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(Folder(path)),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(Error::Io { path, source }),
+        }
+    }
 }
 
 /// Runs a program to its end and returns what it writes, by way of a file in `folder`: a pipe may fill up.
@@ -198,10 +245,26 @@ ptxas info    : Used 255 registers, used 1 barriers, 24 bytes cumulative stack s
     }
 
     #[test]
-    fn an_architecture_has_a_number() {
-        for arch in ["90", "sm_", "compute_90", "sm_x"] {
+    fn an_architecture_is_one_that_kernels_take() {
+        for arch in [
+            "90",
+            "sm_",
+            "compute_90",
+            "sm_x",
+            "sm_70",
+            "sm_75",
+            "sm_85",
+            "sm_999",
+            "sm_080",
+            "sm_80a",
+            "sm_90f",
+            "sm_90aa",
+        ] {
             let error = Assembler::find(arch).unwrap_err();
             assert!(matches!(&error, Error::InvalidArgument { name: "arch", .. }), "{error}");
+        }
+        for arch in ["sm_80", "sm_90", "sm_90a", "sm_100f", "sm_121"] {
+            Assembler::find(arch).unwrap();
         }
     }
 

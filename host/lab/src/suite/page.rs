@@ -41,7 +41,7 @@ pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str) -> 
         let text = results.as_ref().map(|results| section(results, experiment.picture, pictures));
         put(&mut page, experiment.name, experiment.title, text.as_deref());
     }
-    file::replace(file, page.as_bytes())
+    file::write(file, page.as_bytes())
 }
 
 /// Puts a text between its marks.

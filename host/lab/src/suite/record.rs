@@ -182,12 +182,12 @@ impl Store {
         self.results.rows.sort_by_key(|row| keys.iter().position(|key| *key == row.key));
         self.write_json()?;
         let path = path(&self.folder, &self.results.header.experiment, "csv");
-        file::replace(&path, &csv(&self.results, &path)?)
+        file::write(&path, &csv(&self.results, &path)?)
     }
 
     fn write_json(&self) -> Result<()> {
         let path = path(&self.folder, &self.results.header.experiment, "json");
-        file::replace(&path, report::json(&self.results, &path)?.as_bytes())
+        file::write(&path, report::json(&self.results, &path)?.as_bytes())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::space::{ContinuousSpace, DiscontinuousSpace, Space};
 use bytemuck::{Pod, bytes_of};
 use patchmg_cpu::{Continuous, Discontinuous, GaussSeidel, Kernels};
@@ -91,6 +92,7 @@ fn discontinuous<T: Scalar>(space: &DiscontinuousSpace) -> Result<Discontinuous<
                 transfer: bytes(&space.transfer_matrices::<T, N, C, H>()),
                 vectors: Ends::ALL.map(|ends| space.patch_vectors::<T, N>(ends).concat()),
                 inverse_eigenvalues: (0..1 << space.dim()).map(inverse_eigenvalues).collect(),
+                residual: memory::zeros(grid.storage(space.dim()))?,
             })
         },
         Err(unsupported(space.degree())),

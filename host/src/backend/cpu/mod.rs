@@ -9,13 +9,21 @@ mod vector;
 
 use crate::backend::{Backend, DeviceInfo, PRODUCTS, Scalar};
 use crate::error::{Error, Result};
+use crate::memory::{self, Memory};
 use crate::space::Space;
 pub use level::Level;
 use patchmg_cpu::{SimdLevel, Sweep};
 use patchmg_device::kernels::PatchKernel;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
+use std::num::NonZero;
 pub use vector::Vector;
+
+/// Threads at most for each core that the process may use. More than one are of no use to a solve, whose threads compute all
+/// the time; a few leave room for tests and for what the system does not know (a share of a core).
+pub const THREADS_PER_CORE: usize = 4;
+
+/// Bytes of a thread's stack.
+const STACK: usize = 2 << 20;
 
 /// The CPU, with threads of its own.
 #[derive(Debug)]
@@ -25,11 +33,12 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// With `threads` threads, or as many as there are cores.
+    /// With `threads` threads, or as many as there are cores that the process may use.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if `threads` is zero, or more than the system gives; [`Error::Unsupported`] for a CPU
-    /// without AVX2, if it is an x86-64.
+    /// [`Error::InvalidArgument`] if `threads` is zero or more than [`THREADS_PER_CORE`] times the cores, or if the system does
+    /// not give so many; [`Error::OutOfMemory`] if there is no room for their stacks; [`Error::Unsupported`] for a CPU without
+    /// AVX2, if it is an x86-64.
     pub fn new(threads: Option<usize>) -> Result<Self> {
         let simd = SimdLevel::detect().ok_or_else(|| Error::Unsupported {
             backend: "cpu",
@@ -37,20 +46,14 @@ impl Cpu {
             asked: String::from("a CPU without AVX2"),
             available: String::from(SimdLevel::AVAILABLE),
         })?;
-        let invalid = |allowed: String| Error::InvalidArgument {
-            name: "threads",
-            value: threads.map_or(String::from("not given"), |threads| threads.to_string()),
-            allowed,
-        };
-        if threads == Some(0) {
-            return Err(invalid(String::from("at least 1")));
-        }
-        // To the builder, zero means as many as there are cores.
-        let builder = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
-        let pool = builder
-            .thread_name(|index| format!("patchmg-{index}"))
-            .build()
-            .map_err(|reason| invalid(format!("a number of threads that the system gives ({reason})")))?;
+        let count = thread_count(threads)?;
+        let invalid = |allowed| Error::InvalidArgument { name: "threads", value: count.to_string(), allowed };
+        let builder = ThreadPoolBuilder::new().num_threads(count).stack_size(STACK);
+        let pool = builder.thread_name(|index| format!("patchmg-{index}")).build().map_err(|reason| {
+            // For threads as for memory the system says the same: try again.
+            let no_room = memory::check((count * STACK) as u64).err();
+            no_room.unwrap_or_else(|| invalid(format!("a number of threads that the system gives ({reason})")))
+        })?;
         Ok(Self { pool, simd })
     }
 
@@ -64,6 +67,31 @@ impl Cpu {
     }
 }
 
+/// Threads that [`Cpu::new`] starts.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] if `threads` is zero or more than [`THREADS_PER_CORE`] times the cores.
+pub fn thread_count(threads: Option<usize>) -> Result<usize> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let most = THREADS_PER_CORE * cores;
+    match threads {
+        None => Ok(cores),
+        Some(count) if (1..=most).contains(&count) => Ok(count),
+        Some(count) => Err(Error::InvalidArgument {
+            name: "threads",
+            value: count.to_string(),
+            allowed: format!("from 1 to {most} here, {THREADS_PER_CORE} for each of the process's {cores} cores"),
+        }),
+    }
+}
+
+/// Of the first core.
+fn model_name() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
 fn check(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
 }
@@ -73,18 +101,13 @@ impl Backend for Cpu {
     type Level<T: Scalar> = Level<T>;
 
     fn info(&self) -> DeviceInfo {
-        let refresh = RefreshKind::nothing()
-            .with_memory(MemoryRefreshKind::nothing().with_ram())
-            .with_cpu(CpuRefreshKind::nothing());
-        let system = System::new_with_specifics(refresh).ok();
-        let system = system.as_ref();
-        let name = system.and_then(|system| Some(system.cpus().first()?.brand().trim())).unwrap_or("");
+        let memory = Memory::now();
         DeviceInfo {
             backend: "cpu",
-            name: String::from(if name.is_empty() { std::env::consts::ARCH } else { name }),
+            name: model_name().unwrap_or_else(|| std::env::consts::ARCH.into()),
             units: self.pool.current_num_threads(),
-            memory: system.map_or(0, System::total_memory),
-            memory_free: system.map_or(0, System::available_memory),
+            memory: memory.total,
+            memory_free: memory.free,
             architecture: String::from(self.simd.name()),
             driver: None,
             rates: None,
@@ -92,7 +115,7 @@ impl Backend for Cpu {
     }
 
     fn zeros<T: Scalar>(&self, len: usize) -> Result<Vector<T>> {
-        Ok(Vector::zeros(len))
+        Vector::zeros(len)
     }
 
     fn upload<T: Scalar>(&self, host: &[T], vector: &mut Vector<T>) -> Result<()> {

@@ -1,6 +1,8 @@
 //! Vectors, and the loops over them: in pieces of a fixed length, so that no sum depends on the number of threads.
 
 use super::Cpu;
+use crate::error::Result;
+use crate::memory;
 use core::ops::{Deref, DerefMut, Range};
 use patchmg_cpu::Vectorized;
 use rayon::prelude::*;
@@ -17,8 +19,8 @@ const PARTIAL_SUMS: usize = 16;
 pub struct Vector<T>(Vec<T>);
 
 impl<T: Vectorized> Vector<T> {
-    pub(super) fn zeros(len: usize) -> Self {
-        Self(vec![T::ZERO; len])
+    pub(super) fn zeros(len: usize) -> Result<Self> {
+        memory::zeros(len).map(Self)
     }
 }
 

@@ -4,6 +4,7 @@ use super::Smoother;
 use super::jacobi::inverse_diagonal;
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::operator::{SpaceOn, vector_bytes};
 use nalgebra::DMatrix;
 use std::sync::Arc;
@@ -63,8 +64,12 @@ fn largest_eigenvalue<B: Backend, S: Scalar>(
     direction: &mut B::Vector<S>,
 ) -> Result<f64> {
     let SpaceOn { backend, tables, space } = on;
-    let dofs: Vec<S> = (0..space.dofs()).map(|i| S::from_f64((i % 11) as f64 - 5.0)).collect();
-    backend.upload(&space.from_dofs(&dofs)?, residual)?;
+    let mut start: Vec<S> = memory::zeros(space.storage())?;
+    for (i, node) in space.unknowns().enumerate() {
+        start[space.offset(node)] = S::from_f64((i % 11) as f64 - 5.0);
+    }
+    backend.upload(&start, residual)?;
+    drop(start);
     // `D⁻¹ r`, then `A p`.
     let mut work = backend.zeros(space.storage())?;
     let mut lanczos = DMatrix::zeros(ESTIMATE_STEPS, ESTIMATE_STEPS);

@@ -75,13 +75,13 @@ impl SmootherConfig {
             |name, value: String, allowed: &str| Err(Error::InvalidArgument { name, value, allowed: allowed.into() });
         match *self {
             Self::AdditivePatch { damping } | Self::Jacobi { damping } if !(damping > 0.0 && damping < 2.0) => {
-                invalid("damping", damping.to_string(), "above 0 and below 2")
+                invalid("damping", format!("{damping:?}"), "above 0 and below 2")
             }
             Self::Chebyshev { degree: 0, .. } => {
                 invalid("degree of the Chebyshev polynomial", "0".into(), "at least 1")
             }
             Self::Chebyshev { range, .. } if !(range > 1.0 && range.is_finite()) => {
-                invalid("range of the Chebyshev polynomial", range.to_string(), "above 1")
+                invalid("range of the Chebyshev polynomial", format!("{range:?}"), "above 1")
             }
             _ => Ok(()),
         }

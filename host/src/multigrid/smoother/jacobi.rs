@@ -33,7 +33,7 @@ impl<B: Backend, S: Scalar> Jacobi<B, S> {
 /// `D⁻¹` of a level, in the memory of the machine.
 pub(super) fn inverse_diagonal<B: Backend, S: Scalar>(on: &SpaceOn<B, S>) -> Result<B::Vector<S>> {
     let mut vector = on.backend.zeros(on.space.storage())?;
-    on.backend.upload(&on.space.inverse_diagonal::<S>(), &mut vector)?;
+    on.backend.upload(&on.space.inverse_diagonal::<S>()?, &mut vector)?;
     Ok(vector)
 }
 
