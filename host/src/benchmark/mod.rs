@@ -1,6 +1,7 @@
 //! How long the parts of a problem take, suites of such experiments, and how two runs compare.
 
 pub mod compare;
+pub mod hashes;
 mod level_bench;
 mod parts;
 mod report;

@@ -85,6 +85,28 @@ pub fn kernel_ptx(name: &str) -> Result<String> {
     alone.ok_or_else(|| without_kernels(name))
 }
 
+/// As [`kernel_ptx`], for each of these kernels that there is, in no order. False in a program without GPU kernels.
+///
+/// # Errors
+/// [`Error::Io`] for a file of `PATCHMG_PTX_DIR` that cannot be read.
+pub fn each_kernel_ptx(names: &HashSet<&str>, mut with: impl FnMut(&str, &str)) -> Result<bool> {
+    let mut text = None;
+    for (module, KernelSpec { name, .. }) in Filter::default().kernels() {
+        if !names.contains(&*name) {
+            continue;
+        }
+        // A module's kernels follow each other.
+        if text.as_ref().is_none_or(|(of, _)| *of != module) {
+            let Some(ptx) = module_ptx(module)? else { return Ok(false) };
+            text = Some((module, ptx));
+        }
+        if let Some((_, text)) = &text {
+            with(&name, &ptx::with_entries(text, |entry| entry == name));
+        }
+    }
+    Ok(cfg!(feature = "cuda"))
+}
+
 /// Writes the PTX of the modules that hold kernels which the filter lets pass, as a GPU is given it, to a folder: a file
 /// `MODULE.ptx` each, for an assembler, or to be changed and read instead of the program's (`PATCHMG_PTX_DIR`). How many.
 ///

@@ -97,6 +97,7 @@ impl Backend for Cpu {
             memory_free: system.map_or(0, System::available_memory),
             architecture: String::from(lanes::level_name(self.arch)),
             driver: None,
+            cuda_api: None,
             rates: None,
         }
     }

@@ -6,9 +6,10 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::{against, result, solve, suite};
-use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
+use patchmg::backend::{Backend, DeviceInfo};
 use patchmg::benchmark::compare::Record;
+use patchmg::benchmark::hashes::Hashes;
 use patchmg::benchmark::{BenchReport, Measurement, parts};
 use patchmg::measure::{Protocol, Timing};
 use patchmg::output::report::SolveReport;
@@ -55,7 +56,10 @@ fn on<B: Backend>(
     let measurements = parts(backend, &case, protocol)?;
     console.line(table(&solve, solve_timing, &measurements));
 
-    let report = BenchReport { solve, driver: device.driver, protocol, solve_timing, measurements };
+    let DeviceInfo { driver, cuda_api, .. } = device;
+    let kernels = backend.take_launched();
+    let kernels = Hashes::default().of(kernels.iter().map(String::as_str))?.filter(|_| device.backend != "cpu");
+    let report = BenchReport { solve, driver, cuda_api, kernels, protocol, solve_timing, measurements };
     if let Some(path) = &args.json {
         result::write_json(&report, path)?;
     }

@@ -66,6 +66,7 @@ impl From<Error> for Failure {
             | Error::NotFinite { .. }
             | Error::Io { .. }
             | Error::Input { .. }
+            | Error::OtherRun { .. }
             | Error::NotComparable { .. }
             | Error::Tool { .. }
             | Error::Output { .. } => USAGE,
