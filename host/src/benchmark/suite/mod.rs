@@ -195,7 +195,7 @@ fn row<B: Backend>(
 ) -> Result<(Row, Basis)> {
     let dofs = point.dofs();
     let found = if dofs > max_dofs {
-        Err(format!("more unknowns than the limit of {max_dofs} that was asked for (--max-dofs)"))
+        Err(format!("more unknowns than the limit of {max_dofs} (--max-dofs)"))
     } else {
         outcome(laboratory.compute(point))?
     };
@@ -273,7 +273,7 @@ mod tests {
         let reasons: Vec<_> = first.rows.iter().filter_map(|row| row.skipped.as_ref()).collect();
         let skipped = reasons.len();
         assert!(0 < skipped && skipped < all, "degrees from 5 on have more than 4000 unknowns");
-        assert!(reasons.iter().all(|reason| reason.contains("limit of 4000 that was asked for")), "{reasons:?}");
+        assert!(reasons.iter().all(|reason| reason.contains("limit of 4000 (--max-dofs)")), "{reasons:?}");
         assert_eq!(computed("table2", &settings), skipped);
 
         let mut shortened = first.clone();

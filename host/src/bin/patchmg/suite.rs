@@ -36,7 +36,7 @@ pub fn run(args: &BenchArgs, name: &str, earlier: Option<Vec<Record>>) -> Result
     std::fs::create_dir_all(folder)
         .map_err(|source| Failure::usage("output", folder.display(), format_args!("must be a folder: {source}")))?;
     let page = folder.join("README.md");
-    check_page(suite, folder, &page, &experiments).map_err(|error| in_the_way(folder, error))?;
+    check_page(suite, folder, &page, &experiments).map_err(|error| in_the_way(folder, error, "move the file away"))?;
     let console = result::console(None, args.quiet);
     match Machine::choose(&args.case.machine, console)? {
         Machine::Cpu(backend) => on(&backend, args, suite, &experiments, earlier, console),
@@ -78,7 +78,7 @@ fn on<B: Backend>(
     let results = host.install(|| {
         let mut shown = SuiteProgress::new(console);
         let results = suite::run(backend, suite, experiments, &settings, &mut |progress| shown.show(progress))
-            .map_err(|error| in_the_way(folder, error))?;
+            .map_err(|error| in_the_way(folder, error, FRESH))?;
         write_page(suite, folder, &folder.join("README.md"), "", &this_program())?;
         Ok::<_, Failure>(results)
     })?;
@@ -98,18 +98,20 @@ fn this_program() -> Origin {
     Origin { version: result::VERSION.into(), commit: result::COMMIT.into(), driver: None, cuda_api: None }
 }
 
-/// What can be done about results that would be lost.
-fn in_the_way(folder: &Path, error: Error) -> Failure {
-    let remedy = match &error {
+/// With what can be done about results that would be lost.
+fn in_the_way(folder: &Path, error: Error, remedy: &str) -> Failure {
+    let resume = match &error {
         Error::OtherRun { differences, .. } if differences.iter().all(|(what, ..)| OF_PROGRAM.contains(what)) => {
-            "--resume keeps rows of the same kernels and records the others again; --fresh records all again"
+            "--resume, which keeps rows of the same kernels and records the others again, "
         }
-        Error::OtherRun { .. } | Error::Input { .. } => "--fresh records all again and replaces the files",
+        Error::OtherRun { .. } | Error::Input { .. } => "",
         _ => return error.into(),
     };
-    let reason = format_args!("{error}. Nothing was changed. Choose another folder; {remedy}").to_string();
+    let reason = format!("{error}. Nothing was changed: choose another folder, {resume}or {remedy}");
     Failure::usage("output", folder.display(), reason)
 }
+
+const FRESH: &str = "--fresh, which records all again";
 
 /// What may differ with `--resume`.
 const OF_PROGRAM: [&str; 5] = ["version", "commit", "driver", "CUDA", "kernels"];
