@@ -30,7 +30,8 @@ fn main() -> Result<()> {
                     "nodes": nodes, "dofs": dofs, "kernel": kernel.to_string(), "contractions_s": seconds,
                     "tflops": 1e-12 * flops / seconds, "gdof_per_s": 1e-9 * dofs as f64 / seconds,
                     "repeats": REPEATS, "warmup": PROTOCOL.warmup, "repetitions": PROTOCOL.repetitions,
-                    "device": device.name, "driver": device.driver, "commit": option_env!("PATCHMG_COMMIT"),
+                    "device": device.name, "driver": device.driver, "cuda_api": device.cuda_api,
+                    "commit": option_env!("PATCHMG_COMMIT"),
                 })
             );
         }

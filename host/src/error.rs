@@ -120,6 +120,14 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// Results of another run lie where results are to go.
+    #[error("{} holds results of another run: {}", path.display(), listed(differences))]
+    OtherRun {
+        /// The file.
+        path: PathBuf,
+        /// What differs, with the value of the earlier and of this run.
+        differences: Vec<(&'static str, String, String)>,
+    },
     /// Results were found under different conditions.
     #[error("results cannot be compared: {what} was {earlier} and is {now}")]
     NotComparable {
@@ -138,6 +146,11 @@ pub enum Error {
         /// The reason given by the library that writes it.
         reason: String,
     },
+}
+
+fn listed(differences: &[(&str, String, String)]) -> String {
+    let each = |(what, earlier, now): &(&str, String, String)| format!("{what} {earlier} there, {now} now");
+    differences.iter().map(each).collect::<Vec<_>>().join("; ")
 }
 
 /// Result with the library's [`Error`].

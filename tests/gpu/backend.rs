@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 pub fn add(suite: &mut Suite) {
     suite.test("backend::info_is_that_of_the_device", info);
+    suite.test("backend::kernels_that_were_launched_are_named_once", launched);
     suite.test("backend::a_device_that_is_not_there_is_refused", absent);
     suite.test("backend::too_large_a_vector_is_refused", too_large);
     suite.test("backend::memory_is_freed_by_any_thread", freed);
@@ -32,7 +33,31 @@ fn info(gpu: &Arc<Cuda>) -> Outcome {
     let (info, devices) = (gpu.info(), devices()?);
     require(info.name == devices[0].name && info.units == devices[0].units, (&info, &devices))?;
     require(info.units > 0 && info.memory > 0 && (1..=info.memory).contains(&info.memory_free), &info)?;
-    require(info.architecture.starts_with("sm_") && info.driver.is_some(), &info)
+    require(info.architecture.starts_with("sm_"), &info)?;
+    // 580.159.04 and 13.0, not the other way round.
+    let numbers = |version: &Option<String>| -> Option<Vec<u32>> {
+        version.as_ref()?.split('.').map(|part| part.parse().ok()).collect()
+    };
+    let (driver, api) = (numbers(&info.driver), numbers(&info.cuda_api));
+    require(driver.is_some_and(|driver| driver[0] >= 450), &info)?;
+    require(api.is_some_and(|api| api.len() == 2 && (11..100).contains(&api[0])), &info)
+}
+
+/// On a device of its own: other tests launch kernels, too.
+fn launched(_: &Arc<Cuda>) -> Outcome {
+    let gpu = Arc::new(Cuda::new(0)?);
+    let space = Space::new(Mesh::unit_cube(2, 3)?, 3)?;
+    let level = gpu.level::<f64>(&space, PatchKernel::default())?;
+    let (x, mut y) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage())?);
+    let names = gpu.take_launched();
+    require(names.is_empty(), names)?;
+    gpu.apply(&level, &x, &mut y)?;
+    gpu.apply(&level, &x, &mut y)?;
+    gpu.smooth_color(&level, 0, &x, &mut y)?;
+    let names = gpu.take_launched();
+    require(names == ["poisson_cg_2d_q3_apply_f64", "poisson_cg_2d_q3_smooth_f64"], names)?;
+    let names = gpu.take_launched();
+    require(names.is_empty(), names)
 }
 
 fn absent(_: &Arc<Cuda>) -> Outcome {

@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use patchmg::backend::{
     Boxes, Engine, LocalSolver, MatrixMemory, Operands, ProductShape, Structure, ThreadStructure, Variant,
 };
+use patchmg::measure::Protocol;
 use patchmg::problem::Problem;
 use patchmg::solve::{Method, Precision, System};
 use std::path::PathBuf;
@@ -77,11 +78,14 @@ Examples:
   patchmg bench --suite paper1 --only table3 --only figure9 --quick
   patchmg bench --suite paper4 --only figure8
   patchmg bench --suite paper1 --output results --report paper1.md
+  patchmg bench --suite paper1 --output results --resume
   patchmg bench --suite speed --output now --against earlier --margin 5
   patchmg bench --against earlier/smoother.json --result now/smoother.json
 
 A suite writes DIR/NAME.json row by row, DIR/NAME.csv and DIR/NAME.svg at the end of an experiment, and DIR/README.md;
-run again, it goes on where it stopped. Times are in seconds, those of one application; on a GPU between two events.
+run again, it goes on where it stopped. Results of another version, of other settings or of another machine, damaged ones,
+and files that no suite wrote are left as they are, and the exit code is 2, unless --resume or --fresh says what becomes of
+them. Times are in seconds, those of one application; on a GPU between two events.
 
 --against matches rows by what was measured and where, and compares times, rates and iterations. The exit code is 5 if
 one is worse than before by more than --margin, or is missing, and 2 if the results cannot be compared: another device,
@@ -93,11 +97,11 @@ pub struct BenchArgs {
     pub suite: SuiteArgs,
     #[command(flatten)]
     pub against: AgainstArgs,
-    /// Times that everything is done before it is timed.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole, allow_hyphen_values = true)]
+    /// Times that everything is done before it is timed, at most 1000000.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = warmup, allow_hyphen_values = true)]
     pub warmup: usize,
-    /// Times that everything is timed; at least 1. [default: 5, of a suite 3]
-    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
+    /// Times that everything is timed: 1 to 1000000. [default: 5, of a suite 3]
+    #[arg(long, value_name = "N", value_parser = repetitions, allow_hyphen_values = true)]
     pub repetitions: Option<usize>,
     /// Write the result as one JSON object; `-` is standard output, which then holds nothing else.
     #[arg(long, value_name = "FILE|-")]
@@ -135,9 +139,13 @@ pub struct SuiteArgs {
     pub max_dofs: Option<usize>,
     /// Run nothing: write the results in --output into this page of Markdown, between the marks of each experiment, and draw
     /// their pictures.
-    #[arg(long, value_name = "FILE.md", requires = "name", conflicts_with_all = ["only", "quick", "max_dofs", "fresh"])]
+    #[arg(long, value_name = "FILE.md", requires = "name", conflicts_with_all = ["only", "quick", "max_dofs", "fresh", "resume"])]
     pub report: Option<PathBuf>,
-    /// Compute again what an earlier run of the same program on the same machine left in the folder.
+    /// Go on in a folder of another version: keep rows whose GPU kernels are the same, record the others again. Rows of a CPU,
+    /// where nothing is hashed, are kept if version and commit are the same.
+    #[arg(long, requires = "name", conflicts_with = "fresh")]
+    pub resume: bool,
+    /// Record all again, and replace what an earlier run left in the folder.
     #[arg(long, requires = "name")]
     pub fresh: bool,
 }
@@ -401,4 +409,18 @@ fn whole(text: &str) -> Result<usize, String> {
 
 fn positive(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&n| n > 0).ok_or_else(|| String::from("must be a whole number, at least 1"))
+}
+
+fn warmup(text: &str) -> Result<usize, String> {
+    times(text, 0)
+}
+
+fn repetitions(text: &str) -> Result<usize, String> {
+    times(text, 1)
+}
+
+fn times(text: &str, least: usize) -> Result<usize, String> {
+    let allowed = least..=Protocol::MOST;
+    let refused = || format!("must be a whole number from {least} to {}", Protocol::MOST);
+    text.parse().ok().filter(|times| allowed.contains(times)).ok_or_else(refused)
 }

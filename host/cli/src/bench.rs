@@ -4,11 +4,12 @@ use crate::args::BenchArgs;
 use crate::case::parameters;
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::hashes::Hashes;
 use crate::machine::Machine;
 use crate::report::{BenchReport, SolveReport};
 use crate::{result, solve};
-use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
+use patchmg::backend::{Backend, DeviceInfo};
 use patchmg::measure::{Measurement, Protocol, Timing, parts};
 use patchmg::output::table::{Table, seconds};
 use std::process::ExitCode;
@@ -51,7 +52,10 @@ fn on<B: Backend>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Resul
     let measurements = parts(backend, &case, protocol)?;
     console.line(table(&solve, solve_timing, &measurements));
 
-    let report = BenchReport { solve, driver: device.driver, protocol, solve_timing, measurements };
+    let DeviceInfo { driver, cuda_api, .. } = device;
+    let kernels = backend.take_launched();
+    let kernels = Hashes::default().of(kernels.iter().map(String::as_str))?.filter(|_| device.backend != "cpu");
+    let report = BenchReport { solve, driver, cuda_api, kernels, protocol, solve_timing, measurements };
     if let Some(path) = &args.json {
         result::write_json(&report, path)?;
     }

@@ -96,6 +96,7 @@ impl From<Error> for Failure {
             | Error::NotFinite { .. }
             | Error::Io { .. }
             | Error::Input { .. }
+            | Error::OtherRun { .. }
             | Error::NotComparable { .. }
             | Error::Tool { .. } => USAGE,
             Error::Write { .. } | Error::Output { .. } => OUTPUT,

@@ -90,10 +90,10 @@ impl Display for Info {
         writeln!(f, "modules    {} with GPU kernels", self.modules.len())?;
         writeln!(f, "cpu        {}, {} threads, {}, {}", cpu.name, cpu.units, cpu.architecture, memory(cpu))?;
         for (number, gpu) in self.gpus.iter().enumerate() {
-            let driver = gpu.driver.as_deref().unwrap_or("unknown");
+            let [driver, api] = [&gpu.driver, &gpu.cuda_api].map(|version| version.as_deref().unwrap_or("unknown"));
             writeln!(
                 f,
-                "gpu {number}      {}, {} multiprocessors, {}, {}, driver {driver}",
+                "gpu {number}      {}, {} multiprocessors, {}, {}, driver {driver}, CUDA {api}",
                 gpu.name,
                 gpu.units,
                 gpu.architecture,

@@ -8,6 +8,7 @@ pub mod chart;
 mod choices;
 pub mod console;
 pub mod failure;
+pub mod hashes;
 mod info;
 mod laboratory;
 pub mod machine;

@@ -1,5 +1,6 @@
 //! What a solve and a measurement have to say, in the order of their JSON.
 
+use crate::hashes::KernelHashes;
 use patchmg::measure::{Measurement, Protocol, Timing};
 use patchmg::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,12 @@ pub struct BenchReport {
     #[serde(flatten)]
     pub solve: SolveReport,
     pub driver: Option<String>,
+    /// Newest version of the CUDA API that the driver has.
+    #[serde(default)]
+    pub cuda_api: Option<String>,
+    /// The GPU kernels that were launched; none without a GPU.
+    #[serde(default)]
+    pub kernels: Option<KernelHashes>,
     pub protocol: Protocol,
     /// Of the solve, whose median is `solve_s`.
     pub solve_timing: Timing,

@@ -50,6 +50,21 @@ fn bench_refuses_what_it_cannot_time() {
     let output = patchmg(&["bench", "--repetitions", "0"]);
     assert_eq!(output.status.code(), Some(USAGE));
     assert!(stderr(&output).contains("--repetitions"), "{}", stderr(&output));
+    for (option, value) in [
+        ("--repetitions", "18446744073709551615"),
+        ("--repetitions", "1000001"),
+        ("--warmup", "18446744073709551615"),
+        ("--warmup", "1000001"),
+        ("--warmup", "-1"),
+    ] {
+        for suite in [&[][..], &["--suite", "speed", "--quick"]] {
+            let output = patchmg(&[&["bench", "--backend", "cpu", option, value][..], suite].concat());
+            assert_eq!(output.status.code(), Some(USAGE), "{option} {value}: {}", stderr(&output));
+            for part in [option, value, "to 1000000"] {
+                assert!(stderr(&output).contains(part), "no '{part}' in {}", stderr(&output));
+            }
+        }
+    }
     let output = patchmg(&["bench", "--degree", "99"]);
     assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
 }

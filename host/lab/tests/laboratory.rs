@@ -48,6 +48,109 @@ fn a_suite_writes_its_files_and_goes_on_where_it_stopped() {
     assert!(!stdout(&fresh).contains("earlier run"), "{}", stdout(&fresh));
 }
 
+/// Every file of a folder, with its contents.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> =
+        files.map(|path| (path.display().to_string(), std::fs::read(&path).unwrap_or_default())).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_suite_loses_no_results_of_another_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let only = ["--only", "table2", "--max-dofs", "400", "--threads", "1"];
+    let run = |more: &[&str]| suite(folder, &[&only[..], more].concat());
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let (json, readme) = (folder.join("table2.json"), folder.join("README.md"));
+    let written: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let refused = |more: &[&str], parts: &[&str]| {
+        let before = contents(folder);
+        let output = run(more);
+        assert_eq!(output.status.code(), Some(USAGE), "{more:?}: {}", stderr(&output));
+        for part in parts {
+            assert!(stderr(&output).contains(part), "{more:?}: no '{part}' in {}", stderr(&output));
+        }
+        assert_eq!(contents(folder), before, "{more:?}: something was touched");
+    };
+    let other_settings = ["table2.json", "--output", "another folder", "--fresh"];
+    refused(&["--repetitions", "7"], &[&other_settings[..], &["repetitions 3 there, 7 now"]].concat());
+    refused(&["--warmup", "7", "--resume"], &[&other_settings[..], &["warmup 1 there, 7 now"]].concat());
+    let not_quick = ["bench", "--suite", "paper1", "--backend", "cpu", "--output", folder.to_str().unwrap()];
+    let before = contents(folder);
+    let output = laboratory(&[&not_quick[..], &only].concat());
+    assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
+    assert!(stderr(&output).contains("quick there, full now"), "{}", stderr(&output));
+    assert_eq!(contents(folder), before);
+
+    // Of another version, as a program of tomorrow would find them.
+    let mut other = written.clone();
+    other["version"] = "0.0.1".into();
+    other["commit"] = "0123abc".into();
+    for row in other["rows"].as_array_mut().unwrap() {
+        row.as_object_mut().unwrap().remove("origin");
+    }
+    std::fs::write(&json, other.to_string()).unwrap();
+    refused(&[], &["version 0.0.1 there", "commit 0123abc there", "--resume", "--fresh"]);
+    let output = run(&["--resume"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("to be recorded again"), "{}", stdout(&output));
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(0), "the rows are those of this program: {}", stderr(&output));
+
+    // Damaged, and of others.
+    let whole = std::fs::read(&json).unwrap();
+    std::fs::write(&json, &whole[..whole.len() / 2]).unwrap();
+    for more in [&[][..], &["--resume"]] {
+        refused(more, &["table2.json", "no results of an experiment", "--fresh"]);
+    }
+    std::fs::remove_file(&json).unwrap();
+    refused(&[], &["table2.csv", "--fresh"]);
+    std::fs::write(&json, &whole).unwrap();
+    std::fs::write(&readme, "# Mine\n").unwrap();
+    refused(&[], &["README.md", "no page of a suite"]);
+    std::fs::remove_file(&readme).unwrap();
+    std::fs::write(&json, "{").unwrap();
+    let output = run(&["--fresh"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let output = suite(folder, &["--fresh", "--resume"]);
+    assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
+}
+
+#[test]
+fn a_page_blames_the_option_that_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let (results, page, nowhere) = (path("results"), path("page.md"), path("nowhere"));
+    std::fs::create_dir(&results).unwrap();
+    std::fs::write(path("file"), "").unwrap();
+    let link = path("link");
+    std::os::unix::fs::symlink(&nowhere, &link).unwrap();
+    let report =
+        |output: &str, page: &str| laboratory(&["bench", "--suite", "paper1", "--output", output, "--report", page]);
+    for (output, page, blamed, value) in [
+        (&nowhere, &page, "--output", &nowhere),
+        (&path("file"), &page, "--output", &path("file")),
+        (&link, &page, "--output", &link),
+        (&results, &path("nowhere/page.md"), "--report", &path("nowhere/page.md")),
+        (&results, &path("file/page.md"), "--report", &path("file/page.md")),
+        (&results, &link, "--report", &link),
+    ] {
+        let found = report(output, page);
+        assert_eq!(found.status.code(), Some(USAGE), "{output} {page}: {}", stderr(&found));
+        let told = format!("'{value}' for '{blamed}'");
+        assert!(stderr(&found).contains(&told), "no '{told}' in {}", stderr(&found));
+    }
+    let found = laboratory(&["bench", "--suite", "paper1", "--quick", "--backend", "cpu", "--output", &link]);
+    assert_eq!(found.status.code(), Some(USAGE), "{}", stderr(&found));
+    assert!(stderr(&found).contains("a link that leads nowhere"), "{}", stderr(&found));
+    let found = report(&results, &page);
+    assert_eq!(found.status.code(), Some(0), "{}", stderr(&found));
+}
+
 #[test]
 fn a_suite_refuses_what_it_does_not_have() {
     let folder = tempfile::tempdir().unwrap();

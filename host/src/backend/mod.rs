@@ -35,8 +35,10 @@ pub struct DeviceInfo {
     pub memory_free: u64,
     /// SIMD level of a CPU, compute capability of a GPU.
     pub architecture: String,
-    /// Driver version of a GPU.
+    /// Version of a GPU's driver, for example `580.159.04`; none if nothing tells it.
     pub driver: Option<String>,
+    /// Newest version of the CUDA API that a GPU's driver has, for example `13.0`.
+    pub cuda_api: Option<String>,
     /// Of a GPU whose driver tells.
     pub rates: Option<GpuRates>,
 }
@@ -153,6 +155,10 @@ pub trait Backend: Send + Sync + Sized + 'static {
     /// none where a machine has no such things.
     fn resident_blocks<T: Scalar>(&self, _level: &Self::Level<T>) -> Result<Vec<(String, u32)>> {
         Ok(Vec::new())
+    }
+    /// Names of the GPU kernels that were launched since the last call, each once; empty without a GPU.
+    fn take_launched(&self) -> Vec<String> {
+        Vec::new()
     }
     /// `y = A x`.
     fn apply<T: Scalar>(&self, level: &Self::Level<T>, x: &Self::Vector<T>, y: &mut Self::Vector<T>) -> Result<()>;

@@ -22,6 +22,23 @@ pub struct Protocol {
 impl Protocol {
     /// The first time counts, and is the only one.
     pub const ONCE: Self = Self { warmup: 0, repetitions: 1 };
+    /// Times that work may be done before, and that may count.
+    pub const MOST: usize = 1_000_000;
+
+    /// # Errors
+    /// [`Error::InvalidArgument`] for no repetition, and for more than [`Self::MOST`] of either.
+    pub fn check(self) -> Result<()> {
+        let Self { warmup, repetitions } = self;
+        let refused = |name, value: usize, least: usize| {
+            let allowed = format!("{least} to {}", Self::MOST);
+            Err(Error::InvalidArgument { name, value: value.to_string(), allowed })
+        };
+        match self {
+            _ if warmup > Self::MOST => refused("warmup", warmup, 0),
+            _ if repetitions == 0 || repetitions > Self::MOST => refused("repetitions", repetitions, 1),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Default for Protocol {
@@ -63,8 +80,9 @@ impl Timing {
 /// Times work by the machine's own clock ([`Backend::time`]).
 ///
 /// # Errors
-/// Those of the work; [`Error::InvalidArgument`] for no repetition.
+/// Those of the work and of [`Protocol::check`].
 pub fn measure<B: Backend>(backend: &B, protocol: Protocol, mut work: impl FnMut() -> Result<()>) -> Result<Timing> {
+    protocol.check()?;
     for _ in 0..protocol.warmup {
         work()?;
     }
@@ -82,6 +100,26 @@ mod tests {
         assert_eq!((timing.median_s, timing.min_s, timing.max_s, timing.repetitions), (2.0, 1.0, 3.0, 3));
         assert_eq!(Timing::of(vec![4.0, 1.0]).unwrap().median_s, 2.5);
         assert!(Timing::of(Vec::new()).is_err());
+    }
+
+    #[test]
+    fn a_protocol_is_refused_before_any_work() {
+        let cpu = Cpu::new(Some(1)).unwrap();
+        for (warmup, repetitions, wrong) in [
+            (0, 0, "repetitions"),
+            (0, Protocol::MOST + 1, "repetitions"),
+            (1, usize::MAX, "repetitions"),
+            (Protocol::MOST + 1, 1, "warmup"),
+        ] {
+            let mut count = 0;
+            let found = measure(&cpu, Protocol { warmup, repetitions }, || {
+                count += 1;
+                Ok(())
+            });
+            assert!(matches!(found, Err(Error::InvalidArgument { name, .. }) if name == wrong), "{found:?}");
+            assert_eq!(count, 0);
+        }
+        assert!(Protocol { warmup: Protocol::MOST, repetitions: Protocol::MOST }.check().is_ok());
     }
 
     #[test]

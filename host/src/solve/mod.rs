@@ -61,6 +61,7 @@ pub fn solve_repeatedly<B: Backend>(
     protocol: Protocol,
     observer: &mut dyn FnMut(usize, f64),
 ) -> Result<Solution> {
+    protocol.check()?;
     config.check(&**backend, space)?;
     if load.len() != space.storage() {
         return Err(Error::SizeMismatch { what: "load vector", expected: space.storage(), found: load.len() });

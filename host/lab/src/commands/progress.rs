@@ -19,9 +19,11 @@ impl SuiteProgress {
 
     pub fn show(&mut self, progress: suite::Progress) {
         match progress {
-            suite::Progress::Start { experiment, points, kept } => {
-                let again = if kept > 0 { format!(", {kept} of them from an earlier run") } else { String::new() };
-                self.console.line(format_args!("{} ({}): {points} points{again}", experiment.title, experiment.name));
+            suite::Progress::Start { experiment, points, kept, older } => {
+                let kept_text = if kept > 0 { format!(", {kept} of them from an earlier run") } else { String::new() };
+                let of_older = if older > 0 { format!(", {older} to be recorded again") } else { String::new() };
+                let (title, name) = (experiment.title, experiment.name);
+                self.console.line(format_args!("{title} ({name}): {points} points{kept_text}{of_older}"));
                 if self.console.is_terminal() {
                     self.bar = ProgressBar::new(points as u64);
                     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} {msg} {elapsed}, {eta} left")

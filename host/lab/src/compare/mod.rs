@@ -87,8 +87,8 @@ impl Comparison {
         // Neither was measured.
         changes.retain(|change| change.earlier.is_some() || change.now.is_some());
         if !changes.iter().any(|change| change.worse_percent.is_some()) {
-            let names = |records: &[Record]| records.iter().map(|record| &*record.name).collect::<Vec<_>>().join(", ");
-            return Err(Error::NotComparable { what: "what was measured", earlier: names(earlier), now: names(now) });
+            let [earlier, now] = [earlier, now].map(|records| measured(records));
+            return Err(Error::NotComparable { what: "what was measured", earlier, now });
         }
         Ok(Self { changes })
     }
@@ -102,6 +102,19 @@ impl Comparison {
     pub fn holds(&self) -> bool {
         self.count(Outcome::Slower) + self.count(Outcome::Missing) == 0
     }
+}
+
+/// What records have numbers of: how many, and the first.
+fn measured(records: &[Record]) -> String {
+    let names = records.iter().map(|record| &*record.name).collect::<Vec<_>>().join("; ");
+    let entries = records.iter().flat_map(|record| &record.entries).filter(|entry| entry.value.is_some());
+    let first = entries.clone().next().map(|entry| format!(", the first: {}, {}", entry.name, entry.quantity));
+    let count = match entries.count() {
+        0 => String::from("no number"),
+        1 => String::from("1 number"),
+        count => format!("{count} numbers"),
+    };
+    format!("{names} ({count}{})", first.unwrap_or_default())
 }
 
 fn change(earlier: Option<&Entry>, now: Option<&Entry>, margin_percent: f64) -> Change {
@@ -204,6 +217,18 @@ mod tests {
         assert_eq!(refused(&there, &here), ("device", "another".into(), "a GPU".into()));
         let mut other = here.clone();
         other[0].name = "operator".into();
-        assert_eq!(refused(&other, &here), ("what was measured", "operator".into(), "smoother".into()));
+        let (what, earlier, now) = refused(&other, &here);
+        assert_eq!((what, &*earlier), ("what was measured", "operator (2 numbers, the first: Q3, time [ms])"));
+        assert_eq!(now, "smoother (2 numbers, the first: Q3, time [ms])");
+        // Of one name, with nothing in common.
+        let (mut failed, mut others) = (here.clone(), here.clone());
+        failed[0].entries.iter_mut().for_each(|entry| entry.value = None);
+        others[0].entries.iter_mut().for_each(|entry| entry.name += ", L = 9");
+        for (now, told) in
+            [(failed, "smoother (no number)"), (others, "smoother (2 numbers, the first: Q3, L = 9, time [ms])")]
+        {
+            let (_, earlier, now) = refused(&here, &now);
+            assert_eq!((&*earlier, &*now), ("smoother (2 numbers, the first: Q3, time [ms])", told));
+        }
     }
 }

@@ -192,12 +192,9 @@ mod tests {
                 patches: None,
                 nodes: None,
             },
-            dofs: 100,
             // Follows from the other one, and would count twice.
             values: BTreeMap::from([("measured".into(), Some(value)), ("ratio".into(), Some(1.0 / value))]),
-            paper: BTreeMap::new(),
-            goals: BTreeMap::new(),
-            skipped: None,
+            ..Row::of_a_gpu()
         };
         let rows = (2..).zip(measured).map(row).collect();
         Results { header, remark: String::new(), columns: Vec::new(), rows }

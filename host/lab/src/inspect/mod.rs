@@ -14,8 +14,8 @@ pub use report::{KernelReport, SharedMemory, Wavefronts};
 use cuda_builder::{ptx, side_by_side};
 use patchmg::error::{Error, Result};
 use patchmg::output::file;
+use patchmg_cli::hashes::module_ptx;
 use patchmg_device::kernels::{KernelSpec, Module};
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -125,15 +125,4 @@ fn without_kernels(name: &str) -> Error {
 
 fn unknown(what: &'static str, name: &str, available: String) -> Error {
     Error::Unsupported { backend: "cuda", what, asked: name.to_owned(), available }
-}
-
-/// The PTX that a GPU would be given; none in a program without GPU kernels.
-#[cfg(feature = "cuda")]
-fn module_ptx(module: Module) -> Result<Option<Cow<'static, str>>> {
-    patchmg::backend::cuda::module_ptx(module).map(Some)
-}
-
-#[cfg(not(feature = "cuda"))]
-fn module_ptx(_module: Module) -> Result<Option<Cow<'static, str>>> {
-    Ok(None)
 }

@@ -1,8 +1,9 @@
 //! Rows as pictures.
 
-use super::record::{Results, Row, path};
-use crate::panels::{Bars, Line, LineStyle, Marks, Panel, Panels};
+use super::record::{Results, Row};
+use super::store::path;
 use patchmg::error::Result;
+use crate::panels::{Bars, Line, LineStyle, Marks, Panel, Panels};
 use std::path::Path;
 
 /// How rows are drawn.
@@ -320,11 +321,9 @@ mod tests {
                 patches: None,
                 nodes: None,
             },
-            dofs: 1000,
             values: BTreeMap::from([("ratio".into(), ratio)]),
-            paper: BTreeMap::new(),
             goals: BTreeMap::from([("ratio".into(), Goal::new(60.0, (degree > 2).then_some(35.0)))]),
-            skipped: None,
+            ..Row::of_a_gpu()
         }
     }
 

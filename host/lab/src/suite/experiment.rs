@@ -33,8 +33,8 @@ pub struct Column {
     pub better: Option<Better>,
     /// Whether runs are compared by it.
     pub compared: bool,
-    /// Of which others it is `100 over / under`, if it is.
-    pub percent: Option<[&'static str; 2]>,
+    /// Of which others it is `100 max(over) / under`, if it is.
+    pub percent: Option<(&'static [&'static str], &'static str)>,
 }
 
 impl Column {
@@ -58,9 +58,9 @@ impl Column {
         Self { compared: false, ..self }
     }
 
-    /// `100 over / under` of two others, by which runs are compared.
-    pub const fn percent(self, over: &'static str, under: &'static str) -> Self {
-        Self { percent: Some([over, under]), ..self.derived() }
+    /// `100 max(over) / under` of others, by which runs are compared.
+    pub const fn percent(self, over: &'static [&'static str], under: &'static str) -> Self {
+        Self { percent: Some((over, under)), ..self.derived() }
     }
 }
 

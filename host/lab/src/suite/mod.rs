@@ -1,8 +1,9 @@
 //! Suites of experiments: every table and figure of a paper, or how fast all is, as data and as pictures.
 //!
 //! An [`Experiment`] is a list of points. Rows are written as they come, and a run that was interrupted goes on where it
-//! stopped, as long as program, machine and settings are the same.
+//! stopped, as long as machine and settings are the same, and program or kernels ([`Earlier`]).
 
+mod age;
 mod drawing;
 mod experiment;
 mod goal;
@@ -11,9 +12,11 @@ mod page;
 mod paper1;
 mod paper4;
 mod products;
+mod provenance;
 mod record;
 mod sizes;
 mod speed;
+mod store;
 pub mod summary;
 mod traffic;
 mod work;
@@ -21,20 +24,22 @@ mod work;
 pub use experiment::{Column, Experiment, Key, Point};
 pub use goal::{Better, Goal, Verdict};
 pub use laboratory::Program;
-pub use page::write_page;
+pub use page::{check_page, write_page};
 pub use paper1::PAPER1;
 pub use paper4::PAPER4;
-pub use record::{Header, Results, Row};
+pub use record::{Header, Measured, Origin, Results, Row};
 pub use sizes::Sizes;
 pub use speed::SPEED;
+pub use store::Earlier;
 
-use laboratory::{Laboratory, Values};
+use patchmg_cli::hashes::Hashes;
 use patchmg::backend::Backend;
 use patchmg::error::{Error, Result};
 use patchmg::measure::Protocol;
-use record::Store;
+use laboratory::{Basis, Laboratory, Values};
 use std::path::PathBuf;
 use std::sync::Arc;
+use store::Store;
 
 /// Experiments that belong together.
 pub struct Suite {
@@ -55,8 +60,8 @@ pub struct Settings {
     pub quick: bool,
     /// Problems with more unknowns are left out.
     pub max_dofs: usize,
-    /// Nothing of an earlier run holds.
-    pub fresh: bool,
+    /// What becomes of an earlier run's results.
+    pub earlier: Earlier,
     pub protocol: Protocol,
     /// This program, for what is measured from the start of a process.
     pub program: Option<Program>,
@@ -67,8 +72,9 @@ pub struct Settings {
 
 /// What is told while a suite runs.
 pub enum Progress<'a> {
-    /// An experiment with so many points, of which so many are there from an earlier run.
-    Start { experiment: &'a Experiment, points: usize, kept: usize },
+    /// An experiment with so many points, of which so many are there from an earlier run, and so many others are of older
+    /// kernels, or of an older program where there are none.
+    Start { experiment: &'a Experiment, points: usize, kept: usize, older: usize },
     /// A point is about to be computed.
     Point(&'a Key),
     /// It was.
@@ -109,7 +115,9 @@ impl Suite {
 /// What a machine cannot do is a row with the reason. Returns the results in the order of the experiments.
 ///
 /// # Errors
-/// Those of files; those of the machine that end all work, such as [`Error::Driver`] and [`Error::Timeout`].
+/// Before anything is written: those of [`Protocol::check`], and [`Error::OtherRun`] or [`Error::Input`] for results in the
+/// folder that would be lost ([`Earlier`]). Those of files; those of the machine that end all work, such as
+/// [`Error::Driver`] and [`Error::Timeout`].
 pub fn run<B: Backend>(
     backend: &Arc<B>,
     suite: &Suite,
@@ -117,23 +125,33 @@ pub fn run<B: Backend>(
     settings: &Settings,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<Results>> {
+    settings.protocol.check()?;
     let mut laboratory = Laboratory::new(backend, settings.protocol, settings.program.clone());
-    let mut all = Vec::new();
+    let (mut all, mut hashes) = (Vec::new(), Hashes::default());
     let sizes = Sizes { gpu: backend.info().backend != "cpu", quick: settings.quick };
-    for experiment in experiments {
-        let points = (experiment.points)(&sizes);
+    let open = |experiment: &&'static Experiment| {
         let header = header(backend, suite, experiment, settings);
         let columns = experiment.columns.iter().map(Into::into).collect();
         let results = Results { header, remark: experiment.remark.into(), columns, rows: Vec::new() };
-        let mut store = Store::open(&settings.folder, results, settings.fresh);
-        let kept = points.iter().filter(|point| store.row(&point.key).is_some()).count();
-        progress(Progress::Start { experiment, points: points.len(), kept });
+        Ok((*experiment, Store::open(&settings.folder, results, settings.earlier, &mut hashes)?))
+    };
+    let stores = experiments.iter().map(open).collect::<Result<Vec<_>>>()?;
+    for (experiment, mut store) in stores {
+        let points = (experiment.points)(&sizes);
+        let count = |of: &dyn Fn(&Key) -> bool| points.iter().filter(|point| of(&point.key)).count();
+        let (kept, older) = (count(&|key| store.holds(key)), count(&|key| store.is_older(key)));
+        progress(Progress::Start { experiment, points: points.len(), kept, older });
         for point in &points {
-            if store.row(&point.key).is_some() {
+            if store.holds(&point.key) {
                 continue;
             }
             progress(Progress::Point(&point.key));
-            let row = row(&mut laboratory, experiment, point, settings.max_dofs)?;
+            let (mut row, basis) = row(&mut laboratory, experiment, point, settings.max_dofs)?;
+            row.origin = Some(store.results().header.origin.clone());
+            row.timings = basis.timings;
+            if sizes.gpu && row.skipped.is_none() {
+                row.kernels = hashes.of(basis.kernels.iter().map(String::as_str))?;
+            }
             store.push(row.clone())?;
             progress(Progress::Row(&row));
         }
@@ -157,9 +175,12 @@ pub fn header<B: Backend>(backend: &Arc<B>, suite: &Suite, experiment: &Experime
         device: device.name,
         units: device.units,
         architecture: device.architecture,
-        driver: device.driver,
-        version: settings.version.clone(),
-        commit: settings.commit.clone(),
+        origin: Origin {
+            version: settings.version.clone(),
+            commit: settings.commit.clone(),
+            driver: device.driver,
+            cuda_api: device.cuda_api,
+        },
         protocol: settings.protocol,
         quick: settings.quick,
         max_dofs: settings.max_dofs,
@@ -171,28 +192,30 @@ fn row<B: Backend>(
     experiment: &Experiment,
     point: &Point,
     max_dofs: usize,
-) -> Result<Row> {
+) -> Result<(Row, Basis)> {
     let dofs = point.dofs();
     let found = if dofs > max_dofs {
-        Err(format!("more unknowns than the limit of {max_dofs}"))
+        Err(format!("more unknowns than the limit of {max_dofs} (--max-dofs)"))
     } else {
         outcome(laboratory.compute(point))?
     };
     let paper = point.paper.iter().map(|&(column, value)| (column.into(), value)).collect();
-    let (values, skipped) = match found {
-        Ok(values) => (values, None),
-        Err(reason) => (Values::new(), Some(reason)),
+    let ((values, basis), skipped) = match found {
+        Ok(found) => (found, None),
+        Err(reason) => ((Values::new(), Basis::default()), Some(reason)),
     };
     let goals = point.goals.iter().map(|&(column, goal)| (column.into(), goal)).collect();
-    let mut row = Row { key: point.key.clone(), dofs, values, paper, goals, skipped };
+    let (key, origin, kernels, timings) = (point.key.clone(), None, None, Vec::new());
+    let mut row = Row { key, dofs, values, paper, goals, skipped, origin, kernels, timings };
     row.conclude(experiment.columns);
-    Ok(row)
+    Ok((row, basis))
 }
 
 /// Separates what ends all work from what this machine, or this point, cannot do.
-fn outcome(found: Result<Values>) -> Result<Result<Values, String>> {
+fn outcome<V>(found: Result<V>) -> Result<Result<V, String>> {
     match found {
-        Ok(values) => Ok(Ok(values)),
+        Ok(found) => Ok(Ok(found)),
+        Err(error @ Error::OutOfMemory { .. }) => Ok(Err(format!("does not fit the memory: {error}"))),
         Err(error @ Error::Unsupported { backend: "cpu", .. }) => Ok(Err(format!("needs a GPU: {error}"))),
         Err(
             error @ (Error::Driver { .. }
@@ -215,7 +238,7 @@ mod tests {
             folder: folder.to_owned(),
             quick: true,
             max_dofs: 4000,
-            fresh: false,
+            earlier: Earlier::Same,
             protocol: Protocol::ONCE,
             program: None,
             version: "0.1.0".into(),
@@ -247,8 +270,10 @@ mod tests {
         let all = computed("table2", &settings);
         let first = results(&settings, "table2");
         assert_eq!((all, first.rows.len()), (8, 8));
-        let skipped = first.rows.iter().filter(|row| row.skipped.is_some()).count();
+        let reasons: Vec<_> = first.rows.iter().filter_map(|row| row.skipped.as_ref()).collect();
+        let skipped = reasons.len();
         assert!(0 < skipped && skipped < all, "degrees from 5 on have more than 4000 unknowns");
+        assert!(reasons.iter().all(|reason| reason.contains("limit of 4000 (--max-dofs)")), "{reasons:?}");
         assert_eq!(computed("table2", &settings), skipped);
 
         let mut shortened = first.clone();
@@ -256,7 +281,88 @@ mod tests {
         std::fs::write(folder.path().join("table2.json"), serde_json::to_string(&shortened).unwrap()).unwrap();
         assert_eq!(computed("table2", &settings), skipped + 1);
         assert_eq!(results(&settings, "table2"), first);
-        assert_eq!(computed("table2", &Settings { fresh: true, ..settings }), all);
+        assert_eq!(computed("table2", &Settings { earlier: Earlier::Replace, ..settings }), all);
+    }
+
+    #[test]
+    fn rows_say_what_they_were_recorded_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { protocol: Protocol { warmup: 1, repetitions: 2 }, ..settings(folder.path()) };
+        computed_of(&SPEED, "vcycle", &settings);
+        computed_of(&SPEED, "transfer", &settings);
+        computed("table2", &settings);
+        let rows = |experiment| -> Vec<Row> {
+            results(&settings, experiment).rows.into_iter().filter(|row| row.skipped.is_none()).collect()
+        };
+        for row in rows("vcycle").iter().chain(&rows("transfer")).chain(&rows("table2")) {
+            assert_eq!(row.origin, Some(Origin { version: "0.1.0".into(), ..Origin::of_commit("test") }));
+            assert_eq!(row.kernels, None, "of a CPU nothing is hashed");
+        }
+        for row in rows("vcycle") {
+            let [Measured { what, timing, .. }] = &*row.timings else { panic!("{row:?}") };
+            assert!(what.starts_with("V-cycle") && timing.min_s <= timing.max_s, "{row:?}");
+            assert_eq!(row.protocol(), Some(settings.protocol));
+            assert_eq!(row.value("measured"), Some(1e3 * timing.median_s));
+        }
+        for row in rows("transfer").iter().filter(|row| row.key.series.starts_with("both")) {
+            let what = |part: &str| row.timings.iter().filter(|timing| timing.what.starts_with(part)).count();
+            let levels = row.key.refine - 1;
+            assert_eq!(["restriction", "smoother step", "prolongation and"].map(what), [levels; 3], "{row:?}");
+            assert_eq!(what("V-cycle"), 1);
+            // What is timed on a level is done once more than is asked for before it counts.
+            assert!(row.timings.iter().any(|timing| timing.protocol() == Protocol { warmup: 2, repetitions: 2 }));
+        }
+        assert!(rows("table2").iter().all(|row| row.timings.is_empty()), "iterations are not timed");
+    }
+
+    #[test]
+    fn other_settings_are_refused_before_anything_is_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(folder.path());
+        computed("table2", &settings);
+        let file = folder.path().join("table2.json");
+        let before = std::fs::read(&file).unwrap();
+        let backend = Arc::new(Cpu::new(Some(1)).unwrap());
+        let refused = |settings: &Settings| {
+            let mut nothing = |_: Progress| panic!("it was begun");
+            // The first of the two could be recorded.
+            let experiments = PAPER1.select(&["table1".into(), "table2".into()]).unwrap();
+            run(&backend, &PAPER1, &experiments, settings, &mut nothing).unwrap_err()
+        };
+        for (changed, what) in [
+            (Settings { commit: "other".into(), ..settings.clone() }, "commit"),
+            (Settings { version: "9".into(), ..settings.clone() }, "version"),
+            (Settings { quick: false, ..settings.clone() }, "size of the problems"),
+            (Settings { protocol: Protocol { warmup: 0, repetitions: 2 }, ..settings.clone() }, "repetitions"),
+        ] {
+            let error = refused(&changed);
+            assert!(
+                matches!(&error, Error::OtherRun { path, differences }
+                if *path == file && differences.len() == 1 && differences[0].0 == what),
+                "{error}"
+            );
+        }
+        let many = Settings { protocol: Protocol { warmup: 0, repetitions: usize::MAX }, ..settings.clone() };
+        assert!(matches!(refused(&many), Error::InvalidArgument { name: "repetitions", .. }));
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+        assert!(!folder.path().join("table1.json").exists());
+        std::fs::write(&file, &before[..before.len() / 2]).unwrap();
+        assert!(matches!(refused(&settings), Error::Input { path, .. } if path == file));
+
+        // Another program: on a CPU nothing tells whether the code is the same.
+        std::fs::write(&file, &before).unwrap();
+        let all = results(&settings, "table2").rows.len();
+        let resumed = Settings { commit: "other".into(), earlier: Earlier::Resume, ..settings.clone() };
+        assert_eq!(computed("table2", &resumed), all);
+        assert!(results(&settings, "table2").rows.iter().all(|row| row.origin.as_ref().unwrap().commit == "other"));
+        assert!(computed("table2", &resumed) < all, "skipped ones alone");
+    }
+
+    #[test]
+    fn what_skips_a_row_is_said() {
+        let needed = Error::OutOfMemory { device: "a GPU".into(), needed: 2, available: 1 };
+        let reason = outcome::<()>(Err(needed)).unwrap().unwrap_err();
+        assert!(reason.starts_with("does not fit the memory: a GPU has 1 bytes"), "{reason}");
     }
 
     #[test]

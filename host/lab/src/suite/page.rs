@@ -1,18 +1,22 @@
 //! Results of a suite as one page of Markdown: a table and a picture for each experiment.
 
-use super::Suite;
+use super::age::Age;
 use super::drawing::{self, Axis, Picture};
 use super::experiment::{Experiment, Key};
-use super::record::{ColumnName, Results, Row, path};
-use super::summary;
-use patchmg::error::Result;
+use super::provenance::Dated;
+use super::record::{ColumnName, Origin, Results, Row, is_there};
+use super::store::path;
+use super::{SUITES, Suite, summary};
+use patchmg_cli::hashes::Hashes;
+use patchmg::error::{Error, Result};
 use patchmg::output::file;
 use patchmg::output::table::four_digits;
 use std::fmt::Write;
 use std::path::Path;
 
 /// Writes `file` from the results in `folder`, and their pictures beside them; these are linked from `pictures`, the way
-/// from the page to `folder`. Numbers are those recorded; text, percentages and verdicts follow from them anew.
+/// from the page to `folder`. Numbers are those recorded; text, percentages and verdicts follow from them anew, and so does
+/// whether the kernels are still those of `program`, which writes the page.
 ///
 /// In a page that is there, only what stands between the marks of an experiment, `<!-- table1 -->` and
 /// `<!-- /table1 -->`, is replaced; experiments without marks come at the end. So text around them stays. Experiments
@@ -20,33 +24,79 @@ use std::path::Path;
 /// marks of `summary`, where a suite has that.
 ///
 /// # Errors
-/// [`Error::Io`](patchmg::Error::Io) and [`Error::Output`](patchmg::Error::Output).
-pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str) -> Result<()> {
-    let mut page = std::fs::read_to_string(file).unwrap_or_else(|_| format!("# {}\n", suite.title));
-    let read = |experiment: &Experiment| {
-        let text = std::fs::read(path(folder, experiment.name, "json")).ok()?;
-        let mut results = serde_json::from_slice::<Results>(&text).ok()?;
+/// Before anything is written, [`Error::Input`] for results that are damaged or of another suite; [`Error::Io`] and
+/// [`Error::Output`].
+pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str, program: &Origin) -> Result<()> {
+    let mut page = read_page(file)?.unwrap_or_else(|| format!("# {}\n", suite.title));
+    let mut hashes = Hashes::default();
+    let mut read = |experiment: &'static Experiment| {
+        let Some(mut results) = results(suite, folder, experiment)? else { return Ok((experiment, None)) };
         results.conclude(experiment);
-        Some(results)
+        let ages = Age::of_rows(&results, program, &mut hashes)?;
+        Ok((experiment, Some(Dated { results, ages })))
     };
-    let all: Vec<_> = suite.experiments.iter().map(|experiment| (experiment, read(experiment))).collect();
-    let lines = summary::lines(all.iter().filter_map(|(_, results)| results.as_ref()));
+    let all = suite.experiments.iter().map(&mut read).collect::<Result<Vec<_>>>()?;
+    let known = || all.iter().filter_map(|(_, dated)| dated.as_ref());
+    let lines = summary::lines(known().map(|dated| &dated.results));
     if !lines.is_empty() {
-        put(&mut page, "summary", "Measured, floor and target", Some(&overview(&lines)));
+        let dates = Dated::overview(known().filter(|dated| summary::is_measured(&dated.results)), program);
+        put(&mut page, "summary", "Measured, floor and target", Some(&(overview(&lines) + &dates)));
     }
-    for (experiment, results) in &all {
-        if let Some(results) = results {
-            drawing::write(experiment.picture, results, folder)?;
+    for (experiment, dated) in &all {
+        if let Some(dated) = dated {
+            drawing::write(experiment.picture, &dated.results, folder)?;
         }
-        let text = results.as_ref().map(|results| section(results, experiment.picture, pictures));
+        let text = dated.as_ref().map(|dated| section(dated, experiment.picture, pictures, program));
         put(&mut page, experiment.name, experiment.title, text.as_deref());
     }
     file::write(file, page.as_bytes())
 }
 
+/// Whether [`write_page`] can write a suite's own page when the experiments of `replaced` are done.
+///
+/// # Errors
+/// [`Error::Input`] for results of others that are damaged or of another suite, and for a page that no suite wrote;
+/// [`Error::Io`].
+pub fn check_page(suite: &Suite, folder: &Path, file: &Path, replaced: &[&Experiment]) -> Result<()> {
+    let others =
+        suite.experiments.iter().filter(|experiment| !replaced.iter().any(|other| other.name == experiment.name));
+    others.into_iter().try_for_each(|experiment| results(suite, folder, experiment).map(drop))?;
+    let Some(page) = read_page(file)? else { return Ok(()) };
+    let mut names = SUITES.iter().flat_map(|suite| suite.experiments).map(|experiment| experiment.name);
+    if page.trim().is_empty() || names.any(|name| page.contains(&marks(name)[0])) {
+        return Ok(());
+    }
+    Err(Error::Input {
+        path: file.to_owned(),
+        reason: "no page of a suite, whose results would be written into it".into(),
+    })
+}
+
+/// None if there is no file.
+fn read_page(file: &Path) -> Result<Option<String>> {
+    let read = || std::fs::read_to_string(file).map_err(|source| Error::Io { path: file.to_owned(), source });
+    is_there(file).then(read).transpose()
+}
+
+/// Of an experiment of a suite, if there are some.
+fn results(suite: &Suite, folder: &Path, experiment: &Experiment) -> Result<Option<Results>> {
+    let path = path(folder, experiment.name, "json");
+    match Results::read(&path)? {
+        Some(Results { header, .. }) if header.suite != suite.name => {
+            Err(Error::Input { path, reason: format!("of the suite {}, not {}", header.suite, suite.name) })
+        }
+        results => Ok(results),
+    }
+}
+
+/// What an experiment stands between.
+fn marks(name: &str) -> [String; 2] {
+    [format!("<!-- {name} -->"), format!("<!-- /{name} -->")]
+}
+
 /// Puts a text between its marks.
 fn put(page: &mut String, name: &str, title: &str, text: Option<&str>) {
-    let [begin, end] = [format!("<!-- {name} -->"), format!("<!-- /{name} -->")];
+    let [begin, end] = marks(name);
     let place = page.find(&begin).and_then(|at| Some((at + begin.len(), at + page[at..].find(&end)?)));
     match (text, place) {
         (Some(text), Some((from, to))) => page.replace_range(from..to, text),
@@ -68,14 +118,12 @@ fn overview(lines: &[[String; 10]]) -> String {
     page
 }
 
-fn section(results: &Results, picture: Picture, pictures: &str) -> String {
+fn section(dated: &Dated, picture: Picture, pictures: &str, program: &Origin) -> String {
+    let results = &dated.results;
     let Results { header, remark, columns, rows } = results;
-    let driver = header.driver.as_ref().map_or(String::new(), |driver| format!(", {driver}"));
-    let protocol = header.protocol;
-    let mut page = format!(
-        "\n{remark}\n\n{}{driver}, commit `{}`; after {} untimed, the median of {}.\n\n![{}]({pictures}{}.svg)\n\n",
-        header.device, header.commit, protocol.warmup, protocol.repetitions, header.title, header.experiment,
-    );
+    let (title, experiment) = (&header.title, &header.experiment);
+    let provenance = dated.paragraphs(program);
+    let mut page = format!("\n{remark}\n\n{provenance}\n![{title}]({pictures}{experiment}.svg)\n\n");
     let (there, skipped): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.skipped.is_none());
     match picture {
         _ if there.is_empty() => {}
@@ -182,18 +230,60 @@ fn reasons(page: &mut String, skipped: &[&Row]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PAPER1;
+    use super::super::record::Header;
     use super::*;
+
+    fn write(folder: &Path, file: &Path) -> Result<()> {
+        write_page(&PAPER1, folder, file, "", &Origin::of_commit("now"))
+    }
 
     #[test]
     fn text_around_the_marks_stays() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("page.md");
         std::fs::write(&file, "# Mine\n\nBefore.\n<!-- table1 -->\nold\n<!-- /table1 -->\nAfter.\n").unwrap();
-        write_page(&super::super::PAPER1, folder.path(), &file, "").unwrap();
+        write(folder.path(), &file).unwrap();
         let page = std::fs::read_to_string(&file).unwrap();
         assert!(page.starts_with("# Mine\n\nBefore.\n<!-- table1 -->\nold\n<!-- /table1 -->\nAfter.\n"), "no results");
         assert!(page.contains("## Table 2") && page.contains("No results."));
-        write_page(&super::super::PAPER1, folder.path(), &file, "").unwrap();
+        write(folder.path(), &file).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), page, "twice is once");
+    }
+
+    #[test]
+    fn nothing_is_written_over_what_cannot_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("page.md");
+        std::fs::write(&file, b"\xff is no text").unwrap();
+        assert!(matches!(write(folder.path(), &file), Err(Error::Io { path, .. }) if path == file));
+        assert_eq!(std::fs::read(&file).unwrap(), b"\xff is no text");
+
+        let (page, json) = (folder.path().join("new.md"), folder.path().join("table2.json"));
+        let header = Header::of_a_gpu("paper4", "table2", "Table 2");
+        let other = Results { header, remark: String::new(), columns: Vec::new(), rows: Vec::new() };
+        for text in [String::from("{\"suite\":"), serde_json::to_string(&other).unwrap()] {
+            std::fs::write(&json, text).unwrap();
+            assert!(matches!(write(folder.path(), &page), Err(Error::Input { path, .. }) if path == json));
+            assert!(!page.exists() && !folder.path().join("table2.svg").exists());
+        }
+    }
+
+    #[test]
+    fn a_page_that_no_suite_wrote_is_refused_before_a_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("README.md");
+        let check = |replaced: &[&Experiment]| check_page(&PAPER1, folder.path(), &file, replaced);
+        assert!(check(&[]).is_ok());
+        std::fs::write(&file, "# Mine\n").unwrap();
+        assert!(matches!(check(&[]), Err(Error::Input { path, .. }) if path == file));
+        for ours in ["", "# Mine\n<!-- table2 -->\n<!-- /table2 -->\n", "<!-- vcycle -->"] {
+            std::fs::write(&file, ours).unwrap();
+            assert!(check(&[]).is_ok(), "{ours}");
+        }
+        std::fs::write(folder.path().join("table2.json"), "{").unwrap();
+        let table2 = PAPER1.select(&["table2".into()]).unwrap();
+        assert!(matches!(check(&[]), Err(Error::Input { .. })));
+        assert!(check(&table2).is_ok());
     }
 }

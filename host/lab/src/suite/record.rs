@@ -1,16 +1,15 @@
-//! Results of an experiment: its files, and which rows of an earlier run still hold.
+//! Results of an experiment, as they are recorded.
 
 use super::experiment::{Column, Experiment, Key};
-use super::goal::{Goal, Verdict};
+use super::goal::Goal;
+use patchmg_cli::hashes::KernelHashes;
 use patchmg::error::{Error, Result};
-use patchmg::measure::Protocol;
-use patchmg::output::file;
-use patchmg_cli::report;
+use patchmg::measure::{Protocol, Timing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Where rows come from. Rows of an earlier run hold if all of it is the same.
+/// Under which conditions the rows of a file were recorded, and by which program the last one was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     pub suite: String,
@@ -22,15 +21,87 @@ pub struct Header {
     /// Threads of a CPU, multiprocessors of a GPU.
     pub units: usize,
     pub architecture: String,
-    pub driver: Option<String>,
-    pub version: String,
-    /// Revision that the program was built from.
-    pub commit: String,
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// What was asked for; each row has what was done.
     pub protocol: Protocol,
     /// Small sizes, to see that all works.
     pub quick: bool,
     /// Unknowns of the largest problem.
     pub max_dofs: usize,
+}
+
+/// Program and driver that a row was recorded with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub version: String,
+    /// Revision that the program was built from.
+    pub commit: String,
+    /// Version of the GPU's driver, for example `580.159.04`.
+    pub driver: Option<String>,
+    /// Newest version of the CUDA API that the driver has, for example `13.0`.
+    #[serde(default)]
+    pub cuda_api: Option<String>,
+}
+
+/// What differs between two runs, with the value of the earlier and of the later one.
+pub type Difference = (&'static str, String, String);
+
+impl Header {
+    /// What keeps the rows of this file from standing beside those of a run: another machine, other problems, another
+    /// protocol.
+    pub fn other_conditions(&self, now: &Self) -> Vec<Difference> {
+        let conditions = |header: &Self| {
+            let Self { suite, backend, device, units, architecture, protocol, quick, .. } = header.clone();
+            let Protocol { warmup, repetitions } = protocol;
+            let size = if quick { "quick" } else { "full" };
+            [
+                ("suite", suite),
+                ("backend", backend),
+                ("device", device),
+                ("number of threads or multiprocessors", units.to_string()),
+                ("architecture", architecture),
+                ("size of the problems", size.into()),
+                ("warmup", warmup.to_string()),
+                ("repetitions", repetitions.to_string()),
+            ]
+        };
+        differences(conditions(self), conditions(now))
+    }
+}
+
+impl Origin {
+    /// What differs.
+    pub fn differences(&self, now: &Self) -> Vec<Difference> {
+        let parts = |origin: &Self| {
+            let Self { version, commit, driver, cuda_api } = origin.clone();
+            let unknown = || String::from("unknown");
+            let (driver, cuda_api) = (driver.unwrap_or_else(unknown), cuda_api.unwrap_or_else(unknown));
+            [("version", version), ("commit", commit), ("driver", driver), ("CUDA", cuda_api)]
+        };
+        differences(parts(self), parts(now))
+    }
+
+    /// Whether the program is the same.
+    pub fn is_of_program(&self, other: &Self) -> bool {
+        (&self.version, &self.commit) == (&other.version, &other.commit)
+    }
+}
+
+fn differences<const N: usize>(
+    earlier: [(&'static str, String); N],
+    now: [(&'static str, String); N],
+) -> Vec<Difference> {
+    let pairs = earlier.into_iter().zip(now).filter(|(earlier, now)| earlier != now);
+    pairs.map(|((what, earlier), (_, now))| (what, earlier, now)).collect()
+}
+
+#[cfg(test)]
+impl Origin {
+    /// Of some program.
+    pub(in crate::benchmark) fn of_commit(commit: &str) -> Self {
+        Self { version: "0.1.0".into(), commit: commit.into(), driver: None, cuda_api: None }
+    }
 }
 
 #[cfg(test)]
@@ -45,9 +116,7 @@ impl Header {
             device: "a GPU".into(),
             units: 132,
             architecture: "sm_90".into(),
-            driver: None,
-            version: "0.1.0".into(),
-            commit: "a".into(),
+            origin: Origin::of_commit("a"),
             protocol: Protocol::ONCE,
             quick: false,
             max_dofs: 1000,
@@ -71,9 +140,52 @@ pub struct Row {
     pub goals: BTreeMap<String, Goal>,
     /// Why there are no values.
     pub skipped: Option<String>,
+    /// That of the file where the row does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// The GPU kernels that were launched for it; none without a GPU, and in rows that were recorded before kernels were hashed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<KernelHashes>,
+    /// What its times come from; empty in rows without times, and in those recorded before each said it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timings: Vec<Measured>,
+}
+
+/// A measurement that values of a row come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What was done.
+    pub what: String,
+    /// Times that it was done before the first that counts.
+    pub warmup: usize,
+    #[serde(flatten)]
+    pub timing: Timing,
+}
+
+impl Measured {
+    /// `(max - min) / median`, percent; none of one repetition.
+    pub fn spread_percent(&self) -> Option<f64> {
+        let Timing { median_s, min_s, max_s, repetitions } = self.timing;
+        (repetitions > 1).then(|| 100.0 * (max_s - min_s) / median_s)
+    }
+
+    /// How often it was done.
+    pub fn protocol(&self) -> Protocol {
+        Protocol { warmup: self.warmup, repetitions: self.timing.repetitions }
+    }
 }
 
 impl Row {
+    /// The protocol of its measurement that was repeated least.
+    pub fn protocol(&self) -> Option<Protocol> {
+        self.timings.iter().map(Measured::protocol).min_by_key(|protocol| (protocol.repetitions, protocol.warmup))
+    }
+
+    /// The largest spread of its measurements.
+    pub fn spread_percent(&self) -> Option<f64> {
+        self.timings.iter().filter_map(Measured::spread_percent).max_by(f64::total_cmp)
+    }
+
     /// A value that is known.
     pub fn value(&self, column: &str) -> Option<f64> {
         self.values.get(column).copied().flatten()
@@ -85,15 +197,35 @@ impl Row {
             return;
         }
         for column in columns {
-            if let Some(of) = column.percent {
-                let [over, under] = of.map(|name| self.value(name));
-                let percent = over.zip(under).map(|(over, under)| 100.0 * over / under);
+            if let Some((over, under)) = column.percent {
+                let over: Option<Vec<f64>> = over.iter().map(|name| self.value(name)).collect();
+                let largest = over.and_then(|over| over.into_iter().max_by(f64::total_cmp));
+                let percent = largest.zip(self.value(under)).map(|(over, under)| 100.0 * over / under);
                 self.values.insert(column.name.into(), percent);
             }
             let value = self.value(column.name);
             if let (Some(better), Some(goal)) = (column.better, self.goals.get_mut(column.name)) {
                 *goal = goal.judge(better, value);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+impl Row {
+    /// Without values.
+    pub(in crate::benchmark) fn of_a_gpu() -> Self {
+        let series = "GMRES".into();
+        Self {
+            key: Key { series, dim: 3, degree: 4, refine: 5, precision: "f64".into(), patches: None, nodes: None },
+            dofs: 27,
+            values: BTreeMap::new(),
+            paper: BTreeMap::new(),
+            goals: BTreeMap::new(),
+            skipped: None,
+            origin: None,
+            kernels: None,
+            timings: Vec::new(),
         }
     }
 }
@@ -110,6 +242,34 @@ pub struct Results {
 }
 
 impl Results {
+    /// Those of a file; none if there is no file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for a file that cannot be read, a link that leads nowhere among them, and [`Error::Input`] for one that
+    /// holds something else, or a part.
+    pub fn read(path: &Path) -> Result<Option<Self>> {
+        if !is_there(path) {
+            return Ok(None);
+        }
+        let text = std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let mut results: Self = serde_json::from_slice(&text).map_err(|reason| Error::Input {
+            path: path.to_owned(),
+            reason: format!("no results of an experiment: {reason}"),
+        })?;
+        // Until rows had an origin, the version of the CUDA API stood in the driver's place.
+        let Origin { driver, cuda_api, .. } = &mut results.header.origin;
+        if let Some(api) = driver.as_ref().and_then(|driver| driver.strip_prefix("CUDA ")) {
+            *cuda_api = Some(api.into());
+            *driver = None;
+        }
+        Ok(Some(results))
+    }
+
+    /// What recorded a row.
+    pub fn origin_of<'a>(&'a self, row: &'a Row) -> &'a Origin {
+        row.origin.as_ref().unwrap_or(&self.header.origin)
+    }
+
     /// Brings what follows from measurements up to the experiment as it is now: text, percentages and verdicts.
     pub fn conclude(&mut self, experiment: &Experiment) {
         self.remark = experiment.remark.into();
@@ -131,100 +291,9 @@ impl From<&Column> for ColumnName {
     }
 }
 
-/// The files of an experiment while it runs.
-pub struct Store {
-    folder: PathBuf,
-    results: Results,
-}
-
-impl Store {
-    /// Starts from `results`, which may have no rows, with those of an earlier run in `folder` that still hold, unless
-    /// all is to be `fresh`.
-    pub fn open(folder: &Path, mut results: Results, fresh: bool) -> Self {
-        let path = path(folder, &results.header.experiment, "json");
-        // A file that is not there, or is of another program, holds nothing.
-        let earlier = std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<Results>(&text).ok());
-        if let Some(earlier) = earlier.filter(|earlier| !fresh && earlier.header == results.header) {
-            results.rows = earlier.rows.into_iter().filter(|row| row.skipped.is_none()).collect();
-        }
-        Self { folder: folder.to_owned(), results }
-    }
-
-    /// The row of a point that was computed.
-    pub fn row(&self, key: &Key) -> Option<&Row> {
-        self.results.rows.iter().find(|row| row.key == *key)
-    }
-
-    /// What there is so far.
-    pub fn results(&self) -> &Results {
-        &self.results
-    }
-
-    /// All that there is.
-    pub fn into_results(self) -> Results {
-        self.results
-    }
-
-    /// Adds a row and writes the JSON file.
-    ///
-    /// # Errors
-    /// [`Error::Io`] and [`Error::Output`].
-    pub fn push(&mut self, row: Row) -> Result<()> {
-        self.results.rows.push(row);
-        self.write_json()
-    }
-
-    /// Puts the rows in the order of `keys` and writes JSON and CSV.
-    ///
-    /// # Errors
-    /// [`Error::Io`] and [`Error::Output`].
-    pub fn finish(&mut self, keys: &[Key]) -> Result<()> {
-        self.results.rows.sort_by_key(|row| keys.iter().position(|key| *key == row.key));
-        self.write_json()?;
-        let path = path(&self.folder, &self.results.header.experiment, "csv");
-        file::write(&path, &csv(&self.results, &path)?)
-    }
-
-    fn write_json(&self) -> Result<()> {
-        let path = path(&self.folder, &self.results.header.experiment, "json");
-        file::write(&path, report::json(&self.results, &path)?.as_bytes())
-    }
-}
-
-/// Where an experiment's file of a kind lies.
-pub fn path(folder: &Path, experiment: &str, extension: &str) -> PathBuf {
-    folder.join(format!("{experiment}.{extension}"))
-}
-
-/// The rows as comma-separated values: key, unknowns, values, the paper's values and what is aimed at where there are
-/// some, and why a row has no values.
-fn csv(results: &Results, path: &Path) -> Result<Vec<u8>> {
-    let output = |reason: String| Error::Output { path: path.to_owned(), reason };
-    let paper = results.columns.iter().filter(|c| results.rows.iter().any(|row| row.paper.contains_key(&c.name)));
-    let paper: Vec<_> = paper.collect();
-    let goals = results.columns.iter().filter(|c| results.rows.iter().any(|row| row.goals.contains_key(&c.name)));
-    let goals: Vec<_> = goals.map(|column| &column.name).collect();
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let titles = Key::FIELDS.iter().map(ToString::to_string).chain([String::from("dofs")]);
-    let titles = titles.chain(results.columns.iter().map(|column| column.name.clone()));
-    let titles = titles.chain(paper.iter().map(|column| format!("paper_{}", column.name)));
-    let titles =
-        titles.chain(goals.iter().flat_map(|name| ["target", "least", "verdict"].map(|what| format!("{what}_{name}"))));
-    writer.write_record(titles.chain([String::from("skipped")])).map_err(|e| output(e.to_string()))?;
-    let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-    for row in &results.rows {
-        let cells = row.key.fields().into_iter().chain([row.dofs.to_string()]);
-        let cells = cells.chain(results.columns.iter().map(|column| number(row.value(&column.name))));
-        let cells = cells.chain(paper.iter().map(|column| number(row.paper.get(&column.name).copied())));
-        let cells = cells.chain(goals.iter().flat_map(|name| {
-            let goal = row.goals.get(*name);
-            let verdict = goal.and_then(|goal| goal.verdict).map_or("", Verdict::name);
-            [number(goal.map(|goal| goal.target)), number(goal.and_then(|goal| goal.least)), verdict.into()]
-        }));
-        let cells = cells.chain([row.skipped.clone().unwrap_or_default()]);
-        writer.write_record(cells).map_err(|e| output(e.to_string()))?;
-    }
-    writer.into_inner().map_err(|e| output(e.to_string()))
+/// Whether there is something of a name, be it a link that leads nowhere.
+pub fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 #[cfg(test)]
@@ -232,127 +301,45 @@ mod tests {
     use super::super::goal::Better;
     use super::*;
 
-    fn results(commit: &str) -> Results {
-        Results {
-            header: Header { commit: commit.into(), ..Header::of_a_gpu("paper1", "table0", "Table 0") },
-            remark: "nothing".into(),
-            columns: ["iterations", "time_s"].map(|name| ColumnName { name: name.into(), label: name.into() }).into(),
-            rows: Vec::new(),
-        }
-    }
-
-    fn key(degree: usize) -> Key {
-        Key {
-            series: "patch, \"f64\"".into(),
-            dim: 3,
-            degree,
-            refine: 2,
-            precision: "f64".into(),
-            patches: None,
-            nodes: None,
-        }
-    }
-
-    fn row(degree: usize) -> Row {
-        let values = BTreeMap::from([("iterations".into(), Some(3.0)), ("time_s".into(), Some(1.0 / 3.0))]);
-        Row {
-            key: key(degree),
-            dofs: 27,
-            values,
-            paper: BTreeMap::from([("iterations".into(), 5.0)]),
-            goals: BTreeMap::from([("time_s".into(), Goal::new(0.5, None).judge(Better::Lower, Some(1.0 / 3.0)))]),
-            skipped: None,
-        }
-    }
-
-    fn skipped(degree: usize) -> Row {
-        let goals = BTreeMap::from([("time_s".into(), Goal::new(0.5, Some(1.0)))]);
-        let (values, paper) = (BTreeMap::new(), BTreeMap::new());
-        Row { values, paper, goals, skipped: Some("needs a GPU".into()), ..row(degree) }
+    fn results() -> Results {
+        let header = Header::of_a_gpu("speed", "memory", "Memory");
+        Results { header, remark: String::new(), columns: Vec::new(), rows: Vec::new() }
     }
 
     #[test]
-    fn percentages_and_verdicts_follow_from_what_was_recorded() {
+    fn a_solve_is_judged_by_the_memory_that_the_device_loses() {
         let memory = super::super::SPEED.experiments.iter().find(|known| known.name == "memory").unwrap();
-        let values = [("measured", 1.2), ("asked", 0.9), ("floor", 1.0), ("ratio", 120.0)];
-        let goal = Goal::new(100.0, Some(100.0)).judge(Better::Lower, Some(120.0));
+        let values = [("measured", 1.2), ("asked", 0.9), ("floor", 1.0), ("ratio", 90.0)];
+        let goal = Goal::new(100.0, Some(100.0)).judge(Better::Lower, Some(90.0));
         let judged = Row {
             values: values.map(|(name, value)| (name.into(), Some(value))).into(),
             goals: BTreeMap::from([("ratio".into(), goal)]),
-            ..row(1)
+            ..Row::of_a_gpu()
         };
-        let mut results = Results { rows: vec![judged.clone(), skipped(2)], ..results("a") };
+        let skipped = Row { skipped: Some("needs a GPU".into()), values: BTreeMap::new(), ..judged.clone() };
+        let mut results = Results { rows: vec![judged.clone(), skipped.clone()], ..results() };
         results.conclude(memory);
-        assert_eq!((results.rows[0].value("ratio"), results.rows[0].value("measured")), (Some(90.0), Some(1.2)));
+        assert_eq!((results.rows[0].value("ratio"), results.rows[0].value("measured")), (Some(120.0), Some(1.2)));
         assert_eq!(
             [&judged, &results.rows[0]].map(|row| row.goals["ratio"].verdict.unwrap().name()),
-            ["below", "target"]
+            ["target", "below"]
         );
-        assert_eq!(results.rows[1], skipped(2));
+        assert_eq!(results.rows[1], skipped);
         assert_eq!((&*results.remark, results.columns.len()), (memory.remark, memory.columns.len()));
     }
 
     #[test]
-    fn rows_of_the_same_program_hold_and_skipped_ones_are_tried_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut store = Store::open(folder.path(), results("a"), false);
-        store.push(row(1)).unwrap();
-        store.push(skipped(2)).unwrap();
-        let again = Store::open(folder.path(), results("a"), false);
-        assert_eq!(again.row(&key(1)), Some(&row(1)));
-        assert_eq!(again.row(&key(2)), None);
-        assert!(Store::open(folder.path(), results("a"), true).results().rows.is_empty());
-        assert!(Store::open(folder.path(), results("b"), false).results().rows.is_empty());
-        let mut larger = results("a");
-        larger.header.max_dofs += 1;
-        assert!(Store::open(folder.path(), larger, false).results().rows.is_empty());
-    }
-
-    #[test]
-    fn a_spoilt_file_holds_nothing_and_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("table0.json"), "{\"suite\": \"pap").unwrap();
-        let mut store = Store::open(folder.path(), results("a"), false);
-        assert!(store.results().rows.is_empty());
-        store.push(row(1)).unwrap();
-        assert!(Store::open(folder.path(), results("a"), false).row(&key(1)).is_some());
-    }
-
-    #[test]
-    fn csv_holds_what_json_holds() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut store = Store::open(folder.path(), results("a"), false);
-        store.push(skipped(2)).unwrap();
-        store.push(row(1)).unwrap();
-        store.finish(&[key(1), key(2)]).unwrap();
-        let json: Results = serde_json::from_slice(&std::fs::read(folder.path().join("table0.json")).unwrap()).unwrap();
-        assert_eq!(json, *store.results());
-        assert_eq!(json.rows.iter().map(|row| row.key.degree).collect::<Vec<_>>(), [1, 2]);
-
-        let mut reader = csv::Reader::from_path(folder.path().join("table0.csv")).unwrap();
-        let titles = reader.headers().unwrap().clone();
-        let at = |record: &csv::StringRecord, title: &str| {
-            record[titles.iter().position(|t| t == title).unwrap_or_else(|| panic!("{title}"))].to_string()
+    fn what_is_asked_for_counts_where_it_is_more() {
+        let memory = super::super::SPEED.experiments.iter().find(|known| known.name == "memory").unwrap();
+        let ratio = |pairs: &[(&str, f64)]| {
+            let mut row = Row {
+                values: pairs.iter().map(|&(name, value)| (name.into(), Some(value))).collect(),
+                ..Row::of_a_gpu()
+            };
+            row.conclude(memory.columns);
+            row.value("ratio")
         };
-        let records: Vec<_> = reader.records().map(Result::unwrap).collect();
-        assert_eq!(records.len(), json.rows.len());
-        for (record, row) in records.iter().zip(&json.rows) {
-            assert_eq!(at(record, "series"), row.key.series);
-            assert_eq!(at(record, "degree").parse::<usize>().unwrap(), row.key.degree);
-            for column in ["iterations", "time_s"] {
-                assert_eq!(at(record, column).parse().ok(), row.value(column));
-            }
-            assert_eq!(at(record, "paper_iterations").parse().ok(), row.paper.get("iterations").copied());
-            assert_eq!(at(record, "skipped"), row.skipped.clone().unwrap_or_default());
-        }
-        assert_eq!(
-            ["target_time_s", "least_time_s", "verdict_time_s"].map(|title| at(&records[0], title)),
-            ["0.5", "", "target"]
-        );
-        assert_eq!(
-            ["target_time_s", "least_time_s", "verdict_time_s"].map(|title| at(&records[1], title)),
-            ["0.5", "1", ""]
-        );
-        assert!(!titles.iter().any(|title| title == "paper_time_s"), "the paper says nothing of it");
+        assert_eq!(ratio(&[("measured", 0.5), ("asked", 0.75), ("floor", 1.0)]), Some(75.0));
+        assert_eq!(ratio(&[("asked", 0.75), ("floor", 1.0)]), None, "what is lost is not known");
     }
 }

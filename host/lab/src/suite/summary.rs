@@ -12,20 +12,21 @@ pub const HEADINGS: [&str; 10] =
 
 /// Of what stands there.
 pub const EXPLANATION: &str = "Medians. Ratio: floor over measured, or the value that the row is judged by: a share, the \
-                               time for an unknown, the memory that the solver allocates over the memory allowed. \
+                               time for an unknown, memory over the memory allowed. \
                                Verdict: `target` if the target is reached, `least` if only the least value is, `below` if \
                                neither; a dash if the target is missed and no least value is stated.";
 
 /// A line for each row that something is aimed at, or, if there is none, for each row.
 pub fn lines<'a>(results: impl IntoIterator<Item = &'a Results>) -> Vec<[String; 10]> {
-    let known: Vec<&Results> = results.into_iter().filter(|results| has(results, MEASURED)).collect();
+    let known: Vec<&Results> = results.into_iter().filter(|results| is_measured(results)).collect();
     let rows = known.iter().flat_map(|results| results.rows.iter().map(move |row| (*results, row)));
     let judged = rows.clone().any(|(_, row)| !row.goals.is_empty());
     rows.filter(|(_, row)| !judged || !row.goals.is_empty()).map(|(results, row)| line(results, row)).collect()
 }
 
-fn has(results: &Results, column: &str) -> bool {
-    results.columns.iter().any(|known| known.name == column)
+/// Whether it has lines here.
+pub fn is_measured(results: &Results) -> bool {
+    results.columns.iter().any(|known| known.name == MEASURED)
 }
 
 fn line(results: &Results, row: &Row) -> [String; 10] {
@@ -87,7 +88,7 @@ mod tests {
         let values =
             [("measured", 2.5), ("ratio", 60.0), ("share", 10.0)].map(|(name, value)| (name.into(), Some(value)));
         let goals = goal.map(|goal| ("share".into(), goal.judge(Better::Lower, Some(10.0)))).into_iter().collect();
-        Row { key, dofs: 1000, values: values.into(), paper: BTreeMap::new(), goals, skipped: None }
+        Row { key, values: values.into(), goals, ..Row::of_a_gpu() }
     }
 
     #[test]

@@ -110,6 +110,7 @@ impl Backend for Cpu {
             memory_free: memory.free,
             architecture: String::from(self.simd.name()),
             driver: None,
+            cuda_api: None,
             rates: None,
         }
     }

@@ -1,7 +1,7 @@
 //! The devices that there are.
 
 use super::calls::{self, refused};
-use super::{driver, gpu};
+use super::{driver, driver_version, gpu};
 use crate::backend::{DeviceInfo, GpuRates};
 use crate::error::{Error, Result};
 use cust::CudaApiVersion;
@@ -49,7 +49,7 @@ pub(super) struct Properties {
     pub multiprocessors: u32,
     memory: u64,
     pub capability: (i32, i32),
-    driver: CudaApiVersion,
+    cuda_api: CudaApiVersion,
     rates: Option<GpuRates>,
 }
 
@@ -83,7 +83,7 @@ impl Properties {
             multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)? as u32,
             memory: device.total_memory().map_err(refused("cuDeviceTotalMem"))? as u64,
             capability,
-            driver: CudaApiVersion::get().map_err(refused("cuDriverGetVersion"))?,
+            cuda_api: CudaApiVersion::get().map_err(refused("cuDriverGetVersion"))?,
             rates: rates(&device, capability),
         })
     }
@@ -96,7 +96,8 @@ impl Properties {
             memory: self.memory,
             memory_free,
             architecture: format!("sm_{}{}", self.capability.0, self.capability.1),
-            driver: Some(format!("CUDA {}.{}", self.driver.major(), self.driver.minor())),
+            driver: driver_version::get(),
+            cuda_api: Some(format!("{}.{}", self.cuda_api.major(), self.cuda_api.minor())),
             rates: self.rates,
         }
     }

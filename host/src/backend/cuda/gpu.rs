@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 use cust::context::Context;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys::{CUmodule, CUstream};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long the device may work before the host looks at a result. A kernel that hangs never finishes, and the driver
@@ -27,6 +27,8 @@ pub(super) struct Gpu {
     context: Context,
     properties: Properties,
     modules: Mutex<HashMap<String, LoadedModule>>,
+    /// By the name of a kernel, whether it was launched since [`Self::take_launched`].
+    launched: Mutex<BTreeMap<String, Arc<AtomicBool>>>,
     hangs: AtomicBool,
 }
 
@@ -41,7 +43,8 @@ impl Gpu {
         let properties = Properties::usable(number)?;
         let context = open_context(&properties)?;
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(refused("cuStreamCreateWithPriority"))?;
-        Ok(Self { stream, context, properties, modules: Mutex::default(), hangs: AtomicBool::new(false) })
+        let (modules, launched, hangs) = Default::default();
+        Ok(Self { stream, context, properties, modules, launched, hangs })
     }
 
     /// Makes this thread's calls go to this device. An error, if it hangs: then destructors must free nothing, because
@@ -79,6 +82,19 @@ impl Gpu {
         let module = load()?;
         modules.insert(name.to_owned(), module);
         Ok(module)
+    }
+
+    /// What a kernel sets when it is launched; the same for all kernels of a name.
+    pub fn launch_mark(&self, kernel: &str) -> Arc<AtomicBool> {
+        let mut marks = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
+        marks.entry(kernel.to_owned()).or_default().clone()
+    }
+
+    /// Names of the kernels that were launched since the last call.
+    pub fn take_launched(&self) -> Vec<String> {
+        let marks = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
+        let launched = marks.iter().filter(|(_, mark)| mark.swap(false, Ordering::Relaxed));
+        launched.map(|(name, _)| name.clone()).collect()
     }
 
     pub fn info(&self) -> DeviceInfo {

@@ -7,6 +7,8 @@ use bytemuck::bytes_of;
 use cust::sys::{CUdeviceptr, CUfunction};
 use patchmg_device::kernels::KernelSpec;
 use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Parameters that a kernel may have.
 const PARAMETERS: usize = 8;
@@ -17,6 +19,8 @@ pub(super) struct Kernel {
     spec: KernelSpec,
     /// Blocks of it that a multiprocessor holds.
     resident: u32,
+    /// Set at a launch ([`Gpu::take_launched`]).
+    launched: Arc<AtomicBool>,
 }
 
 // SAFETY: a handle of the driver, which takes it from any thread.
@@ -26,14 +30,14 @@ unsafe impl Sync for Kernel {}
 
 impl Kernel {
     /// Of a module that is loaded on the device of the current context.
-    pub fn new(function: CUfunction, spec: KernelSpec) -> Result<Self> {
+    pub fn new(function: CUfunction, spec: KernelSpec, launched: Arc<AtomicBool>) -> Result<Self> {
         let mut blocks = 0;
         let (threads, shared) = (spec.threads as i32, spec.shared_bytes as usize);
         // SAFETY: the driver writes a number; the function is one of a loaded module.
         let code =
             unsafe { calls::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, function, threads, shared) };
         check("cuOccupancyMaxActiveBlocksPerMultiprocessor", code)?;
-        Ok(Self { function, spec, resident: blocks as u32 })
+        Ok(Self { function, spec, resident: blocks as u32, launched })
     }
 
     pub fn spec(&self) -> &KernelSpec {
@@ -60,6 +64,7 @@ impl Kernel {
             return Ok(());
         }
         gpu.enter()?;
+        self.launched.store(true, Ordering::Relaxed);
         let mut pointers = [std::ptr::null_mut::<c_void>(); PARAMETERS];
         for (pointer, argument) in pointers.iter_mut().zip(arguments) {
             *pointer = argument.as_ptr().cast_mut().cast();

@@ -11,6 +11,7 @@ mod continuous;
 mod device;
 mod discontinuous;
 mod driver;
+mod driver_version;
 mod event;
 mod gpu;
 mod launch;
@@ -181,6 +182,10 @@ impl Backend for Cuda {
 
     fn resident_blocks<T: Scalar>(&self, level: &Level<T>) -> Result<Vec<(String, u32)>> {
         level.resident_blocks(&self.gpu)
+    }
+
+    fn take_launched(&self) -> Vec<String> {
+        self.gpu.take_launched()
     }
 
     fn apply<T: Scalar>(&self, level: &Level<T>, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {

@@ -55,7 +55,8 @@ pub(super) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kern
         let code = unsafe { calls::cuFuncSetAttribute(function, calls::MAX_DYNAMIC_SHARED_BYTES, bytes) };
         check("cuFuncSetAttribute", code)?;
     }
-    Kernel::new(function, spec)
+    let mark = gpu.launch_mark(&spec.name);
+    Kernel::new(function, spec, mark)
 }
 
 /// Compiles a module for the current device; the driver keeps the result for later runs.

@@ -115,6 +115,7 @@ mod tests {
             memory_free: 0,
             architecture: String::new(),
             driver: None,
+            cuda_api: None,
             rates: Some(rates),
         };
         let (stated, derived) = (bandwidth(&device("cuda", "NVIDIA H200")), bandwidth(&device("cuda", "another")));

@@ -1,5 +1,6 @@
 //! Where points are computed: a machine, and what was set up or measured there already.
 
+mod basis;
 mod floor;
 mod operator;
 mod program;
@@ -7,6 +8,7 @@ mod roofline;
 mod solves;
 mod speed;
 
+pub use basis::Basis;
 pub use program::Program;
 
 use super::experiment::{Launch, Point, Rule, Task};
@@ -41,17 +43,22 @@ pub struct Laboratory<B: Backend> {
     /// The last level that was timed: neighbouring points differ in the kernel alone.
     level: Option<(Size, PatchKernel, Box<dyn TimedLevel>)>,
     /// Experiments share measurements.
-    timings: Vec<((Size, PatchKernel, Part), Timing)>,
+    timings: Known<(Size, PatchKernel, Part), Timing>,
     /// And whole points.
-    points: Vec<((Size, bool, Task), Values)>,
-    cycles: Vec<((Size, SmootherConfig), Timing)>,
-    solves: Vec<((Size, bool, Method), Solved)>,
+    points: Known<(Size, bool, Task), Values>,
+    cycles: Known<(Size, SmootherConfig), Timing>,
+    solves: Known<(Size, bool, Method), Solved>,
     /// The last load vector of `u = prod sin(pi x_i)`.
     load: Option<(Size, Vec<f64>)>,
     /// What the last operators were compared with.
-    reference: Option<(Size, Reference)>,
+    reference: Option<(Size, Reference, Basis)>,
     program: Option<Program>,
+    /// Of what is being computed.
+    basis: Basis,
 }
+
+/// Values that were found, by what was asked for, with what they come from.
+type Known<K, V> = Vec<(K, V, Basis)>;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Size {
@@ -77,6 +84,10 @@ impl Size {
 
     fn word(&self) -> f64 {
         if self.single { 4.0 } else { 8.0 }
+    }
+
+    fn scalar(&self) -> &'static str {
+        if self.single { "f32" } else { "f64" }
     }
 }
 
@@ -129,14 +140,15 @@ impl<B: Backend> Laboratory<B> {
             load: None,
             reference: None,
             program,
+            basis: Basis::default(),
         }
     }
 
-    /// The values of a point.
+    /// The values of a point, and what they come from.
     ///
     /// # Errors
     /// Those of the backend; [`Error::Unsupported`] for what this machine has no kernels for.
-    pub fn compute(&mut self, point: &Point) -> Result<Values> {
+    pub fn compute(&mut self, point: &Point) -> Result<(Values, Basis)> {
         let key = &point.key;
         let size = Size {
             system: point.system,
@@ -147,10 +159,16 @@ impl<B: Backend> Laboratory<B> {
         };
         let mixed = key.precision == Precision::Mixed.name();
         let asked = (size, mixed, point.task);
-        if let Some((_, known)) = self.points.iter().find(|(known, _)| *known == asked) {
-            return Ok(known.clone());
+        if let Some((_, known, basis)) = self.points.iter().find(|(known, ..)| *known == asked) {
+            return Ok((known.clone(), basis.clone()));
         }
-        let found = match point.task {
+        let (found, basis) = self.with_basis(|laboratory| laboratory.task(point.task, size, mixed))?;
+        self.points.push((asked, found.clone(), basis.clone()));
+        Ok((found, basis))
+    }
+
+    fn task(&mut self, task: Task, size: Size, mixed: bool) -> Result<Values> {
+        match task {
             Task::Iterations { method, smoother, rule } => self.iterations(size, method, smoother, rule),
             Task::Solve { problem, config } => self.solve(size, problem, in_precision(config, size, mixed)),
             Task::History(config) => self.history(size, in_precision(config, size, mixed)),
@@ -171,9 +189,7 @@ impl<B: Backend> Laboratory<B> {
             Task::Speed(method) => self.speed(size, mixed, method),
             Task::Memory(method) => self.memory(size, mixed, method),
             Task::Start(kernels) => self.start(size, kernels),
-        }?;
-        self.points.push((asked, found.clone()));
-        Ok(found)
+        }
     }
 
     /// The level with its vectors and a kernel.
@@ -189,11 +205,16 @@ impl<B: Backend> Laboratory<B> {
                 // Makes room first.
                 self.level = None;
                 let space = size.space()?;
-                let level: Box<dyn TimedLevel> = if size.single {
-                    Box::new(LevelBench::<B, f32>::new(&self.backend, &space, kernel)?)
-                } else {
-                    Box::new(LevelBench::<B, f64>::new(&self.backend, &space, kernel)?)
-                };
+                let backend = self.backend.clone();
+                // Kernels that fill vectors are not those that are timed.
+                let level = self.without_basis(|| {
+                    let level: Box<dyn TimedLevel> = if size.single {
+                        Box::new(LevelBench::<B, f32>::new(&backend, &space, kernel)?)
+                    } else {
+                        Box::new(LevelBench::<B, f64>::new(&backend, &space, kernel)?)
+                    };
+                    Ok(level)
+                })?;
                 self.level = Some((size, kernel, level));
             }
         }
@@ -204,14 +225,26 @@ impl<B: Backend> Laboratory<B> {
     /// Seconds of a part of a level; long ones are timed by their first run.
     fn time(&mut self, size: Size, kernel: PatchKernel, part: Part) -> Result<Timing> {
         let asked = (size, kernel, part);
-        if let Some((_, timing)) = self.timings.iter().find(|(known, _)| *known == asked) {
+        if let Some((_, timing, basis)) = self.timings.iter().find(|(known, ..)| *known == asked) {
+            self.basis.extend(basis);
             return Ok(*timing);
         }
         let protocol = self.protocol;
-        let level = self.set_up(size, kernel)?;
-        let first = level.time(part, Protocol::ONCE)?;
-        let timing = if first.median_s > LONG { first } else { level.time(part, protocol)? };
-        self.timings.push((asked, timing));
+        self.set_up(size, kernel)?;
+        let (timing, basis) = self.with_basis(|laboratory| {
+            let level = laboratory.set_up(size, kernel)?;
+            let first = level.time(part, Protocol::ONCE)?;
+            // The first time is one more that does not count, unless it is the only one.
+            let (warmup, timing) = match first.median_s > LONG {
+                true => (0, first),
+                false => (protocol.warmup + 1, level.time(part, protocol)?),
+            };
+            let kernel = if kernel == PatchKernel::default() { String::new() } else { format!(" ({kernel})") };
+            let what = format!("{}{kernel}, {}, L = {}", part.name(), size.scalar(), size.refine);
+            laboratory.basis.measured(what, warmup, timing);
+            Ok(timing)
+        })?;
+        self.timings.push((asked, timing, basis));
         Ok(timing)
     }
 
@@ -288,22 +321,32 @@ impl<B: Backend> Laboratory<B> {
 
     /// A V-cycle on a level.
     fn cycle(&mut self, size: Size, smoother: SmootherConfig) -> Result<Timing> {
-        if let Some((_, timing)) = self.cycles.iter().find(|(known, _)| *known == (size, smoother)) {
+        if let Some((_, timing, basis)) = self.cycles.iter().find(|(known, ..)| *known == (size, smoother)) {
+            self.basis.extend(basis);
             return Ok(*timing);
         }
         // Makes room.
         self.level = None;
-        let timing =
-            if size.single { self.cycle_in::<f32>(size, smoother) } else { self.cycle_in::<f64>(size, smoother) }?;
-        self.cycles.push(((size, smoother), timing));
+        let (timing, basis) = self.with_basis(|laboratory| {
+            let timing = match size.single {
+                true => laboratory.cycle_in::<f32>(size, smoother),
+                false => laboratory.cycle_in::<f64>(size, smoother),
+            }?;
+            let what = format!("V-cycle, {}, L = {}", size.scalar(), size.refine);
+            laboratory.basis.measured(what, laboratory.protocol.warmup, timing);
+            Ok(timing)
+        })?;
+        self.cycles.push(((size, smoother), timing, basis));
         Ok(timing)
     }
 
-    fn cycle_in<S: Scalar>(&self, size: Size, smoother: SmootherConfig) -> Result<Timing> {
+    fn cycle_in<S: Scalar>(&mut self, size: Size, smoother: SmootherConfig) -> Result<Timing> {
         let space = size.space()?;
         let mut multigrid =
             Multigrid::<B, S>::new(&self.backend, &space, &PoissonScheme { smoother }, Default::default())?;
-        let mut bench = LevelBench::<B, S>::new(&self.backend, &space, smoother.patch_kernel())?;
+        let backend = self.backend.clone();
+        let bench = || LevelBench::<B, S>::new(&backend, &space, smoother.patch_kernel());
+        let mut bench = self.without_basis(bench)?;
         let (b, x) = bench.vectors();
         measure(&*self.backend, self.protocol, || multigrid.apply(b, x))
     }
@@ -316,6 +359,7 @@ impl<B: Backend> Laboratory<B> {
         // The basic kernels take long.
         let protocol = Protocol { repetitions: 1, ..self.protocol };
         let Report { dofs, info, timing, .. } = self.report(size, Problem::One, config, protocol)?;
+        self.basis.measured("solve", protocol.warmup, timing);
         if !info.converged {
             // Its time is that of the most iterations allowed.
             return Ok(Values::from([("iterations".into(), None)]));

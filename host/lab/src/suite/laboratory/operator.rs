@@ -138,13 +138,15 @@ impl<B: Backend> Laboratory<B> {
 
     /// The same for all kernels of a size.
     fn reference(&mut self, size: Size, space: &Space) -> Result<&Reference> {
-        if self.reference.as_ref().is_none_or(|(known, _)| *known != size.double()) {
+        if self.reference.as_ref().is_none_or(|(known, ..)| *known != size.double()) {
             self.reference = None;
             let x = normal(space.storage());
-            let y = apply::<B, f64>(&self.backend, space, PatchKernel::default(), &x)?;
-            self.reference = Some((size.double(), Reference { x, y }));
+            let (y, basis) =
+                self.with_basis(|laboratory| apply::<B, f64>(&laboratory.backend, space, PatchKernel::default(), &x))?;
+            self.reference = Some((size.double(), Reference { x, y }, basis));
         }
-        let Some((_, reference)) = &self.reference else { unreachable!("it was made") };
+        let Some((_, reference, basis)) = &self.reference else { unreachable!("it was made") };
+        self.basis.extend(basis);
         Ok(reference)
     }
 }

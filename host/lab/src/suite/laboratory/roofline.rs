@@ -112,6 +112,7 @@ mod tests {
             memory_free: 0,
             architecture: architecture.into(),
             driver: None,
+            cuda_api: None,
             rates: Some(rates),
         };
         let peak = |operands| 1e-12 * tensor_core_flops(&device("sm_90"), operands).unwrap();

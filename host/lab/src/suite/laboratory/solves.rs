@@ -22,6 +22,7 @@ impl<B: Backend> Laboratory<B> {
     /// Time, iterations and error.
     pub(super) fn solve(&mut self, size: Size, problem: Problem, config: Config) -> Result<Values> {
         let Report { dofs, info, errors, timing, .. } = self.report(size, problem, config, self.protocol)?;
+        self.basis.measured(format!("solve, L = {}", size.refine), self.protocol.warmup, timing);
         let mut row = values([
             ("time_s", timing.median_s),
             ("min_s", timing.min_s),

@@ -29,7 +29,8 @@ pub const TABLE1: Experiment = Experiment {
 pub const TABLE2: Experiment = Experiment {
     name: "table2",
     title: "Table 2: iterations of full multigrid in 3D",
-    remark: "As table 1. Levels with more unknowns than the run was limited to are skipped.",
+    remark: "As table 1. A level is skipped if it has more unknowns than the limit `--max-dofs`, or needs more memory than the \
+             device has; the reason stands below.",
     columns: COLUMNS,
     points: |sizes| full_multigrid(sizes, 3),
     picture: PICTURE,
