@@ -60,6 +60,7 @@ fn main() -> ExitCode {
     gpu::boxes::add::<f32>(&mut suite);
     gpu::boxes::add::<f64>(&mut suite);
     gpu::boxes::add_solves(&mut suite);
+    gpu::boxes::add_contractions(&mut suite);
     gpu::oracles::add(&mut suite);
     libtest_mimic::run(&Arguments::from_args(), suite.trials).exit_code()
 }

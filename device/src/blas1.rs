@@ -105,16 +105,19 @@ mod device {
     fn block_sum(value: f64) -> f64 {
         let memory = Shared::<f64>::at(0);
         let thread = thread::thread_idx_x() as usize;
-        memory.set(thread, value);
+        // A thread reads what others wrote before the last barrier; its own word it keeps.
+        let mut sum = value;
+        memory.set(thread, sum);
         let mut half = THREADS / 2;
         while half > 0 {
             thread::sync_threads();
             if thread < half {
-                memory.set(thread, memory.get(thread) + memory.get(thread + half));
+                sum += memory.get(thread + half);
+                memory.set(thread, sum);
             }
             half /= 2;
         }
-        let sum = memory.get(0);
+        // Before shared memory is written again.
         thread::sync_threads();
         sum
     }

@@ -6,11 +6,12 @@ use patchmg::backend::cpu::Cpu;
 use patchmg::backend::cuda::{Cuda, Vector};
 use patchmg::backend::{Backend, Boxes, Engine, Operands, PatchKernel, Products, Scalar, TensorKernel};
 use patchmg::krylov::Stopping;
+use patchmg::measure::Protocol;
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, System};
-use patchmg::space::Space;
+use patchmg::space::{DiscontinuousSpace, Space};
 use patchmg_device::patch::DgGrid;
 use patchmg_device::tensor_core::list::{Listed, listed};
 use std::sync::Arc;
@@ -36,6 +37,20 @@ pub fn add_solves(suite: &mut Suite) {
         for (precision, operands) in [(Precision::F64, Operands::F64), (Precision::Mixed, Operands::F16Corrected)] {
             let name = format!("products::q{degree}::fgmres::{}", operands.name());
             suite.test(name, move |gpu| check_solve(gpu, [degree, refine], precision, operands));
+        }
+    }
+}
+
+/// The contractions alone, which are timed and leave nothing: that their kernels run to the end.
+pub fn add_contractions(suite: &mut Suite) {
+    for degree in [3, 7] {
+        let nodes = Boxes::Patch.nodes(degree);
+        for Listed { kernel, .. } in listed(nodes).into_iter().filter(|listed| listed.contracts(nodes)) {
+            let name = format!("products::q{degree}::contractions::{kernel}").replace(", ", " ").replace(' ', "-");
+            suite.test(name, move |gpu| {
+                let space = DiscontinuousSpace::new(Mesh::unit_cube(3, 2)?, degree)?;
+                Ok(gpu.contraction_time(&space, kernel, 1, Protocol::ONCE).map(drop)?)
+            });
         }
     }
 }

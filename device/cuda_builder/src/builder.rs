@@ -11,6 +11,7 @@ use std::collections::hash_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 pub(crate) const TARGET: &str = "nvptx64-nvidia-cuda";
 
@@ -169,8 +170,11 @@ impl Build {
         let (asm, sources) = match cached {
             Some(found) => found,
             None => {
+                // What ends in the middle leaves no key to an assembly that is not of it.
+                cache::forget(&key_path)?;
+                let start = SystemTime::now();
                 let sources = self.compile(worker, module, &asm_path)?;
-                cache::store(&key_path, &recipe, &sources)?;
+                cache::store(&key_path, &recipe, &sources, start)?;
                 (fs::read_to_string(&asm_path).at(&asm_path)?, sources)
             }
         };
@@ -238,14 +242,36 @@ fn dependency_file(folder: &Path) -> Result<Vec<PathBuf>, CudaBuilderError> {
     Ok(sources)
 }
 
-/// The crates that the device crate is linked with, with versions and features.
+/// The crates that the device crate is linked with, with versions, features and, in the tree, manifests; and what the
+/// workspace's manifest says of all packages and of profiles. Its other lines change without a change to the device.
 fn dependencies(compiler: &Compiler, crate_path: &Path) -> Result<String, CudaBuilderError> {
-    let mut command = compiler.command(&compiler.cargo);
-    command
-        .current_dir(crate_path)
-        .args(["tree", "--locked", "--offline", "--color", "never", "--target", TARGET])
-        .args(["--edges", "normal,build", "--prefix", "none", "--format", "{p} {f}"]);
-    run(command, || String::from("the device crate's dependencies"))
+    let ask = |arguments: &[&str]| {
+        let mut command = compiler.command(&compiler.cargo);
+        command.current_dir(crate_path).args(arguments).args(["--locked", "--offline", "--color", "never"]);
+        run(command, || String::from("the device crate's dependencies"))
+    };
+    let tree = ["tree", "--target", TARGET, "--edges", "normal,build", "--no-dedupe", "--prefix", "none"];
+    let mut dependencies = ask(&[&tree[..], &["--format", "{p} {f}"]].concat())?;
+    let path = |line: &str| Some(format!("/{}", line.split_once(" (/")?.1.rsplit_once(')')?.0));
+    let mut folders: Vec<_> = dependencies.lines().filter_map(path).map(PathBuf::from).collect();
+    folders.sort();
+    folders.dedup();
+    for path in folders.iter().map(|folder| folder.join("Cargo.toml")) {
+        dependencies += &fs::read_to_string(&path).at(&path)?;
+    }
+    let workspace = ask(&["locate-project", "--workspace", "--message-format", "plain"])?;
+    let workspace = Path::new(workspace.trim());
+    let mut is_wanted = false;
+    for line in fs::read_to_string(workspace).at(workspace)?.lines() {
+        if line.starts_with('[') {
+            is_wanted = line.starts_with("[workspace.package") || line.starts_with("[profile");
+        }
+        if is_wanted {
+            dependencies += line;
+            dependencies.push('\n');
+        }
+    }
+    Ok(dependencies)
 }
 
 /// Runs a command and returns its standard output.

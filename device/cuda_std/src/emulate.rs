@@ -9,7 +9,7 @@ mod trace;
 
 pub use banks::{Request, Wavefronts};
 pub use exchange::exchange;
-pub use trace::{Instruction, Trace};
+pub use trace::{Hazard, Instruction, Trace};
 
 use core::panic::Location;
 use exchange::Warp;

@@ -1,5 +1,5 @@
 //! That the assembler makes of the tensor-core kernels the instructions that they are named for. Without an assembler and
-//! a disassembler every test is ignored.
+//! a disassembler every test is ignored; with `PATCHMG_REQUIRE_ASSEMBLER=1` it fails instead.
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use patchmg_lab::inspect::{Assembler, kernel_ptx};
@@ -42,14 +42,21 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
 }
 
+fn missing(what: &'static str) -> Result<Completion, Failed> {
+    match std::env::var_os("PATCHMG_REQUIRE_ASSEMBLER") {
+        None => Ok(Completion::ignored_with(what)),
+        Some(_) => Err(format!("{what}: {}", Assembler::INSTALL).into()),
+    }
+}
+
 fn check(kernel: &str, instruction: Option<&str>) -> Result<Completion, Failed> {
     let ptx = kernel_ptx(kernel)?;
     let Some(assembler) = Assembler::find("sm_90")? else {
-        return Ok(Completion::ignored_with("no ptxas"));
+        return missing("no ptxas");
     };
     let sass = match assembler.sass(&ptx) {
         Err(patchmg::Error::Tool { program, .. }) if program == "nvdisasm" => {
-            return Ok(Completion::ignored_with("no nvdisasm"));
+            return missing("no nvdisasm");
         }
         sass => sass?,
     };

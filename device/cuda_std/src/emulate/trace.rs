@@ -11,6 +11,8 @@ use std::vec::Vec;
 
 /// Threads of a warp.
 pub(super) const WARP: usize = 32;
+/// Bytes of the smallest access.
+const SMALLEST: u32 = 2;
 
 /// An access to shared memory in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +51,15 @@ impl Recorder {
     }
 }
 
+/// Two accesses of different threads to the same bytes that no barrier keeps apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hazard {
+    /// That writes.
+    pub store: Instruction,
+    /// That writes or reads.
+    pub other: Instruction,
+}
+
 /// All accesses of a block to shared memory.
 pub struct Trace {
     threads: Vec<Recorder>,
@@ -80,6 +91,36 @@ impl Trace {
     pub fn barriers(&self) -> Option<u32> {
         let first = self.threads.first()?.phase;
         self.threads.iter().all(|thread| thread.phase == first).then_some(first)
+    }
+
+    /// Where two threads access the same bytes between the same two barriers and one of them writes: what they read, or
+    /// leave, depends on who comes first. Sorted, one for each pair of instructions.
+    pub fn hazards(&self) -> Vec<Hazard> {
+        let mut words: HashMap<(u32, u32), [Option<(usize, Instruction)>; 2]> = HashMap::new();
+        let mut hazards = Vec::new();
+        // All stores before the first load: a load then meets every thread that writes what it reads.
+        for store in [true, false] {
+            for (thread, recorder) in self.threads.iter().enumerate() {
+                for (instruction, addresses) in recorder.accesses.iter().filter(|(key, _)| key.store == store) {
+                    let bytes = |&address: &u32| (address..address + instruction.bytes).step_by(SMALLEST as usize);
+                    for address in addresses.iter().flatten().flat_map(bytes) {
+                        let writers = words.entry((instruction.phase, address / SMALLEST)).or_default();
+                        if let Some((_, writer)) = writers.iter().flatten().find(|(other, _)| *other != thread) {
+                            hazards.push(Hazard { store: *writer, other: *instruction });
+                        }
+                        // Two threads are enough: every other one differs from one of them.
+                        if store && writers.iter().flatten().all(|(other, _)| *other != thread) {
+                            if let Some(free) = writers.iter_mut().find(|writer| writer.is_none()) {
+                                *free = Some((thread, *instruction));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        hazards.sort_unstable();
+        hazards.dedup();
+        hazards
     }
 
     /// Of all requests.
@@ -140,6 +181,39 @@ mod tests {
             }
         });
         assert_eq!(trace.barriers(), None);
+    }
+
+    #[test]
+    fn threads_that_share_a_word_need_a_barrier_between_them() {
+        // A thread stores its own word and loads that of another.
+        let load = |distance| {
+            // SAFETY: within the launch's memory; to miss a barrier is the matter.
+            let _ = unsafe { Dynamic::<f32>::at(0).get((own() + distance) % 48) };
+        };
+        let hazards = |distance, barrier: bool| {
+            let trace = LAUNCH.trace(|| {
+                // SAFETY: as above.
+                unsafe { Dynamic::<f32>::at(0).set(own(), 1.0) };
+                if barrier {
+                    thread::sync_threads();
+                }
+                load(distance);
+            });
+            let hazards = trace.hazards();
+            assert!(hazards.iter().all(|hazard| hazard.store.store && !hazard.other.store));
+            hazards.len()
+        };
+        assert_eq!([hazards(0, false), hazards(1, false), hazards(1, true)], [0, 1, 0]);
+    }
+
+    #[test]
+    fn two_threads_that_write_the_same_bytes_are_a_hazard_and_those_that_write_neighbours_are_not() {
+        let hazards = |word: fn(u32) -> u32| {
+            // SAFETY: within the launch's memory; that threads write one word is the matter.
+            let trace = LAUNCH.trace(|| unsafe { Dynamic::<u16>::at(0).set(word(own()), 1) });
+            trace.hazards().len()
+        };
+        assert_eq!([hazards(|own| own), hazards(|own| own / 2), hazards(|_| 0)], [0, 1, 1]);
     }
 
     #[test]
