@@ -441,7 +441,11 @@ fn the_option_that_was_given_is_named() {
         (&["--kernel", "fused", "--local", "inverse"], "'inverse' for '--local': cpu has", &["--kernel", "--variant"]),
         (&["--thread-structure", "dof"], "'dof' for '--thread-structure': cpu has", &["--kernel"]),
         (&["--patches-per-block", "2"], "'2' for '--patches-per-block': cpu has", &["--kernel"]),
-        (&["--kernel", "global", "--variant", "basic"], "'global' for '--kernel': with --variant 'basic', cpu has", &[]),
+        (
+            &["--kernel", "global", "--variant", "basic"],
+            "'global' for '--kernel': with --variant 'basic', cpu has",
+            &[],
+        ),
     ] {
         refused(given, &[named, "fused register"]);
         let message = solve(given);
@@ -529,7 +533,8 @@ fn links_are_followed_and_dangling_ones_refused() {
 fn files_that_cannot_be_written_to_their_end_are_as_before() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    let arguments = |vtu: &str| ["solve", "--backend", "cpu", "--dim", "2", "--refine", "5", "--vtu", vtu].map(String::from);
+    let arguments =
+        |vtu: &str| ["solve", "--backend", "cpu", "--dim", "2", "--refine", "5", "--vtu", vtu].map(String::from);
     for name in ["old.vtu", "new.vtu"] {
         std::fs::write(at("old.vtu"), "kept").unwrap();
         let arguments = arguments(&at(name));

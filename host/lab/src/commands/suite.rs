@@ -3,9 +3,7 @@
 use super::against;
 use super::progress::SuiteProgress;
 use crate::compare::Record;
-use crate::suite::{
-    self, Earlier, Experiment, Origin, Program, Settings, Suite, check_page, summary, write_page,
-};
+use crate::suite::{self, Earlier, Experiment, Origin, Program, Settings, Suite, check_page, summary, write_page};
 use patchmg::Error;
 use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;

@@ -1,8 +1,8 @@
 //! Whether rows are of the kernels of this program.
 
 use super::record::{Origin, Results, Row};
-use patchmg_cli::hashes::{Hashes, KernelHashes};
 use patchmg::error::Result;
+use patchmg_cli::hashes::{Hashes, KernelHashes};
 
 /// What is known of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]

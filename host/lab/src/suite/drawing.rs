@@ -2,8 +2,8 @@
 
 use super::record::{Results, Row};
 use super::store::path;
-use patchmg::error::Result;
 use crate::panels::{Bars, Line, LineStyle, Marks, Panel, Panels};
+use patchmg::error::Result;
 use std::path::Path;
 
 /// How rows are drawn.

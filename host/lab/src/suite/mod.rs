@@ -32,11 +32,11 @@ pub use sizes::Sizes;
 pub use speed::SPEED;
 pub use store::Earlier;
 
-use patchmg_cli::hashes::Hashes;
+use laboratory::{Basis, Laboratory, Values};
 use patchmg::backend::Backend;
 use patchmg::error::{Error, Result};
 use patchmg::measure::Protocol;
-use laboratory::{Basis, Laboratory, Values};
+use patchmg_cli::hashes::Hashes;
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::Store;

@@ -7,10 +7,10 @@ use super::provenance::Dated;
 use super::record::{ColumnName, Origin, Results, Row, is_there};
 use super::store::path;
 use super::{SUITES, Suite, summary};
-use patchmg_cli::hashes::Hashes;
 use patchmg::error::{Error, Result};
 use patchmg::output::file;
 use patchmg::output::table::four_digits;
+use patchmg_cli::hashes::Hashes;
 use std::fmt::Write;
 use std::path::Path;
 

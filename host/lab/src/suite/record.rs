@@ -2,9 +2,9 @@
 
 use super::experiment::{Column, Experiment, Key};
 use super::goal::Goal;
-use patchmg_cli::hashes::KernelHashes;
 use patchmg::error::{Error, Result};
 use patchmg::measure::{Protocol, Timing};
+use patchmg_cli::hashes::KernelHashes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -99,7 +99,7 @@ fn differences<const N: usize>(
 #[cfg(test)]
 impl Origin {
     /// Of some program.
-    pub(in crate::benchmark) fn of_commit(commit: &str) -> Self {
+    pub(crate) fn of_commit(commit: &str) -> Self {
         Self { version: "0.1.0".into(), commit: commit.into(), driver: None, cuda_api: None }
     }
 }
@@ -214,7 +214,7 @@ impl Row {
 #[cfg(test)]
 impl Row {
     /// Without values.
-    pub(in crate::benchmark) fn of_a_gpu() -> Self {
+    pub(crate) fn of_a_gpu() -> Self {
         let series = "GMRES".into();
         Self {
             key: Key { series, dim: 3, degree: 4, refine: 5, precision: "f64".into(), patches: None, nodes: None },

@@ -5,10 +5,11 @@ use super::drawing::distinct;
 use super::experiment::Key;
 use super::goal::Verdict;
 use super::record::{Origin, Results, Row, is_there};
-use patchmg_cli::hashes::Hashes;
 use patchmg::error::{Error, Result};
 use patchmg::measure::Protocol;
-use patchmg::output::{file, report};
+use patchmg::output::file;
+use patchmg_cli::hashes::Hashes;
+use patchmg_cli::report;
 use std::path::{Path, PathBuf};
 
 /// What becomes of the results of an earlier run in the folder.
@@ -119,12 +120,12 @@ impl Store {
         self.results.rows.sort_by_key(place);
         self.write_json()?;
         let path = path(&self.folder, &self.results.header.experiment, "csv");
-        file::replace(&path, &csv(&self.results, &path)?)
+        file::write(&path, &csv(&self.results, &path)?)
     }
 
     fn write_json(&self) -> Result<()> {
         let path = path(&self.folder, &self.results.header.experiment, "json");
-        file::replace(&path, report::json(&self.results, &path)?.as_bytes())
+        file::write(&path, report::json(&self.results, &path)?.as_bytes())
     }
 }
 

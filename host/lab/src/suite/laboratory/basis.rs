@@ -1,8 +1,8 @@
 //! What values come from: the GPU kernels that were launched for them, and the measurements.
 
 use super::Laboratory;
-use patchmg::backend::Backend;
 use crate::suite::record::Measured;
+use patchmg::backend::Backend;
 use patchmg::error::Result;
 use patchmg::measure::Timing;
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! Whole solves: their time for an unknown, their memory, and a solve by a program from its start.
 
 use super::{Laboratory, RTOL, Size, Values, values};
-use patchmg::backend::Backend;
 use crate::suite::experiment::Kernels;
+use patchmg::backend::Backend;
 use patchmg::error::{Error, Result};
 use patchmg::krylov::{Info, Stopping};
 use patchmg::measure::{Protocol, Timing};
