@@ -87,7 +87,7 @@ impl Comparison {
         // Neither was measured.
         changes.retain(|change| change.earlier.is_some() || change.now.is_some());
         if !changes.iter().any(|change| change.worse_percent.is_some()) {
-            let [earlier, now] = [earlier, now].map(|records| measured(records));
+            let [earlier, now] = [earlier, now].map(measured);
             return Err(Error::NotComparable { what: "what was measured", earlier, now });
         }
         Ok(Self { changes })

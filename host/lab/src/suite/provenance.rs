@@ -6,6 +6,7 @@ use super::drawing::distinct;
 use super::record::{Origin, Results, Row};
 use patchmg::measure::Protocol;
 use patchmg::output::table::four_digits;
+use std::collections::BTreeSet;
 
 /// Kernels that are named, at most.
 const NAMED: usize = 4;
@@ -36,9 +37,21 @@ impl Dated {
         if let Some((main, _)) = ages.next() {
             let others: Vec<_> = ages.map(|(sentence, rows)| format!("\n{sentence}: {}.\n", names(&rows))).collect();
             let which = if others.is_empty() { "" } else { ": all other rows" };
-            text += &format!("\n{main}{which}.\n{}", others.concat());
+            text += &format!("\n{main}{which}.\n{}{}", others.concat(), self.changed());
         }
         text
+    }
+
+    /// Kernels that are others now.
+    fn changed(&self) -> String {
+        let kernels: BTreeSet<_> = self.ages.iter().flatten().filter_map(Age::changed_kernels).flatten().collect();
+        if kernels.is_empty() {
+            return String::new();
+        }
+        let more = kernels.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let named: Vec<_> = kernels.into_iter().take(NAMED).map(|name| format!("`{name}`")).collect();
+        format!("\nKernels that changed: {}{more}.\n", named.join(", "))
     }
 
     /// Driver and commit, or several.
@@ -57,7 +70,7 @@ impl Dated {
         let says = self.there().any(|row| row.origin.is_some());
         (!says).then(|| {
             let protocol = protocol_text(self.results.header.protocol);
-            format!("asked for was {protocol}, and what was done is not recorded")
+            format!("asked for: {protocol}; how often work was really done is not recorded")
         })
     }
 
@@ -104,12 +117,7 @@ fn sentence(row: &Row, age: &Age, recorded: &Origin, program: &Origin) -> String
             )
         }
         Age::Same | Age::OtherProgram => format!("By their hashes, the kernels are those of commit `{now}`"),
-        Age::Older(kernels) => {
-            let more = kernels.len().saturating_sub(NAMED);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let named = kernels.iter().take(NAMED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            format!("**Of older kernels (commit `{recorded}`); in commit `{now}` others are {named}{more}**")
-        }
+        Age::Older(_) => format!("**Of older kernels, of commit `{recorded}`, which changed until commit `{now}`**"),
         Age::Unknown => {
             format!(
                 "Of the kernels of commit `{recorded}`, with which the program that wrote this page could not compare"
@@ -174,7 +182,8 @@ mod tests {
             "Of these rows, timed once: GMRES, 3D, k = 2, L = 5, f64.",
             "median: 50 % (GMRES, 3D, k = 4, L = 5, f64)",
             "By their hashes, the kernels are those of commit `now`: all other rows.",
-            "**Of older kernels (commit `old`); in commit `now` others are `a`, `b`, `c`, `d` and 1 more**: GMRES, 3D, k = 2",
+            "**Of older kernels, of commit `old`, which changed until commit `now`**: GMRES, 3D, k = 2, L = 5, f64.",
+            "Kernels that changed: `a`, `b`, `c`, `d` and 1 more.",
         ] {
             assert!(text.contains(part), "no '{part}' in: {text}");
         }
@@ -185,7 +194,7 @@ mod tests {
         let old = Row { origin: None, kernels: None, timings: Vec::new(), ..row(2, "", 1) };
         let text = dated(vec![(old.clone(), Age::Unhashed)]).paragraphs(&Origin::of_commit("now"));
         for part in [
-            "a GPU, commit `a`; asked for was timed once, and what was done is not recorded.",
+            "a GPU, commit `a`; asked for: timed once; how often work was really done is not recorded.",
             "**Recorded before kernels were hashed (commit `a`): the kernels may have changed since**.",
         ] {
             assert!(text.contains(part), "no '{part}' in: {text}");
