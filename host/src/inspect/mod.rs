@@ -15,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::output::file;
 use cuda_builder::{ptx, side_by_side};
 use patchmg_device::kernels::{KernelSpec, Module};
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -129,11 +128,11 @@ fn unknown(what: &'static str, name: &str, available: String) -> Error {
 
 /// The PTX that a GPU would be given; none in a program without GPU kernels.
 #[cfg(feature = "cuda")]
-fn module_ptx(module: Module) -> Result<Option<Cow<'static, str>>> {
+fn module_ptx(module: Module) -> Result<Option<String>> {
     crate::backend::cuda::module_ptx(module).map(Some)
 }
 
 #[cfg(not(feature = "cuda"))]
-fn module_ptx(_module: Module) -> Result<Option<Cow<'static, str>>> {
+fn module_ptx(_module: Module) -> Result<Option<String>> {
     Ok(None)
 }
