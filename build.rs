@@ -1,8 +1,8 @@
 //! Compiles `device/` to PTX and writes the table that the library embeds: `ptx.rs` in `OUT_DIR`, with
-//! `MODULES: &[(name, PTX)]`. Without the feature `cuda` nothing of the device is built.
+//! `MODULES: &[(name, packed PTX)]`. Without the feature `cuda` nothing of the device is built.
 
-use cuda_builder::{CudaBuilder, CudaBuilderError, Module, NvvmArch, ptx};
-use std::path::PathBuf;
+use cuda_builder::{CompiledModule, CudaBuilder, CudaBuilderError, Module, NvvmArch, ptx, side_by_side};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Compiles all modules and returns their names.
+/// Compiles all modules, packs them and returns their names.
 fn compile() -> Result<Vec<String>, CudaBuilderError> {
     let modules: Vec<_> = patchmg_device::kernels::Module::all()
         .into_iter()
@@ -50,16 +50,30 @@ fn compile() -> Result<Vec<String>, CudaBuilderError> {
         println!("cargo:rerun-if-changed=device/{path}");
     }
     let compiled = CudaBuilder::new("device").arch(NvvmArch::Compute80).build_modules(&modules)?;
-    Ok(compiled.into_iter().map(|module| module.name).collect())
+    side_by_side(&compiled, |_, module| pack(module).map(|()| module.name.clone()))
 }
 
-/// Writes the Rust source that embeds the PTX of these modules.
+/// Writes the packed PTX of a module, if what is there is not that.
+fn pack(module: &CompiledModule) -> Result<(), CudaBuilderError> {
+    let io = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| CudaBuilderError::Io { path, source }
+    };
+    let text = std::fs::read_to_string(&module.ptx).map_err(io(&module.ptx))?;
+    let path = module.ptx.with_extension("z");
+    if std::fs::read(&path).is_ok_and(|packed| ptx::unpack(&packed).is_some_and(|found| found == text)) {
+        return Ok(());
+    }
+    std::fs::write(&path, ptx::pack(&text)).map_err(io(&path))
+}
+
+/// Writes the Rust source that embeds the packed PTX of these modules.
 fn write_table(names: &[String]) -> Result<(), CudaBuilderError> {
     let rows: String = names
         .iter()
-        .map(|name| format!("    ({name:?}, include_str!(concat!(env!(\"OUT_DIR\"), \"/ptx/{name}.ptx\"))),\n"))
+        .map(|name| format!("    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/ptx/{name}.z\"))),\n"))
         .collect();
-    let table = format!("/// Name and PTX of every module.\npub static MODULES: &[(&str, &str)] = &[\n{rows}];\n");
+    let table = format!("/// Name and packed PTX of every module.\nstatic MODULES: &[(&str, &[u8])] = &[\n{rows}];\n");
     let path = PathBuf::from(std::env::var_os("OUT_DIR").ok_or(CudaBuilderError::NoOutDir)?).join("ptx.rs");
     std::fs::write(&path, table).map_err(|source| CudaBuilderError::Io { path, source })
 }

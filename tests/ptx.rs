@@ -6,7 +6,7 @@ use cuda_builder::ptx;
 use patchmg_device::kernels::{Module, Operation};
 use std::collections::HashSet;
 
-fn text(module: &Module) -> &'static str {
+fn text(module: &Module) -> String {
     patchmg::backend::cuda::ptx(&module.name()).unwrap_or_else(|| panic!("no PTX of {}", module.name()))
 }
 
@@ -24,7 +24,8 @@ fn modules_are_for_compute_capability_8_0_or_what_they_need_and_name_nothing_of_
 #[test]
 fn entries_barriers_and_launch_bounds_are_as_listed() {
     for module in Module::all() {
-        let entries = ptx::entries(text(&module));
+        let text = text(&module);
+        let entries = ptx::entries(&text);
         let kernels = module.kernels();
         assert_eq!(entries.len(), kernels.len(), "entries of {}", module.name());
         for kernel in kernels {
@@ -42,10 +43,10 @@ fn entries_barriers_and_launch_bounds_are_as_listed() {
 fn no_kernel_uses_local_memory_or_calls_what_is_not_there() {
     for module in Module::all() {
         let text = text(&module);
-        for entry in ptx::entries(text) {
+        for entry in ptx::entries(&text) {
             assert!(!entry.has_local_memory(), "{} keeps an array in local memory", entry.name);
         }
-        assert_eq!(ptx::undefined_functions(text), Vec::<&str>::new(), "{}", module.name());
+        assert_eq!(ptx::undefined_functions(&text), Vec::<&str>::new(), "{}", module.name());
     }
 }
 
@@ -69,7 +70,7 @@ fn coefficients_in_single_precision_are_operands_of_instructions() {
                 let name = format!("[{}_param_0", kernel.name);
                 text.lines().filter_map(|line| Some(line.split_once(&name)?.1.to_owned())).collect()
             };
-            let (before, after) = (loads(text(&module)), loads(&given));
+            let (before, after) = (loads(&text(&module)), loads(&given));
             if kernel.scalar == "f32" {
                 assert!(before.len() > 1 && after.len() < 2, "{} loads {after:?} of {before:?}", kernel.name);
             } else {

@@ -1,7 +1,7 @@
 //! Runs clippy over the device crate as it is compiled for the GPU: the modules of the kernel list, one degree each.
 //!
 //! ```text
-//! cargo run -p cuda_builder --example clippy -- FOLDER_TO_BUILD_IN
+//! cargo run -p patchmg-cuda-builder --example clippy -- FOLDER_TO_BUILD_IN
 //! ```
 
 use cuda_builder::{CudaBuilder, CudaBuilderError, Module, NvvmArch};

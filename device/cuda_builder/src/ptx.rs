@@ -1,8 +1,10 @@
 //! PTX as the compiler leaves it: launch bounds are added, and what the kernel list promises is checked.
 
 mod constants;
+mod packed;
 
 pub use constants::{Constants, with_constants};
+pub use packed::{pack, unpack};
 
 use std::fmt;
 use std::ops::Range;

@@ -3,7 +3,6 @@
 use cuda_builder::ptx;
 use patchmg::Result;
 use patchmg_device::kernels::Module;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 /// Hashes of kernels by their names.
@@ -77,12 +76,12 @@ fn each_kernel_ptx(names: &HashSet<&str>, mut with: impl FnMut(&str, &str)) -> R
 
 /// The PTX that a GPU would be given; none in a program without GPU kernels.
 #[cfg(feature = "cuda")]
-pub fn module_ptx(module: Module) -> Result<Option<Cow<'static, str>>> {
+pub fn module_ptx(module: Module) -> Result<Option<String>> {
     patchmg::backend::cuda::module_ptx(module).map(Some)
 }
 
 #[cfg(not(feature = "cuda"))]
-pub fn module_ptx(_module: Module) -> Result<Option<Cow<'static, str>>> {
+pub fn module_ptx(_module: Module) -> Result<Option<String>> {
     Ok(None)
 }
 

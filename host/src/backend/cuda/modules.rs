@@ -5,9 +5,8 @@ use super::gpu::{Gpu, LoadedModule};
 use super::launch::Kernel;
 use super::matrices;
 use crate::error::{Error, Result};
-use cuda_builder::ptx::with_constants;
+use cuda_builder::ptx::{unpack, with_constants};
 use patchmg_device::kernels::{KernelSpec, Module};
-use std::borrow::Cow;
 use std::ffi::{CString, c_int, c_void};
 use std::path::PathBuf;
 
@@ -20,9 +19,10 @@ const SHARED_BYTES: u32 = 48 * 1024;
 /// Of the driver's reasons for not compiling a module.
 const LOG_BYTES: usize = 4096;
 
-/// The PTX in this program of a module, for example `poisson_cg_3d_q3`.
-pub fn ptx(module: &str) -> Option<&'static str> {
-    MODULES.iter().find(|(name, _)| *name == module).map(|&(_, text)| text)
+/// The PTX in this program of a module, for example `poisson_cg_3d_q3`; unpacked at every call.
+pub fn ptx(module: &str) -> Option<String> {
+    let (_, packed) = MODULES.iter().find(|(name, _)| *name == module)?;
+    Some(unpack(packed).expect("the build script packed it"))
 }
 
 /// The PTX of a module that a GPU is given: that of the folder in `PATCHMG_PTX_DIR`, else that in this program, with the
@@ -30,10 +30,10 @@ pub fn ptx(module: &str) -> Option<&'static str> {
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a module that there is not, and [`Error::Io`] for a file that cannot be read.
-pub fn module_ptx(module: Module) -> Result<Cow<'static, str>> {
+pub fn module_ptx(module: Module) -> Result<String> {
     let text = source(&module.name(), std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from))?;
     Ok(match module {
-        Module::PoissonCg { dim, degree } => with_constants(&text, &matrices::constants(dim, degree)?).into(),
+        Module::PoissonCg { dim, degree } => with_constants(&text, &matrices::constants(dim, degree)?),
         _ => text,
     })
 }
@@ -82,15 +82,15 @@ fn load(module: Module) -> Result<LoadedModule> {
 }
 
 /// A module's PTX, from the folder if it has it.
-fn source(module: &str, folder: Option<PathBuf>) -> Result<Cow<'static, str>> {
+fn source(module: &str, folder: Option<PathBuf>) -> Result<String> {
     if let Some(path) = folder.map(|folder| folder.join(format!("{module}.ptx"))) {
         match std::fs::read_to_string(&path) {
-            Ok(text) => return Ok(Cow::Owned(text)),
+            Ok(text) => return Ok(text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(source) => return Err(Error::Io { path, source }),
         }
     }
-    ptx(module).map(Cow::Borrowed).ok_or_else(|| {
+    ptx(module).ok_or_else(|| {
         let names: Vec<_> = MODULES.iter().map(|(name, _)| *name).collect();
         let available = if names.is_empty() { "none: built without GPU kernels".into() } else { names.join(", ") };
         unsupported("module", module.to_owned(), available)
