@@ -338,13 +338,13 @@ mod tests {
 
     #[test]
     fn every_kernel_of_the_list_is_here_and_all_its_threads_pass_its_barriers_without_hazards() {
+        let mut hazards = Vec::new();
         for module in Module::all() {
             for spec in module.kernels() {
                 let (name, operation, barriers) = (spec.name.clone(), spec.operation, spec.barriers);
                 let kernel = Kernel::new(module, spec).unwrap_or_else(|| panic!("{name} is not here"));
                 let trace = kernel.trace();
-                let hazards = trace.hazards();
-                assert!(hazards.is_empty(), "threads of {name} race in shared memory: {hazards:#?}");
+                hazards.extend(trace.hazards().into_iter().map(|hazard| format!("{name}: {hazard}")));
                 let passed = trace.barriers().unwrap_or_else(|| panic!("{name} may hang"));
                 // A loop passes its barriers many times.
                 if operation.marches() {
@@ -354,5 +354,6 @@ mod tests {
                 }
             }
         }
+        assert!(hazards.is_empty(), "threads race in shared memory:\n{}", hazards.join("\n"));
     }
 }

@@ -108,12 +108,19 @@ impl<P: Product, L: Layout, W: Operand<P>, D: Layout, const N: usize> Engine<N> 
         let limit = if direction == 0 { N } else { L::PITCH };
         let stored_node = |node: usize| if direction == 0 { W::in_row(node, L::PITCH) } else { within(node, N) };
         let line = |row: usize| [row % L::PITCH, row / L::PITCH];
+        // What is read in place of a line that is not there is a line of the same tile, because other warps write the others
+        // meanwhile: the last line where a plane's lines are cut by tiles. And `within` may give the line before the last one,
+        // of another tile where the last one begins a tile.
+        let lines = L::PITCH * count;
+        let is_cut = L::PITCH > shape.rows && !lines.is_multiple_of(shape.rows);
+        let read_line = |row: usize| line(if is_cut && row >= lines { lines - 1 } else { row });
+        let read_row = |u: usize| if limit % 8 == 1 { u.min(limit - 1) } else { within(u, limit) };
         // Where nothing is clamped, what lane, tile and element contribute to an index is made once for all of them.
         let apart = L::LINEAR && whole;
         let index = |lane: [usize; 2], tile: usize, element: [usize; 2]| {
             let of = |[row, node]: [usize; 2]| {
-                let [u, w] = line(row);
-                L::index(point(direction, [within(u, limit), stored(w)], stored_node(node)))
+                let [u, w] = read_line(row);
+                L::index(point(direction, [read_row(u), stored(w)], stored_node(node)))
             };
             if apart {
                 of(lane) ^ of([shape.rows * tile, 0]) ^ of(element)
@@ -131,7 +138,7 @@ impl<P: Product, L: Layout, W: Operand<P>, D: Layout, const N: usize> Engine<N> 
         let trace = |tensor: Tensor<W, L>, tile: usize| {
             let index = |row, k| {
                 let of = |row: usize, plane: usize| {
-                    let [u, w] = line(row);
+                    let [u, w] = read_line(row);
                     L::index([u, stored(w), plane])
                 };
                 let ([lane_row, lane_k], first) = (of_trace, shape.rows * tile);

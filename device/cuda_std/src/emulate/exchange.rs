@@ -40,7 +40,12 @@ impl Warp {
 /// the others give zeros.
 pub fn exchange<const N: usize>(given: [u32; N]) -> [[u32; N]; WARP] {
     const { assert!(N <= WORDS) }
-    let (lane, warp) = with(|context| (context.thread as usize % WARP, context.warp.clone()));
+    let (lane, warp) = with(|context| {
+        if let Some(recorder) = &mut context.recorder {
+            recorder.pass_exchange();
+        }
+        (context.thread as usize % WARP, context.warp.clone())
+    });
     let slots = &warp.slots[warp.turns[lane].fetch_add(1, Ordering::Relaxed) % 2];
     for (slot, word) in slots[lane].iter().zip(given) {
         slot.store(word, Ordering::Relaxed);

@@ -11,8 +11,6 @@ use std::vec::Vec;
 
 /// Threads of a warp.
 pub(super) const WARP: usize = 32;
-/// Bytes of the smallest access.
-const SMALLEST: u32 = 2;
 
 /// An access to shared memory in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,11 +25,20 @@ pub struct Instruction {
     pub store: bool,
 }
 
-/// Byte addresses that a thread accessed, in order, by instruction; none where it took no part.
+/// What a thread accessed, in order, by instruction.
 #[derive(Default)]
 pub(super) struct Recorder {
     phase: u32,
-    accesses: HashMap<Instruction, Vec<Option<u32>>>,
+    exchanges: u32,
+    accesses: HashMap<Instruction, Vec<Access>>,
+}
+
+#[derive(Clone, Copy)]
+struct Access {
+    /// In bytes; none where the thread took no part.
+    address: Option<u32>,
+    /// Exchanges of its warp that the thread has taken part in.
+    exchanges: u32,
 }
 
 impl Recorder {
@@ -43,11 +50,16 @@ impl Recorder {
         store: bool,
     ) {
         let instruction = Instruction { phase: self.phase, location, bytes, store };
-        self.accesses.entry(instruction).or_default().push(address);
+        let exchanges = self.exchanges;
+        self.accesses.entry(instruction).or_default().push(Access { address, exchanges });
     }
 
     pub(super) fn pass_barrier(&mut self) {
         self.phase += 1;
+    }
+
+    pub(super) fn pass_exchange(&mut self) {
+        self.exchanges += 1;
     }
 }
 
@@ -58,6 +70,21 @@ pub struct Hazard {
     pub store: Instruction,
     /// That writes or reads.
     pub other: Instruction,
+}
+
+impl core::fmt::Display for Hazard {
+    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+        let Self { store, other } = self;
+        let verb = if other.store { "write" } else { "read" };
+        write!(f, "after barrier {}, written at {}, {verb} at {}", store.phase, store.location, other.location)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Writer {
+    thread: usize,
+    exchanges: u32,
+    instruction: Instruction,
 }
 
 /// All accesses of a block to shared memory.
@@ -80,7 +107,7 @@ impl Trace {
                 let lanes: Vec<_> = warp.iter().map(|lane| lane.accesses.get(&instruction)).collect();
                 let turns = lanes.iter().flatten().map(|addresses| addresses.len()).max().unwrap_or(0);
                 (0..turns).map(move |turn| {
-                    let address = |addresses: &Option<&Vec<_>>| addresses.and_then(|a| a.get(turn).copied().flatten());
+                    let address = |accesses: &Option<&Vec<Access>>| accesses.and_then(|a| a.get(turn)?.address);
                     (instruction, Request::new(instruction.bytes, lanes.iter().map(address)))
                 })
             })
@@ -93,27 +120,35 @@ impl Trace {
         self.threads.iter().all(|thread| thread.phase == first).then_some(first)
     }
 
-    /// Where two threads access the same bytes between the same two barriers and one of them writes: what they read, or
-    /// leave, depends on who comes first. Sorted, one for each pair of instructions.
+    /// Where two threads access the same bytes between the same two barriers and one of them writes, so that what is read
+    /// or left depends on who comes first. An exchange within a warp, as every `mma.sync` is one, keeps its loads before its
+    /// later stores, because it takes what they load. Sorted, one for each pair of instructions.
     pub fn hazards(&self) -> Vec<Hazard> {
-        let mut words: HashMap<(u32, u32), [Option<(usize, Instruction)>; 2]> = HashMap::new();
+        let mut accesses: Vec<_> = self.accesses().collect();
+        accesses.sort_unstable_by_key(|(_, instruction, ..)| (instruction.phase, !instruction.store));
+        let grain = accesses.iter().map(|(_, instruction, ..)| instruction.bytes).min().unwrap_or(1);
+        let end = accesses.iter().map(|(_, instruction, address, _)| address + instruction.bytes).max().unwrap_or(0);
+        // Of two threads that write a word in a phase the first stores. A third is told as it comes.
+        let mut words: Vec<(u32, [Option<Writer>; 2])> = Vec::new();
+        words.resize((end / grain) as usize, (0, [None; 2]));
         let mut hazards = Vec::new();
-        // All stores before the first load: a load then meets every thread that writes what it reads.
-        for store in [true, false] {
-            for (thread, recorder) in self.threads.iter().enumerate() {
-                for (instruction, addresses) in recorder.accesses.iter().filter(|(key, _)| key.store == store) {
-                    let bytes = |&address: &u32| (address..address + instruction.bytes).step_by(SMALLEST as usize);
-                    for address in addresses.iter().flatten().flat_map(bytes) {
-                        let writers = words.entry((instruction.phase, address / SMALLEST)).or_default();
-                        if let Some((_, writer)) = writers.iter().flatten().find(|(other, _)| *other != thread) {
-                            hazards.push(Hazard { store: *writer, other: *instruction });
-                        }
-                        // Two threads are enough: every other one differs from one of them.
-                        if store && writers.iter().flatten().all(|(other, _)| *other != thread) {
-                            if let Some(free) = writers.iter_mut().find(|writer| writer.is_none()) {
-                                *free = Some((thread, *instruction));
-                            }
-                        }
+        for (thread, instruction, address, exchanges) in accesses {
+            for word in address / grain..(address + instruction.bytes) / grain {
+                let (phase, writers) = &mut words[word as usize];
+                if *phase != instruction.phase {
+                    (*phase, *writers) = (instruction.phase, [None; 2]);
+                }
+                for writer in writers.iter().flatten().filter(|writer| writer.thread != thread) {
+                    let is_later = writer.thread / WARP == thread / WARP && exchanges < writer.exchanges;
+                    if instruction.store || !is_later {
+                        hazards.push(Hazard { store: writer.instruction, other: instruction });
+                    }
+                }
+                if instruction.store {
+                    let own = |writer: &&mut Option<Writer>| writer.is_none_or(|writer| writer.thread == thread);
+                    if let Some(place) = writers.iter_mut().find(own) {
+                        let first = place.filter(|writer| writer.exchanges <= exchanges);
+                        *place = Some(first.unwrap_or(Writer { thread, exchanges, instruction }));
                     }
                 }
             }
@@ -121,6 +156,16 @@ impl Trace {
         hazards.sort_unstable();
         hazards.dedup();
         hazards
+    }
+
+    /// Thread, instruction, address and exchanges before.
+    fn accesses(&self) -> impl Iterator<Item = (usize, Instruction, u32, u32)> {
+        self.threads.iter().enumerate().flat_map(|(thread, recorder)| {
+            recorder.accesses.iter().flat_map(move |(&instruction, accesses)| {
+                let taken = move |access: &Access| Some((thread, instruction, access.address?, access.exchanges));
+                accesses.iter().filter_map(taken)
+            })
+        })
     }
 
     /// Of all requests.
@@ -131,7 +176,7 @@ impl Trace {
 
 #[cfg(test)]
 mod tests {
-    use crate::emulate::{Launch, Wavefronts};
+    use crate::emulate::{Launch, Wavefronts, exchange};
     use crate::shared::Dynamic;
     use crate::thread;
     use std::vec::Vec;
@@ -204,6 +249,26 @@ mod tests {
             hazards.len()
         };
         assert_eq!([hazards(0, false), hazards(1, false), hazards(1, true)], [0, 1, 0]);
+    }
+
+    #[test]
+    fn an_exchange_keeps_loads_of_its_warp_before_later_stores_and_nothing_else() {
+        let load = |distance| {
+            // SAFETY: within the launch's memory; to miss a barrier is the matter.
+            let _ = unsafe { Dynamic::<f32>::at(0).get((own() + distance) % 48) };
+        };
+        // SAFETY: as above.
+        let store = || unsafe { Dynamic::<f32>::at(0).set(own(), 1.0) };
+        let share = || {
+            exchange([0]);
+        };
+        let hazards = |steps: &[&dyn Fn()]| LAUNCH.trace(|| steps.iter().for_each(|step| step())).hazards().len();
+        // Pairs of lanes are of one warp; the neighbour of lane 31 is not.
+        let within = || load(if own() % 2 == 0 { 1 } else { 47 });
+        assert_eq!(hazards(&[&within, &share, &store]), 0);
+        assert_eq!(hazards(&[&within, &store]), 1);
+        assert_eq!(hazards(&[&store, &share, &within]), 1);
+        assert_eq!(hazards(&[&|| load(1), &share, &store]), 1);
     }
 
     #[test]
