@@ -322,7 +322,7 @@ fn numbers_out_of_range_are_refused() {
     refused(&["--threads", "0"], &["--threads", "'0'", "at least 1"]);
     let start = Instant::now();
     for threads in ["4096", "1000000"] {
-        refused(&["--threads", threads], &["--threads", threads, "from 1 to", "4 for each of", "cores"]);
+        refused(&["--threads", threads], &["--threads", threads, "from 1 to", "4 for each core"]);
         // Wherever the solve runs, the host computes its load vector.
         refused(&["--threads", threads, "--backend", "cuda"], &["--threads", threads, "from 1 to"]);
     }
@@ -649,14 +649,18 @@ fn phases_are_logged_where_that_is_asked_for() {
     let phases = ["load vector: ", "set-up", "solve: ", "errors: ", "output: "];
     let lines: Vec<_> = stderr(&debug).lines().collect();
     assert_eq!(lines.len(), phases.len(), "{lines:?}");
+    assert_eq!(stderr(&logged("patchmg=debug")).lines().count(), phases.len());
     for (line, phase) in lines.iter().zip(phases) {
         assert!(line.contains("DEBUG") && line.contains(phase), "no '{phase}' in: {line}");
     }
     let [silent, debug] = [silent, debug].map(|output| serde_json::from_slice::<Value>(&output.stdout).unwrap());
     assert_eq!(silent["residual_history"], debug["residual_history"]);
-    let wrong = logged("solve=loud");
-    assert_eq!(wrong.status.code(), Some(USAGE));
-    assert!(stderr(&wrong).contains("PATCHMG_LOG") && stderr(&wrong).contains("solve=loud"), "{}", stderr(&wrong));
+    for filter in ["solve=loud", "loud", "debug,loud"] {
+        let wrong = logged(filter);
+        assert_eq!(wrong.status.code(), Some(USAGE));
+        assert!(stderr(&wrong).contains(&format!("'{filter}' for PATCHMG_LOG")), "{}", stderr(&wrong));
+    }
+    assert_eq!(stderr(&logged("")), "");
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub fn thread_count(threads: Option<usize>) -> Result<usize> {
         Some(count) => Err(Error::InvalidArgument {
             name: "threads",
             value: count.to_string(),
-            allowed: format!("from 1 to {most} here, {THREADS_PER_CORE} for each of the process's {cores} cores"),
+            allowed: format!("from 1 to {most} here, {THREADS_PER_CORE} for each core that the process may use"),
         }),
     }
 }

@@ -16,7 +16,7 @@ const INTERNAL: u8 = 1;
 /// A result that cannot be written.
 const OUTPUT: u8 = 1;
 const USAGE: u8 = 2;
-const DEVICE: u8 = 4;
+pub const DEVICE: u8 = 4;
 
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 const OUT_OF_MEMORY: i32 = 2;

@@ -1,6 +1,7 @@
 //! The command line of patchmg. Only this folder parses arguments, prints and exits.
 
 mod against;
+mod allocator;
 mod args;
 mod bench;
 mod case;
@@ -19,6 +20,7 @@ use clap::Parser;
 use failure::Failure;
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
@@ -59,10 +61,16 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
 /// Sends what PATCHMG_LOG asks for to standard error.
 fn log() -> Result<(), Failure> {
     const VARIABLE: &str = "PATCHMG_LOG";
-    let filter = match std::env::var(VARIABLE) {
-        Ok(wanted) => EnvFilter::try_new(&wanted).map_err(|reason| Failure::variable(VARIABLE, &wanted, reason))?,
-        Err(_) => EnvFilter::new("warn"),
-    };
+    let wanted = std::env::var_os(VARIABLE).filter(|wanted| !wanted.is_empty()).unwrap_or("warn".into());
+    let wanted = wanted.to_string_lossy();
+    let refuse = |reason: &dyn std::fmt::Display| Failure::variable(VARIABLE, &wanted, reason);
+    // A word alone would be taken for the name of a module, and nothing be logged.
+    if wanted.split(',').any(|part| !part.contains('=') && part.parse::<LevelFilter>().is_err()) {
+        return Err(refuse(
+            &"must be off, error, warn, info, debug or trace, or such a level for a module: patchmg=debug",
+        ));
+    }
+    let filter = EnvFilter::try_new(&*wanted).map_err(|reason| refuse(&reason))?;
     let colors = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(std::io::stderr).init();
     Ok(())
