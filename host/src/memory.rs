@@ -8,6 +8,10 @@ use crate::error::{Error, Result};
 use patchmg_device::scalar::Real;
 use std::path::{Path, PathBuf};
 
+/// Bytes that are left to small allocations, in the program and in the system's libraries, which end the process where
+/// they fail.
+const MARGIN: u64 = 1 << 20;
+
 /// Bytes of the host's memory; `u64::MAX` where the system does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
@@ -32,7 +36,7 @@ impl Memory {
             Self { total: known(kibibytes(&system, "MemTotal:")), free: known(kibibytes(&system, "MemAvailable:")) };
         for (limit, used) in [("Max address space", "VmSize:"), ("Max data size", "VmData:")] {
             if let Some(limit) = soft_limit(&limits, limit) {
-                memory.restrict(limit, kibibytes(&process, used).unwrap_or(0));
+                memory.restrict(limit, kibibytes(&process, used).unwrap_or(0) + MARGIN);
             }
         }
         for (folder, files) in control_groups(&proc("self/cgroup"), &proc("self/mountinfo")) {
@@ -198,8 +202,8 @@ mod tests {
             memory(&[MEMINFO, STATUS, ("/proc/self/limits", &text)])
         };
         assert_eq!(limits("unlimited", "unlimited"), [24000 << 10, 20000 << 10]);
-        assert_eq!(limits("10240000", "unlimited"), [10_240_000, 8000 << 10]);
-        assert_eq!(limits("unlimited", "1024000"), [1_024_000, 500 << 10]);
+        assert_eq!(limits("10240000", "unlimited"), [10_240_000, (8000 << 10) - MARGIN]);
+        assert_eq!(limits("unlimited", "10240000"), [10_240_000, (9500 << 10) - MARGIN]);
         assert_eq!(limits("1024", "unlimited")[1], 0, "a limit below what is used");
     }
 

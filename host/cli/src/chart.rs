@@ -19,6 +19,9 @@ pub static FONT_READY: LazyLock<bool> = LazyLock::new(|| {
     plotters::style::register_font(FONT, FontStyle::Normal, bytes).is_ok()
 });
 
+/// The least value that the vertical axis shows: labels below it could not be told apart.
+const LEAST: f64 = 1e-300;
+
 /// Pixels.
 const SIZE: (u32, u32) = (900, 560);
 
@@ -112,7 +115,7 @@ impl Chart {
             y_label: String::from("residual relative to ||b||"),
             x_scale: Scale::Count,
             series: series.into_iter().map(|(label, values)| Series { label, points: points(values) }).collect(),
-            line: Some((format!("tolerance {rtol:e}"), rtol)),
+            line: Some((format!("tolerance {rtol:e}"), rtol.max(LEAST))),
         }
     }
 
@@ -214,7 +217,7 @@ impl Chart {
 
     fn shows(&self, (x, y): (f64, f64)) -> bool {
         let x_fits = self.x_scale == Scale::Count || x > 0.0;
-        x_fits && x.is_finite() && y > 0.0 && y.is_finite()
+        x_fits && x.is_finite() && y >= LEAST && y.is_finite()
     }
 
     fn shown(&self) -> impl Iterator<Item = (f64, f64)> {

@@ -2,9 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,10 +15,11 @@ pub enum Console {
     Silent,
 }
 
-/// Whether standard output was closed when the program started.
-static CLOSED: AtomicBool = AtomicBool::new(false);
+/// Whether standard output was closed, or open for reading alone, when the program started.
+static NOT_WRITABLE: AtomicBool = AtomicBool::new(false);
 
-/// Rust's start-up opens `/dev/null` in place of standard files that are closed, so this looks before it.
+/// Rust's start-up opens `/dev/null` in place of standard files that are closed, so this looks before it; and its
+/// `Stdout` takes what it cannot write to a file that is open for reading alone for written.
 #[cfg(target_os = "linux")]
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -30,9 +29,12 @@ static BEFORE_MAIN: extern "C" fn() = {
             fn fcntl(file: i32, command: i32, ...) -> i32;
         }
         const STANDARD_OUTPUT: i32 = 1;
-        const F_GETFD: i32 = 1;
+        const F_GETFL: i32 = 3;
+        const O_ACCMODE: i32 = 3;
+        const O_RDONLY: i32 = 0;
         // SAFETY: the signature is that of fcntl(2); this command takes no further argument and changes nothing.
-        CLOSED.store(unsafe { fcntl(STANDARD_OUTPUT, F_GETFD) } == -1, Ordering::Relaxed);
+        let flags = unsafe { fcntl(STANDARD_OUTPUT, F_GETFL) };
+        NOT_WRITABLE.store(flags == -1 || flags & O_ACCMODE == O_RDONLY, Ordering::Relaxed);
     }
     look
 };
@@ -47,11 +49,11 @@ pub fn lost() -> Option<&'static io::Error> {
 
 /// Writes to standard output. That nobody reads on, as behind `head`, is no error; that the disk is full is.
 pub fn print(text: &str) -> io::Result<()> {
-    if CLOSED.load(Ordering::Relaxed) {
-        return Err(io::Error::other("it is closed"));
+    if NOT_WRITABLE.load(Ordering::Relaxed) {
+        return Err(io::Error::other("it is closed, or open for reading alone"));
     }
-    // By the file itself: `Stdout` takes what it cannot write to a file that is open for reading alone for written.
-    let written = File::from(io::stdout().as_fd().try_clone_to_owned()?).write_all(text.as_bytes());
+    let mut output = io::stdout().lock();
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
     written.or_else(|e| if e.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })
 }
 

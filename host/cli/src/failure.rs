@@ -16,7 +16,10 @@ const INTERNAL: u8 = 1;
 /// A result that cannot be written.
 const OUTPUT: u8 = 1;
 const USAGE: u8 = 2;
-const DEVICE: u8 = 4;
+pub const DEVICE: u8 = 4;
+
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+const OUT_OF_MEMORY: i32 = 2;
 
 /// Arguments of the library that are options of the command line.
 const OPTIONS: [&str; 18] = [
@@ -100,7 +103,7 @@ impl From<Error> for Failure {
             | Error::NotComparable { .. }
             | Error::Tool { .. } => USAGE,
             Error::Write { .. } | Error::Output { .. } => OUTPUT,
-            Error::OutOfMemory { .. } | Error::NoDevice { .. } => DEVICE,
+            Error::OutOfMemory { .. } | Error::NoDevice { .. } | Error::Driver { code: OUT_OF_MEMORY, .. } => DEVICE,
             _ => INTERNAL,
         };
         Self { code, message: error.to_string() }

@@ -1,6 +1,7 @@
 //! The program `patchmg`: its command line, and what `patchmg-lab` shares with it. Only programs parse arguments, print
 //! and exit; the method is the library [`patchmg`].
 
+mod allocator;
 pub mod args;
 pub mod bench;
 mod case;
@@ -22,6 +23,7 @@ use failure::Failure;
 use std::io::IsTerminal;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
 /// Version of the programs.
@@ -69,10 +71,16 @@ fn say(help: &clap::Error) -> ExitCode {
 /// Sends what PATCHMG_LOG asks for to standard error.
 fn log() -> Result<(), Failure> {
     const VARIABLE: &str = "PATCHMG_LOG";
-    let filter = match std::env::var(VARIABLE) {
-        Ok(wanted) => EnvFilter::try_new(&wanted).map_err(|reason| Failure::variable(VARIABLE, &wanted, reason))?,
-        Err(_) => EnvFilter::new("warn"),
-    };
+    let wanted = std::env::var_os(VARIABLE).filter(|wanted| !wanted.is_empty()).unwrap_or("warn".into());
+    let wanted = wanted.to_string_lossy();
+    let refuse = |reason: &dyn std::fmt::Display| Failure::variable(VARIABLE, &wanted, reason);
+    // A word alone would be taken for the name of a module, and nothing be logged.
+    if wanted.split(',').any(|part| !part.contains('=') && part.parse::<LevelFilter>().is_err()) {
+        return Err(refuse(
+            &"must be off, error, warn, info, debug or trace, or such a level for a module: patchmg=debug",
+        ));
+    }
+    let filter = EnvFilter::try_new(&*wanted).map_err(|reason| refuse(&reason))?;
     let colors = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(std::io::stderr).init();
     Ok(())

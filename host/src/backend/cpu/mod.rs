@@ -48,12 +48,12 @@ impl Cpu {
         })?;
         let count = thread_count(threads)?;
         let invalid = |allowed| Error::InvalidArgument { name: "threads", value: count.to_string(), allowed };
+        memory::check((count * STACK) as u64)?;
         let builder = ThreadPoolBuilder::new().num_threads(count).stack_size(STACK);
-        let pool = builder.thread_name(|index| format!("patchmg-{index}")).build().map_err(|reason| {
-            // For threads as for memory the system says the same: try again.
-            let no_room = memory::check((count * STACK) as u64).err();
-            no_room.unwrap_or_else(|| invalid(format!("a number of threads that the system gives ({reason})")))
-        })?;
+        let pool = builder
+            .thread_name(|index| format!("patchmg-{index}"))
+            .build()
+            .map_err(|reason| invalid(format!("a number of threads that the system gives ({reason})")))?;
         Ok(Self { pool, simd })
     }
 
@@ -80,7 +80,7 @@ pub fn thread_count(threads: Option<usize>) -> Result<usize> {
         Some(count) => Err(Error::InvalidArgument {
             name: "threads",
             value: count.to_string(),
-            allowed: format!("from 1 to {most} here, {THREADS_PER_CORE} for each of the process's {cores} cores"),
+            allowed: format!("from 1 to {most} here, {THREADS_PER_CORE} for each core that the process may use"),
         }),
     }
 }
