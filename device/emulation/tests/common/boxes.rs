@@ -45,7 +45,7 @@ impl Naive {
     }
 
     /// `M` or `L` on the whole mesh, by rows.
-    fn dense(&self, is_stiffness: bool) -> Vec<f64> {
+    pub fn dense(&self, is_stiffness: bool) -> Vec<f64> {
         let (n, row) = (self.nodes, self.row());
         let mut dense = vec![0.0; row * row];
         let block = if is_stiffness { &self.stiffness } else { &self.mass };
@@ -83,7 +83,7 @@ impl Naive {
         dense
     }
 
-    fn times(&self, matrix: &[f64], direction: u32, x: &[f64]) -> Vec<f64> {
+    pub fn times(&self, matrix: &[f64], direction: u32, x: &[f64]) -> Vec<f64> {
         let row = self.row();
         let stride = row.pow(direction);
         let entry = |index: usize| {
