@@ -29,6 +29,7 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
             }
         }
     }
+    // Sizes that no degree has.
     let of_a_degree = |boxes: Boxes| DgGrid::DEGREES.map(move |degree| boxes.nodes(degree));
     let of_degrees: Vec<usize> = Boxes::ALL.into_iter().flat_map(of_a_degree).collect();
     for nodes in NODES.filter(|nodes| !of_degrees.contains(nodes)) {
