@@ -274,11 +274,11 @@ fn every_solver_stops_at_rounding() {
                 (last, name)
             };
             let (floor, _) = check(&run(1e-20));
-            // A tolerance just below: few iterations more than it takes to come near.
+            // A tolerance just below: as long as rounding happens to lower the residual by 2 %, the iteration goes on.
             let info = run(0.3 * floor);
             let (_, name) = check(&info);
             let near = info.residual_history.iter().position(|&residual| residual <= 2.0 * floor).unwrap();
-            assert!(info.iterations <= near + 12, "{name}");
+            assert!(info.iterations <= near + 20, "{name}");
         }
     }
 }
