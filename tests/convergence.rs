@@ -5,6 +5,7 @@ mod common;
 
 use approx::assert_relative_eq;
 use common::solve;
+use patchmg::krylov::Outcome;
 use patchmg::problem::{ErrorNorms, Problem};
 use patchmg::solve::{Method, Precision};
 
@@ -35,7 +36,7 @@ fn errors_fall_with_the_order_of_the_space() {
 #[test]
 fn mixed_precision_costs_neither_iterations_nor_accuracy() {
     for parameters in [[2, 1, 5], [2, 4, 4], [2, 8, 3], [3, 2, 3], [3, 4, 2]] {
-        for method in [Method::Fmg, Method::VCycle, Method::Fgmres, Method::Cg] {
+        for method in Method::ALL {
             let double = solve(parameters, Problem::Sine, method, Precision::F64, 1e-9);
             let mixed = solve(parameters, Problem::Sine, method, Precision::Mixed, 1e-9);
             let context = format!("{parameters:?} {method:?}: {:?}, {:?}", double.info, mixed.info);
@@ -50,17 +51,6 @@ fn mixed_precision_costs_neither_iterations_nor_accuracy() {
     }
 }
 
-/// GMRES takes its correction as `M` of a combination, so rounding in `M` shows and a restart makes up for it.
-#[test]
-fn gmres_in_mixed_precision_converges_to_the_true_residual() {
-    for parameters in [[2, 4, 4], [3, 2, 3]] {
-        let double = solve(parameters, Problem::Sine, Method::Gmres, Precision::F64, 1e-9).info;
-        let mixed = solve(parameters, Problem::Sine, Method::Gmres, Precision::Mixed, 1e-9).info;
-        assert!(mixed.converged, "{mixed:?}");
-        assert!(mixed.iterations <= double.iterations + 2, "{double:?}, {mixed:?}");
-    }
-}
-
 #[test]
 fn single_precision_reaches_what_it_can() {
     for method in [Method::Fmg, Method::VCycle, Method::Gmres, Method::Fgmres, Method::Cg] {
@@ -68,7 +58,8 @@ fn single_precision_reaches_what_it_can() {
         assert!(report.info.converged, "{method:?}: {:?}", report.info);
         let expected = errors([2, 2, 4]).l2;
         assert_relative_eq!(report.errors.unwrap().l2, expected, max_relative = 0.05);
-        let stuck = solve([2, 2, 4], Problem::Sine, method, Precision::F32, 1e-12).info;
-        assert_eq!((stuck.converged, stuck.iterations, stuck.fractional_iterations), (false, 30, None), "{method:?}");
+        let stuck = solve([2, 2, 4], Problem::Sine, method, Precision::F32, 1e-7).info;
+        assert!(matches!(stuck.outcome, Outcome::Stagnated { rounding: true, .. }), "{method:?}: {:?}", stuck.outcome);
+        assert!(stuck.iterations < 30 && stuck.fractional_iterations.is_none(), "{method:?}: {stuck:?}");
     }
 }

@@ -67,12 +67,34 @@ fn gmres_and_mixed_precision_need_as_many_iterations_for_the_same_error() {
     }
 }
 
+/// To 1e-8, errors of high degrees are what the last iteration leaves of the residual: that of `f64` is farther below the
+/// tolerance than a V-cycle in `f32` comes. Solved further, both end at the same error, the rounding of the solver in `f64`.
+#[test]
+fn mixed_precision_ends_at_the_error_of_f64() {
+    for parameters in [[2, 7, 5], [3, 7, 3]] {
+        let solve = |rtol| [Precision::F64, Precision::Mixed].map(|p| sine(parameters, Method::Fgmres, p, rtol));
+        let l2 = |report: &Report| report.errors.unwrap().l2;
+        let ([double, mixed], [double_further, mixed_further]) = (solve(1e-8), solve(1e-11));
+        assert!([&double, &mixed, &double_further, &mixed_further].iter().all(|report| report.info.converged));
+        let context = [&double, &mixed, &double_further, &mixed_further].map(|report| (l2(report), &report.info));
+        assert!(l2(&mixed_further) < 1.2 * l2(&double_further), "{parameters:?}: {context:?}");
+        if parameters == [2, 7, 5] {
+            let last = |report: &Report| *report.info.residual_history.last().unwrap();
+            assert!(l2(&mixed) > 2.0 * l2(&double) && last(&mixed) > 2.0 * last(&double), "{context:?}");
+            assert!(l2(&mixed) > 10.0 * l2(&mixed_further), "{context:?}");
+        }
+    }
+}
+
 #[test]
 fn every_solver_and_smoother_finds_the_same_solution() {
     for parameters in [[2, 3, 3], [3, 2, 2]] {
         let reference = sine(parameters, Method::Fgmres, Precision::F64, 1e-10).errors.unwrap().l2;
         for smoother in [SmootherConfig::default(), SmootherConfig::chebyshev()] {
             for method in Method::ALL {
+                if (smoother, method) == (SmootherConfig::default(), Method::Fgmres) {
+                    continue; // the reference
+                }
                 let config = Config { smoother, ..config(method, Precision::F64, 1e-10) };
                 let report = solve_system(System::PoissonDg, parameters, Problem::Sine, config);
                 let name = format!("{parameters:?}, {smoother:?}, {method:?}: {} iterations", report.info.iterations);

@@ -5,6 +5,8 @@
 mod dense;
 #[path = "common/histories.rs"]
 mod histories;
+#[path = "../device/emulation/tests/common/boxes.rs"]
+mod naive;
 
 mod gpu {
     pub mod backend;
@@ -33,13 +35,22 @@ pub struct Suite {
 
 impl Suite {
     pub fn test(&mut self, name: impl Into<String>, test: impl Fn(&Arc<Cuda>) -> Outcome + Send + 'static) {
+        self.test_if(name, move |gpu| test(gpu).map(|()| Completion::Completed));
+    }
+
+    /// A test that may find that the machine is too small for it.
+    pub fn test_if(
+        &mut self,
+        name: impl Into<String>,
+        test: impl Fn(&Arc<Cuda>) -> Result<Completion, Failed> + Send + 'static,
+    ) {
         let gpu = match &self.gpu {
             Ok(gpu) => Ok(gpu.clone()),
             Err(Error::NoDevice { .. }) if std::env::var_os("PATCHMG_REQUIRE_GPU").is_none() => Err(None),
             Err(error) => Err(Some(error.to_string())),
         };
         self.trials.push(Trial::ignorable_test(name, move || match gpu {
-            Ok(gpu) => test(&gpu).map(|()| Completion::Completed),
+            Ok(gpu) => test(&gpu),
             Err(None) => Ok(Completion::ignored_with("no CUDA device")),
             Err(Some(error)) => Err(error.into()),
         }));
@@ -51,6 +62,7 @@ fn main() -> ExitCode {
     gpu::backend::add(&mut suite);
     gpu::vectors::add::<f32>(&mut suite);
     gpu::vectors::add::<f64>(&mut suite);
+    gpu::vectors::add_long(&mut suite);
     gpu::spaces::add::<f32>(&mut suite);
     gpu::spaces::add::<f64>(&mut suite);
     gpu::variants::add::<f32>(&mut suite);

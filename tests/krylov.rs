@@ -3,13 +3,15 @@
 #[path = "common/cases.rs"]
 mod common;
 
-use common::{cpu, pseudo_random, space};
+use common::{cpu, pseudo_random, solve_system, space};
 use nalgebra::{DMatrix, DVector};
 use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
-use patchmg::krylov::{Cg, Fgmres, Gmres, Info, Richardson, Solver, Stopping};
-use patchmg::multigrid::{LowPrecision, Multigrid, PoissonScheme, VCycle};
+use patchmg::krylov::{Cg, Divergence, Fgmres, Gmres, Info, Outcome, Richardson, Solver, Stopping};
+use patchmg::multigrid::{LowPrecision, Multigrid, PoissonScheme, SmootherConfig, VCycle};
 use patchmg::operator::{Identity, LinearOperator, Poisson, Preconditioner};
+use patchmg::problem::Problem;
+use patchmg::solve::{Config, Method, Precision, System};
 use patchmg::{Error, Result};
 use std::sync::Arc;
 
@@ -204,30 +206,160 @@ fn breakdown_is_no_panic() {
     assert_eq!((info.iterations, info.converged), (1, true));
     // No step is enough: the operator is singular.
     let zero = Dense::new(DMatrix::zeros(n, n));
-    let stopping = Stopping { max_iters: 7, ..TIGHT };
+    let stopping = Stopping { max_iters: 3, ..TIGHT };
     let (info, x) = run(&mut Gmres::new(&zero, 3).unwrap(), &zero, &mut identity, stopping).unwrap();
-    assert_eq!((info.iterations, info.converged), (7, false));
+    assert_eq!((info.iterations, info.outcome), (3, Outcome::MaxIterations));
     assert_eq!(x, DVector::zeros(n));
 }
 
+/// Where nothing is gained, and not because of rounding.
 #[test]
-fn what_is_not_finite_is_an_error_with_its_iteration() {
-    let diverging = Dense::new(DMatrix::identity(4, 4) * 1e200);
-    let mut identity = Identity::new(&diverging.backend);
-    let mut solver = Richardson::new(&diverging).unwrap();
-    let error = run(&mut solver, &diverging, &mut identity, TIGHT).unwrap_err();
-    assert!(matches!(&error, Error::NotFinite { place, .. } if place == "iteration 1"), "{error}");
+fn a_standstill_is_stagnation_without_a_reason() {
+    let n = 8;
+    let standstill = Outcome::Stagnated { residual: 1.0, rounding: false };
+    // A preconditioner that does nothing.
+    let operator = Dense::new(DMatrix::identity(n, n));
+    let mut nothing = Dense::new(DMatrix::zeros(n, n));
+    let (info, _) = run(&mut Richardson::new(&operator).unwrap(), &operator, &mut nothing, TIGHT).unwrap();
+    assert_eq!((info.iterations, info.outcome), (5, standstill));
+    // A cyclic shift: the Krylov space has the solution in it after `n` iterations and nothing of it before.
+    let shift = Dense::new(DMatrix::from_fn(n, n, |i, j| f64::from(i == (j + 1) % n)));
+    let mut identity = Identity::new(&shift.backend);
+    let b = shift.set(&DVector::from_fn(n, |i, _| f64::from(i == 0)));
+    for (restart, iterations, outcome) in [(3, 15, standstill), (n, n, Outcome::Converged)] {
+        let mut x = shift.vector().unwrap();
+        let mut gmres = Gmres::new(&shift, restart).unwrap();
+        let info = gmres.solve(&shift, &mut identity, &b, &mut x, &TIGHT, &mut |_, _| ()).unwrap();
+        assert_eq!((info.iterations, info.outcome), (iterations, outcome), "restart {restart}");
+    }
+}
+
+/// `x ← x + 0.01 (b - A x)` with `A = I` gains 1 % an iteration.
+#[test]
+fn slow_convergence_is_not_stagnation() {
+    let operator = Dense::new(DMatrix::identity(8, 8));
+    let mut small = Dense::new(DMatrix::identity(8, 8) * 0.01);
+    for rtol in [1e-6, 1e-9] {
+        let stopping = Stopping { rtol, max_iters: 10_000 };
+        let (info, _) = run(&mut Richardson::new(&operator).unwrap(), &operator, &mut small, stopping).unwrap();
+        assert!(info.converged, "{:?}", info.outcome);
+        assert_eq!(info.iterations, (rtol.ln() / 0.99f64.ln()).ceil() as usize);
+    }
+}
+
+#[test]
+fn every_solver_stops_at_rounding() {
+    let cases = [
+        (System::PoissonCg, [2, 1, 5]),
+        (System::PoissonCg, [2, 3, 4]),
+        (System::PoissonCg, [2, 10, 3]),
+        (System::PoissonCg, [3, 2, 3]),
+        (System::PoissonCg, [3, 7, 2]),
+        (System::PoissonDg, [2, 2, 4]),
+        (System::PoissonDg, [3, 4, 2]),
+    ];
+    for ((system, parameters), method) in cases.into_iter().flat_map(|case| Method::ALL.map(|method| (case, method))) {
+        for precision in Precision::ALL {
+            let run = |rtol| {
+                let stopping = Stopping { rtol, max_iters: 100 };
+                let config = Config { method, precision, stopping, ..Config::default() };
+                solve_system(system, parameters, Problem::Sine, config).info
+            };
+            let check = |info: &Info| {
+                let name = format!("{} {parameters:?} {method:?} {precision:?}: {info:?}", system.name());
+                let last = *info.residual_history.last().unwrap();
+                assert_eq!(info.outcome, Outcome::Stagnated { residual: last, rounding: true }, "{name}");
+                assert!(!info.converged && info.fractional_iterations.is_none(), "{name}");
+                assert!(last < if precision == Precision::F32 { 1e-3 } else { 1e-11 }, "{name}");
+                (last, name)
+            };
+            let (floor, _) = check(&run(1e-20));
+            // A tolerance just below: as long as rounding happens to lower the residual by 2 %, the iteration goes on.
+            let info = run(0.3 * floor);
+            let (_, name) = check(&info);
+            let near = info.residual_history.iter().position(|&residual| residual <= 2.0 * floor).unwrap();
+            assert!(info.iterations <= near + 20, "{name}");
+        }
+    }
+}
+
+/// Just above the residual where it stagnates, an iteration that gains a few percent each time goes on.
+#[test]
+fn slow_multigrid_converges_to_near_its_rounding() {
+    let smoother = SmootherConfig::Jacobi { damping: 0.1 };
+    for (method, parameters) in [(Method::VCycle, [2, 2, 3]), (Method::Cg, [2, 4, 3]), (Method::Gmres, [2, 4, 3])] {
+        let run = |rtol| {
+            let stopping = Stopping { rtol, max_iters: 2000 };
+            let config = Config { method, smoother, stopping, ..Config::default() };
+            solve_system(System::PoissonCg, parameters, Problem::Sine, config).info
+        };
+        let Outcome::Stagnated { residual, rounding: true } = run(1e-20).outcome else {
+            panic!("{method:?}: {:?}", run(1e-20))
+        };
+        let info = run(2.0 * residual);
+        assert!(info.converged, "{method:?}: {:?}, stagnates at {residual:e}", info.outcome);
+        assert!(info.iterations > 25, "{method:?}: {} iterations", info.iterations);
+    }
+}
+
+#[test]
+fn what_is_not_finite_is_divergence_with_its_iteration() {
+    let diverged = |iteration| Outcome::Diverged { iteration, cause: Divergence::NotFinite };
+    let large = Dense::new(DMatrix::identity(4, 4) * 1e200);
+    let mut identity = Identity::new(&large.backend);
+    let (info, _) = run(&mut Richardson::new(&large).unwrap(), &large, &mut identity, TIGHT).unwrap();
+    assert_eq!((info.outcome, info.residual_history), (diverged(1), vec![1.0]));
+    // Its entries are finite, and the squares of what an iteration leaves of them are not.
+    let dense = Dense::new(spd(4, 12) * 1e200);
+    let (info, x) = run(&mut Gmres::new(&dense, 3).unwrap(), &dense, &mut identity, TIGHT).unwrap();
+    assert_eq!((info.outcome, info.residual_history), (diverged(1), vec![1.0]));
+    assert_eq!(x, DVector::zeros(4), "as before the iteration");
+    let (info, _) = run(&mut Cg::new(&large).unwrap(), &large, &mut identity, TIGHT).unwrap();
+    assert!(info.converged, "conjugate gradients scale: {:?}", info.outcome);
 
     let broken = Dense::new(DMatrix::from_element(4, 4, f64::NAN));
-    let error = run(&mut Gmres::new(&broken, 3).unwrap(), &broken, &mut identity, TIGHT).unwrap_err();
-    assert!(matches!(error, Error::NotFinite { .. }), "{error}");
-    let error = run(&mut Cg::new(&broken).unwrap(), &broken, &mut identity, TIGHT).unwrap_err();
-    assert!(matches!(error, Error::NotFinite { .. }), "{error}");
+    for info in [
+        run(&mut Gmres::new(&broken, 3).unwrap(), &broken, &mut identity, TIGHT).unwrap().0,
+        run(&mut Cg::new(&broken).unwrap(), &broken, &mut identity, TIGHT).unwrap().0,
+        run(&mut Richardson::new(&broken).unwrap(), &broken, &mut identity, TIGHT).unwrap().0,
+    ] {
+        assert_eq!((info.outcome, info.residual_history), (diverged(0), Vec::new()));
+    }
+}
 
-    let b = diverging.set(&DVector::from_element(4, f64::NAN));
-    let mut x = diverging.vector().unwrap();
-    let error = solver.solve(&diverging, &mut identity, &b, &mut x, &TIGHT, &mut |_, _| ()).unwrap_err();
-    assert!(matches!(error, Error::NotFinite { .. }), "{error}");
+#[test]
+fn a_right_hand_side_that_is_not_finite_is_an_error() {
+    let operator = Dense::new(DMatrix::identity(4, 4));
+    let mut identity = Identity::new(&operator.backend);
+    for value in [f64::NAN, f64::INFINITY] {
+        let b = operator.set(&DVector::from_element(4, value));
+        let mut x = operator.vector().unwrap();
+        let mut solver = Richardson::new(&operator).unwrap();
+        let error = solver.solve(&operator, &mut identity, &b, &mut x, &TIGHT, &mut |_, _| ()).unwrap_err();
+        assert!(matches!(error, Error::NotFinite { what: "norm of the right-hand side", .. }), "{error}");
+    }
+}
+
+/// `x ← x + 3 (b - x)` doubles the residual each time.
+#[test]
+fn growth_is_divergence_with_a_finite_history() {
+    let operator = Dense::new(DMatrix::identity(4, 4));
+    let mut large = Dense::new(DMatrix::identity(4, 4) * 3.0);
+    let (info, _) = run(&mut Richardson::new(&operator).unwrap(), &operator, &mut large, TIGHT).unwrap();
+    // 2^20 is the first power above 1e6.
+    assert_eq!(info.outcome, Outcome::Diverged { iteration: 20, cause: Divergence::Growth });
+    assert_eq!((info.iterations, info.converged, info.residual_history.len()), (20, false, 21));
+    assert!(info.residual_history.iter().all(|residual| residual.is_finite()));
+}
+
+#[test]
+fn conjugate_gradients_diverge_with_a_preconditioner_that_is_not_definite() {
+    let operator = Dense::new(spd(10, 9));
+    let (info, x) =
+        run(&mut Cg::new(&operator).unwrap(), &operator, &mut Dense::new(-DMatrix::identity(10, 10)), TIGHT).unwrap();
+    let cause = Divergence::IndefinitePreconditioner;
+    assert_eq!((info.outcome, info.residual_history), (Outcome::Diverged { iteration: 1, cause }, vec![1.0]));
+    assert_eq!(x, DVector::zeros(10));
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 mod histories;
 
 use common::{cpu, solve, space};
-use histories::{Oracle, deviation, oracles};
+use histories::{Oracle, deviation, fine_oracles, oracles};
 use patchmg::backend::{Backend, Scalar};
 use patchmg::krylov::{Richardson, Solver, Stopping};
 use patchmg::multigrid::{
@@ -37,6 +37,19 @@ fn full_multigrid_2d() {
 #[test]
 fn full_multigrid_3d() {
     check(3, Method::Fmg, |oracle| &oracle.fmg);
+}
+
+#[test]
+fn full_multigrid_on_fine_levels_and_of_high_degree() {
+    let cases = fine_oracles();
+    assert!(cases.iter().any(|oracle| oracle.degree > 5 && oracle.refine >= 7));
+    for oracle in cases {
+        let parameters = [oracle.dim, oracle.degree, oracle.refine];
+        let found = solve(parameters, Problem::One, Method::Fmg, Precision::F64, oracle.rtol).info.residual_history;
+        assert_eq!(found.len(), oracle.fmg.len(), "{oracle:?}: {found:?}");
+        assert!(oracle.fmg[0] > 100.0 * oracle.rounding, "{oracle:?}: nothing to compare");
+        assert!(oracle.deviation(&found) < 0.01, "{oracle:?}: {found:?}");
+    }
 }
 
 #[test]

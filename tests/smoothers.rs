@@ -5,7 +5,7 @@ mod cases;
 #[path = "common/mod.rs"]
 mod dense;
 
-use cases::{cpu, pseudo_random, space};
+use cases::{cpu, pseudo_random, solve_system, space};
 use dense::dense_operator;
 use nalgebra::{DMatrix, DVector};
 use patchmg::backend::cpu::Cpu;
@@ -208,8 +208,31 @@ fn every_smoother_makes_v_cycles_and_krylov_methods_converge() {
             let cg = iterations(case, Method::Cg, smoother, Precision::F64);
             assert!(2 * cg <= 3 * plain, "{smoother:?} {case:?}: CG {cg}, V-cycles {plain}");
             let mixed = iterations(case, Method::VCycle, smoother, Precision::Mixed);
-            assert!(mixed <= plain + 1, "{smoother:?} {case:?}: {mixed} in mixed precision, {plain} in double");
+            assert_eq!(mixed, plain, "{smoother:?} {case:?}: in mixed precision and in double");
         }
+    }
+}
+
+/// Those of assembled matrices (`data/full_multigrid.py gauss-seidel` for V-cycles), dofs in lexicographic order before and
+/// after the coarse correction, in 2D on level 4. Two other implementations have 6 9 10 11 12 and 8 10 12 14 17, with
+/// definitions of an iteration that are not known. Nearest here are GMRES to 1e-8, which differs for degree 1, and full
+/// multigrid to 1e-9 of the residual after its first pass, 8 10 12 14 15, which differs for degree 5.
+#[test]
+fn point_gauss_seidel_takes_as_many_iterations_as_independent_ones() {
+    for (method, rtol, expected) in [
+        (Method::VCycle, 1e-8, [7, 9, 10, 11, 13]),
+        (Method::VCycle, 1e-9, [8, 10, 11, 13, 15]),
+        (Method::Fmg, 1e-9, [7, 8, 8, 9, 9]),
+        (Method::Gmres, 1e-8, [7, 9, 10, 11, 12]),
+        (Method::Cg, 1e-8, [7, 7, 8, 8, 10]),
+        (Method::Cg, 1e-9, [7, 8, 9, 9, 11]),
+    ] {
+        let found = [1, 2, 3, 4, 5].map(|degree| {
+            let (smoother, stopping) = (SmootherConfig::PointGaussSeidel, Stopping { rtol, max_iters: 30 });
+            let config = Config { method, smoother, stopping, restart: 30, ..Config::default() };
+            solve_system(System::PoissonCg, [2, degree, 4], Problem::One, config).info.iterations
+        });
+        assert_eq!(found, expected, "{method:?} to {rtol:e}");
     }
 }
 

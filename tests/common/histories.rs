@@ -25,6 +25,31 @@ pub struct DgOracle {
     pub l2_error: f64,
 }
 
+/// A line of `data/oracles-fine.jsonl`: full multigrid for `f = 1` on fine levels and of high degree, by
+/// `data/full_multigrid.py`, and the residual where its V-cycles end in rounding.
+#[derive(Debug, serde::Deserialize)]
+pub struct FineOracle {
+    pub dim: usize,
+    pub degree: usize,
+    pub refine: usize,
+    pub rtol: f64,
+    pub fmg: Vec<f64>,
+    pub rounding: f64,
+}
+
+impl FineOracle {
+    /// How far a history is from this one, relatively, where it is above a hundred times rounding; at least the first
+    /// entry is, in all lines.
+    pub fn deviation(&self, found: &[f64]) -> f64 {
+        let pairs = found.iter().zip(&self.fmg).filter(|(_, expected)| **expected > 100.0 * self.rounding);
+        pairs.map(|(found, expected)| (found / expected - 1.0).abs()).fold(0.0, f64::max)
+    }
+}
+
+pub fn fine_oracles() -> Vec<FineOracle> {
+    include_str!("../data/oracles-fine.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 pub fn dg_oracles() -> Vec<DgOracle> {
     include_str!("../data/oracles-dg.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -2,6 +2,7 @@
 
 use super::compare::{assert_close, assert_identical, downloaded, random, uploaded};
 use crate::Suite;
+use crate::naive::{self, Naive};
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::cuda::{Cuda, Vector};
 use patchmg::backend::{Backend, Boxes, Engine, Operands, PatchKernel, Products, Scalar, TensorKernel};
@@ -13,6 +14,7 @@ use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, System};
 use patchmg::space::{DiscontinuousSpace, Space};
 use patchmg_device::patch::DgGrid;
+use patchmg_device::tensor_core::NODES;
 use patchmg_device::tensor_core::list::{Listed, listed};
 use std::sync::Arc;
 
@@ -28,6 +30,27 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
             }
         }
     }
+    // Sizes that no degree has.
+    let of_a_degree = |boxes: Boxes| DgGrid::DEGREES.map(move |degree| boxes.nodes(degree));
+    let of_degrees: Vec<usize> = Boxes::ALL.into_iter().flat_map(of_a_degree).collect();
+    for nodes in NODES.filter(|nodes| !of_degrees.contains(nodes)) {
+        for Listed { kernel, .. } in listed(nodes).into_iter().filter(|listed| listed.scalar == T::NAME) {
+            let name = format!("products::n{nodes}::{kernel}::{}", T::NAME).replace(", ", " ").replace(' ', "-");
+            suite.test(name, move |gpu| check_size::<T>(gpu, nodes, kernel));
+        }
+    }
+}
+
+/// On three boxes a direction, so that each kind of face is there, random matrices against dense ones on the host.
+fn check_size<T: Scalar>(gpu: &Cuda, nodes: usize, kernel: TensorKernel) -> crate::Outcome {
+    let reference = Naive::new(nodes, 3);
+    let length = reference.row().pow(3);
+    let x = random::<T>(2, length);
+    let (on_gpu, mut y) = (uploaded(gpu, &x)?, gpu.zeros::<T>(length)?);
+    gpu.box_operator(kernel, [nodes, 3], &reference.table(), &on_gpu, &mut y)?;
+    let found: Vec<f64> = downloaded::<Cuda, T>(gpu, &y, length)?.into_iter().map(T::to_f64).collect();
+    let exact: Vec<f64> = x.into_iter().map(T::to_f64).collect();
+    assert_close(&found, &reference.apply(&exact), naive::tolerance(kernel))
 }
 
 /// Flexible GMRES with a V-cycle of the best products takes as many iterations as with columns in `f64`, to the same solution,

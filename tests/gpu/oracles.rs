@@ -1,7 +1,7 @@
 //! Residual histories on the GPU against an independent implementation of the method.
 
 use crate::Suite;
-use crate::histories::{DgOracle, Oracle, deviation, dg_oracles, oracles};
+use crate::histories::{DgOracle, Oracle, deviation, dg_oracles, fine_oracles, oracles};
 use patchmg::krylov::Stopping;
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, System};
@@ -19,6 +19,18 @@ pub fn add(suite: &mut Suite) {
                 Err(format!("{found:?} != {expected:?}").into())
             });
         }
+    }
+    for oracle in fine_oracles() {
+        let (dim, degree, refine) = (oracle.dim, oracle.degree, oracle.refine);
+        suite.test(format!("oracles::{dim}d::q{degree}::level{refine}::Fmg"), move |gpu| {
+            let config = Config { stopping: Stopping { rtol: oracle.rtol, max_iters: 30 }, ..Config::default() };
+            let case = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::One, config };
+            let found = case.solve(gpu, &mut |_, _| ())?.0.info.residual_history;
+            if found.len() == oracle.fmg.len() && oracle.deviation(&found) < 0.01 {
+                return Ok(());
+            }
+            Err(format!("{found:?} is not that of {oracle:?}").into())
+        });
     }
     for DgOracle { dim, degree, refine, rtol, gmres, .. } in dg_oracles() {
         suite.test(format!("oracles::dg::{dim}d::q{degree}::level{refine}"), move |gpu| {

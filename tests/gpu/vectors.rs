@@ -2,6 +2,8 @@
 
 use super::compare::{assert_close, assert_identical, downloaded, random, uploaded};
 use crate::{Outcome, Suite};
+use libtest_mimic::{Completion, Failed};
+use patchmg::backend::cpu::Cpu;
 use patchmg::backend::cuda::Cuda;
 use patchmg::backend::{Backend, Scalar};
 
@@ -24,6 +26,68 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
     test("dots_of_many_vectors", dots_of_many_vectors::<T>);
     test("add_combination", add_combination::<T>);
     test("empty", empty::<T>);
+}
+
+/// More entries than 31 and than 32 bits count, and one block's remainder.
+const LONG: [usize; 2] = [(1 << 31) + 77, (1 << 32) + 77];
+
+/// All operations on vectors so long.
+pub fn add_long(suite: &mut Suite) {
+    for len in LONG {
+        suite.test_if(format!("vectors::of_{len}_entries::f32"), move |gpu| {
+            let bytes = (len * size_of::<f32>()) as u64;
+            // Three vectors on the device and one of `f64`, one on the host, with room to spare.
+            for (info, vectors) in [(gpu.info(), 5), (Cpu::new(None)?.info(), 1)] {
+                let needed = vectors * bytes + (1 << 30);
+                if info.memory_free < needed {
+                    let (name, free) = (info.name, info.memory_free);
+                    return Ok(Completion::ignored_with(format!("{name} has {free} bytes free, {needed} are needed")));
+                }
+            }
+            long(gpu, len).map(|()| Completion::Completed)
+        });
+    }
+}
+
+/// Whole numbers, so that all results are exact: `x_i = i mod 251 - 125` and `y_i = i mod 127 - 63`.
+fn long(gpu: &Cuda, len: usize) -> Outcome {
+    let (at_x, at_y) = (|i: usize| (i % 251) as i64 - 125, |i: usize| (i % 127) as i64 - 63);
+    let mut host = vec![0.0_f32; len];
+    let mut upload = |at: &dyn Fn(usize) -> i64| {
+        host.iter_mut().enumerate().for_each(|(i, value)| *value = at(i) as f32);
+        uploaded(gpu, &host)
+    };
+    let (x, mut y) = (upload(&at_x)?, upload(&at_y)?);
+    let mut z = gpu.zeros::<f32>(len)?;
+    let mut check = |z: &<Cuda as Backend>::Vector<f32>, what: &str, expected: &dyn Fn(usize) -> i64| -> Outcome {
+        gpu.download(z, &mut host)?;
+        match (0..len).find(|&i| host[i] != expected(i) as f32) {
+            None => Ok(()),
+            Some(i) => Err(format!("{what}: entry {i} is {}, expected {}", host[i], expected(i)).into()),
+        }
+    };
+    check(&z, "zeros", &|_| 0)?;
+    let mut wide = gpu.zeros::<f64>(len)?;
+    gpu.convert(2.0, &x, &mut wide)?;
+    gpu.convert(-1.0, &wide, &mut z)?;
+    drop(wide);
+    check(&z, "convert to f64 and back", &|i| -2 * at_x(i))?;
+    gpu.diagonal_axpby(2.0, &x, &y, 1.0, &mut z)?;
+    check(&z, "diagonal_axpby", &|i| 2 * at_x(i) * at_y(i) - 2 * at_x(i))?;
+    gpu.axpby(3.0, &x, 0.0, &mut z)?;
+    check(&z, "axpby", &|i| 3 * at_x(i))?;
+    gpu.add_combination(&[2.0, -1.0], &[&x, &z], &mut y)?;
+    check(&y, "add_combination", &|i| at_y(i) - at_x(i))?;
+    // Products repeat after 251 times 127 entries; sums of whole numbers below 2^53 are exact in any order.
+    let (period, product) = (251 * 127, |i: usize| at_x(i) * (at_y(i) - at_x(i)));
+    let sum = |range: std::ops::Range<usize>| range.map(product).sum::<i64>();
+    let expected = sum(0..period) * (len / period) as i64 + sum(0..len % period);
+    let found = gpu.dot(&x, &y)?;
+    if found != expected as f64 {
+        return Err(Failed::from(format!("dot: {found}, expected {expected}")));
+    }
+    gpu.set_zero(&mut y)?;
+    check(&y, "set_zero", &|_| 0)
 }
 
 fn round_trip<T: Scalar>(gpu: &Cuda) -> Outcome {

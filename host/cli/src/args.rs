@@ -21,8 +21,9 @@ use std::path::PathBuf;
 Example:
   patchmg solve --dim 3 --degree 4 --refine 5
 
-Exit codes: 0 converged, 1 internal error or a result that cannot be written, 2 wrong usage or input, 3 not converged within --max-iters,
-4 no such device, no driver, or out of memory, 5 slower than --against allows. PATCHMG_LOG=debug logs to standard error."
+Exit codes: 0 converged, 1 internal error or a result that cannot be written, 2 wrong usage or input,
+3 not converged within --max-iters, stagnated or diverged, 4 no such device, no driver, or out of memory,
+5 slower than --against allows. PATCHMG_LOG=debug logs to standard error."
 )]
 pub struct Cli {
     #[command(subcommand)]

@@ -1,7 +1,7 @@
 //! `patchmg bench`.
 
 use crate::args::BenchArgs;
-use crate::case::parameters;
+use crate::case::{iterations, parameters};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::hashes::Hashes;
@@ -72,7 +72,7 @@ fn table(solve: &SolveReport, solve_timing: Timing, measurements: &[Measurement]
         table.row([what.to_string(), scalar.to_string(), median, min, max].into_iter().chain(rest));
     }
     let [median, min, max] = times(&solve_timing);
-    let name = format!("{}, {} iterations", solve.solver, solve.iterations);
+    let name = format!("{}, {}", solve.solver, iterations(solve.iterations));
     table.row([name, solve.precision.clone(), median, min, max, format!("{:.4}", solve.ns_per_dof)]);
     table
 }

@@ -145,6 +145,11 @@ impl CaseArgs {
     }
 }
 
+/// A number of iterations, as a person reads it.
+pub fn iterations(count: usize) -> String {
+    format!("{count} iteration{}", if count == 1 { "" } else { "s" })
+}
+
 /// What is about to run.
 pub fn parameters(args: &CaseArgs, config: &Config, device: &DeviceInfo, memory: u64) -> String {
     let domain = if args.dim == 2 { "square" } else { "cube" };
@@ -160,7 +165,7 @@ pub fn parameters(args: &CaseArgs, config: &Config, device: &DeviceInfo, memory:
     format!(
         "\
 {} on the unit {domain}, degree {}, 2^{} cells a direction, problem {}
-solver     {}, precision {}, relative tolerance {:e}, at most {} iterations
+solver     {}, precision {}, relative tolerance {:e}, at most {}
 smoother   {}{kernel}
 backend    {}: {}, {} {}, {}
 memory     {} needed, {} free
@@ -172,7 +177,7 @@ memory     {} needed, {} free
         args.solver.name(),
         args.precision.name(),
         args.rtol,
-        args.max_iters,
+        iterations(args.max_iters),
         args.smoother,
         device.backend,
         device.name,

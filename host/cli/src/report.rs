@@ -33,14 +33,18 @@ pub struct SolveReport {
     pub device: String,
     pub iterations: usize,
     pub converged: bool,
+    /// Why the solver ended: `converged`, `max-iters`, `stagnated` or `diverged`.
+    #[serde(default)]
+    pub reason: String,
     pub rtol: f64,
     pub residual_history: Vec<f64>,
-    pub relative_residual: f64,
+    /// The last of `residual_history`; none if that is empty, because no residual was finite.
+    pub relative_residual: Option<f64>,
     /// Where a straight line through the last two residuals, on a logarithmic scale, meets `rtol`; none if not converged.
     pub fractional_iterations: Option<f64>,
-    /// `||u_h - u||` in L2; none where `u` is not known.
+    /// `||u_h - u||` in L2; none where `u` is not known, or the solver diverged.
     pub l2_error: Option<f64>,
-    /// `||grad (u_h - u)||` in L2; none where `u` is not known.
+    /// `||grad (u_h - u)||` in L2; none where `u` is not known, or the solver diverged.
     pub h1_error: Option<f64>,
     pub setup_s: f64,
     pub solve_s: f64,

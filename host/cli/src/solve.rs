@@ -1,7 +1,7 @@
 //! `patchmg solve`.
 
 use crate::args::{CaseArgs, SolveArgs};
-use crate::case::parameters;
+use crate::case::{iterations, parameters};
 use crate::chart::{Chart, Format};
 use crate::console::{Console, Progress};
 use crate::failure::Failure;
@@ -11,6 +11,7 @@ use crate::result;
 use patchmg::Error;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, DeviceInfo};
+use patchmg::krylov::Outcome;
 use patchmg::measure::Protocol;
 use patchmg::memory;
 use patchmg::multigrid::hierarchy;
@@ -96,10 +97,11 @@ fn on<B: Backend>(
     progress.finish();
     let (report, solution) = solved?;
 
+    let outcome = report.info.outcome;
     let report = record(&args.case, case, &device, report);
-    console.line(summary(&report));
+    console.line(summary(&report, outcome));
     let start = Instant::now();
-    write(args, case, space, &solution, &report)?;
+    write(args, case, space, &solution, &report, console)?;
     debug!("output: {}", seconds(start.elapsed().as_secs_f64()));
     Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
 }
@@ -136,8 +138,9 @@ pub fn record(args: &CaseArgs, case: &Case, device: &DeviceInfo, report: Report)
         device: device.name.clone(),
         iterations: info.iterations,
         converged: info.converged,
+        reason: info.outcome.name().to_string(),
         rtol: args.rtol,
-        relative_residual: info.residual_history.last().copied().unwrap_or(f64::NAN),
+        relative_residual: info.residual_history.last().copied(),
         residual_history: info.residual_history,
         fractional_iterations: info.fractional_iterations,
         l2_error: errors.map(|errors| errors.l2),
@@ -150,25 +153,36 @@ pub fn record(args: &CaseArgs, case: &Case, device: &DeviceInfo, report: Report)
     }
 }
 
-fn summary(report: &SolveReport) -> String {
-    let SolveReport { iterations, relative_residual, .. } = report;
-    let outcome = match report.fractional_iterations {
-        Some(fractional) => format!("converged after {iterations} iterations (fractional: {fractional:.2})"),
-        None => format!("not converged after {iterations} iterations"),
+fn summary(report: &SolveReport, outcome: Outcome) -> String {
+    let iterations = iterations(report.iterations);
+    let outcome = match (outcome, report.fractional_iterations) {
+        (_, Some(fractional)) => format!("converged after {iterations} (fractional: {fractional:.2})"),
+        (Outcome::Stagnated { .. }, _) => format!("{outcome}, after {iterations}"),
+        // It says at which iteration.
+        (Outcome::Diverged { .. }, _) => outcome.to_string(),
+        _ => format!("{outcome} after {iterations}"),
     };
+    let residual = report.relative_residual.map_or(String::new(), |value| format!(", relative residual {value:.3e}"));
     let errors = match (report.l2_error, report.h1_error) {
         (Some(l2), Some(h1)) => format!("errors     L2 {l2:.4e}, H1 seminorm {h1:.4e}\n"),
         _ => String::new(),
     };
     format!(
-        "\n{outcome}, relative residual {relative_residual:.3e}\n{errors}times      setup {}, solve {}, {:.3} ns/DoF",
+        "\n{outcome}{residual}\n{errors}times      setup {}, solve {}, {:.3} ns/DoF",
         seconds(report.setup_s),
         seconds(report.solve_s),
         report.ns_per_dof
     )
 }
 
-fn write(args: &SolveArgs, case: &Case, space: &Space, solution: &[f64], report: &SolveReport) -> Result<(), Failure> {
+fn write(
+    args: &SolveArgs,
+    case: &Case,
+    space: &Space,
+    solution: &[f64],
+    report: &SolveReport,
+    console: Console,
+) -> Result<(), Failure> {
     if let Some(path) = &args.json {
         result::write_json(report, path)?;
     }
@@ -179,6 +193,11 @@ fn write(args: &SolveArgs, case: &Case, space: &Space, solution: &[f64], report:
         Chart::residual_history(title, series, *rtol).write(path)?;
     }
     if let Some(path) = &args.vtu {
+        if solution.iter().any(|value| !value.is_finite()) {
+            console
+                .line(format_args!("{} is not written: the solution has values that are not finite", path.display()));
+            return Ok(());
+        }
         match case.problem.solution(case.dim) {
             Some(exact) => vtu::write(path, space, solution, Some(&|point| exact.value(point)))?,
             None => vtu::write(path, space, solution, None)?,

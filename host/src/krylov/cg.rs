@@ -1,7 +1,7 @@
 //! Preconditioned conjugate gradients (Saad, Iterative Methods for Sparse Linear Systems, algorithm 9.1).
 
 use super::Solver;
-use super::stopping::{Info, Monitor, Stopping};
+use super::stopping::{Divergence, Info, Monitor, Stopping};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::operator::{LinearOperator, Preconditioner, vector_bytes};
@@ -33,8 +33,8 @@ impl<B: Backend, T: Scalar> Cg<B, T> {
 }
 
 /// The history has the residual of the recurrence; when that is small enough, `b - A x` is computed anew, and the iteration
-/// starts again from it unless it is small enough too. Errors also:
-/// [`NotPositiveDefinite`](Error::NotPositiveDefinite) if `p · A p` or `r · M r` is not above 0.
+/// starts again from it unless it is small enough too. It diverged also if `r · M r` is not above 0. Errors also:
+/// [`NotPositiveDefinite`](Error::NotPositiveDefinite) if `p · A p` is not above 0.
 impl<B, T, A, M> Solver<B, T, A, M> for Cg<B, T>
 where
     B: Backend,
@@ -63,35 +63,38 @@ where
         let mut last_product = None;
         while !monitor.is_done() {
             preconditioner.apply(&self.residual, &mut self.work)?;
-            let product = positive(backend.dot(&self.residual, &self.work)?, "preconditioner", &monitor)?;
+            let product = backend.dot(&self.residual, &self.work)?;
+            if !product.is_finite() || product <= 0.0 {
+                let finite = product.is_finite();
+                monitor.diverge(if finite { Divergence::IndefinitePreconditioner } else { Divergence::NotFinite });
+                break;
+            }
             let beta = last_product.map_or(0.0, |last| product / last);
             backend.axpby(1.0, &self.work, beta, &mut self.direction)?;
             last_product = Some(product);
 
             operator.apply(&self.direction, &mut self.work)?;
-            let alpha = product / positive(backend.dot(&self.direction, &self.work)?, "operator", &monitor)?;
+            let energy = backend.dot(&self.direction, &self.work)?;
+            if !energy.is_finite() {
+                monitor.diverge(Divergence::NotFinite);
+                break;
+            }
+            if energy <= 0.0 {
+                return Err(Error::NotPositiveDefinite { what: "operator" });
+            }
+            let alpha = product / energy;
             backend.axpby(alpha, &self.direction, 1.0, x)?;
             backend.axpby(-alpha, &self.work, 1.0, &mut self.residual)?;
 
-            let mut norm = backend.norm(&self.residual)?;
+            let norm = backend.norm(&self.residual)?;
             if monitor.accepts(norm) || monitor.is_last() {
                 operator.residual(b, x, &mut self.residual)?;
-                norm = backend.norm(&self.residual)?;
+                monitor.check(operator, x, &self.residual, &mut self.work)?;
                 last_product = None;
+            } else {
+                monitor.record_estimate(norm);
             }
-            monitor.record(norm)?;
         }
         Ok(monitor.finish())
     }
-}
-
-/// `value` if it is above 0: `x · A x` of a positive definite `A`.
-fn positive(value: f64, what: &'static str, monitor: &Monitor) -> Result<f64> {
-    if !value.is_finite() {
-        return Err(Error::NotFinite { what, value, place: format!("iteration {}", monitor.iterations() + 1) });
-    }
-    if value <= 0.0 {
-        return Err(Error::NotPositiveDefinite { what });
-    }
-    Ok(value)
 }

@@ -4,7 +4,7 @@
 use super::Solver;
 use super::directions::{Directions, Kept, Recomputed};
 use super::least_squares::LeastSquares;
-use super::stopping::{Info, Monitor, Stopping};
+use super::stopping::{Divergence, Info, Monitor, Stopping};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::operator::{LinearOperator, Preconditioner, vector_bytes};
@@ -44,14 +44,8 @@ impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
         })
     }
 
-    /// Norm of `b - A x`, which it leaves in `work`.
-    fn residual(&mut self, operator: &impl LinearOperator<B, T>, b: &B::Vector<T>, x: &B::Vector<T>) -> Result<f64> {
-        operator.residual(b, x, &mut self.work)?;
-        operator.backend().norm(&self.work)
-    }
-
     /// From the residual in `work`, iterates until a restart or the end is due; coefficients of the directions. All
-    /// iterations but the last are recorded.
+    /// iterations but the last are recorded. If an iteration diverges, the coefficients are those before it.
     fn cycle(
         &mut self,
         operator: &impl LinearOperator<B, T>,
@@ -68,19 +62,25 @@ impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
             operator.apply(z, &mut self.work)?;
             let products = orthogonalize(backend, &self.basis[..=j], &mut self.work)?;
             norm = backend.norm(&self.work)?;
+            if !(norm.is_finite() && products.iter().all(|product| product.is_finite())) {
+                monitor.diverge(Divergence::NotFinite);
+                break;
+            }
             problem.push(products, norm);
             let restarts = j + 1 == self.basis.len() || norm == 0.0;
             if restarts || monitor.is_last() || monitor.accepts(problem.residual()) {
                 break;
             }
-            monitor.record(problem.residual())?;
+            monitor.record_estimate(problem.residual());
         }
         Ok(problem.solve())
     }
 }
 
 /// Within a cycle the history has the residual of the least-squares problem, which for right preconditioning is that of
-/// `x`; at a restart and at the end it has the recomputed `|b - A x|`, and only that one ends the iteration as converged.
+/// `x` in exact arithmetic; at a restart and at the end it has the recomputed `|b - A x|`, and only that one ends the
+/// iteration as converged or stagnated. When the least-squares problem reaches the tolerance and `|b - A x|` does not, a
+/// restart is due.
 impl<B, T, A, M, D> Solver<B, T, A, M> for Arnoldi<B, T, D>
 where
     B: Backend,
@@ -102,9 +102,13 @@ where
         let (mut monitor, mut residual) = Monitor::start(operator, b, x, &mut self.work, stopping, observer)?;
         while !monitor.is_done() {
             let y = self.cycle(operator, preconditioner, residual, &mut monitor)?;
-            self.directions.correct(backend, preconditioner, &self.basis[..y.len()], &y, &mut self.work, x)?;
-            residual = self.residual(operator, b, x)?;
-            monitor.record(residual)?;
+            if !y.is_empty() {
+                self.directions.correct(backend, preconditioner, &self.basis[..y.len()], &y, &mut self.work, x)?;
+            }
+            if !monitor.is_done() {
+                operator.residual(b, x, &mut self.work)?;
+                residual = monitor.check(operator, x, &self.work, &mut self.basis[0])?;
+            }
         }
         Ok(monitor.finish())
     }

@@ -18,7 +18,7 @@ pub use directions::{Directions, Kept, Recomputed};
 pub(crate) use gmres::check_restart;
 pub use gmres::{Arnoldi, DEFAULT_RESTART, Fgmres, Gmres};
 pub use richardson::Richardson;
-pub use stopping::{Info, Stopping};
+pub use stopping::{Divergence, Info, Outcome, Stopping};
 
 /// An iteration for `A x = b`, with operators of type `A` and preconditioners of type `M`.
 pub trait Solver<B: Backend, T: Scalar, A, M> {
@@ -29,8 +29,8 @@ pub trait Solver<B: Backend, T: Scalar, A, M> {
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::Error::InvalidArgument) for a bad `stopping` or a preconditioner that the solver cannot
-    /// use, [`NotFinite`](crate::Error::NotFinite) with the iteration if a residual is not, and those of the backend.
-    /// That the iterations did not suffice is no error.
+    /// use, [`NotFinite`](crate::Error::NotFinite) for a right-hand side that is not, and those of the backend. That the
+    /// iteration did not converge is no error: [`Info::outcome`] says why.
     fn solve(
         &mut self,
         operator: &A,

@@ -64,10 +64,10 @@ impl<B: Backend, T: Scalar> Richardson<B, T> {
     ) -> Result<Info> {
         let backend = operator.backend();
         let (mut monitor, _) = Monitor::start(operator, b, x, &mut self.residual, stopping, observer)?;
-        while !monitor.is_done() || monitor.iterations() < least && !monitor.is_exact() {
+        while !monitor.is_done() || monitor.iterations() < least && monitor.could_improve() {
             self.correct(backend, preconditioner, x)?;
             operator.residual(b, x, &mut self.residual)?;
-            monitor.record(backend.norm(&self.residual)?)?;
+            monitor.check(operator, x, &self.residual, &mut self.correction)?;
         }
         Ok(monitor.finish())
     }

@@ -3,7 +3,7 @@
 use super::{Config, Solution, solve_repeatedly};
 use crate::backend::Backend;
 use crate::error::{Error, Result};
-use crate::krylov::Info;
+use crate::krylov::{Info, Outcome};
 use crate::measure::{Protocol, Timing};
 use crate::mesh::Mesh;
 use crate::problem::{ErrorNorms, Problem, add_boundary_load, error_norms, load_vector};
@@ -60,7 +60,7 @@ pub struct Report {
     pub dofs: usize,
     /// What the solver did.
     pub info: Info,
-    /// Norms of the error, where the solution is known.
+    /// Norms of the error, where the solution is known; none if the iteration diverged.
     pub errors: Option<ErrorNorms>,
     /// Seconds to set up: space, load vector, tables and vectors.
     pub setup_s: f64,
@@ -139,7 +139,8 @@ impl PreparedCase {
         let Self { case, space, load, prepare_s } = self;
         let Solution { values, info, setup_s, timing } =
             solve_repeatedly(backend, &space, load, &case.config, protocol, observer)?;
-        let exact = case.problem.solution(case.dim);
+        let diverged = matches!(info.outcome, Outcome::Diverged { .. });
+        let exact = case.problem.solution(case.dim).filter(|_| !diverged);
         let errors = exact.map(|exact| error_norms(&space, &values, &*exact)).transpose()?;
         let (cells, dofs) = (space.mesh().cells(), space.dofs());
         Ok((Report { cells, dofs, info, errors, setup_s: prepare_s + setup_s, timing }, values))

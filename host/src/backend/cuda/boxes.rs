@@ -36,6 +36,27 @@ enum Matrices<T> {
     Texture(Texture),
 }
 
+impl<T: Scalar> Matrices<T> {
+    /// Where a kernel takes them from; `table` begins with them.
+    fn new(gpu: &Arc<Gpu>, kernel: TensorKernel, nodes: usize, table: &[T]) -> Result<Self> {
+        let matrices = &table[..2 * nodes * nodes];
+        Ok(match kernel.matrices {
+            MatrixMemory::Constant => Self::ByValue(matrices.to_vec()),
+            MatrixMemory::Texture => Self::Texture(Texture::new(gpu, cast_slice(matrices))?),
+            MatrixMemory::Shared | MatrixMemory::ReadOnly => Self::InTable,
+        })
+    }
+
+    /// The argument of a kernel.
+    fn argument(&self) -> Option<&[u8]> {
+        match self {
+            Self::InTable => None,
+            Self::ByValue(matrices) => Some(cast_slice(matrices)),
+            Self::Texture(texture) => Some(bytes_of(texture.handle())),
+        }
+    }
+}
+
 /// An entry point.
 struct Entry {
     module: Module,
@@ -48,17 +69,11 @@ impl<T: Scalar> BoxKernels<T> {
         let load = |Entry { module, operation }: Entry| modules::kernel(gpu, module, module.kernel::<T>(operation));
         let nodes = products.boxes.nodes(space.degree());
         let table = converted::<T>(&space.box_table(products.boxes));
-        let matrices = &table[..2 * nodes * nodes];
-        let matrices = match products.kernel.matrices {
-            MatrixMemory::Constant => Matrices::ByValue(matrices.to_vec()),
-            MatrixMemory::Texture => Matrices::Texture(Texture::new(gpu, cast_slice(matrices))?),
-            MatrixMemory::Shared | MatrixMemory::ReadOnly => Matrices::InTable,
-        };
         Ok(Self {
             grid: space.grid(),
             boxes: (space.grid().row() / nodes) as u32,
             kernels: [load(operator)?, load(solve)?],
-            matrices,
+            matrices: Matrices::new(gpu, products.kernel, nodes, &table)?,
             table: Vector::uploaded(gpu, &table)?,
             solve_table: Vector::uploaded(gpu, &converted::<T>(&space.box_solve_table()))?,
         })
@@ -70,11 +85,7 @@ impl<T: Scalar> BoxKernels<T> {
     /// `[b, x, y]` are vectors of the level; `b` may be null.
     pub unsafe fn operator(&self, gpu: &Gpu, [b, x, y]: [CUdeviceptr; 3]) -> Result<()> {
         let vectors = [self.table.pointer(), b, x, y];
-        let matrices = match &self.matrices {
-            Matrices::InTable => None,
-            Matrices::ByValue(matrices) => Some(cast_slice(matrices)),
-            Matrices::Texture(texture) => Some(bytes_of(texture.handle())),
-        };
+        let matrices = self.matrices.argument();
         // SAFETY: the caller's promise, and the table of the level.
         unsafe { self.kernels[0].launch_on_vectors(gpu, [self.boxes; 3], matrices, &vectors, self.boxes, &[]) }
     }
@@ -96,6 +107,41 @@ impl<T: Scalar> BoxKernels<T> {
 }
 
 impl Cuda {
+    /// `y = A x` by a kernel on `boxes` boxes a direction, of `nodes` nodes a direction each, which need not be those of a
+    /// degree. `table` is in the order of [`DiscontinuousSpace::box_table`].
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a kernel that there is not; [`Error::SizeMismatch`] unless `table` has
+    /// `2 nodes² + 5 nodes + 2` entries, `x` and `y` `(nodes boxes)³`; the driver's.
+    pub fn box_operator<T: Scalar>(
+        &self,
+        kernel: TensorKernel,
+        [nodes, boxes]: [usize; 2],
+        table: &[T],
+        x: &Vector<T>,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        let gpu = &self.gpu;
+        let Some(module) = find::<T>(gpu, nodes, kernel) else {
+            let names: Vec<_> = available::<T>(gpu, nodes).map(|listed| listed.kernel.to_string()).collect();
+            let available = format!("{nodes} nodes, {}: {}", T::NAME, names.join("; "));
+            return Err(Error::Unsupported { backend: "cuda", what: PRODUCTS, asked: kernel.to_string(), available });
+        };
+        let (expected, length) = (nodes * (2 * nodes + 5) + 2, (nodes * boxes).pow(3));
+        if table.len() != expected {
+            return Err(Error::SizeMismatch { what: "table of a box", expected, found: table.len() });
+        }
+        x.check(gpu, "x", length)?;
+        y.check(gpu, "y", length)?;
+        let entry = modules::kernel(gpu, module, module.kernel::<T>(Operation::BoxApply(kernel)))?;
+        let matrices = Matrices::new(gpu, kernel, nodes, table)?;
+        let (table, boxes) = (Vector::uploaded(gpu, table)?, boxes as u32);
+        let vectors = [table.pointer(), 0, x.pointer(), y.pointer()];
+        // SAFETY: a table and vectors of as many entries as the kernel takes; `b` may be null.
+        unsafe { entry.launch_on_vectors(gpu, [boxes; 3], matrices.argument(), &vectors, boxes, &[])? };
+        gpu.wait()
+    }
+
     /// Seconds that the operator's contractions alone take on all patches of a space in `f64`, median over a protocol: those
     /// of `2 repeats` repetitions less those of `repeats`, over `repeats`, so that memory and launches do not count.
     /// [`patchmg_device::tensor_core::contractions`] counts their operations.
