@@ -19,7 +19,8 @@ use patchmg_device::scalar::Real;
 /// `A ⊗ M + M ⊗ A` (and its three terms in 3D) is the stiffness matrix of `-Δ`.
 ///
 /// Whatever the cell size and the scalar, the entries of `A` and `PᵀA` are rounded such that [rows sum to zero
-/// exactly](with_zero_row_sums). Only [`Self::operator_matrices`] in `f32` are not.
+/// exactly](with_zero_row_sums). Only [`Self::operator_matrices`] and
+/// [`Self::shifted_restriction_matrices`] in `f32` are not.
 #[derive(Clone, Debug)]
 pub struct ContinuousSpace {
     mesh: Mesh,
@@ -239,13 +240,29 @@ impl ContinuousSpace {
     /// # Panics
     /// If `N` and `H` are not those of the degree.
     pub fn restriction_matrices<T: Real, const N: usize, const H: usize>(&self) -> RestrictionMatrices<T, N, H> {
+        self.restriction(T::MANTISSA_DIGITS)
+    }
+
+    /// [`Self::restriction_matrices`] for kernels that apply them to `x` less a constant: as those of
+    /// [`Self::operator_matrices`], entries in `f32` are rounded one by one.
+    ///
+    /// # Panics
+    /// If `N` and `H` are not those of the degree.
+    pub fn shifted_restriction_matrices<T: Real, const N: usize, const H: usize>(
+        &self,
+    ) -> RestrictionMatrices<T, N, H> {
+        self.restriction(f64::MANTISSA_DIGITS)
+    }
+
+    /// With rows of `PᵀA` that sum to zero exactly in numbers of so many digits.
+    fn restriction<T: Real, const N: usize, const H: usize>(&self, digits: u32) -> RestrictionMatrices<T, N, H> {
         let (n, c) = self.sizes();
         assert_eq!((N, H), (n, c.div_ceil(2)));
         let transposed = self.prolongation.transpose();
         let mut shared = transposed.clone();
         shared.column_mut(0).scale_mut(0.5);
         shared.column_mut(n - 1).scale_mut(0.5);
-        let stiffness = with_zero_row_sums(&(&transposed * &self.stiffness), T::MANTISSA_DIGITS);
+        let stiffness = with_zero_row_sums(&(&transposed * &self.stiffness), digits);
         RestrictionMatrices::new(entries(&(&transposed * &self.mass)), entries(&stiffness), entries(&shared))
     }
 

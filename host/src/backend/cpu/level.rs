@@ -110,7 +110,7 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
             smoother: space.smoother_matrices(),
             inverse_eigenvalues: space.inverse_eigenvalues().into_iter().map(T::from_f64).collect(),
             operator: space.operator_matrices(),
-            restriction: space.restriction_matrices(),
+            restriction: space.shifted_restriction_matrices(),
             prolongation: space.prolongation_matrices(),
         }
     }
