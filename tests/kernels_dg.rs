@@ -217,3 +217,28 @@ fn patches_of_several_blocks_and_kinds_of_ends() {
         level.check_transfers::<f64>();
     }
 }
+
+/// In `f32` kernels apply the form to nodes less a constant: away from the boundary a constant gives sums of zeros.
+#[test]
+fn constants_are_in_the_null_space_of_the_operator_in_f32() {
+    for (dim, degree) in (1..=8).map(|degree| (2, degree)).chain((1..=8).map(|degree| (3, degree))) {
+        let level = Reference::new(dim, degree, 2);
+        let (grid, storage) = (level.lines().grid(), level.space.storage());
+        let (b, start, nodes) = (vec![0.0_f32; storage], vec![1e30_f32; storage], grid.cell_nodes());
+        for constant in [1.0_f32, 0.7] {
+            let x = vec![constant; storage];
+            let blocks = |_| Tile::of(dim, degree).blocks(grid, grid.cells);
+            let product = level.kernel(Operation::Apply, &[&x], &start, [0, grid.cells], blocks);
+            let residual = level.kernel(Operation::Residual, &[&b, &x], &start, [0, grid.cells], blocks);
+            let is_inside = |node: [usize; 3]| node[..dim].iter().all(|index| (nodes..3 * nodes).contains(index));
+            for values in [product, residual] {
+                let values = level.space.to_dofs(&values).unwrap();
+                let inside = level.space.unknowns().zip(&values).filter(|(node, _)| is_inside(*node));
+                let inside: Vec<f32> = inside.map(|(_, value)| *value).collect();
+                assert_eq!(inside.len(), (2 * nodes).pow(dim as u32));
+                assert!(inside.iter().all(|value| *value == 0.0), "{dim}D Q{degree}: {inside:?}");
+                assert!(values.iter().any(|value| *value != 0.0), "{dim}D Q{degree}: nothing at the boundary either");
+            }
+        }
+    }
+}

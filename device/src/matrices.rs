@@ -18,13 +18,17 @@ macro_rules! pod {
     };
 }
 
-/// 1D matrices of cells of size 1, so that they are the same on all levels, and what those of cells of size `h` make of the
-/// operator `A_h = h^(dim - 2) A_1`. (Eigenvectors differ by a factor that cancels out.)
+/// 1D matrices that are the same on all levels, and the factor that makes a level's operator of theirs. (Eigenvectors differ by
+/// a factor that cancels out.)
+///
+/// The factor is a power of two: kernels multiply rows of matrices by it, and rows of stiffness matrices must sum to zero
+/// exactly. On cells whose size `h` is a power of two the matrices are those of cells of size 1, and the factor is
+/// `h^(dim - 2)`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Scaled<M, T> {
     pub matrices: M,
-    /// `h^(dim - 2)`: in 2D it is 1, and kernels do without it.
+    /// In 2D it is 1, and kernels do without it.
     pub factor: T,
 }
 

@@ -20,6 +20,8 @@ pub trait Real:
 {
     /// Name used in kernel names: `f32` or `f64`.
     const NAME: &'static str;
+    /// Binary digits of its mantissa.
+    const MANTISSA_DIGITS: u32;
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
 }
@@ -37,6 +39,7 @@ macro_rules! real {
     ($t:ident, $fma:ident) => {
         impl Real for $t {
             const NAME: &'static str = stringify!($t);
+            const MANTISSA_DIGITS: u32 = <$t>::MANTISSA_DIGITS;
             #[inline(always)]
             fn from_f64(value: f64) -> Self {
                 value as $t

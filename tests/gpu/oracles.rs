@@ -44,6 +44,15 @@ pub fn add(suite: &mut Suite) {
             Err(format!("{found:?} != {gmres:?}").into())
         });
     }
+    // As `rounding_is_no_reaction_term` on the CPU.
+    for [dim, degree, refine] in [[2, 10, 6], [2, 8, 6], [2, 5, 7]] {
+        suite.test(format!("oracles::rounding::{dim}d::q{degree}::level{refine}"), move |gpu| {
+            let config = Config::default();
+            let case = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::Sine, config };
+            let l2 = case.solve(gpu, &mut |_, _| ())?.0.errors.map_or(f64::NAN, |errors| errors.l2);
+            if l2 < 2e-13 { Ok(()) } else { Err(format!("error {l2:e}").into()) }
+        });
+    }
     for parameters in [[2, 3, 5], [3, 3, 3]] {
         for (method, precision) in [
             (Method::Fmg, Precision::F64),

@@ -1,5 +1,8 @@
 //! `y = A x` and `r = b - A x`, patch by patch over the tiling: in 2D `A = S ⊗ M + M ⊗ S` on a patch, in 3D
 //! `A = S ⊗ M ⊗ M + M ⊗ S ⊗ M + M ⊗ M ⊗ S`, by sum factorization (two and seven 1D products a column).
+//!
+//! Constants are in the null space of a patch's `A`: it is applied to `x` less the value at the patch's middle node, so that
+//! rounding is relative to what `x` varies on a patch, and the result for a constant is exactly zero.
 
 use super::batch::{Batch, Patches};
 use super::lanes::{Lanes, Vectorized};
@@ -7,6 +10,7 @@ use super::scatter::{ClassRows, SumOrDifference};
 use super::sweep::PatchKernel;
 use super::workspace::workspace;
 use patchmg_device::matrices::OperatorMatrices;
+use patchmg_device::patch::Grid;
 use pulp::Simd;
 
 /// One class of the operator.
@@ -40,14 +44,14 @@ impl<T: Vectorized, const N: usize, const C: usize> Apply<'_, T, N, C> {
         }
     }
 
-    /// `M` and `S` times row `(y, z)` of the patches.
+    /// `M` and `S` times row `(y, z)` of the patches less `shift`.
     ///
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn along_x<S: Simd>(&self, batch: &Batch, y: usize, z: usize) -> [[Lanes<S, T>; N]; 2] {
+    unsafe fn along_x<S: Simd>(&self, batch: &Batch, y: usize, z: usize, shift: Lanes<S, T>) -> [[Lanes<S, T>; N]; 2] {
         // SAFETY: a patch's nodes are stored, in the guard if need be.
-        let row = unsafe { Lanes::gather(self.x.as_ptr(), &batch.fine, self.patches.grid.offset_3d(0, y, z)) };
+        let row = unsafe { less(shift, self.x, batch, self.patches.grid.offset_3d(0, y, z)) };
         [self.matrices.mass.apply(&row), self.matrices.stiffness.apply(&row)]
     }
 }
@@ -66,9 +70,11 @@ impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Apply2d<'
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let OperatorMatrices { mass, stiffness } = self.0.matrices;
+        // SAFETY: the caller's.
+        let shift = unsafe { middle::<S, T, N>(self.0.x, batch, self.0.patches.grid, 2) };
         for y in 0..N {
             // SAFETY: the caller's.
-            [work.mass[y], work.stiffness[y]] = unsafe { self.0.along_x(batch, y, 0) };
+            [work.mass[y], work.stiffness[y]] = unsafe { self.0.along_x(batch, y, 0, shift) };
         }
         for x in 0..N {
             let (m, s) = (column(|y| work.mass[y][x]), column(|y| work.stiffness[y][x]));
@@ -102,10 +108,12 @@ impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Apply3d<'
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let OperatorMatrices { mass, stiffness } = self.0.matrices;
+        // SAFETY: the caller's.
+        let shift = unsafe { middle::<S, T, N>(self.0.x, batch, self.0.patches.grid, 3) };
         for z in 0..N {
             for y in 0..N {
                 // SAFETY: the caller's.
-                [work.mass[y], work.stiffness[y]] = unsafe { self.0.along_x(batch, y, z) };
+                [work.mass[y], work.stiffness[y]] = unsafe { self.0.along_x(batch, y, z, shift) };
             }
             for x in 0..N {
                 let (m, s) = (column(|y| work.mass[y][x]), column(|y| work.stiffness[y][x]));
@@ -130,6 +138,39 @@ impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Apply3d<'
             }
         }
     }
+}
+
+/// The value of `x` at the middle node of patches with `N` nodes a direction.
+///
+/// # Safety
+/// As for [`PatchKernel::run`].
+#[inline(always)]
+pub unsafe fn middle<S: Simd, T: Vectorized, const N: usize>(
+    x: &[T],
+    batch: &Batch,
+    grid: Grid,
+    dim: usize,
+) -> Lanes<S, T> {
+    let node = |direction: usize| if direction < dim { N / 2 } else { 0 };
+    // SAFETY: a patch's nodes are stored.
+    let [value] = unsafe { Lanes::gather(x.as_ptr(), &batch.fine, grid.offset_3d(node(0), node(1), node(2))) };
+    value
+}
+
+/// The `N` nodes of `x` from an offset in the patches on, less `shift`.
+///
+/// # Safety
+/// As for [`PatchKernel::run`].
+#[inline(always)]
+pub unsafe fn less<S: Simd, T: Vectorized, const N: usize>(
+    shift: Lanes<S, T>,
+    x: &[T],
+    batch: &Batch,
+    offset: usize,
+) -> [Lanes<S, T>; N] {
+    // SAFETY: the caller's.
+    let nodes: [_; N] = unsafe { Lanes::gather(x.as_ptr(), &batch.fine, offset) };
+    column(|i| nodes[i] - shift)
 }
 
 /// `[entry(0), .., entry(N - 1)]`.

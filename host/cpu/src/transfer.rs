@@ -1,11 +1,12 @@
 //! Between a level and the next coarser one: a patch of the tiling is a cell of the coarse level.
 //!
 //! With the 1D interpolation `P` from the coarse cell to the patch, restriction contracts with `PᵀM`, `PᵀS` and `PᵀW`
-//! (see [`RestrictionMatrices`]), so that the residual `b - A x` is never formed.
+//! (see [`RestrictionMatrices`]), so that the residual `b - A x` is never formed. Constants are in the null space of `PᵀS`: it is
+//! applied to `x` less the value at the patch's middle node, as the [operator](super::operator) is.
 
 use super::batch::{Batch, Patches};
 use super::lanes::{Lanes, Vectorized};
-use super::operator::column;
+use super::operator::{column, less, middle};
 use super::scatter::{ClassRows, Sum};
 use super::sweep::{PatchKernel, Shared};
 use super::workspace::workspace;
@@ -40,18 +41,16 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> Restrict<'_,
         ClassRows { batch, offsets: &batch.coarse.now, grid: coarse_grid(self.patches.grid), class: self.class, output }
     }
 
-    /// `PᵀM x`, `PᵀS x` and `PᵀW b` along row `(y, z)` of the patches.
+    /// `PᵀM x`, `PᵀS x` and `PᵀW b` along row `(y, z)` of the patches, with `x` less `shift`.
     ///
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn along_x<S: Simd>(&self, batch: &Batch, y: usize, z: usize) -> [[Lanes<S, T>; C]; 3] {
+    unsafe fn along_x<S: Simd>(&self, batch: &Batch, y: usize, z: usize, shift: Lanes<S, T>) -> [[Lanes<S, T>; C]; 3] {
         let offset = self.patches.grid.offset_3d(0, y, z);
         // SAFETY: a patch's nodes are stored, in the guard if need be.
-        let (x, b) = unsafe {
-            let x = Lanes::gather(self.x.as_ptr(), &batch.fine, offset);
-            (x, Lanes::gather(self.b.as_ptr(), &batch.fine, offset))
-        };
+        let (x, b) =
+            unsafe { (less(shift, self.x, batch, offset), Lanes::gather(self.b.as_ptr(), &batch.fine, offset)) };
         let RestrictionMatrices { mass, stiffness, transfer } = self.matrices;
         [mass.apply(&x), stiffness.apply(&x), transfer.apply(&b)]
     }
@@ -71,9 +70,11 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> PatchKernel<
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let RestrictionMatrices { mass, stiffness, transfer } = self.0.matrices;
+        // SAFETY: the caller's.
+        let shift = unsafe { middle::<S, T, N>(self.0.x, batch, self.0.patches.grid, 2) };
         for y in 0..N {
             // SAFETY: the caller's.
-            work.planes[y] = unsafe { self.0.along_x(batch, y, 0) };
+            work.planes[y] = unsafe { self.0.along_x(batch, y, 0, shift) };
         }
         for x in 0..C {
             let m = column(|y| work.planes[y][0][x]);
@@ -110,10 +111,12 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> PatchKernel<
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let RestrictionMatrices { mass, stiffness, transfer } = self.0.matrices;
+        // SAFETY: the caller's.
+        let shift = unsafe { middle::<S, T, N>(self.0.x, batch, self.0.patches.grid, 3) };
         for z in 0..N {
             for y in 0..N {
                 // SAFETY: the caller's.
-                work.planes[y] = unsafe { self.0.along_x(batch, y, z) };
+                work.planes[y] = unsafe { self.0.along_x(batch, y, z, shift) };
             }
             for x in 0..C {
                 let m = column(|y| work.planes[y][0][x]);

@@ -1,5 +1,6 @@
 //! The Lagrange basis on Gauss-Lobatto points, and the matrices of a cell.
 
+use super::null_space::with_zero_row_sums;
 use super::quadrature::{Quadrature, gauss_lobatto_points};
 use crate::error::{Error, Result};
 use nalgebra::DMatrix;
@@ -71,9 +72,9 @@ impl Element {
         self.gram(|x| self.values(x))
     }
 
-    /// `∫ l_i' l_j'` over `[0, 1]`, exact as well.
+    /// `∫ l_i' l_j'` over `[0, 1]`, by the same rule. Its rows [sum to zero exactly](with_zero_row_sums) in `f64`.
     pub fn stiffness(&self) -> DMatrix<f64> {
-        self.gram(|x| self.derivatives(x))
+        with_zero_row_sums(&self.gram(|x| self.derivatives(x)), f64::MANTISSA_DIGITS)
     }
 
     /// Interpolation from a cell to its two halves: `(2k + 1) x (k + 1)`, row `i` the basis at the `i`-th node of the
@@ -144,6 +145,7 @@ fn centrosymmetric_part(matrix: &DMatrix<f64>) -> DMatrix<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::null_space::cancel_in_any_order;
     use super::*;
     use approx::{assert_abs_diff_eq, assert_relative_eq};
 
@@ -231,6 +233,19 @@ mod tests {
             }
             let p = element.prolongation();
             assert_eq!(p, DMatrix::from_fn(2 * n - 1, n, |i, j| p[(2 * n - 2 - i, n - 1 - j)]));
+        }
+    }
+
+    #[test]
+    fn rows_of_the_stiffness_matrix_sum_to_zero_exactly() {
+        for element in elements() {
+            for digits in [f32::MANTISSA_DIGITS, f64::MANTISSA_DIGITS] {
+                let cell = with_zero_row_sums(&element.stiffness(), digits);
+                for row in [&cell, &assemble(&cell, 2)].iter().flat_map(|matrix| matrix.row_iter()) {
+                    assert!(cancel_in_any_order(row.iter().copied(), digits), "Q{}, {digits} digits", element.degree());
+                }
+            }
+            assert_eq!(element.stiffness(), with_zero_row_sums(&element.stiffness(), f64::MANTISSA_DIGITS));
         }
     }
 

@@ -1,12 +1,18 @@
 //! One-dimensional finite elements: quadrature, Lagrange bases, matrices of a cell and of a patch, eigenpairs.
 //!
 //! Everything lives on the reference cell `[0, 1]`; a [space](crate::space) scales it to a mesh. A cell is symmetric
-//! about its middle, and every matrix here is centrosymmetric to the last bit, because kernels rely on it.
+//! about its middle, and every matrix here is centrosymmetric to the last bit, because kernels rely on it. Stiffness matrices
+//! have constants exactly in their [null space](with_zero_row_sums).
 
 mod eigen;
 mod element;
+mod null_space;
 mod quadrature;
 
 pub use eigen::{Eigenpairs, generalized_eigenpairs, symmetric_eigenpairs};
 pub use element::{Element, MAX_DEGREE, assemble};
+#[cfg(test)]
+pub(crate) use null_space::cancel_in_any_order;
+pub(crate) use null_space::power_of_two_below;
+pub use null_space::{FixedPoint, with_zero_row_sums};
 pub use quadrature::{Quadrature, gauss_lobatto_points};

@@ -1,5 +1,7 @@
 use super::*;
+use crate::fe::cancel_in_any_order;
 use approx::assert_abs_diff_eq;
+use patchmg_device::contract::Centrosymmetric;
 
 fn space(dim: usize, refine: usize, degree: usize) -> ContinuousSpace {
     ContinuousSpace::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap()
@@ -114,5 +116,92 @@ fn galerkin_product_of_a_patch_is_the_coarse_cell() {
         let stiffness = p.transpose() * &fine.stiffness * p;
         assert_abs_diff_eq!(mass, fine.element().mass() * h, epsilon = 1e-14);
         assert_abs_diff_eq!(stiffness, fine.element().stiffness() / h, epsilon = 1e-11 / h);
+    }
+}
+
+/// Whether the rows of a matrix sum to zero exactly in any order, and so do those of its even part.
+fn keeps_constants<T: Real, const N: usize, const H: usize, const R: usize>(matrix: &Centrosymmetric<T, N, H>) -> bool {
+    let column = |j: usize| {
+        let x: [T; N] = core::array::from_fn(|i| if i == j { T::from_f64(1.0) } else { T::ZERO });
+        matrix.apply::<T, R>(&x).map(T::to_f64)
+    };
+    let even = |j: usize| {
+        let x: [T; N] = core::array::from_fn(|i| if i == j || i + j + 1 == N { T::from_f64(1.0) } else { T::ZERO });
+        matrix.apply::<T, R>(&x).map(T::to_f64)
+    };
+    let (columns, even): (Vec<_>, Vec<_>) = ((0..N).map(column).collect(), (0..N.div_ceil(2)).map(even).collect());
+    let constant = [0.125, 1.0, 64.0].map(|value| matrix.apply::<T, R>(&[T::from_f64(value); N]));
+    (0..R).all(|i| {
+        cancel_in_any_order(columns.iter().map(|column| column[i]), T::MANTISSA_DIGITS)
+            && cancel_in_any_order(even.iter().map(|column| column[i]), T::MANTISSA_DIGITS)
+            && constant.iter().all(|row| row[i] == T::ZERO)
+    })
+}
+
+/// Every stiffness matrix that kernels take, as numbers of `T`.
+fn kernel_matrices_keep_constants<T: Real, const N: usize, const C: usize, const H: usize>(space: &ContinuousSpace) {
+    let context = format!("{}D Q{}, h = {}, {}", space.dim(), space.degree(), space.cell_size, T::NAME);
+    let cell = space.cell_matrices::<T, C, H>().stiffness;
+    assert!(keeps_constants::<T, C, H, C>(&cell.split), "cell, {context}");
+    assert!(cell.rows.iter().all(|row| cancel_in_any_order(row.map(T::to_f64), T::MANTISSA_DIGITS)), "rows, {context}");
+    // Rows of a cell times the factor of the level.
+    let factor = T::from_f64(space.operator_factor());
+    assert!(
+        cell.rows.iter().all(|row| cancel_in_any_order(row.map(|entry| (factor * entry).to_f64()), T::MANTISSA_DIGITS))
+    );
+    // In `f32` kernels apply them to `x` less a constant, and entries are rounded one by one.
+    let patch = space.operator_matrices::<T, N, C>().stiffness;
+    assert!(T::NAME == "f32" || keeps_constants::<T, N, C, N>(&patch), "patch, {context}");
+    assert!(keeps_constants::<T, N, H, C>(&space.restriction_matrices::<T, N, H>().stiffness), "PᵀA, {context}");
+    let cancel = |row: &[T]| cancel_in_any_order(row.iter().map(|entry| entry.to_f64()), T::MANTISSA_DIGITS);
+    let rows = space.point_rows::<T>();
+    assert!(rows.chunks(N).skip(1).step_by(2).all(cancel), "point Gauss-Seidel, {context}");
+    assert!(space.variant_table::<T>()[N * N..2 * N * N].chunks(N).all(cancel), "kernels of paper 1, {context}");
+}
+
+#[test]
+fn constants_are_in_the_null_space_of_all_kernel_matrices() {
+    for (dim, degree) in (1..=10).map(|degree| (2, degree)).chain((1..=8).map(|degree| (3, degree))) {
+        let space = space(dim, 3, degree);
+        let sizes =
+            [0.3, 1.7].map(|size| ContinuousSpace::of_cells(space.mesh, space.element.clone(), size, size).unwrap());
+        for space in [space].into_iter().chain(sizes) {
+            for space in [space.on_unit_cells().unwrap(), space] {
+                macro_rules! check {
+                    ($($k:literal)+) => {
+                        match degree {
+                            $($k => {
+                                const H: usize = usize::div_ceil($k + 1, 2);
+                                kernel_matrices_keep_constants::<f32, { 2 * $k + 1 }, { $k + 1 }, H>(&space);
+                                kernel_matrices_keep_constants::<f64, { 2 * $k + 1 }, { $k + 1 }, H>(&space);
+                            })+
+                            _ => unreachable!(),
+                        }
+                    };
+                }
+                check!(1 2 3 4 5 6 7 8 9 10);
+            }
+        }
+    }
+}
+
+/// `M` and `A` of cells of any size, and of size 1 with the factor, are of one operator.
+#[test]
+fn the_operator_on_unit_cells_differs_by_a_power_of_two() {
+    for (dim, degree) in [(2, 3), (3, 2)] {
+        for size in [0.125, 0.3, 1.0, 1.7, 3.0] {
+            let space = space(dim, 3, degree);
+            let space = ContinuousSpace::of_cells(space.mesh, space.element, size, size).unwrap();
+            let (unit, factor) = (space.on_unit_cells().unwrap(), space.operator_factor());
+            assert_eq!(factor.log2().fract(), 0.0);
+            assert!(dim == 3 || factor == 1.0);
+            assert_eq!(unit.stiffness, assemble(&space.element.stiffness(), 2));
+            let operator = |ContinuousSpace { mass, stiffness, .. }: &ContinuousSpace| {
+                let plane = stiffness.kronecker(mass) + mass.kronecker(stiffness);
+                if dim == 2 { plane } else { plane.kronecker(mass) + mass.kronecker(mass).kronecker(stiffness) }
+            };
+            let expected = operator(&space);
+            assert_abs_diff_eq!(operator(&unit) * factor, expected, epsilon = 1e-14 * expected.amax());
+        }
     }
 }

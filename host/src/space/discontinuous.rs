@@ -2,7 +2,7 @@
 
 use super::{check_storage, degree_out_of_range, entries};
 use crate::error::Result;
-use crate::fe::{Eigenpairs, Element, generalized_eigenpairs, symmetric_eigenpairs};
+use crate::fe::{Eigenpairs, Element, FixedPoint, generalized_eigenpairs, symmetric_eigenpairs};
 use crate::mesh::Mesh;
 use nalgebra::{DMatrix, DVector};
 use patchmg_device::kernels::Boxes;
@@ -26,13 +26,7 @@ use patchmg_device::scalar::Real;
 pub struct DiscontinuousSpace {
     mesh: Mesh,
     element: Element,
-    /// Of a cell.
-    mass: DMatrix<f64>,
-    /// Of a cell between two others, its faces included.
-    stiffness: DMatrix<f64>,
-    /// Half the outward normal derivatives on a face, nodes counted from the face on.
-    normal: Vec<f64>,
-    penalty: f64,
+    form: Form,
     /// Of a patch, one for each of [`Ends::ALL`].
     eigenpairs: Vec<Eigenpairs>,
 }
@@ -49,25 +43,12 @@ impl DiscontinuousSpace {
         }
         check_storage(mesh, mesh.cells_per_direction() as usize * (degree + 1))?;
         let element = Element::new(degree)?;
-        let (h, last) = (mesh.cell_size(), degree);
-        let penalty = (2 * degree * (degree + 1)) as f64 / h;
-        let normal: Vec<f64> = element.derivatives(1.0).iter().rev().map(|slope| 0.5 * slope / h).collect();
-        let mass = element.mass() * h;
-        let mut stiffness = element.stiffness() / h;
-        for j in 0..=last {
-            stiffness[(0, j)] -= normal[j];
-            stiffness[(j, 0)] -= normal[j];
-            stiffness[(last, last - j)] -= normal[j];
-            stiffness[(last - j, last)] -= normal[j];
-        }
-        stiffness[(0, 0)] += penalty;
-        stiffness[(last, last)] += penalty;
-        let form = Form { stiffness: &stiffness, normal: &normal, penalty };
-        let mass_of_patch = twice(&mass);
-        let symmetric = |ends| symmetric_eigenpairs(&form.patch(ends), &mass_of_patch);
-        let lower = generalized_eigenpairs(&form.patch(Ends::Lower), &mass_of_patch)?;
+        let form = Form::of_cells(&element, mesh.cell_size());
+        let mass = twice(&form.mass);
+        let symmetric = |ends| symmetric_eigenpairs(&form.patch(ends), &mass);
+        let lower = generalized_eigenpairs(&form.patch(Ends::Lower), &mass)?;
         let eigenpairs = vec![symmetric(Ends::Neither)?, lower.clone(), mirrored(lower), symmetric(Ends::Both)?];
-        Ok(Self { mesh, element, mass, stiffness, normal, penalty, eigenpairs })
+        Ok(Self { mesh, element, form, eigenpairs })
     }
 
     /// The mesh.
@@ -97,17 +78,17 @@ impl DiscontinuousSpace {
 
     /// `σ`.
     pub fn penalty(&self) -> f64 {
-        self.penalty
+        self.form.penalty
     }
 
     /// `M` of a patch, `2(k + 1)` rows and columns.
     pub fn patch_mass(&self) -> DMatrix<f64> {
-        twice(&self.mass)
+        twice(&self.form.mass)
     }
 
     /// `L` of a patch, cut out of that of the direction: it differs at the ends of the domain.
     pub fn patch_stiffness(&self, ends: Ends) -> DMatrix<f64> {
-        Form { stiffness: &self.stiffness, normal: &self.normal, penalty: self.penalty }.patch(ends)
+        self.form.patch(ends)
     }
 
     /// `L S = M S Λ` of a patch; if it is symmetric, its even functions first.
@@ -169,7 +150,8 @@ impl DiscontinuousSpace {
     /// If `C` and `H` are not those of the degree.
     pub fn cell_matrices<T: Real, const C: usize, const H: usize>(&self) -> DgCellMatrices<T, C, H> {
         assert_eq!((C, H), (self.degree() + 1, (self.degree() + 1).div_ceil(2)));
-        DgCellMatrices::new(entries(&self.mass), entries(&self.stiffness), |t| self.normal[t], self.penalty)
+        let Form { mass, stiffness, normal, penalty } = &self.form;
+        DgCellMatrices::new(entries(mass), entries(stiffness), |t| normal[t], *penalty)
     }
 
     /// `P` from a coarse cell to its halves, and `Pᵀ`.
@@ -188,22 +170,21 @@ impl DiscontinuousSpace {
     /// 1D data of the operator box by box, as [`patchmg_device::tensor_core::operator::table_words`] says, of cells of size 1,
     /// which keeps products within the range of half precision; the factor is that of cells of size `h` in 3D.
     pub fn box_table(&self, boxes: Boxes) -> Vec<f64> {
-        let (h, patch) = (self.mesh.cell_size(), self.patch_stiffness(Ends::Neither));
+        let form = Form::of_cells(&self.element, 1.0);
         let (mass, stiffness) = match boxes {
-            Boxes::Patch => (self.patch_mass(), patch),
-            Boxes::Cell => (self.mass.clone(), self.stiffness.clone()),
+            Boxes::Patch => (twice(&form.mass), form.patch(Ends::Neither)),
+            Boxes::Cell => (form.mass, form.stiffness),
         };
         let nodes = mass.nrows();
-        let normal = |t: usize| self.normal.get(t).map_or(0.0, |normal| normal * h);
+        let normal = |t: usize| form.normal.get(t).copied().unwrap_or(0.0);
         let delta = |i: usize, j: usize| if i == j { 1.0 } else { 0.0 };
         // Symmetric: by columns as by rows.
-        let mut table: Vec<f64> = mass.iter().map(|entry| entry / h).collect();
-        table.extend(stiffness.iter().map(|entry| entry * h));
+        let mut table: Vec<f64> = mass.iter().chain(stiffness.iter()).copied().collect();
         for t in 0..nodes {
             table.extend([normal(t), delta(t, 0), normal(nodes - 1 - t), delta(t, nodes - 1)]);
         }
         table.extend((0..nodes).map(normal));
-        table.extend([self.penalty * h, h]);
+        table.extend([form.penalty, self.mesh.cell_size()]);
         table
     }
 
@@ -219,8 +200,8 @@ impl DiscontinuousSpace {
 
     /// What a boundary value `1` adds to the load vector, `σ l_t - ∂ₙl_t`, nodes counted from the boundary on.
     pub(crate) fn boundary_load(&self) -> Vec<f64> {
-        let mut load: Vec<f64> = self.normal.iter().map(|normal| -2.0 * normal).collect();
-        load[0] += self.penalty;
+        let mut load: Vec<f64> = self.form.normal.iter().map(|normal| -2.0 * normal).collect();
+        load[0] += self.form.penalty;
         load
     }
 
@@ -233,25 +214,61 @@ impl DiscontinuousSpace {
             let stiffness = match cell {
                 0 => lower[(node, node)],
                 _ if cell + 1 == cells => upper[(nodes + node, nodes + node)],
-                _ => self.stiffness[(node, node)],
+                _ => self.form.stiffness[(node, node)],
             };
-            (self.mass[(node, node)], stiffness)
+            (self.form.mass[(node, node)], stiffness)
         };
         (0..self.grid().row()).map(entry).collect()
     }
 }
 
 /// The form in one direction.
-struct Form<'a> {
-    stiffness: &'a DMatrix<f64>,
-    normal: &'a [f64],
+///
+/// Constants are exactly in the null space: `∫ l_i' l_j'`, the normal derivatives and `σ` are numbers of one [`FixedPoint`], the
+/// derivatives of a constant are zero, and what the faces add cancels. This holds for the `f64` entries; in `f32` the
+/// kernels apply the form to `u` less a constant.
+#[derive(Clone, Debug)]
+struct Form {
+    /// Of a cell.
+    mass: DMatrix<f64>,
+    /// Of a cell between two others, its faces included.
+    stiffness: DMatrix<f64>,
+    /// Half the outward normal derivatives on a face, nodes counted from the face on.
+    normal: Vec<f64>,
+    /// `σ`.
     penalty: f64,
 }
 
-impl Form<'_> {
+impl Form {
+    /// On cells of size `h`.
+    fn of_cells(element: &Element, h: f64) -> Self {
+        let last = element.degree();
+        let penalty = (2 * last * (last + 1)) as f64 / h;
+        let slopes = element.derivatives(1.0);
+        let normal = DMatrix::from_fn(1, last + 1, |_, t| 0.5 * slopes[last - t] / h);
+        let stiffness = element.stiffness() / h;
+
+        // A row with both neighbours has σ and the derivatives twice, and four derivatives at single nodes.
+        let sum_of_stiffness = stiffness.row_iter().map(|row| row.abs().sum()).fold(0.0, f64::max);
+        let largest = sum_of_stiffness + 2.0 * (normal.abs().sum() + 2.0 * normal.amax() + penalty);
+        let numbers = FixedPoint::of_row_sums(largest, 3 * (last + 1), f64::MANTISSA_DIGITS);
+        let penalty = numbers.round(penalty);
+        let normal: Vec<f64> = numbers.with_zero_row_sums(&normal).iter().copied().collect();
+        let mut stiffness = numbers.with_zero_row_sums(&stiffness);
+        for j in 0..=last {
+            stiffness[(0, j)] -= normal[j];
+            stiffness[(j, 0)] -= normal[j];
+            stiffness[(last, last - j)] -= normal[j];
+            stiffness[(last - j, last)] -= normal[j];
+        }
+        stiffness[(0, 0)] += penalty;
+        stiffness[(last, last)] += penalty;
+        Self { mass: element.mass() * h, stiffness, normal, penalty }
+    }
+
     fn patch(&self, ends: Ends) -> DMatrix<f64> {
         let last = self.normal.len() - 1;
-        let mut patch = twice(self.stiffness);
+        let mut patch = twice(&self.stiffness);
         for (t, &normal) in self.normal.iter().enumerate() {
             let mut couple = |i: usize, j: usize, value: f64| {
                 patch[(i, j)] += value;

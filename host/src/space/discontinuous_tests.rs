@@ -1,4 +1,5 @@
 use super::*;
+use crate::fe::cancel_in_any_order;
 use approx::assert_abs_diff_eq;
 
 fn space(dim: usize, refine: usize, degree: usize) -> DiscontinuousSpace {
@@ -68,6 +69,59 @@ fn degrees_out_of_range_name_what_is_allowed() {
     let message = |degree| DiscontinuousSpace::new(Mesh::unit_cube(2, 2).unwrap(), degree).unwrap_err().to_string();
     assert_eq!(message(0), "degree is 0, but must be 1 to 8 with discontinuous elements");
     assert_eq!(message(9), "degree is 9, but must be 1 to 8 with discontinuous elements");
+}
+
+/// Of the form with both neighbours, in the order of nodes: what the row of a cell's node multiplies.
+fn full_rows(form: &Form) -> Vec<Vec<f64>> {
+    let (n, last) = (form.normal.len(), form.normal.len() - 1);
+    let delta = |i: usize, j: usize| if i == j { 1.0 } else { 0.0 };
+    // The value `v` on the face times `n_t - σ δ_t0`, then `g = Σ n_s v_s`.
+    let behind = |t: usize| {
+        let value = [form.normal[t], -form.penalty * delta(t, 0)];
+        let slope = form.normal.iter().map(move |normal| normal * delta(t, 0));
+        value.into_iter().chain(slope).collect::<Vec<_>>()
+    };
+    (0..n).map(|t| form.stiffness.row(t).iter().copied().chain(behind(t)).chain(behind(last - t)).collect()).collect()
+}
+
+#[test]
+fn constants_are_in_the_null_space_of_the_form() {
+    for degree in 1..=8 {
+        let element = Element::new(degree).unwrap();
+        for h in [0.125, 0.3, 1.0, 1.7] {
+            let form = Form::of_cells(&element, h);
+            assert!(
+                cancel_in_any_order(form.normal.iter().copied(), f64::MANTISSA_DIGITS),
+                "degree {degree}, h = {h}: slopes"
+            );
+            for row in full_rows(&form) {
+                assert!(cancel_in_any_order(row, f64::MANTISSA_DIGITS), "degree {degree}, h = {h}");
+            }
+            // Jumps to both sides of a patch: what the row of a constant is but for σ and the derivatives behind its ends.
+            let patch = form.patch(Ends::Neither);
+            for (i, row) in patch.row_iter().enumerate().filter(|(i, _)| (1..2 * degree + 1).contains(i)) {
+                let lift = [i, 2 * degree + 1 - i].map(|t| form.normal.get(t).copied().unwrap_or(0.0));
+                assert!(
+                    cancel_in_any_order(row.iter().copied().chain(lift), f64::MANTISSA_DIGITS),
+                    "patch, degree {degree}"
+                );
+            }
+        }
+    }
+}
+
+/// The tables of cells of size 1 are exactly those of the space's cells.
+#[test]
+fn box_tables_are_those_of_the_form() {
+    for degree in 1..=8 {
+        let space = space(3, 3, degree);
+        let (n, h) = (degree + 1, space.mesh().cell_size());
+        let table = space.box_table(Boxes::Cell);
+        let expected =
+            space.form.mass.iter().map(|entry| entry / h).chain(space.form.stiffness.iter().map(|entry| entry * h));
+        assert_eq!(table[..2 * n * n], expected.collect::<Vec<_>>());
+        assert_eq!(table[2 * n * n + 5 * n..], [space.penalty() * h, h]);
+    }
 }
 
 /// Sums of the magnitudes of each row of a matrix with so many columns.

@@ -63,7 +63,7 @@ fn continuous<T: Scalar>(space: &ContinuousSpace) -> Result<Continuous<T>> {
                 inverse_eigenvalues: rounded(space.inverse_eigenvalues()),
                 smoother: bytes(&space.smoother_matrices::<T, K, { 2 * K - 1 }>()),
                 operator: bytes(&space.operator_matrices::<T, N, { K + 1 }>()),
-                restriction: bytes(&space.restriction_matrices::<T, N, H>()),
+                restriction: bytes(&space.shifted_restriction_matrices::<T, N, H>()),
                 prolongation: bytes(&space.prolongation_matrices::<T, { K + 1 }>()),
             })
         },

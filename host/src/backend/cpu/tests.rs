@@ -232,6 +232,46 @@ fn the_first_level_is_solved_exactly() {
     }
 }
 
+/// Rows whose patches do not touch the boundary: with a constant `x` every sum there is of zeros.
+fn check_constants<T: Scalar>(twins: impl Iterator<Item = Twin>) {
+    let cpu = Cpu::new(Some(2)).unwrap();
+    for twin in twins {
+        let space = twin.space();
+        let coarse = space.coarser().unwrap().unwrap();
+        let fixture = Fixture::<T>::new(&cpu, &space);
+        for constant in [1.0, 0.7, -1e-3] {
+            let constant = T::from_f64(constant).to_f64();
+            let (x, zero) = (vec![constant; space.dofs()], vec![0.0; space.dofs()]);
+            let results = [
+                (&space, fixture.apply(&x)),
+                (&space, fixture.residual(&zero, &x)),
+                (&coarse, fixture.restrict_residual(&coarse, &zero, &x)),
+            ];
+            for (of, values) in results {
+                // Between the first and the last patch; continuous elements share the node between two patches.
+                let patch = 2 * space.cell_stride() * of.row() / space.row();
+                let inside = patch + of.unknown_nodes().start..of.row() - patch;
+                let is_inside = |node: &[usize; 3]| node[..twin.dim].iter().all(|index| inside.contains(index));
+                let dofs = of.unknowns().zip(&values).filter(|(node, _)| is_inside(node));
+                let found: Vec<f64> = dofs.map(|(_, value)| *value).collect();
+                assert!(!found.is_empty());
+                let context = format!("{} {}D Q{} of {constant}", T::NAME, twin.dim, space.degree());
+                assert!(found.iter().all(|value| *value == 0.0), "{context}: {found:?}");
+                assert!(values.iter().any(|value| *value != 0.0), "{context}: nothing at the boundary either");
+            }
+        }
+    }
+}
+
+#[test]
+fn constants_are_in_the_null_space_exactly() {
+    let cases = |dim, degrees: core::ops::RangeInclusive<usize>| degrees.map(move |degree| (dim, 3, degree));
+    let all: Vec<_> = cases(2, 1..=10).chain(cases(3, 1..=8)).collect();
+    let dg: Vec<_> = cases(2, 1..=8).chain(cases(3, 1..=8)).collect();
+    check_constants::<f32>(continuous(&all).chain(discontinuous(&dg)));
+    check_constants::<f64>(continuous(&all).chain(discontinuous(&dg)));
+}
+
 fn all_results<T: Scalar>(threads: usize, space: &Space) -> Vec<Vec<f64>> {
     let cpu = Cpu::new(Some(threads)).unwrap();
     let dim = space.dim();
