@@ -109,7 +109,7 @@ mod tests {
     fn a_file_in_the_folder_wins() {
         let folder = tempfile::tempdir().unwrap();
         let module = MODULES.first().map_or("absent", |(name, _)| name);
-        assert_eq!(source(module, Some(folder.path().into())).ok().as_deref(), ptx(module));
+        assert_eq!(source(module, Some(folder.path().into())).ok().as_deref(), ptx(module).as_deref());
         std::fs::write(folder.path().join(format!("{module}.ptx")), "mine").unwrap();
         assert_eq!(source(module, Some(folder.path().into())).unwrap(), "mine");
     }

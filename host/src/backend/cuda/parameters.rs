@@ -16,7 +16,7 @@ pub fn check<T: Scalar>(module: Module, expected: &[(Operation, &[usize])]) {
         // Each is aligned to at most 8 bytes.
         let bytes: usize = expected.iter().map(|bytes| bytes.next_multiple_of(8)).sum();
         assert!(bytes <= MOST, "{entry}: {bytes} bytes");
-        if let Some(ptx) = ptx {
+        if let Some(ptx) = &ptx {
             assert_eq!(expected, parameters(ptx, &entry), "{entry}");
         }
     }
