@@ -218,7 +218,8 @@ fn patches_of_several_blocks_and_kinds_of_ends() {
     }
 }
 
-/// In `f32` kernels apply the form to nodes less a constant: away from the boundary a constant gives sums of zeros.
+/// In `f32` kernels apply the form to nodes less a constant: away from the boundary a constant gives sums of zeros. In 3D, from
+/// degree 4 on, a face's values come from the neighbour by another order of sums, and what is left is their rounding.
 #[test]
 fn constants_are_in_the_null_space_of_the_operator_in_f32() {
     for (dim, degree) in (1..=8).map(|degree| (2, degree)).chain((1..=8).map(|degree| (3, degree))) {
@@ -236,8 +237,11 @@ fn constants_are_in_the_null_space_of_the_operator_in_f32() {
                 let inside = level.space.unknowns().zip(&values).filter(|(node, _)| is_inside(*node));
                 let inside: Vec<f32> = inside.map(|(_, value)| *value).collect();
                 assert_eq!(inside.len(), (2 * nodes).pow(dim as u32));
-                assert!(inside.iter().all(|value| *value == 0.0), "{dim}D Q{degree}: {inside:?}");
-                assert!(values.iter().any(|value| *value != 0.0), "{dim}D Q{degree}: nothing at the boundary either");
+                let largest = |values: &[f32]| values.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+                let (most, boundary) = (largest(&inside), largest(&values));
+                let allowed = if (dim, degree) >= (3, 4) { f32::EPSILON * boundary } else { 0.0 };
+                assert!(most <= allowed, "{dim}D Q{degree}: {most:e}, at the boundary {boundary:e}");
+                assert!(boundary > 0.0, "{dim}D Q{degree}: nothing at the boundary either");
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Hands over to `patchmg-lab`, which has the suites, the comparisons and the kernel list.
 
+use crate::console;
 use crate::failure::Failure;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -12,6 +13,8 @@ const NAME: &str = "patchmg-lab";
 /// # Errors
 /// How to build it, if there is none.
 pub fn run() -> Result<ExitCode, Failure> {
+    // A closed standard output cannot be told behind a new program's start.
+    console::print("").map_err(Failure::output)?;
     let beside = std::env::current_exe().ok().map(|program| program.with_file_name(NAME)).filter(|path| path.is_file());
     let reason = Command::new(beside.unwrap_or(PathBuf::from(NAME))).args(std::env::args_os().skip(1)).exec();
     Err(Failure::no_laboratory(NAME, &reason))

@@ -1,6 +1,6 @@
 //! The Lagrange basis on Gauss-Lobatto points, and the matrices of a cell.
 
-use super::null_space::with_zero_row_sums;
+use super::null_space::stiffness_with_zero_row_sums;
 use super::quadrature::{Quadrature, gauss_lobatto_points};
 use crate::error::{Error, Result};
 use nalgebra::DMatrix;
@@ -72,9 +72,9 @@ impl Element {
         self.gram(|x| self.values(x))
     }
 
-    /// `∫ l_i' l_j'` over `[0, 1]`, by the same rule. Its rows [sum to zero exactly](with_zero_row_sums) in `f64`.
+    /// `∫ l_i' l_j'` over `[0, 1]`, by the same rule. Its rows [sum to zero exactly](stiffness_with_zero_row_sums) in `f64`.
     pub fn stiffness(&self) -> DMatrix<f64> {
-        with_zero_row_sums(&self.gram(|x| self.derivatives(x)), f64::MANTISSA_DIGITS)
+        stiffness_with_zero_row_sums(&self.gram(|x| self.derivatives(x)), &self.nodes, f64::MANTISSA_DIGITS)
     }
 
     /// Interpolation from a cell to its two halves: `(2k + 1) x (k + 1)`, row `i` the basis at the `i`-th node of the

@@ -56,6 +56,38 @@ pub fn with_zero_row_sums(matrix: &DMatrix<f64>, digits: u32) -> DMatrix<f64> {
     FixedPoint::of_row_sums(sums.fold(0.0, f64::max), matrix.ncols(), digits).with_zero_row_sums(matrix)
 }
 
+/// As [`with_zero_row_sums`], for the stiffness matrix `K` of a 1D element with these nodes, symmetric and centrosymmetric:
+/// besides, the energy `xᵀ K x` of a linear function stays within half a spacing `g` times the square of the shortest
+/// distance of two nodes. An error there is one of the diffusion coefficient, which no refinement takes away.
+///
+/// With zero row sums `xᵀ K x = -Σ_{i<j} K_ij (x_i - x_j)²`. What rounding adds is taken back in steps of `g`, at most one an
+/// entry, from the farthest pair of nodes to the nearest.
+pub fn stiffness_with_zero_row_sums(matrix: &DMatrix<f64>, nodes: &[f64], digits: u32) -> DMatrix<f64> {
+    let n = matrix.nrows();
+    let sums = matrix.row_iter().map(|row| row.iter().map(|entry| entry.abs()).sum());
+    // An entry may change by three halves of a spacing.
+    let grid = FixedPoint::of_row_sums(sums.fold(0.0, f64::max), 3 * n, digits);
+    let mut rounded = matrix.map(|entry| grid.round(entry));
+    // A pair, its mirror image, and how much they weigh in the energy.
+    let pairs = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))).filter(|&(i, j)| i + j < n);
+    let weight = |&(i, j): &(usize, usize)| {
+        let distance = nodes[j] - nodes[i];
+        distance * distance * if i + j + 1 == n { 1.0 } else { 2.0 }
+    };
+    let mut pairs: Vec<_> = pairs.map(|pair| (weight(&pair), pair)).collect();
+    pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut error: f64 = pairs.iter().map(|&(weight, at)| weight * (rounded[at] - matrix[at])).sum();
+    for (weight, (i, j)) in pairs {
+        let step = (error / (weight * grid.spacing)).round().clamp(-1.0, 1.0) * grid.spacing;
+        error -= weight * step;
+        let entry = rounded[(i, j)] - step;
+        for at in [(i, j), (j, i), (n - 1 - i, n - 1 - j), (n - 1 - j, n - 1 - i)] {
+            rounded[at] = entry;
+        }
+    }
+    grid.with_zero_row_sums(&rounded)
+}
+
 /// The largest power of two that is not above a positive normal number; zero for zero.
 pub(crate) fn power_of_two_below(value: f64) -> f64 {
     const EXPONENT: u64 = 0x7ff0_0000_0000_0000;
