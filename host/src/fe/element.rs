@@ -145,7 +145,7 @@ fn centrosymmetric_part(matrix: &DMatrix<f64>) -> DMatrix<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::null_space::cancel_in_any_order;
+    use super::super::null_space::{cancel_in_any_order, with_zero_row_sums};
     use super::*;
     use approx::{assert_abs_diff_eq, assert_relative_eq};
 
@@ -201,6 +201,19 @@ mod tests {
         let stiffness = known(&[7., -8., 1., -8., 16., -8., 1., -8., 7.], 3, 1. / 3.);
         assert_abs_diff_eq!(element.mass(), mass, epsilon = 1e-15);
         assert_abs_diff_eq!(element.stiffness(), stiffness, epsilon = 4e-15);
+    }
+
+    /// In differences to the unrounded matrix, whose own rounding is relative to each entry.
+    #[test]
+    fn rounding_of_the_stiffness_keeps_the_energy_of_linear_functions() {
+        for element in elements() {
+            let (nodes, before) = (element.nodes(), element.gram(|x| element.derivatives(x)));
+            let (change, n) = (element.stiffness() - &before, before.nrows());
+            let pairs = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
+            let energy: f64 = pairs.map(|(i, j)| change[(i, j)] * (nodes[j] - nodes[i]).powi(2)).sum();
+            let spacing = f64::EPSILON * 2.0 * before.row_iter().map(|row| row.abs().sum()).fold(0.0, f64::max);
+            assert!(energy.abs() <= spacing * nodes[1].powi(2), "degree {}: {energy:e}", n - 1);
+        }
     }
 
     #[test]
