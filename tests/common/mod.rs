@@ -21,21 +21,31 @@ pub fn dense_operator(space: &Space) -> DMatrix<f64> {
     if space.dim() == 2 { plane } else { m.kronecker(&plane) + a.kronecker(&m.kronecker(&m)) }
 }
 
-/// The exact discrete solution of `A x = b`, both in the order of dofs, by diagonalization of the whole mesh's 1D problem.
+/// The exact discrete solution of `A x = b`, both in the order of dofs, by diagonalization of the whole mesh's 1D problem, and
+/// once more for what rounding left of the residual.
 pub fn direct_solve(space: &Space, b: &[f64]) -> Vec<f64> {
     let (m, a) = line_matrices(space);
     let pairs = generalized_eigenpairs(&a, &m).unwrap();
     let (n, dim) = (a.nrows(), space.dim());
-    let mut x = b.to_vec();
-    for mode in 0..dim {
-        x = contract(&pairs.vectors.transpose(), &x, mode);
+    let transposed = pairs.vectors.transpose();
+    let in_all_modes = |matrices: &[&DMatrix<f64>], x: &[f64]| {
+        matrices.iter().enumerate().fold(x.to_vec(), |x, (mode, matrix)| contract(matrix, &x, mode))
+    };
+    let solve = |b: &[f64]| {
+        let mut x = in_all_modes(&vec![&transposed; dim], b);
+        for (index, value) in x.iter_mut().enumerate() {
+            *value /= (0..dim).map(|mode| pairs.values[index / n.pow(mode as u32) % n]).sum::<f64>();
+        }
+        in_all_modes(&vec![&pairs.vectors; dim], &x)
+    };
+    let mut x = solve(b);
+    let mut residual = b.to_vec();
+    for direction in 0..dim {
+        let matrices: Vec<_> = (0..dim).map(|mode| if mode == direction { &a } else { &m }).collect();
+        let product = in_all_modes(&matrices, &x);
+        residual.iter_mut().zip(&product).for_each(|(residual, product)| *residual -= product);
     }
-    for (index, value) in x.iter_mut().enumerate() {
-        *value /= (0..dim).map(|mode| pairs.values[index / n.pow(mode as u32) % n]).sum::<f64>();
-    }
-    for mode in 0..dim {
-        x = contract(&pairs.vectors, &x, mode);
-    }
+    x.iter_mut().zip(solve(&residual)).for_each(|(x, correction)| *x += correction);
     x
 }
 

@@ -53,7 +53,7 @@ impl Sweep<'_> {
     /// Runs the kernel on all patches, in an order that does not matter.
     ///
     /// # Safety
-    /// As for [`PatchKernel::run`].
+    /// As for `PatchKernel::run`.
     pub unsafe fn run<T: Vectorized, K: PatchKernel<T>>(&self, patches: &impl Set, kernel: &K) {
         let count = patches.len();
         if count == 0 {

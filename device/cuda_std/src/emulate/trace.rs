@@ -264,7 +264,7 @@ mod tests {
         };
         let hazards = |steps: &[&dyn Fn()]| LAUNCH.trace(|| steps.iter().for_each(|step| step())).hazards().len();
         // Pairs of lanes are of one warp; the neighbour of lane 31 is not.
-        let within = || load(if own() % 2 == 0 { 1 } else { 47 });
+        let within = || load(if own().is_multiple_of(2) { 1 } else { 47 });
         assert_eq!(hazards(&[&within, &share, &store]), 0);
         assert_eq!(hazards(&[&within, &store]), 1);
         assert_eq!(hazards(&[&store, &share, &within]), 1);
