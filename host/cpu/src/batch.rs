@@ -13,6 +13,23 @@ pub trait Set: Sync {
     fn batch(&self, first: usize, width: usize) -> Batch;
 }
 
+/// Where number `index` of so many in each direction lies.
+fn place(index: usize, counts: [usize; 3]) -> [usize; 3] {
+    let (x, rest) = (index % counts[0], index / counts[0]);
+    [x, rest % counts[1], rest / counts[1]]
+}
+
+/// From one to the next.
+fn advance(index: &mut [usize; 3], counts: [usize; 3]) {
+    index[0] += 1;
+    for direction in 0..2 {
+        if index[direction] == counts[direction] {
+            index[direction] = 0;
+            index[direction + 1] += 1;
+        }
+    }
+}
+
 /// Patches that may be worked on at the same time.
 #[derive(Clone, Copy, Debug)]
 pub enum Selection {
@@ -46,6 +63,12 @@ impl Patches {
         Self { grid, selection, dim, counts }
     }
 
+    /// Offset of the middle node of a patch.
+    pub fn middle(&self) -> usize {
+        let node = self.grid.degree as usize;
+        self.grid.offset_3d(node, node, if self.dim == 2 { 0 } else { node })
+    }
+
     /// First node in one direction, and that of the coarse cell that a patch of the tiling is.
     #[inline(always)]
     fn origin(&self, direction: usize, index: usize) -> (usize, usize) {
@@ -68,14 +91,12 @@ impl Set for Patches {
         (2 * self.grid.degree as usize).pow(self.dim as u32)
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn batch(&self, first: usize, width: usize) -> Batch {
         let mut batch = Batch::new(width.min(self.len() - first));
         let coarse_grid = Grid { cells: self.grid.cells / 2, degree: self.grid.degree };
+        let mut index = place(first, self.counts);
         for lane in 0..width {
-            let index = first + lane.min(batch.active - 1);
-            let (x, rest) = (index % self.counts[0], index / self.counts[0]);
-            let index = [x, rest % self.counts[1], rest / self.counts[1]];
             let (mut fine, mut coarse) = ([0; 3], [0; 3]);
             for direction in 0..self.dim {
                 (fine[direction], coarse[direction]) = self.origin(direction, index[direction]);
@@ -85,6 +106,9 @@ impl Set for Patches {
             }
             batch.fine.now[lane] = self.grid.offset_3d(fine[0], fine[1], fine[2]);
             batch.coarse.now[lane] = coarse_grid.offset_3d(coarse[0], coarse[1], coarse[2]);
+            if lane + 1 < batch.active {
+                advance(&mut index, self.counts);
+            }
         }
         batch
     }
@@ -116,14 +140,12 @@ impl Set for Boxes {
         (self.cells_each * self.grid.cell_nodes()).pow(self.dim as u32)
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn batch(&self, first: usize, width: usize) -> Batch {
         let mut batch = Batch::new(width.min(self.len() - first));
         let (nodes, cells, coarse_grid) = (self.grid.cell_nodes(), self.grid.cells as usize, self.grid.coarser());
+        let mut index = place(first, self.counts);
         for lane in 0..width {
-            let index = first + lane.min(batch.active - 1);
-            let (x, rest) = (index % self.counts[0], index / self.counts[0]);
-            let index = [x, rest % self.counts[1], rest / self.counts[1]];
             let cell: [usize; 3] = core::array::from_fn(|d| self.first[d] + self.step * index[d]);
             for direction in 0..self.dim {
                 batch.first[direction] |= u32::from(cell[direction] == 0) << lane;
@@ -133,6 +155,9 @@ impl Set for Boxes {
             batch.fine.now[lane] = self.grid.offset_3d(x, y, z);
             let [x, y, z] = cell.map(|cell| cell / 2 * nodes);
             batch.coarse.now[lane] = coarse_grid.offset_3d(x, y, z);
+            if lane + 1 < batch.active {
+                advance(&mut index, self.counts);
+            }
         }
         batch
     }

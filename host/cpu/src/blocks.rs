@@ -25,8 +25,12 @@ impl<S: Simd, T: Vectorized> Lanes<S, T> {
     /// # Safety
     /// As there.
     #[inline(always)]
-    pub unsafe fn gather_blocks<const N: usize>(x: *const T, offsets: &[usize; MAX_LANES]) -> [Self; N] {
-        let mut nodes = [Self::ZERO; N];
+    pub unsafe fn gather_blocks<const N: usize>(
+        x: *const T,
+        offsets: &[usize; MAX_LANES],
+        shift: &Self,
+        nodes: &mut [Self; N],
+    ) {
         for first in (0..N).step_by(Self::BLOCK) {
             // The last block begins earlier rather than to read too far.
             let first = first.min(N - Self::BLOCK);
@@ -46,11 +50,38 @@ impl<S: Simd, T: Vectorized> Lanes<S, T> {
                 }
             }
             let blocks = Self::transpose_blocks(blocks);
-            for i in 0..Self::BLOCK {
-                nodes[first + i] = blocks[i];
+            for (node, block) in nodes[first..first + Self::BLOCK].iter_mut().zip(blocks) {
+                *node = block - *shift;
             }
         }
-        nodes
+    }
+
+    /// `x[offsets[l]]` in lane `l`.
+    ///
+    /// # Safety
+    /// These entries must be readable.
+    #[inline(always)]
+    pub unsafe fn gather_node(x: *const T, offsets: &[usize; MAX_LANES]) -> Self {
+        // Inserted one by one: as fast as the gather of Intel's CPUs, and much faster than that of AMD's.
+        // SAFETY (this block): the caller's; the registers are those of a SIMD level that has the instructions.
+        unsafe {
+            let block = |first: usize| {
+                let first = first * Self::BLOCK;
+                if Self::BLOCK == 2 {
+                    let node = |lane: usize| *x.add(offsets[first + lane]).cast::<f64>();
+                    _mm_set_pd(node(1), node(0))
+                } else {
+                    let node = |lane: usize| *x.add(offsets[first + lane]).cast::<f32>();
+                    _mm_castps_pd(_mm_set_ps(node(3), node(2), node(1), node(0)))
+                }
+            };
+            let half = |first: usize| _mm256_set_m128d(block(first + 1), block(first));
+            if size_of::<Self>() == 64 {
+                Self::from_bits(_mm512_insertf64x4::<1>(_mm512_castpd256_pd512(half(0)), half(2)))
+            } else {
+                Self::from_bits(half(0))
+            }
+        }
     }
 
     /// The inverse of [`Self::gather_blocks`].
@@ -62,8 +93,8 @@ impl<S: Simd, T: Vectorized> Lanes<S, T> {
         for first in (0..N).step_by(Self::BLOCK) {
             let first = first.min(N - Self::BLOCK);
             let mut blocks = [Self::ZERO; MAX_BLOCK];
-            for i in 0..Self::BLOCK {
-                blocks[i] = nodes[first + i];
+            for (block, node) in blocks.iter_mut().zip(&nodes[first..first + Self::BLOCK]) {
+                *block = *node;
             }
             let blocks = Self::transpose_blocks(blocks);
             for j in 0..Self::BLOCK {

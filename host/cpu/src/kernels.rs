@@ -4,7 +4,7 @@ use super::batch::{Patches, Selection};
 use super::dg::{self, Discontinuous};
 use super::lanes::Vectorized;
 use super::operator::{Apply, Apply2d, Apply3d};
-use super::scatter::{Difference, Sum, SumOrDifference};
+use super::scatter::Output;
 use super::smoother::{Smooth, Smooth2d, Smooth3d};
 use super::sweep::{Shared, Sweep};
 use super::transfer::{Prolongate, Prolongate2d, Prolongate3d, Restrict, Restrict2d, Restrict3d};
@@ -112,7 +112,7 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
     }
 
     /// All classes of the operator, one after the other.
-    fn apply_classes(&self, sweep: Sweep, x: &[T], output: SumOrDifference<T>) {
+    fn apply_classes(&self, sweep: Sweep, x: &[T], output: Output<T>) {
         for class in 0..1 << DIM {
             let patches = &Patches::new(self.grid, DIM, Selection::Class(class));
             let apply = Apply { matrices: &self.operator, patches, class, x, output };
@@ -131,11 +131,11 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
     Kernels<T> for Element<T, DIM, K, M, N, C, H>
 {
     fn apply(&self, sweep: Sweep, x: &[T], y: &mut [T]) {
-        self.apply_classes(sweep, x, SumOrDifference::Sum(Sum { y: Shared::new(y) }));
+        self.apply_classes(sweep, x, Output::Sum { y: Shared::new(y) });
     }
 
     fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]) {
-        self.apply_classes(sweep, x, SumOrDifference::Difference(Difference { b, r: Shared::new(r) }));
+        self.apply_classes(sweep, x, Output::Difference { b, r: Shared::new(r) });
     }
 
     fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {

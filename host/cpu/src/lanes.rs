@@ -10,6 +10,9 @@ use pulp::{Simd, WithSimd};
 /// The most lanes that a register has: 16 `f32` in AVX-512.
 pub const MAX_LANES: usize = 16;
 
+/// Work on lines of up to so many nodes is a part of its kernel: a call would cost as much.
+const INLINED: usize = 7;
+
 /// Bytes that come from memory at a time.
 const CACHE_LINE: usize = 64;
 
@@ -128,6 +131,12 @@ macro_rules! vectorized {
 vectorized!(f32, f32s, splat_f32s, add_f32s, sub_f32s, mul_f32s, mul_add_e_f32s);
 vectorized!(f64, f64s, splat_f64s, add_f64s, sub_f64s, mul_f64s, mul_add_e_f64s);
 
+/// Runs `work` in a function that is compiled for the SIMD level, the same one for all kernels.
+#[inline(never)]
+fn call<S: Simd, W: WithSimd>(simd: S, work: W) -> W::Output {
+    simd.vectorize(work)
+}
+
 /// A register of the SIMD level `S`. Values of it are made inside `S::vectorize` only.
 #[repr(transparent)]
 pub struct Lanes<S: Simd, T: Vectorized> {
@@ -161,37 +170,88 @@ impl<S: Simd, T: Vectorized> Lanes<S, T> {
     #[inline(always)]
     fn simd() -> S {
         const { assert!(size_of::<S>() == 0) }
-        // SAFETY: a witness has no bytes. It is asked for by arithmetic on `Lanes<S, T>` alone, which runs inside
+        // SAFETY: a witness has no bytes. It is asked for by work on values of `Lanes<S, T>` alone, which runs inside
         // `S::vectorize`, and that needed a witness.
         unsafe { core::mem::zeroed() }
     }
 
-    /// `N` nodes from `offset` on of every lane's patch: lane `l` reads `x[patches.now[l] + offset..][..N]`. Asks for
-    /// the same nodes of the next batch: rows of a patch lie far apart, where no hardware foresees them.
+    /// Runs `work` on values of this type and lines of `N` nodes, in a function of its own if they are long.
+    #[inline(always)]
+    pub fn vectorize<const N: usize, W: WithSimd>(work: W) -> W::Output {
+        if const { N <= INLINED } { work.with_simd(Self::simd()) } else { call(Self::simd(), work) }
+    }
+
+    /// The nodes from `offset` on of every lane's patch, less `shift`: lane `l` reads
+    /// `x[patches.now[l] + offset..][..N]`. Asks for the same nodes of the next batch: rows of a patch lie far apart,
+    /// where no hardware foresees them.
     ///
     /// # Safety
     /// These entries must be readable.
     #[inline(always)]
-    pub unsafe fn gather<const N: usize>(x: *const T, patches: &Offsets, offset: usize) -> [Self; N] {
-        for lane in 0..Self::WIDTH {
-            for node in (0..N).step_by(CACHE_LINE / size_of::<T>()) {
+    pub unsafe fn gather<const N: usize>(
+        x: *const T,
+        patches: &Offsets,
+        offset: usize,
+        shift: &Self,
+        nodes: &mut [Self; N],
+    ) {
+        for node in (0..N).step_by(CACHE_LINE / size_of::<T>()) {
+            for lane in 0..Self::WIDTH {
                 prefetch(x.wrapping_add(patches.next[lane] + offset + node));
             }
         }
+        let x = x.wrapping_add(offset);
         #[cfg(target_arch = "x86_64")]
         if Self::has_blocks::<N>() {
             // SAFETY: the caller's.
-            return unsafe { Self::gather_blocks(x.add(offset), &patches.now) };
+            return unsafe { Self::gather_blocks(x, &patches.now, shift, nodes) };
         }
-        let mut nodes = [Self::ZERO; N];
-        let scalars = nodes.as_mut_ptr().cast::<T>();
-        for lane in 0..Self::WIDTH {
+        for (node, value) in nodes.iter_mut().enumerate() {
+            // SAFETY: the caller's.
+            *value = unsafe { Self::gather_node(x.wrapping_add(node), &patches.now) } - *shift;
+        }
+    }
+
+    /// `x[offsets[l]]` in lane `l`.
+    ///
+    /// # Safety
+    /// These entries must be readable.
+    #[cfg(not(target_arch = "x86_64"))]
+    #[inline(always)]
+    unsafe fn gather_node(x: *const T, offsets: &[usize; MAX_LANES]) -> Self {
+        let mut node = Self::ZERO;
+        let lanes: &mut [T] = bytemuck::cast_slice_mut(core::slice::from_mut(&mut node));
+        for (lane, offset) in lanes.iter_mut().zip(offsets) {
+            // SAFETY: the caller's.
+            *lane = unsafe { *x.add(*offset) };
+        }
+        node
+    }
+
+    /// The `N` nodes of every active lane to `x[patches.now[lane] + offset..][..N]`.
+    ///
+    /// # Safety
+    /// These entries must be writable.
+    #[inline(always)]
+    pub unsafe fn scatter<const N: usize>(
+        nodes: &[Self; N],
+        x: *mut T,
+        active: usize,
+        patches: &Offsets,
+        offset: usize,
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if Self::has_blocks::<N>() && active == Self::WIDTH {
+            // SAFETY: the caller's.
+            return unsafe { Self::scatter_blocks(nodes, x.wrapping_add(offset), &patches.now) };
+        }
+        let rows = Self::transpose(nodes);
+        for lane in 0..active {
             for node in 0..N {
-                // SAFETY: the caller's for the load; `nodes` holds `N * WIDTH` scalars.
-                unsafe { *scalars.add(node * Self::WIDTH + lane) = *x.add(patches.now[lane] + offset + node) };
+                // SAFETY: the caller's.
+                unsafe { *x.add(patches.now[lane] + offset + node) = rows[lane][node] };
             }
         }
-        nodes
     }
 
     /// The `N` nodes of every lane, one lane after the other: `rows[l][node]` for `l < WIDTH`.

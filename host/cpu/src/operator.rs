@@ -6,11 +6,12 @@
 
 use super::batch::{Batch, Patches};
 use super::lanes::{Lanes, Vectorized};
-use super::scatter::{ClassRows, SumOrDifference};
+use super::lines::{Lines, Sum, Times, contract};
+use super::rows::{self, Rows};
+use super::scatter::{ClassRows, Output};
 use super::sweep::PatchKernel;
 use super::workspace::workspace;
 use patchmg_device::matrices::OperatorMatrices;
-use patchmg_device::patch::Grid;
 use pulp::Simd;
 
 /// One class of the operator.
@@ -19,7 +20,7 @@ pub struct Apply<'a, T, const N: usize, const C: usize> {
     pub patches: &'a Patches,
     pub class: u32,
     pub x: &'a [T],
-    pub output: SumOrDifference<'a, T>,
+    pub output: Output<'a, T>,
 }
 
 /// [`Apply`] in 2D.
@@ -27,78 +28,69 @@ pub struct Apply2d<'a, T, const N: usize, const C: usize>(pub Apply<'a, T, N, C>
 /// [`Apply`] in 3D.
 pub struct Apply3d<'a, T, const N: usize, const C: usize>(pub Apply<'a, T, N, C>);
 
-impl<T: Vectorized, const N: usize, const C: usize> Apply<'_, T, N, C> {
-    /// Writes row `(y, z)` of the result.
-    ///
-    /// # Safety
-    /// As for [`PatchKernel::run`].
-    #[inline(always)]
-    unsafe fn put<S: Simd>(&self, batch: &Batch, row: &[Lanes<S, T>; N], y: usize, z: Option<usize>) {
-        let (offsets, grid, class) = (&batch.fine.now, self.patches.grid, self.class);
-        // SAFETY: the caller's.
-        unsafe {
-            match self.output {
-                SumOrDifference::Sum(output) => ClassRows { batch, offsets, grid, class, output }.put(row, y, z),
-                SumOrDifference::Difference(output) => ClassRows { batch, offsets, grid, class, output }.put(row, y, z),
-            }
-        }
-    }
-
-    /// `M` and `S` times row `(y, z)` of the patches less `shift`.
-    ///
-    /// # Safety
-    /// As for [`PatchKernel::run`].
-    #[inline(always)]
-    unsafe fn along_x<S: Simd>(&self, batch: &Batch, y: usize, z: usize, shift: Lanes<S, T>) -> [[Lanes<S, T>; N]; 2] {
-        // SAFETY: a patch's nodes are stored, in the guard if need be.
-        let row = unsafe { less(shift, self.x, batch, self.patches.grid.offset_3d(0, y, z)) };
-        [self.matrices.mass.apply(&row), self.matrices.stiffness.apply(&row)]
+workspace! {
+    /// A plane of nodes, then of results, and after the contraction along `x` with `M` and with `S`, `[y][x]`.
+    pub struct Planes<V, const N: usize> {
+        nodes: [[V; N]; N],
+        mass: [[V; N]; N],
+        stiffness: [[V; N]; N],
     }
 }
 
-workspace! {
-    /// The tensor after the contraction along `x` with `M` and with `S`, `[y][x]`.
-    pub struct Workspace2d<V, const N: usize> {
-        mass: [[V; N]; N],
-        stiffness: [[V; N]; N],
+impl<T: Vectorized, const N: usize, const C: usize> Apply<'_, T, N, C> {
+    /// `M` and `S` times the rows of plane `z` of the patches less `shift`.
+    ///
+    /// # Safety
+    /// As for [`PatchKernel::run`].
+    #[inline(always)]
+    unsafe fn along_x<S: Simd>(
+        &self,
+        batch: &Batch,
+        z: usize,
+        shift: &Lanes<S, T>,
+        planes: &mut Planes<Lanes<S, T>, N>,
+    ) {
+        let (grid, rows) = (self.patches.grid, Lines::<N>::rows(N));
+        let Planes { nodes, mass, stiffness } = planes;
+        let place = Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() };
+        // SAFETY: a patch's nodes are stored, in the guard if need be.
+        unsafe { rows::load(self.x.as_ptr(), &batch.fine, place, shift, nodes) };
+        contract(Times(&self.matrices.mass), [nodes.as_flattened()], rows, mass.as_flattened_mut(), rows);
+        contract(Times(&self.matrices.stiffness), [nodes.as_flattened()], rows, stiffness.as_flattened_mut(), rows);
+    }
+
+    #[inline(always)]
+    fn rows<'a>(&'a self, batch: &'a Batch) -> ClassRows<'a, T> {
+        let (offsets, grid) = (&batch.fine.now, self.patches.grid);
+        ClassRows { batch, offsets, grid, class: self.class, output: self.output }
     }
 }
 
 impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Apply2d<'_, T, N, C> {
-    type Workspace<S: Simd> = Workspace2d<Lanes<S, T>, N>;
+    type Workspace<S: Simd> = Planes<Lanes<S, T>, N>;
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let OperatorMatrices { mass, stiffness } = self.0.matrices;
-        // SAFETY: the caller's.
-        let shift = unsafe { middle::<S, T, N>(self.0.x, batch, self.0.patches.grid, 2) };
-        for y in 0..N {
-            // SAFETY: the caller's.
-            [work.mass[y], work.stiffness[y]] = unsafe { self.0.along_x(batch, y, 0, shift) };
-        }
-        for x in 0..N {
-            let (m, s) = (column(|y| work.mass[y][x]), column(|y| work.stiffness[y][x]));
-            let sum: [_; N] = stiffness.apply_sum(&m, mass, &s);
-            for y in 0..N {
-                work.mass[y][x] = sum[y];
-            }
-        }
-        for y in 0..N {
-            // SAFETY: the caller's.
-            unsafe { self.0.put(batch, &work.mass[y], y, None) };
+        let columns = Lines::<N>::columns(N);
+        // SAFETY (this block): the caller's.
+        unsafe {
+            let [[shift]] = &middle(self.0.x.as_ptr(), batch, self.0.patches);
+            self.0.along_x(batch, 0, shift, work);
+            let planes = [work.mass.as_flattened(), work.stiffness.as_flattened()];
+            contract(Sum(stiffness, mass), planes, columns, work.nodes.as_flattened_mut(), columns);
+            self.0.rows(batch).put(&work.nodes, None);
         }
     }
 }
 
 workspace! {
-    /// A plane after the contraction along `x`, `[y][x]`; the tensor after those along `x` and `y`, `[z][y][x]`: with
-    /// `M` in both, and with `S` in one of them, summed; rows of the result, `[z][x]`.
+    /// Planes; the tensor after the contractions along `x` and `y`, `[z][y][x]`: with `M` in both, and with `S` in one of
+    /// them, summed.
     pub struct Workspace3d<V, const N: usize> {
-        mass: [[V; N]; N],
-        stiffness: [[V; N]; N],
+        planes: Planes<V, N>,
         mass_mass: [[[V; N]; N]; N],
         mass_stiffness: [[[V; N]; N]; N],
-        result: [[V; N]; N],
     }
 }
 
@@ -108,77 +100,33 @@ impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Apply3d<'
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let OperatorMatrices { mass, stiffness } = self.0.matrices;
+        let Workspace3d { planes, mass_mass, mass_stiffness } = work;
         // SAFETY: the caller's.
-        let shift = unsafe { middle::<S, T, N>(self.0.x, batch, self.0.patches.grid, 3) };
+        let [[shift]] = &unsafe { middle(self.0.x.as_ptr(), batch, self.0.patches) };
+        let columns = Lines::<N>::columns(N);
         for z in 0..N {
-            for y in 0..N {
-                // SAFETY: the caller's.
-                [work.mass[y], work.stiffness[y]] = unsafe { self.0.along_x(batch, y, z, shift) };
-            }
-            for x in 0..N {
-                let (m, s) = (column(|y| work.mass[y][x]), column(|y| work.stiffness[y][x]));
-                let (mm, ms): ([_; N], [_; N]) = (mass.apply(&m), stiffness.apply_sum(&m, mass, &s));
-                for y in 0..N {
-                    work.mass_mass[z][y][x] = mm[y];
-                    work.mass_stiffness[z][y][x] = ms[y];
-                }
-            }
+            // SAFETY: the caller's.
+            unsafe { self.0.along_x(batch, z, shift, planes) };
+            let (m, s) = (planes.mass.as_flattened(), planes.stiffness.as_flattened());
+            contract(Times(mass), [m], columns, mass_mass[z].as_flattened_mut(), columns);
+            contract(Sum(stiffness, mass), [m, s], columns, mass_stiffness[z].as_flattened_mut(), columns);
         }
+        let tensors = [mass_mass.as_flattened().as_flattened(), mass_stiffness.as_flattened().as_flattened()];
         for y in 0..N {
-            for x in 0..N {
-                let (mm, ms) = (column(|z| work.mass_mass[z][y][x]), column(|z| work.mass_stiffness[z][y][x]));
-                let sum: [_; N] = stiffness.apply_sum(&mm, mass, &ms);
-                for z in 0..N {
-                    work.result[z][x] = sum[z];
-                }
-            }
-            for z in 0..N {
-                // SAFETY: the caller's.
-                unsafe { self.0.put(batch, &work.result[z], y, Some(z)) };
-            }
+            let lines = Lines::<N>::across(y, N, N);
+            contract(Sum(stiffness, mass), tensors, lines, planes.nodes.as_flattened_mut(), columns);
+            // SAFETY: the caller's.
+            unsafe { self.0.rows(batch).put(&planes.nodes, Some(y)) };
         }
     }
 }
 
-/// The value of `x` at the middle node of patches with `N` nodes a direction.
+/// The value of `x` at the middle node of patches, as [`rows::node`].
 ///
 /// # Safety
 /// As for [`PatchKernel::run`].
 #[inline(always)]
-pub unsafe fn middle<S: Simd, T: Vectorized, const N: usize>(
-    x: &[T],
-    batch: &Batch,
-    grid: Grid,
-    dim: usize,
-) -> Lanes<S, T> {
-    let node = |direction: usize| if direction < dim { N / 2 } else { 0 };
+pub unsafe fn middle<S: Simd, T: Vectorized>(x: *const T, batch: &Batch, patches: &Patches) -> [[Lanes<S, T>; 1]; 1] {
     // SAFETY: a patch's nodes are stored.
-    let [value] = unsafe { Lanes::gather(x.as_ptr(), &batch.fine, grid.offset_3d(node(0), node(1), node(2))) };
-    value
-}
-
-/// The `N` nodes of `x` from an offset in the patches on, less `shift`.
-///
-/// # Safety
-/// As for [`PatchKernel::run`].
-#[inline(always)]
-pub unsafe fn less<S: Simd, T: Vectorized, const N: usize>(
-    shift: Lanes<S, T>,
-    x: &[T],
-    batch: &Batch,
-    offset: usize,
-) -> [Lanes<S, T>; N] {
-    // SAFETY: the caller's.
-    let nodes: [_; N] = unsafe { Lanes::gather(x.as_ptr(), &batch.fine, offset) };
-    column(|i| nodes[i] - shift)
-}
-
-/// `[entry(0), .., entry(N - 1)]`.
-#[inline(always)]
-pub fn column<V: Copy, const N: usize>(entry: impl Fn(usize) -> V) -> [V; N] {
-    let mut column = [entry(0); N];
-    for i in 1..N {
-        column[i] = entry(i);
-    }
-    column
+    unsafe { rows::node(x, &batch.fine, patches.middle()) }
 }

@@ -18,9 +18,11 @@
 //! the end, so that rounding is relative to what `x` varies on a patch.
 
 use super::batch::{Batch, Patches};
-use super::face::{Face, full, inner};
+use super::face::{Face, add_ends, opposite};
 use super::lanes::{Lanes, Vectorized};
-use super::operator::column;
+use super::lines::{Analyze, Lines, Synthesize, contract, contract_in_place};
+use super::operator::middle;
+use super::rows::{self, Put, Rows};
 use super::sweep::{PatchKernel, Shared};
 use super::workspace::workspace;
 use patchmg_device::matrices::SmootherMatrices;
@@ -43,125 +45,108 @@ pub struct Smooth2d<'a, T, const K: usize, const M: usize, const N: usize>(pub S
 pub struct Smooth3d<'a, T, const K: usize, const M: usize, const N: usize>(pub Smooth<'a, T, K, M>);
 
 impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
-    /// `Sᵀ b` along the interior of row `(y, z)`.
+    /// Rows of a patch from a node on, beside each other in `y` or in `z`.
+    #[inline(always)]
+    fn rows(&self, [x, y, z]: [usize; 3], direction: usize) -> Rows {
+        let grid = self.patches.grid;
+        let apart = if direction == 1 { grid.row() } else { grid.row() * grid.row() };
+        Rows { first: grid.offset_3d(x, y, z), apart }
+    }
+
+    /// `Sᵀ b` along the interior of the rows of plane `z`.
     ///
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn load<S: Simd>(&self, batch: &Batch, y: usize, z: usize) -> [Lanes<S, T>; M] {
+    unsafe fn load<S: Simd>(&self, batch: &Batch, z: usize, plane: &mut [[Lanes<S, T>; M]; M]) {
         // SAFETY: a patch's nodes are stored.
-        let row = unsafe { Lanes::gather(self.b.as_ptr(), &batch.fine, self.patches.grid.offset_3d(1, y, z)) };
-        self.matrices.vectors.analyze(&row)
+        unsafe { rows::load(self.b.as_ptr(), &batch.fine, self.rows([1, 1, z], 1), &Lanes::ZERO, plane) };
+        contract_in_place(Analyze(&self.matrices.vectors), plane.as_flattened_mut(), Lines::<M>::rows(M));
     }
 
-    /// Writes `S row + middle` to the interior of row `(y, z)`.
+    /// Writes `S row + middle` for the rows of a plane to the interior of plane `z`.
     ///
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn store<S: Simd>(&self, batch: &Batch, row: &[Lanes<S, T>; M], middle: Lanes<S, T>, y: usize, z: usize) {
-        let row = self.matrices.vectors.synthesize(row);
-        let row: [_; M] = column(|x| row[x] + middle);
-        let offset = self.patches.grid.offset_3d(1, y, z);
-        #[cfg(target_arch = "x86_64")]
-        if Lanes::<S, T>::has_blocks::<M>() && batch.active == Lanes::<S, T>::WIDTH {
-            // SAFETY: patches of a color share no interior node, and none has it on its boundary.
-            return unsafe { Lanes::scatter_blocks(&row, self.x.pointer().add(offset), &batch.fine.now) };
-        }
-        let rows = Lanes::transpose(&row);
-        for lane in 0..batch.active {
-            for x in 0..M {
-                // SAFETY: patches of a color share no interior node, and none has it on its boundary.
-                unsafe { *self.x.pointer().add(batch.fine.now[lane] + offset + x) = rows[lane][x] };
-            }
-        }
+    unsafe fn store<S: Simd>(&self, batch: &Batch, plane: &mut [[Lanes<S, T>; M]; M], middle: &Lanes<S, T>, z: usize) {
+        contract_in_place(Synthesize(&self.matrices.vectors), plane.as_flattened_mut(), Lines::<M>::rows(M));
+        // SAFETY: patches of a color share no interior node, and none has it on its boundary.
+        unsafe { rows::store(plane, Put::Shifted(middle), self.x, batch, &batch.fine, self.rows([1, 1, z], 1)) };
     }
 
-    /// Nodes of `x`, `N` in a row from `(x, y, z)` on.
+    /// Nodes of `x` in rows.
     ///
     /// # Safety
     /// As for [`PatchKernel::run`]; the nodes must lie on the patch's boundary, or not be written yet.
     #[inline(always)]
-    unsafe fn nodes<S: Simd, const N: usize>(&self, batch: &Batch, x: usize, y: usize, z: usize) -> [Lanes<S, T>; N] {
+    unsafe fn nodes<S: Simd, const N: usize>(&self, batch: &Batch, rows: Rows, nodes: &mut [[Lanes<S, T>; N]]) {
         // SAFETY: a patch's nodes are stored, and no patch of the color has a boundary node in its interior.
-        unsafe { Lanes::gather(self.x.pointer(), &batch.fine, self.patches.grid.offset_3d(x, y, z)) }
-    }
-
-    /// Sums (0) and differences (1) of the `N` nodes from `(x, y, z)` on and of the row opposite in `direction`, each less
-    /// `middle`.
-    ///
-    /// # Safety
-    /// As for [`Self::nodes`].
-    #[inline(always)]
-    unsafe fn opposite<S: Simd, const N: usize>(
-        &self,
-        batch: &Batch,
-        node: [usize; 3],
-        direction: usize,
-        middle: Lanes<S, T>,
-    ) -> [[Lanes<S, T>; N]; 2] {
-        let [x, y, z] = node;
-        let mut other = node;
-        other[direction] = 2 * K;
-        // SAFETY: the caller's.
-        let [first, last]: [[Lanes<S, T>; N]; 2] =
-            unsafe { [self.nodes(batch, x, y, z), self.nodes(batch, other[0], other[1], other[2])] };
-        [column(|i| (first[i] - middle) + (last[i] - middle)), column(|i| first[i] - last[i])]
+        unsafe { rows::load(self.x.pointer(), &batch.fine, rows, &Lanes::ZERO, nodes) };
     }
 }
 
 workspace! {
-    /// Coefficients, `[j][i]`.
-    pub struct Workspace2d<V, const M: usize> {
+    /// Coefficients, `[j][i]`; sums and differences of opposite lines; their transforms by the interior, and by all nodes.
+    pub struct Workspace2d<V, const M: usize, const N: usize> {
         interior: [[V; M]; M],
+        x_faces: [[[V; 1]; N]; 2],
+        y_faces: [[[V; N]; 1]; 2],
+        fx: [[V; M]; 2],
+        gy: [[V; M]; 2],
+        fy: [[V; M]; 2],
     }
 }
 
 impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<T> for Smooth2d<'_, T, K, M, N> {
-    type Workspace<S: Simd> = Workspace2d<Lanes<S, T>, M>;
+    type Workspace<S: Simd> = Workspace2d<Lanes<S, T>, M, N>;
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let Smooth { matrices, inverse_eigenvalues, .. } = self.0;
         let SmootherMatrices { vectors, mass_boundary: m, coupling: d, .. } = matrices;
+        let Workspace2d { interior, x_faces, y_faces, fx, gy, fy } = work;
 
-        // SAFETY: the caller's; a patch is written after it was read.
-        let [middle] = unsafe { self.0.nodes(batch, K, K, 0) };
-        // SAFETY (this block): the caller's.
-        let (x_faces, y_faces) = unsafe {
-            let mut lines = [[Lanes::<S, T>::ZERO; N]; 2];
-            for y in 0..N {
-                let [[sum], [difference]] = self.0.opposite::<S, 1>(batch, [0, y, 0], 0, middle);
-                (lines[0][y], lines[1][y]) = (sum, difference);
+        for side in 0..2 {
+            let end = 2 * K * side;
+            // SAFETY (this block): the caller's; a patch is written after it was read.
+            unsafe {
+                self.0.nodes(batch, self.0.rows([end, 0, 0], 1), &mut x_faces[side]);
+                self.0.nodes(batch, self.0.rows([0, end, 0], 1), &mut y_faces[side]);
             }
-            (lines, self.0.opposite::<S, N>(batch, [0, 0, 0], 1, middle))
-        };
-        let fx = [full(matrices, &x_faces[0]), full(matrices, &x_faces[1])];
-        let gy: [[_; M]; 2] = [inner(matrices, &y_faces[0]), inner(matrices, &y_faces[1])];
-        let fy = [full(matrices, &y_faces[0]), full(matrices, &y_faces[1])];
+        }
+        // SAFETY: as above.
+        let [[middle]] = &unsafe { middle(self.0.x.pointer(), batch, self.0.patches) };
+        let [[left, right], [lower, upper]] = [
+            x_faces.each_mut().map(|face| face.as_flattened_mut()),
+            y_faces.each_mut().map(|face| face.as_flattened_mut()),
+        ];
+        opposite(left, right, middle);
+        opposite(lower, upper, middle);
+        let (x_lines, y_lines) = (x_faces.as_flattened().as_flattened(), y_faces.as_flattened().as_flattened());
+        let (from, to) = (Lines::<N>::rows(2), Lines::<M>::rows(2));
+        contract(Analyze(&matrices.mass), [x_lines], from.interior(), fx.as_flattened_mut(), to);
+        contract(Analyze(&matrices.mass), [y_lines], from.interior(), gy.as_flattened_mut(), to);
+        *fy = *gy;
+        add_ends(matrices, x_lines, from, fx.as_flattened_mut(), to);
+        add_ends(matrices, y_lines, from, fy.as_flattened_mut(), to);
 
-        for y in 0..M {
-            // SAFETY: the caller's.
-            work.interior[y] = unsafe { self.0.load(batch, y + 1, 0) };
-        }
-        for i in 0..M {
-            let pi = usize::from(i >= K);
-            let mut c: [_; M] = vectors.analyze(&column(|j| work.interior[j][i]));
-            for j in 0..M {
-                let pj = usize::from(j >= K);
-                let coupled = Lanes::fma(d[j], fy[pj][i], Lanes::scale(d[i], fx[pi][j]));
-                let held = Lanes::fma(m[j], gy[pj][i], Lanes::scale(m[i], fx[pi][j]));
-                c[j] = Lanes::scale(inverse_eigenvalues[i + M * j], c[j] - coupled) - held;
-            }
-            let c: [_; M] = vectors.synthesize(&c);
-            for j in 0..M {
-                work.interior[j][i] = c[j];
+        // SAFETY: the caller's.
+        unsafe { self.0.load(batch, 0, interior) };
+        let columns = Lines::<M>::columns(M);
+        contract_in_place(Analyze(vectors), interior.as_flattened_mut(), columns);
+        for j in 0..M {
+            let (fy, gy) = (&fy[usize::from(j >= K)], &gy[usize::from(j >= K)]);
+            for i in 0..M {
+                let fx = fx[usize::from(i >= K)][j];
+                let coupled = Lanes::fma(d[j], fy[i], Lanes::scale(d[i], fx));
+                let held = Lanes::fma(m[j], gy[i], Lanes::scale(m[i], fx));
+                interior[j][i] = Lanes::scale(inverse_eigenvalues[i + M * j], interior[j][i] - coupled) - held;
             }
         }
-        for y in 0..M {
-            // SAFETY: the caller's.
-            unsafe { self.0.store(batch, &work.interior[y], middle, y + 1, 0) };
-        }
+        contract_in_place(Synthesize(vectors), interior.as_flattened_mut(), columns);
+        // SAFETY: the caller's.
+        unsafe { self.0.store(batch, interior, middle, 0) };
     }
 }
 
@@ -184,18 +169,21 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<
         let SmootherMatrices { vectors, mass_boundary: m, coupling: d, .. } = matrices;
         let Workspace3d { interior, x_faces, y_faces, z_faces } = work;
 
-        // SAFETY: the caller's; a patch is written after it was read.
-        let [middle] = unsafe { self.0.nodes(batch, K, K, K) };
-        for outer in 0..N {
-            // SAFETY (this block): the caller's.
-            unsafe {
-                for y in 0..N {
-                    let [[sum], [difference]] = self.0.opposite::<S, 1>(batch, [0, y, outer], 0, middle);
-                    (x_faces[0].nodes[outer][y], x_faces[1].nodes[outer][y]) = (sum, difference);
+        // SAFETY (this block): the caller's; a patch is written after it was read.
+        let [[middle]] = &unsafe {
+            for side in 0..2 {
+                let end = 2 * K * side;
+                for z in 0..N {
+                    let line = x_faces[side].nodes[z].as_chunks_mut::<1>().0;
+                    self.0.nodes(batch, self.0.rows([end, 0, z], 1), line);
                 }
-                [y_faces[0].nodes[outer], y_faces[1].nodes[outer]] = self.0.opposite(batch, [0, 0, outer], 1, middle);
-                [z_faces[0].nodes[outer], z_faces[1].nodes[outer]] = self.0.opposite(batch, [0, outer, 0], 2, middle);
+                self.0.nodes(batch, self.0.rows([0, end, 0], 2), &mut y_faces[side].nodes);
+                self.0.nodes(batch, self.0.rows([0, 0, end], 1), &mut z_faces[side].nodes);
             }
+            middle(self.0.x.pointer(), batch, self.0.patches)
+        };
+        for [first, last] in [&mut *x_faces, &mut *y_faces, &mut *z_faces] {
+            opposite(first.nodes.as_flattened_mut(), last.nodes.as_flattened_mut(), middle);
         }
         for parity in 0..2 {
             x_faces[parity].transform_all(matrices);
@@ -203,49 +191,36 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<
             z_faces[parity].transform_inner(matrices);
         }
 
+        let columns = Lines::<M>::columns(M);
         for z in 0..M {
-            for y in 0..M {
-                // SAFETY: the caller's.
-                interior[z][y] = unsafe { self.0.load(batch, y + 1, z + 1) };
-            }
-            for i in 0..M {
-                let c: [_; M] = vectors.analyze(&column(|y| interior[z][y][i]));
-                for j in 0..M {
-                    interior[z][j][i] = c[j];
-                }
-            }
+            // SAFETY: the caller's.
+            unsafe { self.0.load(batch, z + 1, &mut interior[z]) };
+            contract_in_place(Analyze(vectors), interior[z].as_flattened_mut(), columns);
         }
         for j in 0..M {
-            for i in 0..M {
-                let (fx, fy) = (&x_faces[usize::from(i >= K)], &y_faces[usize::from(j >= K)]);
-                let mut c: [_; M] = vectors.analyze(&column(|z| interior[z][j][i]));
-                for l in 0..M {
-                    let fz = &z_faces[usize::from(l >= K)];
-                    let coupled = Lanes::scale(d[i], fx.full[l][j]);
+            let across = Lines::<M>::across(j, M, M);
+            contract_in_place(Analyze(vectors), interior.as_flattened_mut().as_flattened_mut(), across);
+            let fy = &y_faces[usize::from(j >= K)];
+            for l in 0..M {
+                let fz = &z_faces[usize::from(l >= K)];
+                for i in 0..M {
+                    let fx = x_faces[usize::from(i >= K)].full[l][j];
+                    let coupled = Lanes::scale(d[i], fx);
                     let coupled = Lanes::fma(d[j], fy.full[l][i], coupled);
                     let coupled = Lanes::fma(d[l], fz.full[j][i], coupled);
-                    let held = Lanes::scale(m[i], fx.full[l][j]);
+                    let held = Lanes::scale(m[i], fx);
                     let held = Lanes::fma(m[j], fy.inner[l][i], held);
                     let held = Lanes::fma(m[l], fz.inner[j][i], held);
-                    c[l] = Lanes::scale(inverse_eigenvalues[i + M * (j + M * l)], c[l] - coupled) - held;
-                }
-                let c: [_; M] = vectors.synthesize(&c);
-                for l in 0..M {
-                    interior[l][j][i] = c[l];
+                    let inverse = inverse_eigenvalues[i + M * (j + M * l)];
+                    interior[l][j][i] = Lanes::scale(inverse, interior[l][j][i] - coupled) - held;
                 }
             }
+            contract_in_place(Synthesize(vectors), interior.as_flattened_mut().as_flattened_mut(), across);
         }
         for z in 0..M {
-            for i in 0..M {
-                let c: [_; M] = vectors.synthesize(&column(|j| interior[z][j][i]));
-                for y in 0..M {
-                    interior[z][y][i] = c[y];
-                }
-            }
-            for y in 0..M {
-                // SAFETY: the caller's.
-                unsafe { self.0.store(batch, &interior[z][y], middle, y + 1, z + 1) };
-            }
+            contract_in_place(Synthesize(vectors), interior[z].as_flattened_mut(), columns);
+            // SAFETY: the caller's.
+            unsafe { self.0.store(batch, &mut interior[z], middle, z + 1) };
         }
     }
 }

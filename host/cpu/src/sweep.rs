@@ -17,6 +17,18 @@ pub trait PatchKernel<T: Vectorized>: Sync {
     /// # Safety
     /// The patches must be those of the level and the selection that the kernel is made for.
     unsafe fn run<S: Simd>(&self, batch: &Batch, workspace: &mut Self::Workspace<S>);
+
+    /// Does these patches of a set, batch after batch. A method, so that it is compiled beside its kernel and side by side with
+    /// others.
+    ///
+    /// # Safety
+    /// As for [`Self::run`].
+    unsafe fn run_range(&self, simd: SimdLevel, patches: &impl Set, range: Range<usize>)
+    where
+        Self: Sized,
+    {
+        simd.dispatch(Chunk { patches, kernel: self, range, scalar: PhantomData::<T> });
+    }
 }
 
 /// A vector that the threads of a sweep write to, each in places of its own.
@@ -55,19 +67,24 @@ impl Sweep<'_> {
     /// # Safety
     /// As for `PatchKernel::run`.
     pub unsafe fn run<T: Vectorized, K: PatchKernel<T>>(&self, patches: &impl Set, kernel: &K) {
-        let count = patches.len();
+        // SAFETY: the caller's.
+        let run = |range| unsafe { kernel.run_range(self.simd, patches, range) };
+        self.share_out(patches.len(), patches.nodes_each(), &run);
+    }
+
+    /// Runs `work` on ranges that are all of `0..count`, on all threads. One function for all kernels.
+    fn share_out(&self, count: usize, nodes_each: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+        let threads = self.pool.current_num_threads();
         if count == 0 {
             return;
         }
-        let threads = self.pool.current_num_threads();
-        let run = |range: Range<usize>| self.simd.dispatch(Chunk { patches, kernel, range, scalar: PhantomData::<T> });
-        if threads == 1 || count <= MAX_LANES || count * patches.nodes_each() < INLINE_DOFS {
-            return run(0..count);
+        if threads == 1 || count <= MAX_LANES || count * nodes_each < INLINE_DOFS {
+            return work(0..count);
         }
         // A few chunks a thread even out the load; their bounds change no result.
         let chunk = count.div_ceil(4 * threads).next_multiple_of(MAX_LANES);
         self.pool.install(|| {
-            (0..count.div_ceil(chunk)).into_par_iter().for_each(|i| run(i * chunk..count.min((i + 1) * chunk)));
+            (0..count.div_ceil(chunk)).into_par_iter().for_each(|i| work(i * chunk..count.min((i + 1) * chunk)));
         });
     }
 }

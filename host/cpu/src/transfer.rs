@@ -6,13 +6,16 @@
 
 use super::batch::{Batch, Patches};
 use super::lanes::{Lanes, Vectorized};
-use super::operator::{column, less, middle};
-use super::scatter::{ClassRows, Sum};
+use super::lines::{Lines, Sum, Times, contract};
+use super::operator::middle;
+use super::rows::{self, Rows};
+use super::scatter::{ClassRows, Output};
 use super::sweep::{PatchKernel, Shared};
 use super::workspace::workspace;
 use patchmg_device::matrices::{ProlongationMatrices, RestrictionMatrices};
 use patchmg_device::patch::Grid;
-use pulp::Simd;
+use patchmg_device::scalar::Value;
+use pulp::{Simd, WithSimd};
 
 /// One class of `coarse = Pᵀ (b - A x)`.
 pub struct Restrict<'a, T, const N: usize, const C: usize, const H: usize> {
@@ -29,79 +32,93 @@ pub struct Restrict2d<'a, T, const N: usize, const C: usize, const H: usize>(pub
 /// [`Restrict`] in 3D.
 pub struct Restrict3d<'a, T, const N: usize, const C: usize, const H: usize>(pub Restrict<'a, T, N, C, H>);
 
-/// The level below.
-fn coarse_grid(grid: Grid) -> Grid {
-    Grid { cells: grid.cells / 2, degree: grid.degree }
+workspace! {
+    /// A plane of nodes; what the contraction along `x` makes of it with `PᵀM`, `PᵀS` and `PᵀW`, `[y][x]`; the result, and
+    /// what of it the load adds.
+    pub struct RestrictPlanes<V, const N: usize, const C: usize> {
+        nodes: [[V; N]; N],
+        mass: [[V; C]; N],
+        stiffness: [[V; C]; N],
+        transfer: [[V; C]; N],
+        image: [[V; C]; C],
+        load: [[V; C]; C],
+    }
+}
+
+impl<V: Copy, const N: usize, const C: usize> RestrictPlanes<V, N, C> {
+    /// `load - image` into `load`.
+    #[inline(always)]
+    fn subtract<T>(&mut self)
+    where
+        V: Value<T>,
+    {
+        for (load, image) in self.load.as_flattened_mut().iter_mut().zip(self.image.as_flattened()) {
+            *load = *load - *image;
+        }
+    }
 }
 
 impl<T: Vectorized, const N: usize, const C: usize, const H: usize> Restrict<'_, T, N, C, H> {
     #[inline(always)]
-    fn rows<'a>(&self, batch: &'a Batch) -> ClassRows<'a, Sum<T>> {
-        let output = Sum { y: self.coarse };
-        ClassRows { batch, offsets: &batch.coarse.now, grid: coarse_grid(self.patches.grid), class: self.class, output }
+    fn rows<'a>(&self, batch: &'a Batch) -> ClassRows<'a, T> {
+        let (grid, output) = (self.patches.grid.coarser(), Output::Sum { y: self.coarse });
+        ClassRows { batch, offsets: &batch.coarse.now, grid, class: self.class, output }
     }
 
-    /// `PᵀM x`, `PᵀS x` and `PᵀW b` along row `(y, z)` of the patches, with `x` less `shift`.
+    /// `PᵀM x`, `PᵀS x` and `PᵀW b` along the rows of plane `z` of the patches, with `x` less `shift`.
     ///
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn along_x<S: Simd>(&self, batch: &Batch, y: usize, z: usize, shift: Lanes<S, T>) -> [[Lanes<S, T>; C]; 3] {
-        let offset = self.patches.grid.offset_3d(0, y, z);
-        // SAFETY: a patch's nodes are stored, in the guard if need be.
-        let (x, b) =
-            unsafe { (less(shift, self.x, batch, offset), Lanes::gather(self.b.as_ptr(), &batch.fine, offset)) };
+    unsafe fn along_x<S: Simd>(
+        &self,
+        batch: &Batch,
+        z: usize,
+        shift: &Lanes<S, T>,
+        planes: &mut RestrictPlanes<Lanes<S, T>, N, C>,
+    ) {
         let RestrictionMatrices { mass, stiffness, transfer } = self.matrices;
-        [mass.apply(&x), stiffness.apply(&x), transfer.apply(&b)]
-    }
-}
-
-workspace! {
-    /// The tensors after the contraction along `x`, `[y][x]`, and the result.
-    pub struct RestrictWorkspace2d<V, const N: usize, const C: usize> {
-        planes: [[[V; C]; 3]; N],
-        result: [[V; C]; C],
+        let (grid, from, to) = (self.patches.grid, Lines::<N>::rows(N), Lines::<C>::rows(N));
+        let place = Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() };
+        let nodes = &mut planes.nodes;
+        // SAFETY (this block): a patch's nodes are stored, in the guard if need be.
+        unsafe {
+            rows::load(self.x.as_ptr(), &batch.fine, place, shift, nodes);
+            contract(Times(mass), [nodes.as_flattened()], from, planes.mass.as_flattened_mut(), to);
+            contract(Times(stiffness), [nodes.as_flattened()], from, planes.stiffness.as_flattened_mut(), to);
+            rows::load(self.b.as_ptr(), &batch.fine, place, &Lanes::ZERO, nodes);
+            contract(Times(transfer), [nodes.as_flattened()], from, planes.transfer.as_flattened_mut(), to);
+        }
     }
 }
 
 impl<T: Vectorized, const N: usize, const C: usize, const H: usize> PatchKernel<T> for Restrict2d<'_, T, N, C, H> {
-    type Workspace<S: Simd> = RestrictWorkspace2d<Lanes<S, T>, N, C>;
+    type Workspace<S: Simd> = RestrictPlanes<Lanes<S, T>, N, C>;
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let RestrictionMatrices { mass, stiffness, transfer } = self.0.matrices;
-        // SAFETY: the caller's.
-        let shift = unsafe { middle::<S, T, N>(self.0.x, batch, self.0.patches.grid, 2) };
-        for y in 0..N {
-            // SAFETY: the caller's.
-            work.planes[y] = unsafe { self.0.along_x(batch, y, 0, shift) };
-        }
-        for x in 0..C {
-            let m = column(|y| work.planes[y][0][x]);
-            let s = column(|y| work.planes[y][1][x]);
-            let t = column(|y| work.planes[y][2][x]);
-            let image: [_; C] = stiffness.apply_sum(&m, mass, &s);
-            let load: [_; C] = transfer.apply(&t);
-            for y in 0..C {
-                work.result[y][x] = load[y] - image[y];
-            }
-        }
-        for y in 0..C {
-            // SAFETY: the caller's.
-            unsafe { self.0.rows(batch).put(&work.result[y], y, None) };
+        let (from, to) = (Lines::<N>::columns(C), Lines::<C>::columns(C));
+        // SAFETY (this block): the caller's.
+        unsafe {
+            let [[shift]] = &middle(self.0.x.as_ptr(), batch, self.0.patches);
+            self.0.along_x(batch, 0, shift, work);
+            let (m, s, t) = (work.mass.as_flattened(), work.stiffness.as_flattened(), work.transfer.as_flattened());
+            contract(Sum(stiffness, mass), [m, s], from, work.image.as_flattened_mut(), to);
+            contract(Times(transfer), [t], from, work.load.as_flattened_mut(), to);
+            work.subtract();
+            self.0.rows(batch).put(&work.load, None);
         }
     }
 }
 
 workspace! {
-    /// A plane after the contraction along `x`, `[y][x]`; the tensors after those along `x` and `y`, `[z][y][x]`; rows of
-    /// the result, `[z][x]`.
+    /// Planes; the tensors after the contractions along `x` and `y`, `[z][y][x]`.
     pub struct RestrictWorkspace3d<V, const N: usize, const C: usize> {
-        planes: [[[V; C]; 3]; N],
+        planes: RestrictPlanes<V, N, C>,
         mass_mass: [[[V; C]; C]; N],
         mass_stiffness: [[[V; C]; C]; N],
         transfer: [[[V; C]; C]; N],
-        result: [[V; C]; C],
     }
 }
 
@@ -111,40 +128,28 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> PatchKernel<
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let RestrictionMatrices { mass, stiffness, transfer } = self.0.matrices;
+        let planes = &mut work.planes;
         // SAFETY: the caller's.
-        let shift = unsafe { middle::<S, T, N>(self.0.x, batch, self.0.patches.grid, 3) };
+        let [[shift]] = &unsafe { middle(self.0.x.as_ptr(), batch, self.0.patches) };
         for z in 0..N {
-            for y in 0..N {
-                // SAFETY: the caller's.
-                work.planes[y] = unsafe { self.0.along_x(batch, y, z, shift) };
-            }
-            for x in 0..C {
-                let m = column(|y| work.planes[y][0][x]);
-                let s = column(|y| work.planes[y][1][x]);
-                let t = column(|y| work.planes[y][2][x]);
-                let (mm, ms): ([_; C], [_; C]) = (mass.apply(&m), stiffness.apply_sum(&m, mass, &s));
-                let tt: [_; C] = transfer.apply(&t);
-                for y in 0..C {
-                    work.mass_mass[z][y][x] = mm[y];
-                    work.mass_stiffness[z][y][x] = ms[y];
-                    work.transfer[z][y][x] = tt[y];
-                }
-            }
+            // SAFETY: the caller's.
+            unsafe { self.0.along_x(batch, z, shift, planes) };
+            let (from, to) = (Lines::<N>::columns(C), Lines::<C>::columns(C));
+            let (m, s, t) =
+                (planes.mass.as_flattened(), planes.stiffness.as_flattened(), planes.transfer.as_flattened());
+            contract(Times(mass), [m], from, work.mass_mass[z].as_flattened_mut(), to);
+            contract(Sum(stiffness, mass), [m, s], from, work.mass_stiffness[z].as_flattened_mut(), to);
+            contract(Times(transfer), [t], from, work.transfer[z].as_flattened_mut(), to);
         }
+        let images = [work.mass_mass.as_flattened().as_flattened(), work.mass_stiffness.as_flattened().as_flattened()];
+        let loads = work.transfer.as_flattened().as_flattened();
         for y in 0..C {
-            for x in 0..C {
-                let mm = column(|z| work.mass_mass[z][y][x]);
-                let ms = column(|z| work.mass_stiffness[z][y][x]);
-                let image: [_; C] = stiffness.apply_sum(&mm, mass, &ms);
-                let load: [_; C] = transfer.apply(&column(|z| work.transfer[z][y][x]));
-                for z in 0..C {
-                    work.result[z][x] = load[z] - image[z];
-                }
-            }
-            for z in 0..C {
-                // SAFETY: the caller's.
-                unsafe { self.0.rows(batch).put(&work.result[z], y, Some(z)) };
-            }
+            let (from, to) = (Lines::<N>::across(y, C, C), Lines::<C>::columns(C));
+            contract(Sum(stiffness, mass), images, from, planes.image.as_flattened_mut(), to);
+            contract(Times(transfer), [loads], from, planes.load.as_flattened_mut(), to);
+            planes.subtract();
+            // SAFETY: the caller's.
+            unsafe { self.0.rows(batch).put(&planes.load, Some(y)) };
         }
     }
 }
@@ -162,81 +167,103 @@ pub struct Prolongate2d<'a, T, const N: usize, const C: usize>(pub Prolongate<'a
 /// [`Prolongate`] in 3D.
 pub struct Prolongate3d<'a, T, const N: usize, const C: usize>(pub Prolongate<'a, T, C>);
 
+workspace! {
+    /// Nodes of the coarse cell, then with those of the patch along `x`, `[y][x]`; nodes of the patch.
+    pub struct ProlongatePlanes<V, const N: usize, const C: usize> {
+        coarse: [[V; C]; C],
+        rows: [[V; N]; C],
+        result: [[V; N]; N],
+    }
+}
+
 impl<T: Vectorized, const C: usize> Prolongate<'_, T, C> {
-    /// Row `(y, z)` of the coarse cells.
+    /// Plane `z` of the coarse cells, with the patch's nodes along `x`, to `planes.rows`.
     ///
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn gather<S: Simd>(&self, batch: &Batch, y: usize, z: usize) -> [Lanes<S, T>; C] {
-        let offset = coarse_grid(self.patches.grid).offset_3d(0, y, z);
+    unsafe fn along_x<S: Simd, const N: usize>(
+        &self,
+        batch: &Batch,
+        z: usize,
+        planes: &mut ProlongatePlanes<Lanes<S, T>, N, C>,
+    ) {
+        let grid = self.patches.grid.coarser();
+        let place = Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() };
+        let ProlongatePlanes { coarse, rows, .. } = planes;
         // SAFETY: a cell's nodes are stored, in the guard if need be.
-        unsafe { Lanes::gather(self.coarse.as_ptr(), &batch.coarse, offset) }
+        unsafe { rows::load(self.coarse.as_ptr(), &batch.coarse, place, &Lanes::ZERO, coarse) };
+        let (from, to) = (Lines::<C>::rows(C), Lines::<N>::rows(C));
+        contract(Times(&self.matrices.transfer), [coarse.as_flattened()], from, rows.as_flattened_mut(), to);
     }
 
-    /// Adds to the owned nodes of row `(y, z)` that are unknowns. In 2D, `z` is `None`.
+    /// Adds to the nodes of a plane that the patches own and that are unknowns. In 2D, `y` is `None`; in 3D, the plane is that
+    /// of `y`, and its rows lie behind each other in `z`.
     ///
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn add<S: Simd, const N: usize>(&self, batch: &Batch, row: &[Lanes<S, T>; N], y: usize, z: Option<usize>) {
-        let offset = self.patches.grid.offset_3d(0, y, z.unwrap_or(0));
-        let rows = Lanes::transpose(row);
-        for lane in 0..batch.active {
-            let boundary = |direction, node| batch.on_boundary(lane, direction, node, N);
-            if boundary(1, y) || z.is_some_and(|z| boundary(2, z)) {
-                continue;
-            }
-            let first = usize::from(boundary(0, 0));
-            for x in first..N - 1 {
-                // SAFETY: the patch owns the node.
-                unsafe {
-                    let node = self.x.pointer().add(batch.fine.now[lane] + offset + x);
-                    *node = *node + rows[lane][x];
+    unsafe fn add<S: Simd, const N: usize>(&self, batch: &Batch, plane: &[[Lanes<S, T>; N]; N], y: Option<usize>) {
+        Lanes::<S, T>::vectorize::<N, _>(&AddOwned { plane, y, batch, grid: self.patches.grid, x: self.x });
+    }
+}
+
+struct AddOwned<'a, S: Simd, T: Vectorized, const N: usize> {
+    plane: &'a [[Lanes<S, T>; N]; N],
+    y: Option<usize>,
+    batch: &'a Batch,
+    grid: Grid,
+    x: Shared<T>,
+}
+
+impl<S: Simd, T: Vectorized, const N: usize> WithSimd for &AddOwned<'_, S, T, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<Same: Simd>(self, _: Same) {
+        let AddOwned { plane, batch, grid, x, .. } = *self;
+        for index in 0..N - 1 {
+            let (y, z) = self.y.map_or((index, None), |y| (y, Some(index)));
+            let offset = grid.offset_3d(0, y, z.unwrap_or(0));
+            let rows = Lanes::transpose(&plane[index]);
+            for lane in 0..batch.active {
+                let boundary = |direction, node| batch.on_boundary(lane, direction, node, N);
+                if boundary(1, y) || z.is_some_and(|z| boundary(2, z)) {
+                    continue;
+                }
+                for node in usize::from(boundary(0, 0))..N - 1 {
+                    // SAFETY: the patch owns the node.
+                    unsafe {
+                        let value = x.pointer().add(batch.fine.now[lane] + offset + node);
+                        *value = *value + rows[lane][node];
+                    }
                 }
             }
         }
     }
 }
 
-workspace! {
-    /// The result, `[y][x]`.
-    pub struct ProlongateWorkspace2d<V, const N: usize, const C: usize> {
-        planes: [[V; N]; C],
-        result: [[V; N]; N],
-    }
-}
-
 impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Prolongate2d<'_, T, N, C> {
-    type Workspace<S: Simd> = ProlongateWorkspace2d<Lanes<S, T>, N, C>;
+    type Workspace<S: Simd> = ProlongatePlanes<Lanes<S, T>, N, C>;
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let transfer = &self.0.matrices.transfer;
-        for y in 0..C {
-            // SAFETY: the caller's.
-            work.planes[y] = transfer.apply(&unsafe { self.0.gather(batch, y, 0) });
-        }
-        for x in 0..N {
-            let fine: [_; N] = transfer.apply(&column(|y| work.planes[y][x]));
-            for y in 0..N {
-                work.result[y][x] = fine[y];
-            }
-        }
-        for y in 0..N - 1 {
-            // SAFETY: the caller's.
-            unsafe { self.0.add(batch, &work.result[y], y, None) };
+        // SAFETY (this block): the caller's.
+        unsafe {
+            self.0.along_x(batch, 0, work);
+            let (from, to) = (Lines::<C>::columns(N), Lines::<N>::columns(N));
+            contract(Times(transfer), [work.rows.as_flattened()], from, work.result.as_flattened_mut(), to);
+            self.0.add(batch, &work.result, None);
         }
     }
 }
 
 workspace! {
-    /// A plane after the contraction along `x`; the tensor after those along `x` and `y`, `[z][y][x]`; rows of the
-    /// result, `[z][x]`.
+    /// Planes; the tensor after the contractions along `x` and `y`, `[z][y][x]`.
     pub struct ProlongateWorkspace3d<V, const N: usize, const C: usize> {
-        planes: [[V; N]; C],
+        planes: ProlongatePlanes<V, N, C>,
         volume: [[[V; N]; N]; C],
-        result: [[V; N]; N],
     }
 }
 
@@ -246,29 +273,19 @@ impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Prolongat
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let transfer = &self.0.matrices.transfer;
+        let ProlongateWorkspace3d { planes, volume } = work;
         for z in 0..C {
-            for y in 0..C {
-                // SAFETY: the caller's.
-                work.planes[y] = transfer.apply(&unsafe { self.0.gather(batch, y, z) });
-            }
-            for x in 0..N {
-                let fine: [_; N] = transfer.apply(&column(|y| work.planes[y][x]));
-                for y in 0..N {
-                    work.volume[z][y][x] = fine[y];
-                }
-            }
+            // SAFETY: the caller's.
+            unsafe { self.0.along_x(batch, z, planes) };
+            let (from, to) = (Lines::<C>::columns(N), Lines::<N>::columns(N));
+            contract(Times(transfer), [planes.rows.as_flattened()], from, volume[z].as_flattened_mut(), to);
         }
         for y in 0..N - 1 {
-            for x in 0..N {
-                let fine: [_; N] = transfer.apply(&column(|z| work.volume[z][y][x]));
-                for z in 0..N {
-                    work.result[z][x] = fine[z];
-                }
-            }
-            for z in 0..N - 1 {
-                // SAFETY: the caller's.
-                unsafe { self.0.add(batch, &work.result[z], y, Some(z)) };
-            }
+            let (from, to) = (Lines::<C>::across(y, N, N), Lines::<N>::columns(N));
+            let volume = volume.as_flattened().as_flattened();
+            contract(Times(transfer), [volume], from, planes.result.as_flattened_mut(), to);
+            // SAFETY: the caller's.
+            unsafe { self.0.add(batch, &planes.result, Some(y)) };
         }
     }
 }

@@ -5,7 +5,6 @@
 //! the compiler's sake.
 
 mod operator;
-mod rows;
 mod smoother;
 mod transfer;
 

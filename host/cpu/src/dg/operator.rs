@@ -7,16 +7,16 @@
 //! A constant is in the kernel of `L` between cells: all is done on `x` less its value at the cell's first node, so that rounding
 //! is relative to what `x` varies on a cell and its neighbours. What a boundary adds knows the value.
 
-use super::rows;
 use crate::batch::{Batch, Offsets};
 use crate::lanes::{Lanes, Vectorized};
-use crate::operator::column;
+use crate::lines::{LineMap, Lines, Sum, Times, contract, contract_in_place};
+use crate::rows::{self, Put, Rows};
 use crate::sweep::{PatchKernel, Shared};
 use crate::workspace::workspace;
 use patchmg_device::matrices::DgCellMatrices;
 use patchmg_device::patch::DgGrid;
-use patchmg_device::scalar::Value;
-use pulp::Simd;
+use patchmg_device::scalar::{Real, Value};
+use pulp::{Simd, WithSimd};
 
 /// All cells.
 pub struct Apply<'a, T, const C: usize, const H: usize, const Z: usize> {
@@ -36,13 +36,34 @@ type Face<V, const C: usize> = [[[V; C]; C]; 2];
 
 workspace! {
     /// The cell, then contracted with `M`; a neighbour, then the cell contracted with `L` in one direction, summed up; what
-    /// lies behind the faces, `[direction][side]`; rows of the result, `[z][x]`.
+    /// lies behind the faces, `[direction][side]`; a plane of the cell after the contraction along `x` with `M`, then of the
+    /// result, and with `L`.
     pub struct Workspace<V, const C: usize, const Z: usize> {
         mass: [[[V; C]; C]; Z],
         stiffness: [[[V; C]; C]; Z],
         faces: [[[[[V; C]; C]; 2]; 2]; 3],
         boundary: [[[V; C]; C]; 2],
-        result: [[V; C]; Z],
+        plane: [[V; C]; C],
+        stiffness_plane: [[V; C]; C],
+    }
+}
+
+/// Half the outward normal derivative, and the value, at the end of a line that `side` says.
+#[derive(Clone, Copy)]
+struct Trace<'a, T, const C: usize> {
+    normal: &'a [T; C],
+    side: usize,
+}
+
+impl<T: Real, const C: usize> LineMap<T, 1, C, 2> for Trace<'_, T, C> {
+    #[inline(always)]
+    fn map<V: Value<T>>(&self, [x]: &[[V; C]; 1]) -> [V; 2] {
+        let node = |t: usize| if self.side == 0 { x[t] } else { x[C - 1 - t] };
+        let mut derivative = V::scale(self.normal[0], node(0));
+        for t in 1..C {
+            derivative = V::fma(self.normal[t], node(t), derivative);
+        }
+        [derivative, node(0)]
     }
 }
 
@@ -59,29 +80,24 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> Apply<'_, T,
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn load<S: Simd>(&self, cells: &Offsets, shift: Lanes<S, T>, nodes: &mut Cell<Lanes<S, T>, C, Z>) {
+    unsafe fn load<S: Simd>(&self, cells: &Offsets, shift: &Lanes<S, T>, nodes: &mut Cell<Lanes<S, T>, C, Z>) {
         for z in 0..Z {
-            for y in 0..C {
-                // SAFETY: a cell's nodes are stored.
-                let row: [_; C] = unsafe { Lanes::gather(self.x.as_ptr(), cells, self.grid.offset_3d(0, y, z)) };
-                nodes[z][y] = column(|x| row[x] - shift);
-            }
+            let place = Rows { first: self.grid.offset_3d(0, 0, z), apart: self.grid.row() };
+            // SAFETY: a cell's nodes are stored.
+            unsafe { rows::load(self.x.as_ptr(), cells, place, shift, &mut nodes[z]) };
         }
     }
 
-    /// Writes rows `(y, z)` of the batch, or what they leave of `b`.
+    /// Writes rows of the batch, or what they leave of `b`.
     ///
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn store<S: Simd>(&self, batch: &Batch, row: &[Lanes<S, T>; C], y: usize, z: usize) {
-        let offset = self.grid.offset_3d(0, y, z);
+    unsafe fn store<S: Simd>(&self, batch: &Batch, plane: &[[Lanes<S, T>; C]; C], place: Rows) {
+        let zero = Lanes::ZERO;
+        let put = self.b.map_or(Put::Shifted(&zero), Put::Residual);
         // SAFETY: cells have nodes of their own, and `b` is as long as `y`.
-        unsafe {
-            let Some(b) = self.b else { return rows::put(row, self.y, batch, &batch.fine, offset) };
-            let b: [Lanes<S, T>; C] = Lanes::gather(b.as_ptr(), &batch.fine, offset);
-            rows::put(&column::<_, C>(|x| b[x] - row[x]), self.y, batch, &batch.fine, offset);
-        }
+        unsafe { rows::store(plane, put, self.y, batch, &batch.fine, place) };
     }
 
     /// Cells beside those of a batch; at the end of the domain, themselves.
@@ -102,90 +118,125 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> Apply<'_, T,
 
     /// Half the outward normal derivative of a cell, and its value, on its lower (0) or upper (1) face.
     #[inline(always)]
-    fn trace<V: Value<T>>(&self, cell: &Cell<V, C, Z>, direction: usize, side: usize, face: &mut Face<V, C>) {
+    fn trace<S: Simd>(
+        &self,
+        cell: &Cell<Lanes<S, T>, C, Z>,
+        direction: usize,
+        side: usize,
+        face: &mut Face<Lanes<S, T>, C>,
+    ) {
+        let trace = Trace { normal: &self.matrices.normal, side };
         for q in 0..Self::planes(direction) {
-            for p in 0..C {
-                let node = |t: usize| {
-                    let along = if side == 0 { t } else { C - 1 - t };
-                    match direction {
-                        0 => cell[q % Z][p][along],
-                        1 => cell[q % Z][along][p],
-                        _ => cell[along % Z][q][p],
-                    }
-                };
-                let mut derivative = V::scale(self.matrices.normal[0], node(0));
-                for t in 1..C {
-                    derivative = V::fma(self.matrices.normal[t], node(t), derivative);
-                }
-                face[0][q][p] = derivative;
-                face[1][q][p] = node(0);
-            }
+            let from: Lines<C> = match direction {
+                0 => Lines { first: q * C * C, step: 1, apart: C, count: C },
+                1 => Lines { first: q * C * C, step: C, apart: 1, count: C },
+                _ => Lines::across(q, C, C),
+            };
+            let to = Lines::<2> { first: q * C, step: C * C, apart: 1, count: C };
+            let cell = cell.as_flattened().as_flattened();
+            contract(trace, [cell], from, face.as_flattened_mut().as_flattened_mut(), to);
         }
     }
 
-    /// What lies behind a face of the cells `work.mass`, into `work.faces`; overwrites `work.stiffness`.
-    ///
-    /// # Safety
-    /// As for [`PatchKernel::run`].
+    /// Adds to the lines of a tensor what lies behind the two faces that they end on, in the faces' row `q`.
     #[inline(always)]
-    unsafe fn look_behind<S: Simd>(
+    fn add_faces<S: Simd>(
         &self,
-        batch: &Batch,
-        [direction, side]: [usize; 2],
-        shift: Lanes<S, T>,
-        work: &mut Workspace<Lanes<S, T>, C, Z>,
+        tensor: &mut [Lanes<S, T>],
+        lines: Lines<C>,
+        faces: &[Face<Lanes<S, T>, C>; 2],
+        q: usize,
     ) {
-        let Workspace { mass: own, stiffness: neighbor, faces, boundary, .. } = work;
+        assert!(lines.end() <= tensor.len() && lines.count == C && q < C);
+        Lanes::<S, T>::vectorize::<C, _>(&mut AddFaces { normal: &self.matrices.normal, tensor, lines, faces, q });
+    }
+
+    /// `M` along `p` of a face's planes, and along `q` in 3D of a z-face.
+    #[inline(always)]
+    fn contract_face<S: Simd>(&self, face: &mut Face<Lanes<S, T>, C>, is_z: bool) {
+        let mass = Times(&self.matrices.mass);
+        for plane in face {
+            contract_in_place(mass, plane.as_flattened_mut(), Lines::<C>::rows(if is_z { C } else { Z }));
+            if is_z {
+                contract_in_place(mass, plane.as_flattened_mut(), Lines::<C>::columns(C));
+            }
+        }
+    }
+}
+
+struct AddFaces<'a, S: Simd, T: Vectorized, const C: usize> {
+    normal: &'a [T; C],
+    tensor: &'a mut [Lanes<S, T>],
+    lines: Lines<C>,
+    faces: &'a [Face<Lanes<S, T>, C>; 2],
+    q: usize,
+}
+
+impl<S: Simd, T: Vectorized, const C: usize> WithSimd for &mut AddFaces<'_, S, T, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<Same: Simd>(self, _: Same) {
+        let AddFaces { normal, lines, faces: [lower, upper], q, .. } = *self;
+        let tensor = &mut *self.tensor;
+        for p in 0..C {
+            let place = |t: usize| lines.first + p * lines.apart + t * lines.step;
+            let mut line = [Lanes::ZERO; C];
+            for t in 0..C {
+                line[t] = tensor[place(t)];
+            }
+            line[0] = line[0] + lower[0][q][p];
+            line[C - 1] = line[C - 1] + upper[0][q][p];
+            for t in 0..C {
+                line[t] = Lanes::fma(normal[t], lower[1][q][p], line[t]);
+                line[C - 1 - t] = Lanes::fma(normal[t], upper[1][q][p], line[C - 1 - t]);
+            }
+            for t in 0..C {
+                tensor[place(t)] = line[t];
+            }
+        }
+    }
+}
+
+/// Finds what lies behind a face of the cells `work.mass`, for `work.faces`; overwrites `work.stiffness`.
+struct LookBehind<'a, 'b, S: Simd, T: Vectorized, const C: usize, const H: usize, const Z: usize> {
+    apply: &'a Apply<'b, T, C, H, Z>,
+    batch: &'a Batch,
+    direction: usize,
+    side: usize,
+    shift: &'a Lanes<S, T>,
+    work: &'a mut Workspace<Lanes<S, T>, C, Z>,
+}
+
+impl<S: Simd, T: Vectorized, const C: usize, const H: usize, const Z: usize> WithSimd
+    for &mut LookBehind<'_, '_, S, T, C, H, Z>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<Same: Simd>(self, _: Same) {
+        let LookBehind { apply, batch, direction, side, shift, .. } = *self;
+        let Workspace { mass: own, stiffness: neighbor, faces, boundary, .. } = &mut *self.work;
         let face = &mut faces[direction][side];
-        // SAFETY: the caller's.
-        unsafe { self.load(&self.neighbors(batch, direction, side), shift, neighbor) };
-        self.trace(neighbor, direction, 1 - side, face);
+        // SAFETY: the caller's of the kernel.
+        unsafe { apply.load(&apply.neighbors(batch, direction, side), shift, neighbor) };
+        apply.trace(neighbor, direction, 1 - side, face);
         let [derivatives, values] = face;
-        let penalty = T::ZERO - self.matrices.penalty[0];
-        for q in 0..Self::planes(direction) {
+        let penalty = T::ZERO - apply.matrices.penalty[0];
+        let planes = Apply::<T, C, H, Z>::planes(direction);
+        for q in 0..planes {
             for p in 0..C {
                 derivatives[q][p] = Lanes::fma(penalty, values[q][p], derivatives[q][p]);
             }
         }
         let at_boundary = batch.at_end(direction, side);
         if at_boundary != 0 {
-            self.trace(own, direction, side, boundary);
-            let [derivatives, values] = face;
-            let (jump, twice) = (Lanes::scale(self.matrices.penalty[0], shift), shift + shift);
-            for q in 0..Self::planes(direction) {
+            apply.trace(own, direction, side, boundary);
+            let (jump, twice) = (Lanes::scale(apply.matrices.penalty[0], *shift), *shift + *shift);
+            for q in 0..planes {
                 for p in 0..C {
                     derivatives[q][p].replace(jump - boundary[0][q][p], at_boundary);
                     values[q][p].replace(Lanes::ZERO - twice - boundary[1][q][p], at_boundary);
-                }
-            }
-        }
-    }
-
-    /// Adds to a line of nodes what lies behind the two faces that it ends on.
-    #[inline(always)]
-    fn add_faces<V: Value<T>>(&self, line: &mut [V; C], faces: &[Face<V, C>; 2], q: usize, p: usize) {
-        let [lower, upper] = faces;
-        line[0] = line[0] + lower[0][q][p];
-        line[C - 1] = line[C - 1] + upper[0][q][p];
-        for t in 0..C {
-            let normal = self.matrices.normal[t];
-            line[t] = V::fma(normal, lower[1][q][p], line[t]);
-            line[C - 1 - t] = V::fma(normal, upper[1][q][p], line[C - 1 - t]);
-        }
-    }
-
-    /// `M` along `p` of a face's planes, and along `q` in 3D of a z-face.
-    #[inline(always)]
-    fn contract_face<V: Value<T>>(&self, face: &mut Face<V, C>, is_z: bool) {
-        let mass = &self.matrices.mass;
-        for plane in face {
-            for q in 0..if is_z { C } else { Z } {
-                plane[q] = mass.apply(&plane[q]);
-            }
-            for p in 0..if is_z { C } else { 0 } {
-                let line: [V; C] = mass.apply(&column(|q| plane[q][p]));
-                for q in 0..C {
-                    plane[q][p] = line[q];
                 }
             }
         }
@@ -197,14 +248,15 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> PatchKernel<
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
-        let DgCellMatrices { mass, stiffness, .. } = self.matrices;
+        let (mass, stiffness) = (&self.matrices.mass, &self.matrices.stiffness);
         // SAFETY (this block): the caller's.
         unsafe {
-            let [shift] = Lanes::gather(self.x.as_ptr(), &batch.fine, 0);
+            let [[shift]] = &rows::node(self.x.as_ptr(), &batch.fine, 0);
             self.load(&batch.fine, shift, &mut work.mass);
             for direction in 0..Self::DIM {
                 for side in 0..2 {
-                    self.look_behind(batch, [direction, side], shift, work);
+                    let look = &mut LookBehind { apply: self, batch, direction, side, shift, work };
+                    Lanes::<S, T>::vectorize::<{ usize::MAX }, _>(look);
                 }
             }
         }
@@ -214,42 +266,29 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> PatchKernel<
                 self.contract_face(&mut work.faces[2][side], true);
             }
         }
+        let Workspace { mass: tensor, stiffness: stiffness_tensor, faces, plane, stiffness_plane, .. } = work;
+        let (rows, columns) = (Lines::<C>::rows(C), Lines::<C>::columns(C));
         for z in 0..Z {
-            for y in 0..C {
-                let row = work.mass[z][y];
-                work.mass[z][y] = mass.apply(&row);
-                let mut line = stiffness.apply(&row);
-                self.add_faces(&mut line, &work.faces[0], z, y);
-                work.stiffness[z][y] = line;
-            }
-            for x in 0..C {
-                let (m, s) = (column(|y| work.mass[z][y][x]), column(|y| work.stiffness[z][y][x]));
-                let mm: [_; C] = mass.apply(&m);
-                let mut line: [_; C] = stiffness.apply_sum(&m, mass, &s);
-                self.add_faces(&mut line, &work.faces[1], z, x);
-                for y in 0..C {
-                    work.mass[z][y][x] = mm[y];
-                    work.stiffness[z][y][x] = line[y];
-                }
-            }
+            contract(Times(mass), [tensor[z].as_flattened()], rows, plane.as_flattened_mut(), rows);
+            contract(Times(stiffness), [tensor[z].as_flattened()], rows, stiffness_plane.as_flattened_mut(), rows);
+            self.add_faces(stiffness_plane.as_flattened_mut(), rows, &faces[0], z);
+            let (m, s) = (plane.as_flattened(), stiffness_plane.as_flattened());
+            contract(Times(mass), [m], columns, tensor[z].as_flattened_mut(), columns);
+            contract(Sum(stiffness, mass), [m, s], columns, stiffness_tensor[z].as_flattened_mut(), columns);
+            self.add_faces(stiffness_tensor[z].as_flattened_mut(), columns, &faces[1], z);
         }
+        if Z == 1 {
+            let place = Rows { first: 0, apart: self.grid.row() };
+            // SAFETY: the caller's.
+            return unsafe { self.store(batch, &stiffness_tensor[0], place) };
+        }
+        let tensors = [tensor.as_flattened().as_flattened(), stiffness_tensor.as_flattened().as_flattened()];
         for y in 0..C {
-            for x in 0..C {
-                let (m, s) = (column(|z| work.mass[z % Z][y][x]), column(|z| work.stiffness[z % Z][y][x]));
-                if Z == 1 {
-                    work.result[0][x] = s[0];
-                } else {
-                    let mut line: [_; C] = stiffness.apply_sum(&m, mass, &s);
-                    self.add_faces(&mut line, &work.faces[2], y, x);
-                    for z in 0..Z {
-                        work.result[z][x] = line[z];
-                    }
-                }
-            }
-            for z in 0..Z {
-                // SAFETY: the caller's.
-                unsafe { self.store(batch, &work.result[z], y, z) };
-            }
+            contract(Sum(stiffness, mass), tensors, Lines::<C>::across(y, C, C), plane.as_flattened_mut(), columns);
+            self.add_faces(plane.as_flattened_mut(), columns, &faces[2], y);
+            let place = Rows { first: self.grid.offset_3d(0, y, 0), apart: self.grid.row() * self.grid.row() };
+            // SAFETY: the caller's.
+            unsafe { self.store(batch, plane, place) };
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Exact solution on the patches of a color, by fast diagonalization: `x += R_jᵀ A_j⁻¹ R_j r`, where with the eigenvectors
 //! `S` of each direction `A_j⁻¹ = (S ⊗ S ⊗ S) (Λ ⊗ I ⊗ I + I ⊗ Λ ⊗ I + I ⊗ I ⊗ Λ)⁻¹ (S ⊗ S ⊗ S)ᵀ`.
 
-use super::rows;
 use crate::batch::Batch;
 use crate::lanes::{Lanes, Vectorized};
-use crate::operator::column;
+use crate::lines::{Lines, Times, contract_in_place};
+use crate::rows::{self, Put, Rows};
 use crate::sweep::{PatchKernel, Shared};
 use crate::workspace::workspace;
 use patchmg_device::patch::DgGrid;
@@ -25,20 +25,6 @@ impl<T: Vectorized, const N: usize> Vectors<T, N> {
     }
 }
 
-/// `C x` for a dense matrix.
-#[inline(always)]
-fn times<T: Vectorized, V: Value<T>, const N: usize>(matrix: &[[T; N]; N], x: &[V; N]) -> [V; N] {
-    let mut y = [V::ZERO; N];
-    for i in 0..N {
-        let mut sum = V::scale(matrix[i][0], x[0]);
-        for j in 1..N {
-            sum = V::fma(matrix[i][j], x[j], sum);
-        }
-        y[i] = sum;
-    }
-    y
-}
-
 /// The patches of a color that touch the same ends of the domain.
 pub struct Solve<'a, T, const N: usize, const NZ: usize> {
     /// In each direction.
@@ -48,6 +34,19 @@ pub struct Solve<'a, T, const N: usize, const NZ: usize> {
     pub grid: DgGrid,
     pub residual: &'a [T],
     pub x: Shared<T>,
+}
+
+impl<T: Vectorized, const N: usize, const NZ: usize> Solve<'_, T, N, NZ> {
+    /// Divides the coefficients of row `j` of the planes by their eigenvalues.
+    #[inline(always)]
+    fn divide<S: Simd>(&self, planes: &mut [[[Lanes<S, T>; N]; N]; NZ], j: usize) {
+        for l in 0..NZ {
+            for i in 0..N {
+                let inverse = self.inverse_eigenvalues[i + N * (j + N * l)];
+                planes[l][j][i] = Lanes::scale(inverse, planes[l][j][i]);
+            }
+        }
+    }
 }
 
 workspace! {
@@ -62,55 +61,32 @@ impl<T: Vectorized, const N: usize, const NZ: usize> PatchKernel<T> for Solve<'_
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
-        let (Self { inverse_eigenvalues, grid, .. }, planes) = (self, &mut work.planes);
+        let (grid, planes) = (self.grid, &mut work.planes);
         let [along_x, along_y, along_z] = self.vectors;
+        let (rows, columns) = (Lines::<N>::rows(N), Lines::<N>::columns(N));
         for z in 0..NZ {
-            for y in 0..N {
-                // SAFETY: a patch's nodes are stored.
-                let row = unsafe { Lanes::gather(self.residual.as_ptr(), &batch.fine, grid.offset_3d(0, y, z)) };
-                planes[z][y] = times(&along_x.functions, &row);
-            }
-            for i in 0..N {
-                let mut c: [_; N] = times(&along_y.functions, &column(|y| planes[z][y][i]));
-                if NZ == 1 {
-                    for j in 0..N {
-                        c[j] = Lanes::scale(inverse_eigenvalues[i + N * j], c[j]);
-                    }
-                    c = times(&along_y.nodes, &c);
-                }
-                for j in 0..N {
-                    planes[z][j][i] = c[j];
-                }
-            }
+            let place = Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() };
+            // SAFETY: a patch's nodes are stored.
+            unsafe { rows::load(self.residual.as_ptr(), &batch.fine, place, &Lanes::ZERO, &mut planes[z]) };
+            contract_in_place(Times(&along_x.functions), planes[z].as_flattened_mut(), rows);
+            contract_in_place(Times(&along_y.functions), planes[z].as_flattened_mut(), columns);
         }
-        if NZ > 1 {
-            for j in 0..N {
-                for i in 0..N {
-                    let mut c: [_; N] = times(&along_z.functions, &column(|z| planes[z % NZ][j][i]));
-                    for l in 0..N {
-                        c[l] = Lanes::scale(inverse_eigenvalues[i + N * (j + N * l)], c[l]);
-                    }
-                    let c: [_; N] = times(&along_z.nodes, &c);
-                    for l in 0..NZ {
-                        planes[l][j][i] = c[l];
-                    }
-                }
-            }
-        }
-        for z in 0..NZ {
+        for j in 0..N {
+            let across = Lines::<N>::across(j, N, N);
             if NZ > 1 {
-                for i in 0..N {
-                    let c: [_; N] = times(&along_y.nodes, &column(|j| planes[z][j][i]));
-                    for y in 0..N {
-                        planes[z][y][i] = c[y];
-                    }
-                }
+                contract_in_place(Times(&along_z.functions), planes.as_flattened_mut().as_flattened_mut(), across);
             }
-            for y in 0..N {
-                let row: [_; N] = times(&along_x.nodes, &planes[z][y]);
-                // SAFETY: patches of a color share no node.
-                unsafe { rows::add(&row, self.x, batch, &batch.fine, grid.offset_3d(0, y, z)) };
+            self.divide(planes, j);
+            if NZ > 1 {
+                contract_in_place(Times(&along_z.nodes), planes.as_flattened_mut().as_flattened_mut(), across);
             }
+        }
+        for z in 0..NZ {
+            contract_in_place(Times(&along_y.nodes), planes[z].as_flattened_mut(), columns);
+            contract_in_place(Times(&along_x.nodes), planes[z].as_flattened_mut(), rows);
+            let place = Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() };
+            // SAFETY: patches of a color share no node.
+            unsafe { rows::store(&planes[z], Put::Add, self.x, batch, &batch.fine, place) };
         }
     }
 }

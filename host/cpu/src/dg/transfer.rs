@@ -1,14 +1,25 @@
 //! Between a level and the next coarser one: a patch of the tiling is a cell of the coarse level, and owns its nodes.
 
-use super::rows;
 use crate::batch::Batch;
 use crate::lanes::{Lanes, Vectorized};
-use crate::operator::column;
+use crate::lines::{Lines, Times, contract};
+use crate::rows::{self, Put, Rows};
 use crate::sweep::{PatchKernel, Shared};
 use crate::workspace::workspace;
 use patchmg_device::matrices::DgTransferMatrices;
 use patchmg_device::patch::DgGrid;
+use patchmg_device::scalar::Value;
 use pulp::Simd;
+
+/// The rows of plane `z`.
+fn plane(grid: DgGrid, z: usize) -> Rows {
+    Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() }
+}
+
+/// Row `y` of all planes.
+fn across(grid: DgGrid, y: usize) -> Rows {
+    Rows { first: grid.offset_3d(0, y, 0), apart: grid.row() * grid.row() }
+}
 
 /// `coarse = Pᵀ r`.
 pub struct Restrict<'a, T, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> {
@@ -19,52 +30,45 @@ pub struct Restrict<'a, T, const C: usize, const H: usize, const N: usize, const
 }
 
 workspace! {
-    /// A plane after the contraction along `x`, `[y][x]`; the tensor after those along `x` and `y`, `[z][y][x]`; rows of the
-    /// result, `[z][x]`.
-    pub struct RestrictWorkspace<V, const C: usize, const N: usize, const Z: usize, const NZ: usize> {
-        plane: [[V; C]; N],
+    /// A plane of nodes, and after the contraction along `x`, `[y][x]`; the tensor after those along `x` and `y`,
+    /// `[z][y][x]`; rows of the result, `[z][x]`.
+    pub struct RestrictWorkspace<V, const C: usize, const N: usize, const NZ: usize> {
+        nodes: [[V; N]; N],
+        rows: [[V; C]; N],
         planes: [[[V; C]; C]; NZ],
-        result: [[V; C]; Z],
+        result: [[V; C]; C],
     }
 }
 
 impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> PatchKernel<T>
     for Restrict<'_, T, C, H, N, Z, NZ>
 {
-    type Workspace<S: Simd> = RestrictWorkspace<Lanes<S, T>, C, N, Z, NZ>;
+    type Workspace<S: Simd> = RestrictWorkspace<Lanes<S, T>, C, N, NZ>;
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
-        let (restriction, grid) = (&self.matrices.restriction, self.grid);
-        let coarse_grid = grid.coarser();
+        let restriction = Times(&self.matrices.restriction);
+        let coarse_grid = self.grid.coarser();
+        let RestrictWorkspace { nodes, rows, planes, result } = work;
         for z in 0..NZ {
-            for y in 0..N {
-                // SAFETY: a patch's nodes are stored.
-                let row = unsafe { Lanes::gather(self.residual.as_ptr(), &batch.fine, grid.offset_3d(0, y, z)) };
-                work.plane[y] = restriction.apply(&row);
-            }
-            for x in 0..C {
-                let c: [_; C] = restriction.apply(&column(|y| work.plane[y][x]));
-                for y in 0..C {
-                    work.planes[z][y][x] = c[y];
-                }
-            }
+            // SAFETY: a patch's nodes are stored.
+            unsafe { rows::load(self.residual.as_ptr(), &batch.fine, plane(self.grid, z), &Lanes::ZERO, nodes) };
+            let (from, to) = (Lines::<N>::rows(N), Lines::<C>::rows(N));
+            contract(restriction, [nodes.as_flattened()], from, rows.as_flattened_mut(), to);
+            let (from, to) = (Lines::<N>::columns(C), Lines::<C>::columns(C));
+            contract(restriction, [rows.as_flattened()], from, planes[z].as_flattened_mut(), to);
         }
-        for y in 0..C {
-            for x in 0..C {
-                if Z == 1 {
-                    work.result[0][x] = work.planes[0][y][x];
-                } else {
-                    let c: [_; C] = restriction.apply(&column(|z| work.planes[z % NZ][y][x]));
-                    for z in 0..Z {
-                        work.result[z][x] = c[z];
-                    }
-                }
+        let put = Put::Shifted(&Lanes::ZERO);
+        // SAFETY (this block): a coarse cell is one patch, and has nodes of its own.
+        unsafe {
+            if NZ == 1 {
+                return rows::store(&planes[0], put, self.coarse, batch, &batch.coarse, plane(coarse_grid, 0));
             }
-            for z in 0..Z {
-                let offset = coarse_grid.offset_3d(0, y, z);
-                // SAFETY: a coarse cell is one patch, and has nodes of its own.
-                unsafe { rows::put(&work.result[z], self.coarse, batch, &batch.coarse, offset) };
+            for y in 0..C {
+                let tensor = planes.as_flattened().as_flattened();
+                let (from, to) = (Lines::<N>::across(y, C, C), Lines::<C>::columns(C));
+                contract(restriction, [tensor], from, result.as_flattened_mut(), to);
+                rows::store(result, put, self.coarse, batch, &batch.coarse, across(coarse_grid, y));
             }
         }
     }
@@ -79,52 +83,44 @@ pub struct Prolongate<'a, T, const C: usize, const H: usize, const N: usize, con
 }
 
 workspace! {
-    /// A plane after the contraction along `x`, `[y][x]`; the tensor after those along `x` and `y`, `[z][y][x]`; rows of the
-    /// result, `[z][x]`.
-    pub struct ProlongateWorkspace<V, const C: usize, const N: usize, const Z: usize, const NZ: usize> {
-        plane: [[V; N]; C],
+    /// A plane of nodes, and after the contraction along `x`, `[y][x]`; the tensor after those along `x` and `y`,
+    /// `[z][y][x]`; rows of the result, `[z][x]`.
+    pub struct ProlongateWorkspace<V, const C: usize, const N: usize, const Z: usize> {
+        nodes: [[V; C]; C],
+        rows: [[V; N]; C],
         planes: [[[V; N]; N]; Z],
-        result: [[V; N]; NZ],
+        result: [[V; N]; N],
     }
 }
 
 impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> PatchKernel<T>
     for Prolongate<'_, T, C, H, N, Z, NZ>
 {
-    type Workspace<S: Simd> = ProlongateWorkspace<Lanes<S, T>, C, N, Z, NZ>;
+    type Workspace<S: Simd> = ProlongateWorkspace<Lanes<S, T>, C, N, Z>;
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
-        let (prolongation, grid) = (&self.matrices.prolongation, self.grid);
-        let coarse_grid = grid.coarser();
+        let prolongation = Times(&self.matrices.prolongation);
+        let coarse_grid = self.grid.coarser();
+        let ProlongateWorkspace { nodes, rows, planes, result } = work;
         for z in 0..Z {
-            for y in 0..C {
-                let offset = coarse_grid.offset_3d(0, y, z);
-                // SAFETY: a coarse cell's nodes are stored.
-                let row = unsafe { Lanes::gather(self.coarse.as_ptr(), &batch.coarse, offset) };
-                work.plane[y] = prolongation.apply(&row);
-            }
-            for x in 0..N {
-                let c: [_; N] = prolongation.apply(&column(|y| work.plane[y][x]));
-                for y in 0..N {
-                    work.planes[z][y][x] = c[y];
-                }
-            }
+            // SAFETY: a coarse cell's nodes are stored.
+            unsafe { rows::load(self.coarse.as_ptr(), &batch.coarse, plane(coarse_grid, z), &Lanes::ZERO, nodes) };
+            let (from, to) = (Lines::<C>::rows(C), Lines::<N>::rows(C));
+            contract(prolongation, [nodes.as_flattened()], from, rows.as_flattened_mut(), to);
+            let (from, to) = (Lines::<C>::columns(N), Lines::<N>::columns(N));
+            contract(prolongation, [rows.as_flattened()], from, planes[z].as_flattened_mut(), to);
         }
-        for y in 0..N {
-            for x in 0..N {
-                if Z == 1 {
-                    work.result[0][x] = work.planes[0][y][x];
-                } else {
-                    let c: [_; N] = prolongation.apply(&column(|z| work.planes[z % Z][y][x]));
-                    for z in 0..NZ {
-                        work.result[z][x] = c[z];
-                    }
-                }
+        // SAFETY (this block): patches of the tiling have nodes of their own.
+        unsafe {
+            if Z == 1 {
+                return rows::store(&planes[0], Put::Add, self.x, batch, &batch.fine, plane(self.grid, 0));
             }
-            for z in 0..NZ {
-                // SAFETY: patches of the tiling have nodes of their own.
-                unsafe { rows::add(&work.result[z], self.x, batch, &batch.fine, grid.offset_3d(0, y, z)) };
+            for y in 0..N {
+                let tensor = planes.as_flattened().as_flattened();
+                let (from, to) = (Lines::<C>::across(y, N, N), Lines::<N>::columns(N));
+                contract(prolongation, [tensor], from, result.as_flattened_mut(), to);
+                rows::store(result, Put::Add, self.x, batch, &batch.fine, across(self.grid, y));
             }
         }
     }
