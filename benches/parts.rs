@@ -26,6 +26,7 @@ fn main() -> Result<()> {
 
 #[cfg(feature = "cuda")]
 fn gpu() -> Result<()> {
+    patchmg::backend::cuda::add_modules(patchmg_paper_kernels::MODULES);
     match patchmg::backend::cuda::Cuda::new(0) {
         Ok(gpu) => all(Arc::new(gpu), 60_000_000),
         Err(Error::NoDevice { reason }) => {

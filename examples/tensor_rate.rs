@@ -16,6 +16,7 @@ const REPEATS: u32 = 20;
 const PROTOCOL: Protocol = Protocol { warmup: 2, repetitions: 5 };
 
 fn main() -> Result<()> {
+    patchmg::backend::cuda::add_modules(patchmg_paper_kernels::MODULES);
     let gpu = Cuda::new(0)?;
     let device = gpu.info();
     for (degree, refine) in SIZES {

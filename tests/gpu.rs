@@ -58,6 +58,7 @@ impl Suite {
 }
 
 fn main() -> ExitCode {
+    patchmg::backend::cuda::add_modules(patchmg_paper_kernels::MODULES);
     let mut suite = Suite { gpu: Cuda::new(0).map(Arc::new), trials: Vec::new() };
     gpu::backend::add(&mut suite);
     gpu::vectors::add::<f32>(&mut suite);

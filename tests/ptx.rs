@@ -1,4 +1,4 @@
-//! The PTX in the program, against the kernel list: entries, barriers, launch bounds, and nothing in local memory.
+//! The PTX in the packages of kernels, against the kernel list: entries, barriers, launch bounds, and nothing in local memory.
 
 #![cfg(feature = "cuda")]
 
@@ -7,7 +7,22 @@ use patchmg_device::kernels::{Module, Operation};
 use std::collections::HashSet;
 
 fn text(module: &Module) -> String {
-    patchmg::backend::cuda::ptx(&module.name()).unwrap_or_else(|| panic!("no PTX of {}", module.name()))
+    let packed = [patchmg_kernels::MODULES, patchmg_paper_kernels::MODULES].concat();
+    let (_, packed) = packed.iter().find(|(name, _)| *name == module.name()).unwrap_or_else(|| panic!("no {module:?}"));
+    ptx::unpack(packed).unwrap_or_else(|| panic!("{module:?} is damaged"))
+}
+
+#[test]
+fn every_module_is_in_one_package_and_those_of_the_papers_are_not_in_the_library() {
+    let names = |modules: &[(&str, &[u8])]| modules.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>();
+    let (library, papers) = (names(patchmg_kernels::MODULES), names(patchmg_paper_kernels::MODULES));
+    let of_papers = |name: &String| name.starts_with("patch_variants_") || name.starts_with("tensor_core_");
+    assert!(!library.iter().any(of_papers) && papers.iter().all(of_papers), "{library:?}, {papers:?}");
+    let mut all = [library, papers].concat();
+    let mut listed: Vec<_> = Module::all().iter().map(Module::name).collect();
+    all.sort();
+    listed.sort();
+    assert_eq!(all, listed);
 }
 
 #[test]

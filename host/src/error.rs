@@ -48,6 +48,14 @@ pub enum Error {
         /// What there is.
         available: String,
     },
+    /// The program does not carry the GPU kernels that were asked for.
+    #[error("this program has no GPU kernels of module '{module}'; it has: {available}")]
+    NoModule {
+        /// Name of the module.
+        module: String,
+        /// The modules that there are.
+        available: String,
+    },
     /// The problem needs more memory than there is.
     #[error("{device} has {available} bytes of free memory, the problem needs {needed} bytes")]
     OutOfMemory {

@@ -4,7 +4,7 @@
 //! cargo run -p patchmg-cuda-builder --example clippy -- FOLDER_TO_BUILD_IN
 //! ```
 
-use cuda_builder::{CudaBuilder, CudaBuilderError, Module, NvvmArch};
+use cuda_builder::{CudaBuilder, CudaBuilderError, Module};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -27,13 +27,7 @@ fn lint(folder: &Path) -> Result<(), CudaBuilderError> {
     // Modules that differ in degree alone are the same source.
     modules.reverse();
     modules.dedup_by_key(|module| module.cfg());
-    let modules: Vec<_> = modules
-        .iter()
-        .map(|module| {
-            let linted = Module::new(module.name()).cfg(module.cfg()).environment(module.environment());
-            if module.needs_hopper() { linted.arch(NvvmArch::Compute90) } else { linted }
-        })
-        .collect();
+    let modules: Vec<_> = modules.into_iter().map(Module::from).collect();
     let device = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     CudaBuilder::new(device).out_dir(folder).clippy(&modules)
 }

@@ -27,6 +27,9 @@ pub enum CudaBuilderError {
     /// There is no crate at the path given.
     #[error("{0} is no crate: it has no Cargo.toml")]
     CratePathDoesntExist(PathBuf),
+    /// A package that should carry compiled kernels carries none.
+    #[error("{0} has no packed kernels: in the tree, .ci/package fills it before it makes packages")]
+    NotPacked(PathBuf),
     /// Neither a build script's `OUT_DIR` nor a folder of the caller's is known.
     #[error("OUT_DIR is not set: outside a build script, say where to build with `CudaBuilder::out_dir`")]
     NoOutDir,

@@ -12,6 +12,8 @@
 //! A crate whose kernels take long to compile is better split into [modules](Module), compiled side by side and only
 //! when a file that they depend on has changed: [`CudaBuilder::build_modules`].
 //!
+//! [`embed`] does so for the packages that carry this project's kernels.
+//!
 //! What is compiled is then [checked](ptx::check), because mistakes in PTX show late: a kernel that is missing fails at
 //! its first launch, a barrier in both arms of a branch hangs, and a register array in local memory is merely slow.
 
@@ -19,6 +21,7 @@ mod arch;
 mod builder;
 mod cache;
 mod compiler;
+mod embed;
 mod error;
 mod module;
 pub mod ptx;
@@ -28,6 +31,7 @@ mod sysroot;
 pub use arch::NvvmArch;
 pub use builder::CudaBuilder;
 pub use compiler::{Compiler, Rejected};
+pub use embed::{Kernels, embed};
 pub use error::CudaBuilderError;
 pub use module::{CompiledModule, Module};
 pub use side_by_side::side_by_side;

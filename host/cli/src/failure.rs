@@ -10,6 +10,7 @@ use std::process::ExitCode;
 pub struct Failure {
     code: u8,
     message: String,
+    is_without_kernels: bool,
 }
 
 const INTERNAL: u8 = 1;
@@ -44,39 +45,45 @@ const OPTIONS: [&str; 18] = [
 ];
 
 impl Failure {
+    fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), is_without_kernels: false }
+    }
+
     /// Wrong usage of an option.
     pub fn usage(option: &str, value: impl std::fmt::Display, reason: impl std::fmt::Display) -> Self {
-        Self { code: USAGE, message: format!("invalid value '{value}' for '--{option}': {reason}") }
+        Self::new(USAGE, format!("invalid value '{value}' for '--{option}': {reason}"))
     }
 
     /// An environment variable that cannot be understood.
     pub fn variable(name: &str, value: &str, reason: impl std::fmt::Display) -> Self {
-        Self { code: USAGE, message: format!("invalid value '{value}' for {name}: {reason}") }
+        Self::new(USAGE, format!("invalid value '{value}' for {name}: {reason}"))
     }
 
     /// More memory than there is, for an option.
     pub fn memory(option: &str, needed: u64, available: u64) -> Self {
         let message = format!("the host has {available} bytes of free memory, '--{option}' needs {needed} bytes");
-        Self { code: DEVICE, message }
+        Self::new(DEVICE, message)
     }
 
     /// Standard output does not take what was written to it.
     pub fn output(reason: impl std::fmt::Display) -> Self {
-        Self { code: OUTPUT, message: format!("standard output cannot be written: {reason}") }
+        Self::new(OUTPUT, format!("standard output cannot be written: {reason}"))
     }
 
     /// A mistake in the program.
     pub fn internal() -> Self {
-        Self { code: INTERNAL, message: String::from("internal error; please report it with the lines above") }
+        Self::new(INTERNAL, "internal error; please report it with the lines above")
     }
 
-    /// The program that has the command is not there.
-    pub(crate) fn no_laboratory(name: &str, reason: &std::io::Error) -> Self {
+    /// The program that has what was asked for is not there; `belongs` says what that is: "this command belongs".
+    pub(crate) fn no_laboratory(belongs: &str, name: &str, reason: &std::io::Error) -> Self {
         let build = format!("cargo build --release --package {name}");
-        Self {
-            code: USAGE,
-            message: format!("this command belongs to {name}, which does not start ({reason}); build it: {build}"),
-        }
+        Self::new(USAGE, format!("{belongs} to {name}, which does not start ({reason}); build it: {build}"))
+    }
+
+    /// Whether GPU kernels were asked for that this program does not carry.
+    pub(crate) fn is_without_kernels(&self) -> bool {
+        self.is_without_kernels
     }
 
     /// Says it on standard error, as wrong arguments are said.
@@ -96,6 +103,7 @@ impl From<Error> for Failure {
             }
             Error::InvalidArgument { .. }
             | Error::Unsupported { .. }
+            | Error::NoModule { .. }
             | Error::NotFinite { .. }
             | Error::Io { .. }
             | Error::Input { .. }
@@ -106,6 +114,21 @@ impl From<Error> for Failure {
             Error::OutOfMemory { .. } | Error::NoDevice { .. } | Error::Driver { code: OUT_OF_MEMORY, .. } => DEVICE,
             _ => INTERNAL,
         };
-        Self { code, message: error.to_string() }
+        let is_without_kernels = matches!(error, Error::NoModule { .. });
+        Self { is_without_kernels, ..Self::new(code, error.to_string()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_kernels_that_are_not_carried_are_the_laboratorys() {
+        let (asked, available) = (String::from("patch_variants_3d_q4"), String::from("blas1"));
+        let failure = Failure::from(Error::NoModule { module: asked.clone(), available: available.clone() });
+        assert!(failure.is_without_kernels() && failure.code == USAGE && failure.message.contains(&asked));
+        let other = Error::Unsupported { backend: "cpu", what: "kernel", asked, available };
+        assert!(!Failure::from(other).is_without_kernels());
     }
 }

@@ -7,7 +7,7 @@ use crate::result;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, DeviceInfo};
 use patchmg::output::table::bytes;
-use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module};
+use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 use patchmg_device::patch::DgGrid;
 use serde::Serialize;
 use std::fmt::{Display, Formatter};
@@ -25,7 +25,7 @@ struct Info {
     /// Of discontinuous elements.
     degrees_dg: [usize; 2],
     /// Modules of GPU kernels.
-    modules: Vec<String>,
+    modules: Vec<&'static str>,
     cpu: DeviceInfo,
     gpus: Vec<DeviceInfo>,
     /// Why there is no GPU.
@@ -58,13 +58,23 @@ impl Info {
             degrees_2d: [*DEGREES_2D.start(), *DEGREES_2D.end()],
             degrees_3d: [*DEGREES_3D.start(), *DEGREES_3D.end()],
             degrees_dg: [*DgGrid::DEGREES.start(), *DgGrid::DEGREES.end()],
-            modules: if has_cuda { Module::all().iter().map(Module::name).collect() } else { Vec::new() },
+            modules: modules(),
             cpu: Cpu::new(None)?.info(),
             default_backend: if gpus.is_empty() { "cpu" } else { "cuda" },
             gpus,
             no_gpu,
         })
     }
+}
+
+#[cfg(feature = "cuda")]
+fn modules() -> Vec<&'static str> {
+    patchmg::backend::cuda::module_names()
+}
+
+#[cfg(not(feature = "cuda"))]
+fn modules() -> Vec<&'static str> {
+    Vec::new()
 }
 
 #[cfg(feature = "cuda")]

@@ -15,7 +15,7 @@ mod laboratory;
 pub mod machine;
 pub mod report;
 pub mod result;
-mod solve;
+pub mod solve;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -34,9 +34,9 @@ pub const COMMIT: &str = env!("PATCHMG_COMMIT");
 /// The program `patchmg`.
 pub fn main() -> ExitCode {
     program(|cli: &Cli| match &cli.command {
-        Command::Solve(args) => solve::run(args),
+        Command::Solve(args) => solve::run(args).or_else(laboratory::run_for_kernels),
         Command::Bench(args) if args.is_of_the_laboratory() => laboratory::run(),
-        Command::Bench(args) => bench::run(args),
+        Command::Bench(args) => bench::run(args).or_else(laboratory::run_for_kernels),
         Command::Kernels(_) => laboratory::run(),
         Command::Info(args) => info::run(args),
     })

@@ -5,6 +5,7 @@ mod common;
 
 use common::{USAGE, has_gpu, patchmg, stderr, stdout};
 use serde_json::Value;
+use std::process::Command;
 
 #[test]
 fn bench_times_every_part_and_the_solve() {
@@ -84,6 +85,29 @@ fn info_lists_what_is_there() {
     assert!(info["cpu"]["units"].as_u64().unwrap() >= 1);
     assert_eq!(info["no_gpu"].is_null(), has_gpu());
     assert_eq!(patchmg(&["info", "--json", "/dev/null/info.json"]).status.code(), Some(USAGE));
+}
+
+#[test]
+fn without_the_laboratory_its_build_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let alone = folder.path().join("patchmg");
+    std::fs::copy(assert_cmd::cargo::cargo_bin("patchmg"), &alone).unwrap();
+    let asks = |arguments: &[&str], what: &str| {
+        let output = Command::new(&alone).args(arguments).env("PATH", folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(USAGE), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+        for part in [what, "cargo build --release --package patchmg-lab"] {
+            assert!(stderr(&output).contains(part), "{arguments:?}: no '{part}' in {}", stderr(&output));
+        }
+    };
+    asks(&["kernels"], "this command");
+    asks(&["bench", "--suite", "paper1"], "this command");
+    if has_gpu() {
+        for kernel in [&["--variant", "basic"][..], &["--system", "poisson-dg", "--degree", "3", "--engine", "mma"]] {
+            asks(&[&["solve", "--backend", "cuda", "--refine", "2"], kernel].concat(), "the GPU kernels");
+            asks(&[&["bench", "--backend", "cuda", "--refine", "2"], kernel].concat(), "the GPU kernels");
+        }
+    }
 }
 
 #[test]

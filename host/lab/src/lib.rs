@@ -6,3 +6,9 @@ pub mod compare;
 pub mod inspect;
 pub mod panels;
 pub mod suite;
+
+/// Makes the papers' GPU kernels known to [`patchmg`].
+pub fn add_paper_kernels() {
+    #[cfg(feature = "cuda")]
+    patchmg::backend::cuda::add_modules(patchmg_paper_kernels::MODULES);
+}

@@ -4,7 +4,7 @@
 mod common;
 
 use assert_cmd::Command;
-use common::{SLOWER, USAGE, laboratory, stderr, stdout};
+use common::{SLOWER, USAGE, has_gpu, laboratory, patchmg, stderr, stdout};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
@@ -382,6 +382,23 @@ fn kernels_that_do_not_exist_are_refused_with_similar_ones() {
     let output = output.unwrap();
     assert_eq!(output.status.code(), Some(USAGE));
     assert!(stderr(&output).contains("PATCHMG_PTXAS"), "{}", stderr(&output));
+}
+
+#[test]
+fn it_solves_on_a_gpu_also_by_the_papers_kernels() {
+    let gpu: &[&str] = &["--backend", "cuda", "--variant", "basic"];
+    for (arguments, variant) in [(&["--backend", "cpu"][..], "register"), (gpu, "basic")] {
+        if arguments == gpu && !has_gpu() {
+            continue;
+        }
+        let case = [&["solve", "--dim", "2", "--degree", "3", "--refine", "3", "--json", "-"], arguments].concat();
+        // `patchmg` hands over where it does not have the kernels.
+        for output in [laboratory(&case), patchmg(&case)] {
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+            assert_eq!((&report["variant"], &report["converged"]), (&variant.into(), &true.into()));
+        }
+    }
 }
 
 #[cfg(feature = "cuda")]

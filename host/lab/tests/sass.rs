@@ -34,6 +34,7 @@ const LOADED_AS_MATRICES: [&str; 3] = [
 ];
 
 fn main() -> ExitCode {
+    patchmg_lab::add_paper_kernels();
     let trials = KERNELS.map(|(kernel, instruction)| {
         Trial::ignorable_test(format!("{kernel}::{}", instruction.unwrap_or("none")), move || {
             check(kernel, instruction)

@@ -1,4 +1,4 @@
-//! The command line of `patchmg-lab`: that of `patchmg`, for the commands which only the laboratory has.
+//! The command line of `patchmg-lab`: that of `patchmg`, for what only the laboratory has.
 
 mod against;
 mod bench;
@@ -7,10 +7,11 @@ mod progress;
 mod suite;
 
 use clap::Parser;
-use patchmg_cli::args::{BenchArgs, KernelsArgs};
+use patchmg_cli::args::{BenchArgs, KernelsArgs, SolveArgs};
 use std::process::ExitCode;
 
-/// The laboratory of patchmg: suites of experiments, comparisons of their results, and the list of GPU kernels.
+/// The laboratory of patchmg: suites of experiments, comparisons of their results, the list of GPU kernels, and solves by the
+/// papers' GPU kernels.
 #[derive(Debug, Parser)]
 #[command(
     name = "patchmg-lab",
@@ -29,7 +30,9 @@ struct Lab {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Run a suite of experiments, or compare results.
+    /// Solve a model problem, on a GPU also by the papers' kernels.
+    Solve(Box<SolveArgs>),
+    /// Run a suite of experiments, compare results, or time the parts of a model problem.
     Bench(Box<BenchArgs>),
     /// List the GPU kernels: registers, shared memory, spills, barriers, instructions and bank conflicts. Needs no GPU.
     Kernels(KernelsArgs),
@@ -37,7 +40,9 @@ enum Command {
 
 /// The program `patchmg-lab`.
 pub fn main() -> ExitCode {
+    crate::add_paper_kernels();
     patchmg_cli::program(|lab: &Lab| match &lab.command {
+        Command::Solve(args) => patchmg_cli::solve::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Kernels(args) => kernels::run(args),
     })

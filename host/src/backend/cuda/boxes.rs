@@ -196,7 +196,7 @@ impl Cuda {
 /// # Errors
 /// [`Error::Unsupported`], with those that there are for a space, a scalar and a device.
 pub(super) fn check<T: Scalar>(gpu: &Gpu, space: &DiscontinuousSpace, products: Products) -> Result<()> {
-    entries::<T>(gpu, space, products).map(|_| ())
+    entries::<T>(gpu, space, products)?.iter().try_for_each(|entry| modules::require(entry.module))
 }
 
 /// The operator's entry point, and that which solves on patches: there matrices differ by the ends that a patch touches, so that

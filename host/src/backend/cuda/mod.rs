@@ -28,7 +28,7 @@ pub use device::devices;
 pub use event::Event;
 pub use level::Level;
 pub use memory::Vector;
-pub use modules::{module_ptx, ptx};
+pub use modules::{Modules, add_modules, module_names, module_ptx, ptx};
 
 use super::{Backend, DeviceInfo, Scalar};
 use crate::error::{Error, Result};
@@ -171,7 +171,7 @@ impl Backend for Cuda {
 
     fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
         match space {
-            Space::Continuous(space) => smoother::steps(space, kernel).map(|_| ()),
+            Space::Continuous(space) => smoother::check(space, kernel),
             Space::Discontinuous(space) => discontinuous::check::<T>(&self.gpu, space, kernel),
         }
     }

@@ -100,6 +100,17 @@ pub(super) fn steps(space: &ContinuousSpace, choice: PatchKernel) -> Result<&'st
     })
 }
 
+/// That the program has the kernels of a choice.
+///
+/// # Errors
+/// Those of [`steps`], and [`Error::NoModule`].
+pub(super) fn check(space: &ContinuousSpace, choice: PatchKernel) -> Result<()> {
+    if steps(space, choice)?.is_empty() {
+        return Ok(());
+    }
+    modules::require(Module::PatchVariants { dim: space.dim(), degree: space.degree() })
+}
+
 /// That a choice is the default one, where there are no other kernels.
 ///
 /// # Errors
