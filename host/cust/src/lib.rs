@@ -4,7 +4,7 @@
 //! - The driver is found at run time: [`load`] or [`init`] opens `libcuda.so.1`, which is never unloaded. Building needs
 //!   no CUDA toolkit, build script or environment variable. No symbol of the driver is linked or exported, so a program
 //!   may link `libcuda` itself. For 64-bit Unix systems with `libcuda.so.1`; on others `load` returns an error.
-//! - [`CUresult`](sys::CUresult), [`CudaError`](error::CudaError) and the other enums of [`sys`] are integers with named
+//! - [`CUresult`](sys::CUresult), [`CudaError`] and the other enums of [`sys`] are integers with named
 //!   constants, so error codes newer than this package are kept.
 //! - A function of [`sys`] returns `CUDA_ERROR_SHARED_OBJECT_INIT_FAILED` if the driver is not loaded or lacks the function.
 //! - [`CurrentContext::set_current`](context::CurrentContext::set_current) takes a primary context only.
