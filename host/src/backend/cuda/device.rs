@@ -1,11 +1,11 @@
 //! The devices that there are.
 
-use super::calls::{self, refused};
-use super::{driver, driver_version, gpu};
+use super::calls::{error_name, refused};
+use super::{driver_version, gpu};
 use crate::backend::{DeviceInfo, GpuRates};
 use crate::error::{Error, Result};
-use cust::CudaApiVersion;
 use cust::device::{Device, DeviceAttribute};
+use cust::{CudaApiVersion, CudaFlags};
 
 /// Lowest compute capability with the instructions that the kernels are compiled to.
 const LOWEST_CAPABILITY: (i32, i32) = (8, 0);
@@ -28,15 +28,12 @@ pub fn devices() -> Result<Vec<DeviceInfo>> {
 
 /// Starts the driver; at least 1.
 fn count() -> Result<usize> {
-    driver::load()?;
-    // SAFETY: any thread may initialise the driver, any number of times.
-    let code = unsafe { calls::cuInit(0) };
-    if code != 0 {
-        let reason = format!("the driver does not start: {code} ({})", calls::error_name(code));
-        return Err(Error::NoDevice { reason });
-    }
+    let no_device = |reason| Error::NoDevice { reason };
+    cust::load().map_err(|reason| no_device(format!("no NVIDIA driver ({reason})")))?;
+    cust::init(CudaFlags::empty())
+        .map_err(|error| no_device(format!("the driver does not start: {} ({})", error.0.0, error_name(error))))?;
     match Device::num_devices().map_err(refused("cuDeviceGetCount"))? {
-        0 => Err(Error::NoDevice { reason: String::from("the driver finds none") }),
+        0 => Err(no_device(String::from("the driver finds none"))),
         count => Ok(count as usize),
     }
 }

@@ -1,10 +1,10 @@
 //! Points in time on a GPU, for measurements.
 
 use super::Cuda;
-use super::calls::{self, check};
+use super::calls::check;
 use super::gpu::Gpu;
 use crate::error::Result;
-use cust::sys::CUevent;
+use cust::sys::{self, CUevent};
 use std::sync::Arc;
 
 /// A point in the order of a backend's work, with the time at which the device came to it.
@@ -23,10 +23,10 @@ impl Event {
         gpu.enter()?;
         let mut event = std::ptr::null_mut();
         // SAFETY: the driver writes a handle; no flags.
-        check("cuEventCreate", unsafe { calls::cuEventCreate(&mut event, 0) })?;
+        check("cuEventCreate", unsafe { sys::cuEventCreate(&mut event, 0) })?;
         let event = Self { gpu, event };
         // SAFETY: event and stream are of the current context.
-        check("cuEventRecord", unsafe { calls::cuEventRecord(event.event, event.gpu.stream()) })?;
+        check("cuEventRecord", unsafe { sys::cuEventRecord(event.event, event.gpu.stream()) })?;
         Ok(event)
     }
 
@@ -35,7 +35,7 @@ impl Event {
         self.gpu.wait()?;
         let mut milliseconds = 0.0;
         // SAFETY: both are recorded, and the stream is idle.
-        let code = unsafe { calls::cuEventElapsedTime(&mut milliseconds, start.event, self.event) };
+        let code = unsafe { sys::cuEventElapsedTime(&mut milliseconds, start.event, self.event) };
         check("cuEventElapsedTime", code)?;
         Ok(f64::from(milliseconds))
     }
@@ -45,7 +45,7 @@ impl Drop for Event {
     fn drop(&mut self) {
         if self.gpu.enter().is_ok() {
             // SAFETY: created by `record`, destroyed once.
-            unsafe { calls::cuEventDestroy_v2(self.event) };
+            unsafe { sys::cuEventDestroy_v2(self.event) };
         }
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! One stream, so calls act in the order in which they are made, and a result is the same in every run.
 
-use super::calls::{self, check, refused};
+use super::calls::{check, refused};
 use super::device::Properties;
 use crate::backend::DeviceInfo;
 use crate::error::{Error, Result};
-use cust::context::Context;
+use cust::context::{Context, CurrentContext};
+use cust::memory::mem_get_info;
 use cust::stream::{Stream, StreamFlags};
-use cust::sys::{CUmodule, CUstream};
+use cust::sys::{self, CUmodule, CUresult, CUstream};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -107,8 +108,8 @@ impl Gpu {
         let start = Instant::now();
         loop {
             // SAFETY: the stream lives as long as `self`.
-            match unsafe { calls::cuStreamQuery(self.stream()) } {
-                calls::NOT_READY => {}
+            match unsafe { sys::cuStreamQuery(self.stream()) } {
+                CUresult::CUDA_ERROR_NOT_READY => {}
                 code => return check("cuStreamQuery", code),
             }
             let waited = start.elapsed();
@@ -127,9 +128,8 @@ impl Gpu {
     /// The device hangs: nothing is asked of it any more, and nothing of it is freed before the process ends.
     fn give_up(&self) {
         self.hangs.store(true, Ordering::Relaxed);
-        let mut context = std::ptr::null_mut();
-        // SAFETY: one reference more than is ever released, so that no destructor waits for the device.
-        unsafe { calls::cuDevicePrimaryCtxRetain(&mut context, self.properties.device.as_raw()) };
+        // One reference more than is ever released, so that no destructor waits for the device.
+        let _ = Context::new(self.properties.device).map(std::mem::forget);
     }
 }
 
@@ -141,7 +141,7 @@ impl Drop for Gpu {
         let modules = self.modules.get_mut().unwrap_or_else(PoisonError::into_inner);
         for (_, module) in modules.drain() {
             // SAFETY: what launched kernels of the module held this device, and is gone.
-            unsafe { calls::cuModuleUnload(module.0) };
+            unsafe { sys::cuModuleUnload(module.0) };
         }
     }
 }
@@ -152,27 +152,17 @@ fn hang() -> Error {
 
 /// The device's primary context, made current.
 pub(super) fn open_context(properties: &Properties) -> Result<Context> {
-    let device = properties.device.as_raw();
-    let mut raw = std::ptr::null_mut();
-    // SAFETY: a device of the driver; where it refuses, as `cust` has no name for all reasons, `cust` is not called.
-    check("cuDevicePrimaryCtxRetain", unsafe { calls::cuDevicePrimaryCtxRetain(&mut raw, device) })?;
-    let context = Context::new(properties.device);
-    // SAFETY: gives back the reference from above; `context` has its own.
-    unsafe { calls::cuDevicePrimaryCtxRelease_v2(device) };
-    let context = context.map_err(refused("cuDevicePrimaryCtxRetain"))?;
+    let context = Context::new(properties.device).map_err(refused("cuDevicePrimaryCtxRetain"))?;
     make_current(&context)?;
     Ok(context)
 }
 
 fn make_current(context: &Context) -> Result<()> {
-    // SAFETY: the context lives as long as `context`.
-    check("cuCtxSetCurrent", unsafe { calls::cuCtxSetCurrent(context.as_raw()) })
+    CurrentContext::set_current(context).map_err(refused("cuCtxSetCurrent"))
 }
 
 /// Bytes free on the device of the current context.
 pub(super) fn free_memory() -> Result<u64> {
-    let (mut free, mut total) = (0, 0);
-    // SAFETY: the driver writes two sizes.
-    check("cuMemGetInfo", unsafe { calls::cuMemGetInfo_v2(&mut free, &mut total) })?;
+    let (free, _total) = mem_get_info().map_err(refused("cuMemGetInfo"))?;
     Ok(free as u64)
 }

@@ -1,10 +1,10 @@
 //! A kernel's launch, and how many blocks it has.
 
-use super::calls::{self, check};
+use super::calls::check;
 use super::gpu::Gpu;
 use crate::error::Result;
 use bytemuck::bytes_of;
-use cust::sys::{CUdeviceptr, CUfunction};
+use cust::sys::{self, CUdeviceptr, CUfunction};
 use patchmg_device::kernels::KernelSpec;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -34,8 +34,7 @@ impl Kernel {
         let mut blocks = 0;
         let (threads, shared) = (spec.threads as i32, spec.shared_bytes as usize);
         // SAFETY: the driver writes a number; the function is one of a loaded module.
-        let code =
-            unsafe { calls::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, function, threads, shared) };
+        let code = unsafe { sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, function, threads, shared) };
         check("cuOccupancyMaxActiveBlocksPerMultiprocessor", code)?;
         Ok(Self { function, spec, resident: blocks as u32, launched })
     }
@@ -73,7 +72,7 @@ impl Kernel {
         let ([x, y, z], arguments, extra) = (blocks, pointers.as_mut_ptr(), std::ptr::null_mut());
         // SAFETY: the caller's promise; the driver copies the arguments before it returns.
         let code =
-            unsafe { calls::cuLaunchKernel(self.function, x, y, z, threads, 1, 1, shared, stream, arguments, extra) };
+            unsafe { sys::cuLaunchKernel(self.function, x, y, z, threads, 1, 1, shared, stream, arguments, extra) };
         check("cuLaunchKernel", code)
     }
 

@@ -1,10 +1,10 @@
 //! Vectors in the memory of a GPU.
 
-use super::calls::{self, check};
+use super::calls::check;
 use super::gpu::{Gpu, free_memory};
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
-use cust::sys::CUdeviceptr;
+use cust::sys::{self, CUdeviceptr, CUresult};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl<T: Scalar> Vector<T> {
     pub(super) fn clear(&mut self) -> Result<()> {
         self.gpu.enter()?;
         // SAFETY: `bytes` were allocated at `pointer`.
-        let code = unsafe { calls::cuMemsetD8Async(self.pointer, 0, self.bytes(), self.gpu.stream()) };
+        let code = unsafe { sys::cuMemsetD8Async(self.pointer, 0, self.bytes(), self.gpu.stream()) };
         check("cuMemsetD8Async", code)
     }
 
@@ -71,7 +71,7 @@ impl<T: Scalar> Vector<T> {
         self.gpu.enter()?;
         let (from, stream) = (host.as_ptr().cast::<c_void>(), self.gpu.stream());
         // SAFETY: both sides have `bytes`; `host` is not touched before the copy is done, below.
-        let code = unsafe { calls::cuMemcpyHtoDAsync_v2(self.pointer, from, self.bytes(), stream) };
+        let code = unsafe { sys::cuMemcpyHtoDAsync_v2(self.pointer, from, self.bytes(), stream) };
         check("cuMemcpyHtoDAsync", code)?;
         self.gpu.wait()
     }
@@ -85,7 +85,7 @@ impl<T: Scalar> Vector<T> {
         self.gpu.wait()?;
         let (to, stream) = (host.as_mut_ptr().cast::<c_void>(), self.gpu.stream());
         // SAFETY: both sides have as many bytes; `host` is not touched before the copy is done, below.
-        let code = unsafe { calls::cuMemcpyDtoHAsync_v2(to, self.pointer, size_of_val(host), stream) };
+        let code = unsafe { sys::cuMemcpyDtoHAsync_v2(to, self.pointer, size_of_val(host), stream) };
         check("cuMemcpyDtoHAsync", code)?;
         self.gpu.wait()
     }
@@ -99,7 +99,7 @@ impl<T: Scalar> Drop for Vector<T> {
     fn drop(&mut self) {
         if self.pointer != 0 && self.gpu.enter().is_ok() {
             // SAFETY: allocated by `zeros`, freed once; the driver waits for kernels that use it.
-            unsafe { calls::cuMemFree_v2(self.pointer) };
+            unsafe { sys::cuMemFree_v2(self.pointer) };
         }
     }
 }
@@ -118,8 +118,8 @@ fn allocate(gpu: &Gpu, bytes: u64) -> Result<CUdeviceptr> {
     }
     let mut pointer = 0;
     // SAFETY: the driver writes an address; the context is current.
-    match unsafe { calls::cuMemAlloc_v2(&mut pointer, bytes as usize) } {
-        calls::OUT_OF_MEMORY => out_of_memory(available),
+    match unsafe { sys::cuMemAlloc_v2(&mut pointer, bytes as usize) } {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => out_of_memory(available),
         code => check("cuMemAlloc", code).map(|()| pointer),
     }
 }

@@ -1,8 +1,5 @@
 //! NVIDIA GPUs, through `cust` and the driver alone: no CUDA toolkit to build or to run, and the program starts where
 //! there is no driver, too.
-//!
-//! Outside this workspace, set `CUDA_LIBRARY_PATH` to a folder with a `lib64/libcuda.so` (an empty linker script will
-//! do) for the build of `cust_raw`, or `DOCS_RS=1`.
 
 mod blas1;
 mod boxes;
@@ -10,7 +7,6 @@ mod calls;
 mod continuous;
 mod device;
 mod discontinuous;
-mod driver;
 mod driver_version;
 mod event;
 mod gpu;

@@ -1,11 +1,13 @@
 //! PTX and the kernels in it. A module is compiled by the driver when the first kernel of it is asked for.
 
-use super::calls::{self, check};
+use super::calls::{check, error_name};
 use super::gpu::{Gpu, LoadedModule};
 use super::launch::Kernel;
 use super::matrices;
 use crate::error::{Error, Result};
 use cuda_builder::ptx::{unpack, with_constants};
+use cust::error::CudaError;
+use cust::sys::{self, CUfunction_attribute, CUjit_option, CUresult};
 use patchmg_device::kernels::{KernelSpec, Module};
 use std::ffi::{CString, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -77,8 +79,8 @@ pub(super) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kern
     let name = CString::new(spec.name.as_str()).expect("kernel names hold no zero byte");
     let mut function = std::ptr::null_mut();
     // SAFETY: the driver writes a handle; the module stays loaded as long as `gpu`.
-    match unsafe { calls::cuModuleGetFunction(&mut function, loaded.0, name.as_ptr()) } {
-        calls::NOT_FOUND => {
+    match unsafe { sys::cuModuleGetFunction(&mut function, loaded.0, name.as_ptr()) } {
+        CUresult::CUDA_ERROR_NOT_FOUND => {
             let available = format!("the PTX of {}", module.name());
             return Err(Error::Unsupported { backend: "cuda", what: "kernel", asked: spec.name, available });
         }
@@ -86,8 +88,9 @@ pub(super) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kern
     }
     if spec.shared_bytes > SHARED_BYTES {
         let bytes = spec.shared_bytes as c_int;
+        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: a function of the current context.
-        let code = unsafe { calls::cuFuncSetAttribute(function, calls::MAX_DYNAMIC_SHARED_BYTES, bytes) };
+        let code = unsafe { sys::cuFuncSetAttribute(function, attribute, bytes) };
         check("cuFuncSetAttribute", code)?;
     }
     let mark = gpu.launch_mark(&spec.name);
@@ -100,20 +103,20 @@ fn load(module: Module) -> Result<LoadedModule> {
     // A zero byte ends the text for the driver anyway.
     let text: Vec<u8> = text.bytes().take_while(|&byte| byte != 0).chain([0]).collect();
     let mut log = vec![0_u8; LOG_BYTES];
-    let mut names = [calls::JIT_ERROR_LOG, calls::JIT_ERROR_LOG_BYTES];
+    let mut names = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut values = [log.as_mut_ptr().cast::<c_void>(), LOG_BYTES as *mut c_void];
     let mut handle = std::ptr::null_mut();
     // SAFETY: text ends in a zero byte; two options, the log and, by value, its size.
     let code = unsafe {
-        calls::cuModuleLoadDataEx(&mut handle, text.as_ptr().cast(), 2, names.as_mut_ptr(), values.as_mut_ptr())
+        sys::cuModuleLoadDataEx(&mut handle, text.as_ptr().cast(), 2, names.as_mut_ptr(), values.as_mut_ptr())
     };
-    if code == 0 {
+    if code == CUresult::CUDA_SUCCESS {
         return Ok(LoadedModule(handle));
     }
     log.truncate(log.iter().position(|&byte| byte == 0).unwrap_or(LOG_BYTES));
     let log = String::from_utf8_lossy(&log);
-    let name = format!("{}, module {}: {}", calls::error_name(code), module.name(), log.trim());
-    Err(Error::Driver { call: "cuModuleLoadDataEx", code, name })
+    let name = format!("{}, module {}: {}", error_name(CudaError(code)), module.name(), log.trim());
+    Err(Error::Driver { call: "cuModuleLoadDataEx", code: code.0, name })
 }
 
 fn folder() -> Option<PathBuf> {

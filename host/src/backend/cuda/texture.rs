@@ -1,11 +1,11 @@
 //! Numbers in the memory of a GPU as kernels read them through its texture units.
 
-use super::calls::{self, check};
+use super::calls::check;
 use super::gpu::Gpu;
 use super::memory::Vector;
 use crate::error::Result;
 use cust::sys::{
-    CUDA_RESOURCE_DESC, CUDA_RESOURCE_DESC_st__bindgen_ty_1 as Resource,
+    self, CUDA_RESOURCE_DESC, CUDA_RESOURCE_DESC_st__bindgen_ty_1 as Resource,
     CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3 as Linear,
     CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_5 as Reserved, CUDA_TEXTURE_DESC, CUaddress_mode, CUarray_format,
     CUfilter_mode, CUresourcetype, CUtexObject,
@@ -46,7 +46,7 @@ impl Texture {
         gpu.enter()?;
         let mut object = 0;
         // SAFETY: the driver reads two descriptions and writes a handle; the memory is of `vector`, which lives as long.
-        let code = unsafe { calls::cuTexObjectCreate(&mut object, &resource, &texture, std::ptr::null()) };
+        let code = unsafe { sys::cuTexObjectCreate(&mut object, &resource, &texture, std::ptr::null()) };
         check("cuTexObjectCreate", code)?;
         Ok(Self { gpu: gpu.clone(), object, _numbers: vector })
     }
@@ -62,7 +62,7 @@ impl Drop for Texture {
         // Kernels that read it may still run.
         if self.gpu.wait().is_ok() {
             // SAFETY: made by `new`, destroyed once.
-            unsafe { calls::cuTexObjectDestroy(self.object) };
+            unsafe { sys::cuTexObjectDestroy(self.object) };
         }
     }
 }
