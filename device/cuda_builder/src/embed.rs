@@ -94,7 +94,7 @@ fn compile(device: &Path, kernels: Kernels) -> Result<Vec<String>, CudaBuilderEr
     side_by_side(&compiled, |_, module| pack(module).map(|()| module.name.clone()))
 }
 
-/// Writes the packed PTX of a module, if what is there is not that.
+/// Writes the packed PTX of a module, unless the file already holds it.
 fn pack(module: &CompiledModule) -> Result<(), CudaBuilderError> {
     let text = fs::read_to_string(&module.ptx).at(&module.ptx)?;
     let path = module.ptx.with_extension("z");

@@ -75,7 +75,7 @@ impl Failure {
         Self::new(INTERNAL, "internal error; please report it with the lines above")
     }
 
-    /// The program that has what was asked for is not there; `belongs` says what that is: "this command belongs".
+    /// `patchmg-lab` does not start. The message begins with `belongs`, for example "this command belongs".
     pub(crate) fn no_laboratory(belongs: &str, name: &str, reason: &std::io::Error) -> Self {
         let build = format!("cargo build --release --package {name}");
         Self::new(USAGE, format!("{belongs} to {name}, which does not start ({reason}); build it: {build}"))

@@ -13,21 +13,24 @@ pub trait Set: Sync {
     fn batch(&self, first: usize, width: usize) -> Batch;
 }
 
-/// Where number `index` of so many in each direction lies.
-fn place(index: usize, counts: [usize; 3]) -> [usize; 3] {
-    let (x, rest) = (index % counts[0], index / counts[0]);
-    [x, rest % counts[1], rest / counts[1]]
-}
-
-/// From one to the next.
-fn advance(index: &mut [usize; 3], counts: [usize; 3]) {
-    index[0] += 1;
-    for direction in 0..2 {
-        if index[direction] == counts[direction] {
-            index[direction] = 0;
-            index[direction + 1] += 1;
+/// Where `width` of so many in each direction lie, from number `first` on; behind the last one it is repeated.
+fn places(first: usize, width: usize, counts: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
+    let (x, rest) = (first % counts[0], first / counts[0]);
+    let mut next = [x, rest % counts[1], rest / counts[1]];
+    (0..width).map(move |_| {
+        let place = next;
+        next[0] += 1;
+        for direction in 0..2 {
+            if next[direction] == counts[direction] {
+                next[direction] = 0;
+                next[direction + 1] += 1;
+            }
         }
-    }
+        if next[2] == counts[2] {
+            next = place;
+        }
+        place
+    })
 }
 
 /// Patches that may be worked on at the same time.
@@ -94,9 +97,8 @@ impl Set for Patches {
     #[inline(never)]
     fn batch(&self, first: usize, width: usize) -> Batch {
         let mut batch = Batch::new(width.min(self.len() - first));
-        let coarse_grid = Grid { cells: self.grid.cells / 2, degree: self.grid.degree };
-        let mut index = place(first, self.counts);
-        for lane in 0..width {
+        let coarse_grid = self.grid.coarser();
+        for (lane, index) in places(first, width, self.counts).enumerate() {
             let (mut fine, mut coarse) = ([0; 3], [0; 3]);
             for direction in 0..self.dim {
                 (fine[direction], coarse[direction]) = self.origin(direction, index[direction]);
@@ -106,9 +108,6 @@ impl Set for Patches {
             }
             batch.fine.now[lane] = self.grid.offset_3d(fine[0], fine[1], fine[2]);
             batch.coarse.now[lane] = coarse_grid.offset_3d(coarse[0], coarse[1], coarse[2]);
-            if lane + 1 < batch.active {
-                advance(&mut index, self.counts);
-            }
         }
         batch
     }
@@ -144,8 +143,7 @@ impl Set for Boxes {
     fn batch(&self, first: usize, width: usize) -> Batch {
         let mut batch = Batch::new(width.min(self.len() - first));
         let (nodes, cells, coarse_grid) = (self.grid.cell_nodes(), self.grid.cells as usize, self.grid.coarser());
-        let mut index = place(first, self.counts);
-        for lane in 0..width {
+        for (lane, index) in places(first, width, self.counts).enumerate() {
             let cell: [usize; 3] = core::array::from_fn(|d| self.first[d] + self.step * index[d]);
             for direction in 0..self.dim {
                 batch.first[direction] |= u32::from(cell[direction] == 0) << lane;
@@ -155,9 +153,6 @@ impl Set for Boxes {
             batch.fine.now[lane] = self.grid.offset_3d(x, y, z);
             let [x, y, z] = cell.map(|cell| cell / 2 * nodes);
             batch.coarse.now[lane] = coarse_grid.offset_3d(x, y, z);
-            if lane + 1 < batch.active {
-                advance(&mut index, self.counts);
-            }
         }
         batch
     }

@@ -47,7 +47,8 @@ pub fn add_ends<T: Real, V: Value<T>, const K: usize, const M: usize, const N: u
         let ends = [first + last, first - last];
         for f in 0..M {
             let value = &mut y[to.first + line * to.apart + f * to.step];
-            *value = V::fma(matrices.mass_boundary[f], ends[usize::from(f >= K)], *value);
+            *value =
+                V::fma(matrices.mass_boundary[f], ends[usize::from(!SmootherMatrices::<T, K, M>::is_even(f))], *value);
         }
     }
 }

@@ -178,7 +178,13 @@ impl<S: Simd, T: Vectorized> Lanes<S, T> {
     /// Runs `work` on values of this type and lines of `N` nodes, in a function of its own if they are long.
     #[inline(always)]
     pub fn vectorize<const N: usize, W: WithSimd>(work: W) -> W::Output {
-        if const { N <= INLINED } { work.with_simd(Self::simd()) } else { call(Self::simd(), work) }
+        if const { N <= INLINED } { work.with_simd(Self::simd()) } else { Self::vectorize_apart(work) }
+    }
+
+    /// Runs `work` on values of this type in a function of its own.
+    #[inline(always)]
+    pub fn vectorize_apart<W: WithSimd>(work: W) -> W::Output {
+        call(Self::simd(), work)
     }
 
     /// The nodes from `offset` on of every lane's patch, less `shift`: lane `l` reads

@@ -4,7 +4,7 @@
 //! in few places, so that kernels compile quickly.
 
 use super::lanes::{Lanes, Vectorized};
-use patchmg_device::contract::{Centrosymmetric, Parity};
+use patchmg_device::contract::{Centrosymmetric, Dense, Parity};
 use patchmg_device::scalar::{Real, Value};
 use pulp::{Simd, WithSimd};
 
@@ -69,23 +69,14 @@ impl<T: Real, const N: usize, const H: usize, const R: usize> LineMap<T, 1, N, R
     }
 }
 
-impl<T: Real, const N: usize> LineMap<T, 1, N, N> for Times<'_, [[T; N]; N]> {
+impl<T: Real, const N: usize> LineMap<T, 1, N, N> for Times<'_, Dense<T, N>> {
     #[inline(always)]
     fn map<V: Value<T>>(&self, [x]: &[[V; N]; 1]) -> [V; N] {
-        let mut y = [V::ZERO; N];
-        for i in 0..N {
-            let mut sum = V::scale(self.0[i][0], x[0]);
-            for j in 1..N {
-                sum = V::fma(self.0[i][j], x[j], sum);
-            }
-            y[i] = sum;
-        }
-        y
+        self.0.times(x)
     }
 }
 
 /// `C x + D z`.
-#[derive(Clone, Copy)]
 pub struct Sum<'a, M>(pub &'a M, pub &'a M);
 
 impl<T: Real, const N: usize, const H: usize, const R: usize> LineMap<T, 2, N, R>
@@ -98,7 +89,6 @@ impl<T: Real, const N: usize, const H: usize, const R: usize> LineMap<T, 2, N, R
 }
 
 /// Nodes to functions.
-#[derive(Clone, Copy)]
 pub struct Analyze<'a, M>(pub &'a M);
 
 impl<T: Real, const E: usize, const M: usize> LineMap<T, 1, M, M> for Analyze<'_, Parity<T, E>> {
@@ -109,7 +99,6 @@ impl<T: Real, const E: usize, const M: usize> LineMap<T, 1, M, M> for Analyze<'_
 }
 
 /// Functions to nodes.
-#[derive(Clone, Copy)]
 pub struct Synthesize<'a, M>(pub &'a M);
 
 impl<T: Real, const E: usize, const M: usize> LineMap<T, 1, M, M> for Synthesize<'_, Parity<T, E>> {

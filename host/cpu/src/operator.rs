@@ -75,7 +75,7 @@ impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Apply2d<'
         let columns = Lines::<N>::columns(N);
         // SAFETY (this block): the caller's.
         unsafe {
-            let [[shift]] = &middle(self.0.x.as_ptr(), batch, self.0.patches);
+            let [[shift]] = &rows::node(self.0.x.as_ptr(), &batch.fine, self.0.patches.middle());
             self.0.along_x(batch, 0, shift, work);
             let planes = [work.mass.as_flattened(), work.stiffness.as_flattened()];
             contract(Sum(stiffness, mass), planes, columns, work.nodes.as_flattened_mut(), columns);
@@ -102,7 +102,7 @@ impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Apply3d<'
         let OperatorMatrices { mass, stiffness } = self.0.matrices;
         let Workspace3d { planes, mass_mass, mass_stiffness } = work;
         // SAFETY: the caller's.
-        let [[shift]] = &unsafe { middle(self.0.x.as_ptr(), batch, self.0.patches) };
+        let [[shift]] = &unsafe { rows::node(self.0.x.as_ptr(), &batch.fine, self.0.patches.middle()) };
         let columns = Lines::<N>::columns(N);
         for z in 0..N {
             // SAFETY: the caller's.
@@ -119,14 +119,4 @@ impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Apply3d<'
             unsafe { self.0.rows(batch).put(&planes.nodes, Some(y)) };
         }
     }
-}
-
-/// The value of `x` at the middle node of patches, as [`rows::node`].
-///
-/// # Safety
-/// As for [`PatchKernel::run`].
-#[inline(always)]
-pub unsafe fn middle<S: Simd, T: Vectorized>(x: *const T, batch: &Batch, patches: &Patches) -> [[Lanes<S, T>; 1]; 1] {
-    // SAFETY: a patch's nodes are stored.
-    unsafe { rows::node(x, &batch.fine, patches.middle()) }
 }

@@ -21,7 +21,6 @@ use super::batch::{Batch, Patches};
 use super::face::{Face, add_ends, opposite};
 use super::lanes::{Lanes, Vectorized};
 use super::lines::{Analyze, Lines, Synthesize, contract, contract_in_place};
-use super::operator::middle;
 use super::rows::{self, Put, Rows};
 use super::sweep::{PatchKernel, Shared};
 use super::workspace::workspace;
@@ -116,7 +115,7 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<
             }
         }
         // SAFETY: as above.
-        let [[middle]] = &unsafe { middle(self.0.x.pointer(), batch, self.0.patches) };
+        let [[middle]] = &unsafe { rows::node(self.0.x.pointer(), &batch.fine, self.0.patches.middle()) };
         let [[left, right], [lower, upper]] = [
             x_faces.each_mut().map(|face| face.as_flattened_mut()),
             y_faces.each_mut().map(|face| face.as_flattened_mut()),
@@ -180,7 +179,7 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<
                 self.0.nodes(batch, self.0.rows([0, end, 0], 2), &mut y_faces[side].nodes);
                 self.0.nodes(batch, self.0.rows([0, 0, end], 1), &mut z_faces[side].nodes);
             }
-            middle(self.0.x.pointer(), batch, self.0.patches)
+            rows::node(self.0.x.pointer(), &batch.fine, self.0.patches.middle())
         };
         for [first, last] in [&mut *x_faces, &mut *y_faces, &mut *z_faces] {
             opposite(first.nodes.as_flattened_mut(), last.nodes.as_flattened_mut(), middle);

@@ -7,7 +7,6 @@
 use super::batch::{Batch, Patches};
 use super::lanes::{Lanes, Vectorized};
 use super::lines::{Lines, Sum, Times, contract};
-use super::operator::middle;
 use super::rows::{self, Rows};
 use super::scatter::{ClassRows, Output};
 use super::sweep::{PatchKernel, Shared};
@@ -101,7 +100,7 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> PatchKernel<
         let (from, to) = (Lines::<N>::columns(C), Lines::<C>::columns(C));
         // SAFETY (this block): the caller's.
         unsafe {
-            let [[shift]] = &middle(self.0.x.as_ptr(), batch, self.0.patches);
+            let [[shift]] = &rows::node(self.0.x.as_ptr(), &batch.fine, self.0.patches.middle());
             self.0.along_x(batch, 0, shift, work);
             let (m, s, t) = (work.mass.as_flattened(), work.stiffness.as_flattened(), work.transfer.as_flattened());
             contract(Sum(stiffness, mass), [m, s], from, work.image.as_flattened_mut(), to);
@@ -130,7 +129,7 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> PatchKernel<
         let RestrictionMatrices { mass, stiffness, transfer } = self.0.matrices;
         let planes = &mut work.planes;
         // SAFETY: the caller's.
-        let [[shift]] = &unsafe { middle(self.0.x.as_ptr(), batch, self.0.patches) };
+        let [[shift]] = &unsafe { rows::node(self.0.x.as_ptr(), &batch.fine, self.0.patches.middle()) };
         for z in 0..N {
             // SAFETY: the caller's.
             unsafe { self.0.along_x(batch, z, shift, planes) };

@@ -1,8 +1,7 @@
 //! Discontinuous elements: operator cell by cell, smoother and transfers patch by patch.
 //!
 //! Every cell or patch writes to nodes of its own alone. Kernels serve 2D and 3D: `Z` and `NZ` are the planes that a cell
-//! and a patch have in `z`, one of them in 2D. Loops over them take indices modulo these numbers where 2D does not come, for
-//! the compiler's sake.
+//! and a patch have in `z`, one of them in 2D.
 
 mod operator;
 mod smoother;
@@ -11,6 +10,7 @@ mod transfer;
 use super::batch::Boxes;
 use super::kernels::Kernels;
 use super::lanes::Vectorized;
+use super::rows::Rows;
 use super::sweep::{Shared, Sweep};
 use bytemuck::pod_read_unaligned;
 use operator::Apply;
@@ -38,6 +38,16 @@ pub struct Discontinuous<T> {
     pub inverse_eigenvalues: Vec<Vec<T>>,
     /// As long as a vector: where `b - A x` goes, before patches or a coarse level take it.
     pub residual: Vec<T>,
+}
+
+/// The rows of plane `z`.
+fn plane_rows(grid: DgGrid, z: usize) -> Rows {
+    Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() }
+}
+
+/// Row `y` of all planes.
+fn rows_across(grid: DgGrid, y: usize) -> Rows {
+    Rows { first: grid.offset_3d(0, y, 0), apart: grid.row() * grid.row() }
 }
 
 /// The kernels of a space; `None` for a degree without kernels.
@@ -80,12 +90,11 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
 
     fn new(space: Discontinuous<T>) -> Self {
         let Discontinuous { grid, cell, transfer, vectors, inverse_eigenvalues, residual, .. } = space;
-        let rows = |matrix: Vec<T>| core::array::from_fn(|row| core::array::from_fn(|column| matrix[row * N + column]));
         Self {
             grid,
             cell: pod_read_unaligned(&cell),
             transfer: pod_read_unaligned(&transfer),
-            vectors: vectors.map(|matrix| Vectors::new(rows(matrix))),
+            vectors: vectors.map(|matrix| Vectors::new(&matrix)),
             inverse_eigenvalues,
             residual: RefCell::new(residual),
         }

@@ -7,6 +7,7 @@
 //! A constant is in the kernel of `L` between cells: all is done on `x` less its value at the cell's first node, so that rounding
 //! is relative to what `x` varies on a cell and its neighbours. What a boundary adds knows the value.
 
+use super::{plane_rows, rows_across};
 use crate::batch::{Batch, Offsets};
 use crate::lanes::{Lanes, Vectorized};
 use crate::lines::{LineMap, Lines, Sum, Times, contract, contract_in_place};
@@ -82,7 +83,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> Apply<'_, T,
     #[inline(always)]
     unsafe fn load<S: Simd>(&self, cells: &Offsets, shift: &Lanes<S, T>, nodes: &mut Cell<Lanes<S, T>, C, Z>) {
         for z in 0..Z {
-            let place = Rows { first: self.grid.offset_3d(0, 0, z), apart: self.grid.row() };
+            let place = plane_rows(self.grid, z);
             // SAFETY: a cell's nodes are stored.
             unsafe { rows::load(self.x.as_ptr(), cells, place, shift, &mut nodes[z]) };
         }
@@ -256,7 +257,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> PatchKernel<
             for direction in 0..Self::DIM {
                 for side in 0..2 {
                     let look = &mut LookBehind { apply: self, batch, direction, side, shift, work };
-                    Lanes::<S, T>::vectorize::<{ usize::MAX }, _>(look);
+                    Lanes::<S, T>::vectorize_apart(look);
                 }
             }
         }
@@ -278,7 +279,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> PatchKernel<
             self.add_faces(stiffness_tensor[z].as_flattened_mut(), columns, &faces[1], z);
         }
         if Z == 1 {
-            let place = Rows { first: 0, apart: self.grid.row() };
+            let place = plane_rows(self.grid, 0);
             // SAFETY: the caller's.
             return unsafe { self.store(batch, &stiffness_tensor[0], place) };
         }
@@ -286,7 +287,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> PatchKernel<
         for y in 0..C {
             contract(Sum(stiffness, mass), tensors, Lines::<C>::across(y, C, C), plane.as_flattened_mut(), columns);
             self.add_faces(plane.as_flattened_mut(), columns, &faces[2], y);
-            let place = Rows { first: self.grid.offset_3d(0, y, 0), apart: self.grid.row() * self.grid.row() };
+            let place = rows_across(self.grid, y);
             // SAFETY: the caller's.
             unsafe { self.store(batch, plane, place) };
         }

@@ -1,27 +1,33 @@
 //! Exact solution on the patches of a color, by fast diagonalization: `x += R_jᵀ A_j⁻¹ R_j r`, where with the eigenvectors
 //! `S` of each direction `A_j⁻¹ = (S ⊗ S ⊗ S) (Λ ⊗ I ⊗ I + I ⊗ Λ ⊗ I + I ⊗ I ⊗ Λ)⁻¹ (S ⊗ S ⊗ S)ᵀ`.
 
+use super::plane_rows;
 use crate::batch::Batch;
 use crate::lanes::{Lanes, Vectorized};
 use crate::lines::{Lines, Times, contract_in_place};
-use crate::rows::{self, Put, Rows};
+use crate::rows::{self, Put};
 use crate::sweep::{PatchKernel, Shared};
 use crate::workspace::workspace;
+use patchmg_device::contract::Dense;
 use patchmg_device::patch::DgGrid;
 use patchmg_device::scalar::Value;
 use pulp::Simd;
 
-/// `S` and `Sᵀ` of a direction, by rows.
+/// `S` and `Sᵀ` of a direction.
 pub struct Vectors<T, const N: usize> {
-    nodes: [[T; N]; N],
-    functions: [[T; N]; N],
+    nodes: Dense<T, N>,
+    functions: Dense<T, N>,
 }
 
 impl<T: Vectorized, const N: usize> Vectors<T, N> {
     /// From `S`, a node a row.
-    pub fn new(nodes: [[T; N]; N]) -> Self {
-        let functions = core::array::from_fn(|function| core::array::from_fn(|node| nodes[node][function]));
-        Self { nodes, functions }
+    ///
+    /// # Panics
+    /// If it is not `N` by `N`.
+    pub fn new(nodes: &[T]) -> Self {
+        assert_eq!(nodes.len(), N * N);
+        let value = |node: usize, function: usize| nodes[node * N + function].to_f64();
+        Self { nodes: Dense::new(value), functions: Dense::new(|function, node| value(node, function)) }
     }
 }
 
@@ -65,7 +71,7 @@ impl<T: Vectorized, const N: usize, const NZ: usize> PatchKernel<T> for Solve<'_
         let [along_x, along_y, along_z] = self.vectors;
         let (rows, columns) = (Lines::<N>::rows(N), Lines::<N>::columns(N));
         for z in 0..NZ {
-            let place = Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() };
+            let place = plane_rows(grid, z);
             // SAFETY: a patch's nodes are stored.
             unsafe { rows::load(self.residual.as_ptr(), &batch.fine, place, &Lanes::ZERO, &mut planes[z]) };
             contract_in_place(Times(&along_x.functions), planes[z].as_flattened_mut(), rows);
@@ -84,7 +90,7 @@ impl<T: Vectorized, const N: usize, const NZ: usize> PatchKernel<T> for Solve<'_
         for z in 0..NZ {
             contract_in_place(Times(&along_y.nodes), planes[z].as_flattened_mut(), columns);
             contract_in_place(Times(&along_x.nodes), planes[z].as_flattened_mut(), rows);
-            let place = Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() };
+            let place = plane_rows(grid, z);
             // SAFETY: patches of a color share no node.
             unsafe { rows::store(&planes[z], Put::Add, self.x, batch, &batch.fine, place) };
         }

@@ -1,25 +1,16 @@
 //! Between a level and the next coarser one: a patch of the tiling is a cell of the coarse level, and owns its nodes.
 
+use super::{plane_rows, rows_across};
 use crate::batch::Batch;
 use crate::lanes::{Lanes, Vectorized};
 use crate::lines::{Lines, Times, contract};
-use crate::rows::{self, Put, Rows};
+use crate::rows::{self, Put};
 use crate::sweep::{PatchKernel, Shared};
 use crate::workspace::workspace;
 use patchmg_device::matrices::DgTransferMatrices;
 use patchmg_device::patch::DgGrid;
 use patchmg_device::scalar::Value;
 use pulp::Simd;
-
-/// The rows of plane `z`.
-fn plane(grid: DgGrid, z: usize) -> Rows {
-    Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() }
-}
-
-/// Row `y` of all planes.
-fn across(grid: DgGrid, y: usize) -> Rows {
-    Rows { first: grid.offset_3d(0, y, 0), apart: grid.row() * grid.row() }
-}
 
 /// `coarse = Pᵀ r`.
 pub struct Restrict<'a, T, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> {
@@ -52,7 +43,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
         let RestrictWorkspace { nodes, rows, planes, result } = work;
         for z in 0..NZ {
             // SAFETY: a patch's nodes are stored.
-            unsafe { rows::load(self.residual.as_ptr(), &batch.fine, plane(self.grid, z), &Lanes::ZERO, nodes) };
+            unsafe { rows::load(self.residual.as_ptr(), &batch.fine, plane_rows(self.grid, z), &Lanes::ZERO, nodes) };
             let (from, to) = (Lines::<N>::rows(N), Lines::<C>::rows(N));
             contract(restriction, [nodes.as_flattened()], from, rows.as_flattened_mut(), to);
             let (from, to) = (Lines::<N>::columns(C), Lines::<C>::columns(C));
@@ -62,13 +53,13 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
         // SAFETY (this block): a coarse cell is one patch, and has nodes of its own.
         unsafe {
             if NZ == 1 {
-                return rows::store(&planes[0], put, self.coarse, batch, &batch.coarse, plane(coarse_grid, 0));
+                return rows::store(&planes[0], put, self.coarse, batch, &batch.coarse, plane_rows(coarse_grid, 0));
             }
             for y in 0..C {
                 let tensor = planes.as_flattened().as_flattened();
                 let (from, to) = (Lines::<N>::across(y, C, C), Lines::<C>::columns(C));
                 contract(restriction, [tensor], from, result.as_flattened_mut(), to);
-                rows::store(result, put, self.coarse, batch, &batch.coarse, across(coarse_grid, y));
+                rows::store(result, put, self.coarse, batch, &batch.coarse, rows_across(coarse_grid, y));
             }
         }
     }
@@ -105,7 +96,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
         let ProlongateWorkspace { nodes, rows, planes, result } = work;
         for z in 0..Z {
             // SAFETY: a coarse cell's nodes are stored.
-            unsafe { rows::load(self.coarse.as_ptr(), &batch.coarse, plane(coarse_grid, z), &Lanes::ZERO, nodes) };
+            unsafe { rows::load(self.coarse.as_ptr(), &batch.coarse, plane_rows(coarse_grid, z), &Lanes::ZERO, nodes) };
             let (from, to) = (Lines::<C>::rows(C), Lines::<N>::rows(C));
             contract(prolongation, [nodes.as_flattened()], from, rows.as_flattened_mut(), to);
             let (from, to) = (Lines::<C>::columns(N), Lines::<N>::columns(N));
@@ -114,13 +105,13 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
         // SAFETY (this block): patches of the tiling have nodes of their own.
         unsafe {
             if Z == 1 {
-                return rows::store(&planes[0], Put::Add, self.x, batch, &batch.fine, plane(self.grid, 0));
+                return rows::store(&planes[0], Put::Add, self.x, batch, &batch.fine, plane_rows(self.grid, 0));
             }
             for y in 0..N {
                 let tensor = planes.as_flattened().as_flattened();
                 let (from, to) = (Lines::<C>::across(y, N, N), Lines::<N>::columns(N));
                 contract(prolongation, [tensor], from, result.as_flattened_mut(), to);
-                rows::store(result, Put::Add, self.x, batch, &batch.fine, across(self.grid, y));
+                rows::store(result, Put::Add, self.x, batch, &batch.fine, rows_across(self.grid, y));
             }
         }
     }

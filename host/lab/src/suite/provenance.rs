@@ -70,7 +70,7 @@ impl Dated {
         let says = self.there().any(|row| row.origin.is_some());
         (!says).then(|| {
             let protocol = protocol_text(self.results.header.protocol);
-            format!("{protocol}, as asked for; how often work was really done is not recorded")
+            format!("{protocol} (requested; the records do not say how often the work ran)")
         })
     }
 
@@ -194,7 +194,7 @@ mod tests {
         let old = Row { origin: None, kernels: None, timings: Vec::new(), ..row(2, "", 1) };
         let text = dated(vec![(old.clone(), Age::Unhashed)]).paragraphs(&Origin::of_commit("now"));
         for part in [
-            "a GPU, commit `a`; timed once, as asked for; how often work was really done is not recorded.",
+            "a GPU, commit `a`; timed once (requested; the records do not say how often the work ran).",
             "**Recorded before kernels were hashed (commit `a`): the kernels may have changed since**.",
         ] {
             assert!(text.contains(part), "no '{part}' in: {text}");
