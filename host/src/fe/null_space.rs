@@ -52,8 +52,7 @@ impl FixedPoint {
 /// Entries change by at most half a spacing `g`, pivots by at most `columns g / 2` and the error of their row's sum; `g` is
 /// at most `2^(1 - digits)` times the largest row sum of absolute values.
 pub fn with_zero_row_sums(matrix: &DMatrix<f64>, digits: u32) -> DMatrix<f64> {
-    let sums = matrix.row_iter().map(|row| row.iter().map(|entry| entry.abs()).sum());
-    FixedPoint::of_row_sums(sums.fold(0.0, f64::max), matrix.ncols(), digits).with_zero_row_sums(matrix)
+    FixedPoint::of_row_sums(largest_row_sum(matrix), matrix.ncols(), digits).with_zero_row_sums(matrix)
 }
 
 /// As [`with_zero_row_sums`], for the stiffness matrix `K` of a 1D element with these nodes, symmetric and centrosymmetric:
@@ -64,9 +63,8 @@ pub fn with_zero_row_sums(matrix: &DMatrix<f64>, digits: u32) -> DMatrix<f64> {
 /// entry, from the farthest pair of nodes to the nearest.
 pub fn stiffness_with_zero_row_sums(matrix: &DMatrix<f64>, nodes: &[f64], digits: u32) -> DMatrix<f64> {
     let n = matrix.nrows();
-    let sums = matrix.row_iter().map(|row| row.iter().map(|entry| entry.abs()).sum());
     // An entry may change by three halves of a spacing.
-    let grid = FixedPoint::of_row_sums(sums.fold(0.0, f64::max), 3 * n, digits);
+    let grid = FixedPoint::of_row_sums(largest_row_sum(matrix), 3 * n, digits);
     let mut rounded = matrix.map(|entry| grid.round(entry));
     // A pair, its mirror image, and how much they weigh in the energy.
     let pairs = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))).filter(|&(i, j)| i + j < n);
@@ -86,6 +84,11 @@ pub fn stiffness_with_zero_row_sums(matrix: &DMatrix<f64>, nodes: &[f64], digits
         }
     }
     grid.with_zero_row_sums(&rounded)
+}
+
+/// The largest of the rows' sums of absolute values.
+pub(crate) fn largest_row_sum(matrix: &DMatrix<f64>) -> f64 {
+    matrix.row_iter().map(|row| row.iter().map(|entry| entry.abs()).sum()).fold(0.0, f64::max)
 }
 
 /// The largest power of two that is not above a positive normal number; zero for zero.
@@ -144,9 +147,7 @@ mod tests {
                     matrix.row_mut(i).add_scalar_mut(-mean);
                 }
                 let rounded = with_zero_row_sums(&matrix, digits);
-                let largest =
-                    matrix.row_iter().map(|row| row.iter().map(|entry| entry.abs()).sum()).fold(0.0, f64::max);
-                let most = largest * 2f64.powi(1 - digits as i32) * columns as f64;
+                let most = largest_row_sum(&matrix) * 2f64.powi(1 - digits as i32) * columns as f64;
                 assert!((&rounded - &matrix).amax() <= most);
                 for row in rounded.row_iter() {
                     assert!(cancel_in_any_order(row.iter().copied(), digits));

@@ -2,7 +2,7 @@
 
 use super::{check_storage, degree_out_of_range, entries};
 use crate::error::Result;
-use crate::fe::{Eigenpairs, Element, FixedPoint, generalized_eigenpairs, symmetric_eigenpairs};
+use crate::fe::{Eigenpairs, Element, FixedPoint, generalized_eigenpairs, largest_row_sum, symmetric_eigenpairs};
 use crate::mesh::Mesh;
 use nalgebra::{DMatrix, DVector};
 use patchmg_device::kernels::Boxes;
@@ -249,8 +249,7 @@ impl Form {
         let stiffness = element.stiffness() / h;
 
         // A row with both neighbours has σ and the derivatives twice, and four derivatives at single nodes.
-        let sum_of_stiffness = stiffness.row_iter().map(|row| row.abs().sum()).fold(0.0, f64::max);
-        let largest = sum_of_stiffness + 2.0 * (normal.abs().sum() + 2.0 * normal.amax() + penalty);
+        let largest = largest_row_sum(&stiffness) + 2.0 * (normal.abs().sum() + 2.0 * normal.amax() + penalty);
         let numbers = FixedPoint::of_row_sums(largest, 3 * (last + 1), f64::MANTISSA_DIGITS);
         let penalty = numbers.round(penalty);
         let normal: Vec<f64> = numbers.with_zero_row_sums(&normal).iter().copied().collect();
