@@ -29,6 +29,20 @@ use cuda_std::shared::Word;
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 
+/// Waits for the other lanes of the warp: what they have read, this lane may overwrite from here on. A product needs what all
+/// lanes have read, but to the memory model that is no order.
+///
+/// # Safety
+/// All lanes of the warp come here together.
+#[inline(always)]
+pub unsafe fn wait_for_reads() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        cuda_std::warp::sync_warp(u32::MAX)
+    };
+}
+
 /// A product of a `rows x inner` and an `inner x columns` matrix, and where its elements are.
 ///
 /// With `packed` elements in a register, register `r` of a lane holds neighbours in the inner direction. Lane `4 g + t` has

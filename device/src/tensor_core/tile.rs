@@ -9,7 +9,7 @@ use super::contract::{Contraction, Engine, Entry, Tensor, point};
 use super::matrix::Source;
 use super::stored::{Half, Operand};
 use crate::layout::{ChunkSwizzle, Layout, XorSwizzle, within};
-use crate::mma::{LANES, Product};
+use crate::mma::{LANES, Product, wait_for_reads};
 use crate::scalar::Real;
 use core::marker::PhantomData;
 use cuda_std::hint::{made_here, opaque};
@@ -190,6 +190,8 @@ impl<P: Product, L: Layout, W: Operand<P>, D: Layout, const N: usize> Engine<N> 
                     second[column] = unsafe { P::multiply_add(&a, &matrix[column][0], &second[column]) };
                 }
             }
+            // SAFETY: as above.
+            unsafe { wait_for_reads() };
             for column in 0..columns {
                 for i in 0..shape.c_elements() {
                     let (row, n) = shape.c(lane, i);

@@ -6,7 +6,7 @@ use super::fma;
 use super::matrix::Source;
 use super::{MOST_NODES, TRACES};
 use crate::layout::{Layout, Padded};
-use crate::mma::{LANES, Wmma, WmmaLayout};
+use crate::mma::{LANES, Wmma, WmmaLayout, wait_for_reads};
 use crate::scalar::Value;
 use cuda_std::hint::opaque;
 use cuda_std::thread;
@@ -82,6 +82,8 @@ impl<const N: usize> Engine<N> for WmmaTiles {
                     product(q, mass, &mut second);
                 }
             }
+            // SAFETY: as above.
+            unsafe { wait_for_reads() };
             for column in 0..columns {
                 let to = if direction == 0 { [8 * column, block, z] } else { [block, 8 * column, z] };
                 // SAFETY: as above; the tile has been read.
