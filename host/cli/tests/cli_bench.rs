@@ -89,9 +89,12 @@ fn info_lists_what_is_there() {
 
 #[test]
 fn without_the_laboratory_its_build_is_told() {
-    let folder = tempfile::tempdir().unwrap();
+    // A link on the same file system: a copy is open for writing in a process that another test starts meanwhile, and then
+    // does not start.
+    let program = assert_cmd::cargo::cargo_bin("patchmg");
+    let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
     let alone = folder.path().join("patchmg");
-    std::fs::copy(assert_cmd::cargo::cargo_bin("patchmg"), &alone).unwrap();
+    std::fs::hard_link(program, &alone).unwrap();
     let asks = |arguments: &[&str], what: &str| {
         let output = Command::new(&alone).args(arguments).env("PATH", folder.path()).output().unwrap();
         assert_eq!(output.status.code(), Some(USAGE), "{arguments:?}: {}", stderr(&output));
