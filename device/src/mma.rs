@@ -29,8 +29,8 @@ use cuda_std::shared::Word;
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 
-/// Waits for the other lanes of the warp: what they have read, this lane may overwrite from here on. A product needs what all
-/// lanes have read, but to the memory model that is no order.
+/// Waits until the other lanes of the warp are here. Afterwards this lane may overwrite what they have read. A product also
+/// needs the values of all lanes, but the memory model sees no order in that.
 ///
 /// # Safety
 /// All lanes of the warp come here together.

@@ -85,14 +85,12 @@ impl<P: Product, L: Layout, W: Operand<P>, D: Layout, const N: usize> Engine<N> 
         let (lane, warp, warps) = (thread % LANES, thread / LANES, thread::block_dim_x() as usize / LANES);
         let (mass, stiffness) = (contraction.mass, contraction.stiffness);
         // What comes from elsewhere is kept from one contraction to the next one. Addresses in shared memory need not be.
-        let own = match mass.source.shared_address(mass.which) {
-            Some(_) => made_here(lane as u32) as usize,
-            None => lane,
-        };
-        // Sums that wait, beside matrices in registers, are too many for 16 nodes in `f64`. There, that `mma.sync` waits for all
-        // lanes has to do.
         let in_registers = mass.source.shared_address(mass.which).is_none();
-        let waits = !(in_registers && N == 16 && shape.rows == 16 && size_of::<P::Scalar>() == 8);
+        let own = if in_registers { lane } else { made_here(lane as u32) as usize };
+        // The operator's sums spill if all are there before one is written, with 16 nodes in `f64` beside matrices in registers.
+        // It relies on `mma.sync`, which waits for all lanes of the warp.
+        let is_full = in_registers && N == 16 && shape.rows == 16 && size_of::<P::Scalar>() == 8;
+        let waits = !(is_full && contraction.faces.is_some());
         let mass =
             load::<P, N, STEPS>(own, N, terms.first || terms.mixed, |lane, entry| mass.get_of_parts(lane, entry));
         let stiffness = load::<P, N, STEPS>(own, N, terms.second, |lane, entry| stiffness.get_of_parts(lane, entry));
