@@ -20,7 +20,8 @@ pub const TABLE1: Experiment = Experiment {
     name: "table1",
     title: "Table 1: iterations of full multigrid in 2D",
     remark: "Algorithm 2.2 with f = 1 to a residual of 1e-9 of the right-hand side. Counted are the V-cycles on the \
-             finest level after the first pass, at least one; a dash is a solve that does not converge in 100 or stagnates before.",
+             finest level after the first pass, at least one; a dash is a solve that does not converge in 100 or \
+             stagnates before.",
     columns: COLUMNS,
     points: |sizes| full_multigrid(sizes, 2),
     picture: PICTURE,
