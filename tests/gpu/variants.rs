@@ -7,7 +7,7 @@ use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, PatchKernel, Scalar};
 use patchmg::mesh::Mesh;
 use patchmg::space::Space;
-use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
+use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use std::sync::Arc;
 
 pub fn add<T: Scalar>(suite: &mut Suite) {
@@ -18,8 +18,13 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
             let cpu = Arc::new(Cpu::new(None)?);
             let expected = smooth_colors(&*cpu, &space, &cpu.level::<T>(&space, PatchKernel::default())?)?;
             let own = PatchKernel::all(dim, degree);
-            // One patch a block: the kernels of paper 1 take any number that fits.
-            let single = own.iter().filter(|&&choice| choice != PatchKernel::default());
+            // One patch a block, where a kernel's own number is another: those of paper 1 take any number that fits.
+            let module = Module::PatchVariants { dim, degree };
+            let has_several = |choice: &&PatchKernel| {
+                let steps = choice.steps(dim, degree).unwrap_or_default();
+                steps.iter().any(|&(step, variant)| module.kernel::<T>(Operation::Variant(step, variant)).patches > 1)
+            };
+            let single = own.iter().filter(has_several);
             let single: Vec<_> = single.map(|&choice| PatchKernel { patches: Some(1), ..choice }).collect();
             for choice in own.into_iter().chain(single) {
                 let found = smooth_colors(&**gpu, &space, &gpu.level::<T>(&space, choice)?)?;

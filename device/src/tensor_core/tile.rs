@@ -87,10 +87,6 @@ impl<P: Product, L: Layout, W: Operand<P>, D: Layout, const N: usize> Engine<N> 
         // What comes from elsewhere is kept from one contraction to the next one. Addresses in shared memory need not be.
         let in_registers = mass.source.shared_address(mass.which).is_none();
         let own = if in_registers { lane } else { made_here(lane as u32) as usize };
-        // The operator's sums spill if all are there before one is written, with 16 nodes in `f64` beside matrices in registers.
-        // It relies on `mma.sync`, which waits for all lanes of the warp.
-        let is_full = in_registers && N == 16 && shape.rows == 16 && size_of::<P::Scalar>() == 8;
-        let waits = !(is_full && contraction.faces.is_some());
         let mass =
             load::<P, N, STEPS>(own, N, terms.first || terms.mixed, |lane, entry| mass.get_of_parts(lane, entry));
         let stiffness = load::<P, N, STEPS>(own, N, terms.second, |lane, entry| stiffness.get_of_parts(lane, entry));
@@ -192,10 +188,8 @@ impl<P: Product, L: Layout, W: Operand<P>, D: Layout, const N: usize> Engine<N> 
                     second[column] = unsafe { P::multiply_add(&a, &matrix[column][0], &second[column]) };
                 }
             }
-            if waits {
-                // SAFETY: as above.
-                unsafe { wait_for_reads() };
-            }
+            // SAFETY: as above.
+            unsafe { wait_for_reads() };
             for column in 0..columns {
                 for i in 0..shape.c_elements() {
                     let (row, n) = shape.c(lane, i);
