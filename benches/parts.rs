@@ -8,8 +8,8 @@ use patchmg::backend::{Backend, PatchKernel, Scalar, Structure, Variant};
 use patchmg::krylov::{Solver, Stopping};
 use patchmg::measure::{LevelBench, Part};
 use patchmg::mesh::Mesh;
-use patchmg::multigrid::{Fmg, Multigrid, PoissonScheme};
-use patchmg::operator::{LinearOperator, Poisson, Preconditioner};
+use patchmg::multigrid::{Fmg, Multigrid, SmootherConfig};
+use patchmg::operator::{LinearOperator, Preconditioner};
 use patchmg::problem::{Problem, load_vector};
 use patchmg::space::Space;
 use patchmg::{Error, Result};
@@ -208,8 +208,8 @@ fn smoothers<B: Timed, T: Scalar>(criterion: &mut Criterion<Clock<B>>, backend: 
 
 /// A V-cycle, and full multigrid to 1e-8, in `f64`: on fine levels rounding leaves a residual above 1e-9.
 fn solver<B: Timed>(criterion: &mut Criterion<Clock<B>>, backend: &Arc<B>, space: &Space) -> Result<()> {
-    let operator = Poisson::<B, f64>::new(backend, space)?;
-    let mut multigrid = Multigrid::<B, f64>::new(backend, space, &PoissonScheme::default(), Default::default())?;
+    let operator = backend.level::<f64>(space, PatchKernel::default())?;
+    let mut multigrid = Multigrid::<B, f64>::new(backend, space, &SmootherConfig::default(), Default::default())?;
     let mut fmg = Fmg::new(&operator)?;
     let (mut b, mut x) = (operator.vector()?, operator.vector()?);
     backend.upload(&load_vector(space, &*Problem::Sine.right_hand_side(space.dim()))?, &mut b)?;

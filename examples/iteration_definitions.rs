@@ -9,8 +9,8 @@ use patchmg::Result;
 use patchmg::backend::{Backend, cpu::Cpu};
 use patchmg::krylov::{Gmres, Richardson, Solver, Stopping};
 use patchmg::mesh::Mesh;
-use patchmg::multigrid::{Fmg, Multigrid, NestedIteration, PoissonScheme, SmootherConfig, VCycle};
-use patchmg::operator::{LinearOperator, Poisson};
+use patchmg::multigrid::{Fmg, Multigrid, NestedIteration, SmootherConfig, VCycle};
+use patchmg::operator::LinearOperator;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::space::Space;
 use std::sync::Arc;
@@ -90,9 +90,9 @@ impl Definition {
 
     /// Residuals relative to `|b|`, as far down as rounding lets them.
     fn history(self, backend: &Arc<Cpu>, space: &Space) -> Result<Vec<f64>> {
-        let operator = Poisson::<_, f64>::new(backend, space)?;
-        let scheme = PoissonScheme { smoother: (self.smoother)(space.dim()) };
-        let mut multigrid = Multigrid::<_, f64>::new(backend, space, &scheme, self.cycle)?;
+        let operator = backend.level::<f64>(space, PatchKernel::default())?;
+        let smoother = (self.smoother)(space.dim());
+        let mut multigrid = Multigrid::<_, f64>::new(backend, space, &smoother, self.cycle)?;
         let (mut b, mut x) = (operator.vector()?, operator.vector()?);
         let load = match self.load {
             Load::One => load_vector(space, &*Problem::One.right_hand_side(space.dim()))?,

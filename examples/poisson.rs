@@ -5,8 +5,8 @@
 use patchmg::backend::{Backend, cpu::Cpu};
 use patchmg::krylov::{DEFAULT_RESTART, Gmres, Solver, Stopping};
 use patchmg::mesh::Mesh;
-use patchmg::multigrid::{Multigrid, PoissonScheme, VCycle};
-use patchmg::operator::{LinearOperator, Poisson};
+use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
+use patchmg::operator::LinearOperator;
 use patchmg::problem::{Problem, error_norms, load_vector};
 use patchmg::space::Space;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 fn main() -> patchmg::Result<()> {
     let backend = Arc::new(Cpu::new(None)?);
     let space = Space::new(Mesh::unit_cube(3, 3)?, 4)?;
-    let operator = Poisson::<_, f64>::new(&backend, &space)?;
-    let mut multigrid = Multigrid::<_, f64>::new(&backend, &space, &PoissonScheme::default(), VCycle::default())?;
+    let operator = backend.level::<f64>(&space, PatchKernel::default())?;
+    let mut multigrid = Multigrid::<_, f64>::new(&backend, &space, &SmootherConfig::default(), VCycle::default())?;
 
     let (mut b, mut x) = (operator.vector()?, operator.vector()?);
     backend.upload(&load_vector(&space, &*Problem::Sine.right_hand_side(3))?, &mut b)?;

@@ -12,8 +12,8 @@ use nalgebra::{DMatrix, DVector};
 use patchmg::Error;
 use patchmg::backend::{Backend, PatchKernel};
 use patchmg::mesh::Mesh;
-use patchmg::multigrid::{Multigrid, PoissonScheme, SmootherConfig, VCycle};
-use patchmg::operator::{LinearOperator, Poisson, Preconditioner};
+use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
+use patchmg::operator::{LinearOperator, Preconditioner};
 use patchmg::problem::{ErrorNorms, Field, Problem, Solution, add_boundary_load, error_norms, load_vector};
 use patchmg::solve::{Config, Method, Precision, Report, System, solve};
 use patchmg::space::Space;
@@ -121,7 +121,7 @@ fn point_gauss_seidel_is_unsupported() {
     let (backend, space) = (cpu(), space(2, 1, 2));
     let level = backend.level::<f64>(&space, PatchKernel::default()).unwrap();
     let (b, mut x) = (backend.zeros(space.storage()).unwrap(), backend.zeros(space.storage()).unwrap());
-    let refused = backend.point_gauss_seidel(&level, &b, &mut x, false);
+    let refused = level.point_gauss_seidel(&b, &mut x, false);
     assert!(matches!(refused, Err(Error::Unsupported { backend: "cpu", .. })));
 }
 
@@ -148,7 +148,7 @@ fn dense(space: &Space) -> DMatrix<f64> {
         unit[dof] = 1.0;
         backend.upload(&unit, &mut x).unwrap();
         unit[dof] = 0.0;
-        backend.apply(&level, &x, &mut y).unwrap();
+        level.apply(&x, &mut y).unwrap();
         backend.download(&y, matrix.column_mut(dof).as_mut_slice()).unwrap();
     }
     matrix
@@ -167,7 +167,7 @@ fn the_operator_is_symmetric_positive_definite() {
 #[test]
 fn a_symmetric_cycle_is_symmetric_and_the_usual_one_is_not() {
     let (backend, space) = (cpu(), space(2, 2, 3));
-    let operator = Poisson::<_, f64>::new(&backend, &space).unwrap();
+    let operator = backend.level::<f64>(&space, PatchKernel::default()).unwrap();
     let mut random = pseudo_random(7);
     let mut vector = || {
         let mut vector = operator.vector().unwrap();
@@ -177,7 +177,7 @@ fn a_symmetric_cycle_is_symmetric_and_the_usual_one_is_not() {
     };
     let (x, y) = (vector(), vector());
     let asymmetry = |cycle| {
-        let mut multigrid = Multigrid::<_, f64>::new(&backend, &space, &PoissonScheme::default(), cycle).unwrap();
+        let mut multigrid = Multigrid::<_, f64>::new(&backend, &space, &SmootherConfig::default(), cycle).unwrap();
         let (mut mx, mut my) = (operator.vector().unwrap(), operator.vector().unwrap());
         multigrid.apply(&x, &mut mx).unwrap();
         multigrid.apply(&y, &mut my).unwrap();

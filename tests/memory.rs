@@ -8,11 +8,14 @@ use common::{cpu, space};
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, DeviceInfo, PatchKernel, Scalar};
 use patchmg::krylov::Stopping;
+use patchmg::level::{Level, Patches, SharedLevel};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{SmootherConfig, hierarchy};
+use patchmg::operator::LinearOperator;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Config, Method, Precision, solve};
 use patchmg::space::Space;
+use patchmg::system::Runs;
 use patchmg::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -55,7 +58,6 @@ impl<B: Backend> Counting<B> {
 
 impl<B: Backend> Backend for Counting<B> {
     type Vector<T: Scalar> = B::Vector<T>;
-    type Level<T: Scalar> = B::Level<T>;
 
     fn info(&self) -> DeviceInfo {
         DeviceInfo { memory_free: self.memory_free, ..self.inner.info() }
@@ -122,62 +124,90 @@ impl<B: Backend> Backend for Counting<B> {
     fn add_combination<T: Scalar>(&self, c: &[f64], xs: &[&B::Vector<T>], y: &mut B::Vector<T>) -> Result<()> {
         self.inner.add_combination(c, xs, y)
     }
+}
 
+impl<B: Runs> Runs for Counting<B> {
     fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
         self.inner.check_kernel::<T>(space, kernel)
     }
 
-    fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<B::Level<T>> {
+    fn level<T: Scalar>(self: &Arc<Self>, space: &Space, kernel: PatchKernel) -> Result<SharedLevel<Self, T>> {
         self.traffic.levels.fetch_add(1, Ordering::Relaxed);
-        self.inner.level(space, kernel)
+        let inner = self.inner.level(space, kernel)?;
+        Ok(Arc::new(CountingLevel { backend: self.clone(), inner }))
+    }
+}
+
+/// A level of the inner backend.
+struct CountingLevel<B: Runs, T: Scalar> {
+    backend: Arc<Counting<B>>,
+    inner: SharedLevel<B, T>,
+}
+
+impl<B: Runs, T: Scalar> CountingLevel<B, T> {
+    /// Counts a vector that the inner level makes and fills.
+    fn made(&self, vector: Result<B::Vector<T>>) -> Result<B::Vector<T>> {
+        self.backend.bytes.fetch_add((self.storage() * size_of::<T>()) as u64, Ordering::Relaxed);
+        self.backend.traffic.uploads.fetch_add(1, Ordering::Relaxed);
+        vector
+    }
+}
+
+impl<B: Runs, T: Scalar> LinearOperator<Counting<B>, T> for CountingLevel<B, T> {
+    fn backend(&self) -> &Arc<Counting<B>> {
+        &self.backend
     }
 
-    fn apply<T: Scalar>(&self, level: &B::Level<T>, x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
-        self.inner.apply(level, x, y)
+    fn storage(&self) -> usize {
+        self.inner.storage()
     }
 
-    fn residual<T: Scalar>(
-        &self,
-        level: &B::Level<T>,
-        b: &B::Vector<T>,
-        x: &B::Vector<T>,
-        r: &mut B::Vector<T>,
-    ) -> Result<()> {
-        self.inner.residual(level, b, x, r)
+    fn apply(&self, x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
+        self.inner.apply(x, y)
     }
 
-    fn smooth_color<T: Scalar>(
-        &self,
-        level: &B::Level<T>,
-        color: usize,
-        b: &B::Vector<T>,
-        x: &mut B::Vector<T>,
-    ) -> Result<()> {
-        self.inner.smooth_color(level, color, b, x)
+    fn residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()> {
+        self.inner.residual(b, x, r)
+    }
+}
+
+impl<B: Runs, T: Scalar> Level<Counting<B>, T> for CountingLevel<B, T> {
+    fn restrict_residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
+        self.inner.restrict_residual(b, x, coarse)
     }
 
-    fn point_gauss_seidel<T: Scalar>(
-        &self,
-        level: &B::Level<T>,
-        b: &B::Vector<T>,
-        x: &mut B::Vector<T>,
-        reverse: bool,
-    ) -> Result<()> {
-        self.inner.point_gauss_seidel(level, b, x, reverse)
+    fn prolongate_add(&self, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.inner.prolongate_add(coarse, x)
     }
 
-    fn restrict_residual<T: Scalar>(
-        &self,
-        fine: &B::Level<T>,
-        b: &B::Vector<T>,
-        x: &B::Vector<T>,
-        coarse: &mut B::Vector<T>,
-    ) -> Result<()> {
-        self.inner.restrict_residual(fine, b, x, coarse)
+    fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<B::Vector<T>> {
+        self.made(self.inner.vector_of(value))
     }
 
-    fn prolongate_add<T: Scalar>(&self, fine: &B::Level<T>, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        self.inner.prolongate_add(fine, coarse, x)
+    fn inverse_diagonal(&self) -> Result<B::Vector<T>> {
+        self.made(self.inner.inverse_diagonal())
+    }
+
+    fn patches(&self) -> Result<&dyn Patches<Counting<B>, T>> {
+        Ok(self)
+    }
+
+    fn point_gauss_seidel(&self, b: &B::Vector<T>, x: &mut B::Vector<T>, reverse: bool) -> Result<()> {
+        self.inner.point_gauss_seidel(b, x, reverse)
+    }
+}
+
+impl<B: Runs, T: Scalar> Patches<Counting<B>, T> for CountingLevel<B, T> {
+    fn colors(&self) -> &[usize] {
+        self.inner.patches().map_or(&[], Patches::colors)
+    }
+
+    fn smooth_color(&self, color: usize, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.inner.patches()?.smooth_color(color, b, x)
+    }
+
+    fn prolongate_and_smooth_first(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.inner.patches()?.prolongate_and_smooth_first(coarse, b, x)
     }
 }
 

@@ -10,9 +10,9 @@ use histories::{Oracle, deviation, fine_oracles, oracles};
 use patchmg::backend::{Backend, Scalar};
 use patchmg::krylov::{Richardson, Solver, Stopping};
 use patchmg::multigrid::{
-    Embedding, Multigrid, PatchSmoother, PatchSolver, PoissonScheme, PostSmoothing, Scheme, Smoother, VCycle,
+    Embedding, Multigrid, PatchSmoother, PatchSolver, PostSmoothing, Scheme, Smoother, SmootherConfig, VCycle,
 };
-use patchmg::operator::{LinearOperator, Poisson, SpaceOn};
+use patchmg::operator::LinearOperator;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Case, Config, Method, Precision, System};
 use std::sync::Arc;
@@ -88,38 +88,20 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for DescendingSmoother<B, S> {
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> patchmg::Result<()> {
         self.0.step(b, x)
     }
-}
 
-struct Descending;
-
-impl<B: Backend, S: Scalar> Scheme<B, S> for Descending {
-    type Operator = Poisson<B, S>;
-    type Smoother = DescendingSmoother<B, S>;
-    type Transfer = Embedding<B, S>;
-    type CoarseSolver = PatchSolver<B, S>;
-
-    fn operator(&self, on: &Arc<SpaceOn<B, S>>) -> patchmg::Result<Self::Operator> {
-        Ok(Poisson::from_space(on))
-    }
-
-    fn smoother(&self, on: &Arc<SpaceOn<B, S>>) -> patchmg::Result<Self::Smoother> {
-        Ok(DescendingSmoother(PatchSmoother::new(on)))
-    }
-
-    fn transfer(&self, fine: &Arc<SpaceOn<B, S>>) -> patchmg::Result<Self::Transfer> {
-        Ok(Embedding::new(fine))
-    }
-
-    fn coarse_solver(&self, on: &Arc<SpaceOn<B, S>>) -> patchmg::Result<Self::CoarseSolver> {
-        Ok(PatchSolver::new(on))
+    fn level(&self) -> &dyn Level<B, S> {
+        self.0.level()
     }
 }
 
-fn v_cycle_history<C: Scheme<patchmg::backend::cpu::Cpu, f64>>(oracle: &Oracle, scheme: &C, cycle: VCycle) -> Vec<f64> {
+type MakesSmoother = dyn Fn(&SharedLevel<Cpu, f64>) -> patchmg::Result<Box<dyn Smoother<Cpu, f64>>>;
+
+fn v_cycle_history(oracle: &Oracle, smoother: &MakesSmoother, cycle: VCycle) -> Vec<f64> {
     let backend = cpu();
     let space = space(oracle.dim, oracle.degree, oracle.refine);
-    let operator = Poisson::<_, f64>::new(&backend, &space).unwrap();
-    let mut multigrid = Multigrid::<_, f64, C>::new(&backend, &space, scheme, cycle).unwrap();
+    let operator = backend.level::<f64>(&space, PatchKernel::default()).unwrap();
+    let levels = levels(&backend, &space, PatchKernel::default()).unwrap();
+    let mut multigrid = Multigrid::with_levels(&levels, smoother, cycle).unwrap();
     let (mut b, mut x) = (operator.vector().unwrap(), operator.vector().unwrap());
     let load = load_vector(&space, &*Problem::One.right_hand_side(oracle.dim)).unwrap();
     backend.upload(&load, &mut b).unwrap();
@@ -132,9 +114,11 @@ fn v_cycle_history<C: Scheme<patchmg::backend::cpu::Cpu, f64>>(oracle: &Oracle, 
 fn another_order_of_colors_is_seen() {
     let adjoint = VCycle { post_smoothing: PostSmoothing::Adjoint, ..VCycle::default() };
     for oracle in oracles().iter().filter(|oracle| oracle.refine == 3 && oracle.degree <= 4) {
-        let right = v_cycle_history(oracle, &PoissonScheme::default(), VCycle::default());
-        let descending = v_cycle_history(oracle, &Descending, VCycle::default());
-        let symmetric = v_cycle_history(oracle, &PoissonScheme::default(), adjoint);
+        let ascending = |level: &_| SmootherConfig::default().build(level);
+        let right = v_cycle_history(oracle, &ascending, VCycle::default());
+        let descending: &MakesSmoother = &|level| Ok(Box::new(DescendingSmoother(PatchSmoother::new(level)?)));
+        let descending = v_cycle_history(oracle, descending, VCycle::default());
+        let symmetric = v_cycle_history(oracle, &ascending, adjoint);
         assert!(deviation(&right, &oracle.vcycle) < 0.01, "{oracle:?}: {right:?}");
         assert!(deviation(&descending, &oracle.vcycle) > 0.01, "{oracle:?}: {descending:?}");
         assert!(deviation(&symmetric, &oracle.vcycle) > 0.01, "{oracle:?}: {symmetric:?}");

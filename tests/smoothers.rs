@@ -12,8 +12,9 @@ use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, PatchKernel};
 use patchmg::error::Error;
 use patchmg::krylov::Stopping;
-use patchmg::multigrid::{Chebyshev, Multigrid, PoissonScheme, Smoother, SmootherConfig, VCycle};
-use patchmg::operator::{Preconditioner, SpaceOn};
+use patchmg::level::SharedLevel;
+use patchmg::multigrid::{Chebyshev, Multigrid, Smoother, SmootherConfig, VCycle};
+use patchmg::operator::{LinearOperator, Preconditioner};
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, System};
 use patchmg::space::Space;
@@ -36,17 +37,16 @@ fn all(dim: usize) -> [SmootherConfig; 5] {
 struct Fixture {
     space: Space,
     a: DMatrix<f64>,
-    on: Arc<SpaceOn<Cpu, f64>>,
+    level: SharedLevel<Cpu, f64>,
 }
 
 type Dofs = DVector<f64>;
 
 impl Fixture {
-    #[allow(clippy::arc_with_non_send_sync)] // what smoothers share on one thread
     fn new([dim, degree, refine]: [usize; 3]) -> Self {
         let space = space(dim, degree, refine);
-        let on = Arc::new(SpaceOn::new(&cpu(), &space, PatchKernel::default()).unwrap());
-        Self { a: dense_operator(&space), space, on }
+        let level = cpu().level(&space, PatchKernel::default()).unwrap();
+        Self { a: dense_operator(&space), space, level }
     }
 
     fn random(&self, seed: u64) -> Dofs {
@@ -59,14 +59,14 @@ impl Fixture {
     }
 
     fn step(&self, config: SmootherConfig, adjoint: bool, b: &Dofs, x: &Dofs) -> Dofs {
-        let SpaceOn { backend, space, .. } = &*self.on;
+        let (backend, space) = (self.level.backend(), &self.space);
         let vector = |dofs: &Dofs| {
             let mut vector = backend.zeros(space.storage()).unwrap();
             backend.upload(&space.from_dofs(dofs.as_slice()).unwrap(), &mut vector).unwrap();
             vector
         };
         let (b, mut x) = (vector(b), vector(x));
-        let mut smoother = config.build(&self.on).unwrap();
+        let mut smoother = config.build(&self.level).unwrap();
         if adjoint { smoother.step_adjoint(&b, &mut x) } else { smoother.step(&b, &mut x) }.unwrap();
         let mut stored = vec![0.0; space.storage()];
         backend.download(&x, &mut stored).unwrap();
@@ -260,8 +260,7 @@ fn every_smoother_makes_a_symmetric_v_cycle() {
         };
         let (x, y) = (vector(1), vector(2));
         for smoother in all(dim) {
-            let scheme = PoissonScheme { smoother };
-            let mut cycle = Multigrid::<_, f64>::new(&backend, &space, &scheme, VCycle::symmetric()).unwrap();
+            let mut cycle = Multigrid::<_, f64>::new(&backend, &space, &smoother, VCycle::symmetric()).unwrap();
             let mut z = backend.zeros(space.storage()).unwrap();
             cycle.apply(&y, &mut z).unwrap();
             let (xmy, norm) = (backend.dot(&x, &z).unwrap(), backend.norm(&z).unwrap());

@@ -32,6 +32,7 @@ pub mod backend;
 pub mod error;
 pub mod fe;
 pub mod krylov;
+pub mod level;
 pub mod measure;
 pub mod memory;
 pub mod mesh;
@@ -41,6 +42,7 @@ pub mod output;
 pub mod problem;
 pub mod solve;
 pub mod space;
+pub mod system;
 
 pub use error::{Error, Result};
 

@@ -51,9 +51,9 @@ fn launched(_: &Arc<Cuda>) -> Outcome {
     let (x, mut y) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage())?);
     let names = gpu.take_launched();
     require(names.is_empty(), names)?;
-    gpu.apply(&level, &x, &mut y)?;
-    gpu.apply(&level, &x, &mut y)?;
-    gpu.smooth_color(&level, 0, &x, &mut y)?;
+    level.apply(&x, &mut y)?;
+    level.apply(&x, &mut y)?;
+    level.patches()?.smooth_color(0, &x, &mut y)?;
     let names = gpu.take_launched();
     require(names == ["poisson_cg_2d_q3_apply_f64", "poisson_cg_2d_q3_smooth_f64"], names)?;
     let names = gpu.take_launched();
@@ -133,13 +133,13 @@ fn lengths(gpu: &Arc<Cuda>) -> Outcome {
     refused(gpu.dots(&[&right, &wrong], &right).map(|_| ()))?;
     refused(gpu.add_combination(&[1.0], &[&wrong], &mut right))?;
     refused(gpu.add_combination(&[1.0, 2.0], &[&other], &mut right))?;
-    refused(gpu.apply(&level, &wrong, &mut right))?;
-    refused(gpu.residual(&level, &wrong, &other, &mut right))?;
-    refused(gpu.residual(&level, &other, &wrong, &mut right))?;
-    refused(gpu.smooth_color(&level, 0, &wrong, &mut right))?;
-    refused(gpu.restrict_residual(&level, &right, &wrong, &mut other))?;
-    refused(gpu.restrict_residual(&level, &right, &wrong, &mut gpu.zeros(4)?))?;
-    refused(gpu.prolongate_add(&level, &wrong, &mut right))?;
+    refused(level.apply(&wrong, &mut right))?;
+    refused(level.residual(&wrong, &other, &mut right))?;
+    refused(level.residual(&other, &wrong, &mut right))?;
+    refused(level.patches()?.smooth_color(0, &wrong, &mut right))?;
+    refused(level.restrict_residual(&right, &wrong, &mut other))?;
+    refused(level.restrict_residual(&right, &wrong, &mut gpu.zeros(4)?))?;
+    refused(level.prolongate_add(&wrong, &mut right))?;
     // Nothing was touched.
     let zeros = downloaded(&**gpu, &right, space.storage())?;
     require(zeros.iter().all(|&value| value == 0.0), zeros)
@@ -156,13 +156,13 @@ fn levels(gpu: &Arc<Cuda>) -> Outcome {
     let space = Space::new(Mesh::unit_cube(2, 1)?, 2)?;
     let level = gpu.level::<f64>(&space, PatchKernel::default())?;
     let (b, mut x) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage())?);
-    let result = gpu.smooth_color(&level, 4, &b, &mut x);
+    let result = level.patches()?.smooth_color(4, &b, &mut x);
     require(matches!(result, Err(Error::InvalidArgument { name: "color", .. })), result)?;
     // One patch: the other colors have none.
     for color in 0..4 {
-        gpu.smooth_color(&level, color, &b, &mut x)?;
+        level.patches()?.smooth_color(color, &b, &mut x)?;
     }
-    let result = gpu.prolongate_add(&level, &b, &mut x);
+    let result = level.prolongate_add(&b, &mut x);
     require(matches!(result, Err(Error::InvalidArgument { name: "level", .. })), result)
 }
 
@@ -170,11 +170,11 @@ fn discontinuous(gpu: &Arc<Cuda>) -> Outcome {
     let space = Space::discontinuous(Mesh::unit_cube(2, 1)?, 2)?;
     let level = gpu.level::<f64>(&space, PatchKernel::default())?;
     let (b, mut x) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage())?);
-    let result = gpu.point_gauss_seidel(&level, &b, &mut x, false);
+    let result = level.point_gauss_seidel(&b, &mut x, false);
     require(matches!(result, Err(Error::Unsupported { backend: "cuda", .. })), result)?;
     // One patch: the other colors have none.
     for color in 0..4 {
-        gpu.smooth_color(&level, color, &b, &mut x)?;
+        level.patches()?.smooth_color(color, &b, &mut x)?;
     }
     for kernel in PatchKernel::all(2, 2).into_iter().filter(|&kernel| kernel != PatchKernel::default()) {
         let refused = gpu.level::<f64>(&space, kernel).map(|_| ());

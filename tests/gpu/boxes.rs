@@ -116,36 +116,36 @@ fn tolerance(kernel: TensorKernel) -> f64 {
     }
 }
 
-fn check<T: Scalar>(gpu: &Cuda, degree: usize, products: Products) -> crate::Outcome {
+fn check<T: Scalar>(gpu: &Arc<Cuda>, degree: usize, products: Products) -> crate::Outcome {
     let space = Space::discontinuous(Mesh::unit_cube(3, 2)?, degree)?;
-    let (cpu, kernel) = (Cpu::new(None)?, PatchKernel { products: Some(products), ..PatchKernel::default() });
+    let (cpu, kernel) = (Arc::new(Cpu::new(None)?), PatchKernel { products: Some(products), ..PatchKernel::default() });
     let (reference, level) = (cpu.level::<f64>(&space, PatchKernel::default())?, gpu.level::<T>(&space, kernel)?);
     let (length, tolerance) = (space.storage(), tolerance(products.kernel));
     let (b, x) = (random::<T>(1, length), random::<T>(2, length));
     let exact = |values: &[T]| -> Vec<f64> { values.iter().map(|value| value.to_f64()).collect() };
-    let (cpu_b, cpu_x) = (uploaded(&cpu, &exact(&b))?, uploaded(&cpu, &exact(&x))?);
+    let (cpu_b, cpu_x) = (uploaded(&*cpu, &exact(&b))?, uploaded(&*cpu, &exact(&x))?);
     let (gpu_b, gpu_x) = (uploaded(gpu, &b)?, uploaded(gpu, &x)?);
     let (mut expected, mut found) = (cpu.zeros::<f64>(length)?, gpu.zeros::<T>(length)?);
     let assert_equal = |found: &Vector<T>, expected: &<Cpu as Backend>::Vector<f64>| {
         let found: Vec<T> = downloaded(gpu, found, length)?;
-        assert_close(&exact(&found), &downloaded(&cpu, expected, length)?, tolerance)
+        assert_close(&exact(&found), &downloaded(&*cpu, expected, length)?, tolerance)
     };
 
-    cpu.apply(&reference, &cpu_x, &mut expected)?;
-    gpu.apply(&level, &gpu_x, &mut found)?;
+    reference.apply(&cpu_x, &mut expected)?;
+    level.apply(&gpu_x, &mut found)?;
     assert_equal(&found, &expected)?;
     let first = downloaded(gpu, &found, length)?;
-    gpu.apply(&level, &gpu_x, &mut found)?;
+    level.apply(&gpu_x, &mut found)?;
     assert_identical(&downloaded(gpu, &found, length)?, &first)?;
 
-    cpu.residual(&reference, &cpu_b, &cpu_x, &mut expected)?;
-    gpu.residual(&level, &gpu_b, &gpu_x, &mut found)?;
+    reference.residual(&cpu_b, &cpu_x, &mut expected)?;
+    level.residual(&gpu_b, &gpu_x, &mut found)?;
     assert_equal(&found, &expected)?;
 
     for color in [0, 3, 7] {
-        let (mut expected, mut found) = (uploaded(&cpu, &exact(&x))?, uploaded(gpu, &x)?);
-        cpu.smooth_color(&reference, color, &cpu_b, &mut expected)?;
-        gpu.smooth_color(&level, color, &gpu_b, &mut found)?;
+        let (mut expected, mut found) = (uploaded(&*cpu, &exact(&x))?, uploaded(gpu, &x)?);
+        reference.patches()?.smooth_color(color, &cpu_b, &mut expected)?;
+        level.patches()?.smooth_color(color, &gpu_b, &mut found)?;
         assert_equal(&found, &expected)?;
     }
     Ok(())

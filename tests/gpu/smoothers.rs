@@ -11,7 +11,6 @@ use patchmg::backend::{Backend, PatchKernel, Scalar};
 use patchmg::krylov::Stopping;
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::SmootherConfig;
-use patchmg::operator::SpaceOn;
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, System};
 use patchmg::space::Space;
@@ -70,20 +69,19 @@ fn space(dim: usize, degree: usize) -> Result<Space> {
 }
 
 /// One step from random numbers.
-#[allow(clippy::arc_with_non_send_sync)] // what smoothers share on one thread
-fn step<B: Backend, T: Scalar>(backend: &Arc<B>, space: &Space, smoother: SmootherConfig) -> Result<Vec<T>> {
-    let on = Arc::new(SpaceOn::<B, T>::new(backend, space, PatchKernel::default())?);
+fn step<B: Runs, T: Scalar>(backend: &Arc<B>, space: &Space, smoother: SmootherConfig) -> Result<Vec<T>> {
+    let level = backend.level::<T>(space, PatchKernel::default())?;
     let vector = |seed| uploaded(&**backend, &space.from_dofs(&random::<T>(seed, space.dofs()))?);
     let (b, mut x) = (vector(1)?, vector(2)?);
-    smoother.build(&on)?.step(&b, &mut x)?;
+    smoother.build(&level)?.step(&b, &mut x)?;
     downloaded(&**backend, &x, space.storage())
 }
 
-fn point_gauss_seidel<T: Scalar>(gpu: &Cuda, space: &Space, reverse: bool) -> Outcome {
+fn point_gauss_seidel<T: Scalar>(gpu: &Arc<Cuda>, space: &Space, reverse: bool) -> Outcome {
     let (b, x) = (random::<T>(1, space.dofs()), random::<T>(2, space.dofs()));
     let level = gpu.level::<T>(space, PatchKernel::default())?;
     let mut on_gpu = uploaded(gpu, &space.from_dofs(&x)?)?;
-    gpu.point_gauss_seidel(&level, &uploaded(gpu, &space.from_dofs(&b)?)?, &mut on_gpu, reverse)?;
+    level.point_gauss_seidel(&uploaded(gpu, &space.from_dofs(&b)?)?, &mut on_gpu, reverse)?;
     let found = downloaded(gpu, &on_gpu, space.storage())?;
     let in_f64 = |values: &[T]| values.iter().map(|value| value.to_f64()).collect::<Vec<f64>>();
     let expected: Vec<T> = twin(space, &in_f64(&b), in_f64(&x), reverse).into_iter().map(T::from_f64).collect();

@@ -5,8 +5,10 @@ use crate::Suite;
 use patchmg::Result;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, PatchKernel, Scalar};
+use patchmg::level::SharedLevel;
 use patchmg::mesh::Mesh;
-use patchmg::multigrid::{Multigrid, PoissonScheme, VCycle};
+use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
+use patchmg::operator::LinearOperator;
 use patchmg::space::Space;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 use patchmg_device::patch::DgGrid;
@@ -82,31 +84,31 @@ pub fn refine(dim: usize, degree: usize) -> usize {
 }
 
 /// What an operation makes of random vectors. What it is to overwrite holds other numbers before.
-fn run<B: Backend, T: Scalar>(operation: Operation, backend: &Arc<B>, space: &Space) -> Result<Vec<T>> {
+fn run<B: Runs, T: Scalar>(operation: Operation, backend: &Arc<B>, space: &Space) -> Result<Vec<T>> {
     let vector = |seed, space: &Space| uploaded(&**backend, &space.from_dofs(&random::<T>(seed, space.dofs()))?);
     let len = space.storage();
     let (b, mut x, mut y) = (vector(1, space)?, vector(2, space)?, vector(3, space)?);
     if let Operation::VCycle = operation {
-        Multigrid::<B, T>::new(backend, space, &PoissonScheme::default(), VCycle::default())?.cycle(&b, &mut x)?;
+        Multigrid::<B, T>::new(backend, space, &SmootherConfig::default(), VCycle::default())?.cycle(&b, &mut x)?;
         return downloaded(&**backend, &x, len);
     }
     let level = backend.level::<T>(space, PatchKernel::default())?;
     let coarser = space.coarser().expect("more than one patch")?;
     let mut coarse = vector(4, &coarser)?;
     match operation {
-        Operation::Apply => backend.apply(&level, &x, &mut y)?,
-        Operation::Residual => backend.residual(&level, &b, &x, &mut y)?,
+        Operation::Apply => level.apply(&x, &mut y)?,
+        Operation::Residual => level.residual(&b, &x, &mut y)?,
         Operation::RestrictResidual => {
-            backend.restrict_residual(&level, &b, &x, &mut coarse)?;
+            level.restrict_residual(&b, &x, &mut coarse)?;
             return downloaded(&**backend, &coarse, coarser.storage());
         }
         Operation::ProlongateAdd => {
-            backend.prolongate_add(&level, &coarse, &mut x)?;
+            level.prolongate_add(&coarse, &mut x)?;
             return downloaded(&**backend, &x, len);
         }
         Operation::ProlongateAndSmooth => {
-            backend.prolongate_and_smooth_first(&level, &coarse, &b, &mut x)?;
-            (1..1 << space.dim()).try_for_each(|color| backend.smooth_color(&level, color, &b, &mut x))?;
+            level.patches()?.prolongate_and_smooth_first(&coarse, &b, &mut x)?;
+            (1..1 << space.dim()).try_for_each(|color| level.patches()?.smooth_color(color, &b, &mut x))?;
             return downloaded(&**backend, &x, len);
         }
         Operation::SmoothColors | Operation::VCycle => return smooth_colors(&**backend, space, &level),
@@ -115,13 +117,13 @@ fn run<B: Backend, T: Scalar>(operation: Operation, backend: &Arc<B>, space: &Sp
 }
 
 /// Every color on its own from the same start, one after the other.
-pub fn smooth_colors<B: Backend, T: Scalar>(backend: &B, space: &Space, level: &B::Level<T>) -> Result<Vec<T>> {
+pub fn smooth_colors<B: Backend, T: Scalar>(backend: &B, space: &Space, level: &SharedLevel<B, T>) -> Result<Vec<T>> {
     let host = |seed| space.from_dofs(&random::<T>(seed, space.dofs()));
     let b = uploaded(backend, &host(1)?)?;
     let mut results = Vec::new();
     for color in 0..1 << space.dim() {
         let mut x = uploaded(backend, &host(2)?)?;
-        backend.smooth_color(level, color, &b, &mut x)?;
+        level.patches()?.smooth_color(color, &b, &mut x)?;
         results.extend(downloaded::<B, T>(backend, &x, space.storage())?);
     }
     Ok(results)

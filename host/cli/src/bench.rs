@@ -8,10 +8,11 @@ use crate::hashes::Hashes;
 use crate::machine::Machine;
 use crate::report::{BenchReport, SolveReport};
 use crate::{result, solve};
+use patchmg::backend::DeviceInfo;
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, DeviceInfo};
 use patchmg::measure::{Measurement, Protocol, Timing, parts};
 use patchmg::output::table::{Table, seconds};
+use patchmg::system::Runs;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ pub fn report(args: &BenchArgs) -> Result<BenchReport, Failure> {
     }
 }
 
-fn on<B: Backend>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Result<BenchReport, Failure> {
+fn on<B: Runs>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Result<BenchReport, Failure> {
     let case = args.case.model()?;
     let device = backend.info();
     let space = case.space()?;

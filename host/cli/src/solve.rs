@@ -9,8 +9,8 @@ use crate::machine::Machine;
 use crate::report::SolveReport;
 use crate::result;
 use patchmg::Error;
+use patchmg::backend::DeviceInfo;
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, DeviceInfo};
 use patchmg::krylov::Outcome;
 use patchmg::measure::Protocol;
 use patchmg::memory;
@@ -19,6 +19,7 @@ use patchmg::output::table::{Table, bytes, count, seconds};
 use patchmg::output::vtu;
 use patchmg::solve::{Case, Report};
 use patchmg::space::Space;
+use patchmg::system::Runs;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -58,7 +59,7 @@ fn check_vtu(space: &Space) -> Result<(), Failure> {
     })
 }
 
-fn on<B: Backend>(
+fn on<B: Runs>(
     backend: &Arc<B>,
     args: &SolveArgs,
     case: &Case,

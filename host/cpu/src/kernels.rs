@@ -14,7 +14,7 @@ use patchmg_device::patch::Grid;
 use patchmg_device::with_degree;
 
 /// The tensor kernels of a level. Vectors are as long as its storage, or as the coarse level's.
-pub trait Kernels<T>: Send {
+pub trait Kernels<T>: Send + Sync {
     /// `y = A x`.
     fn apply(&self, sweep: Sweep, x: &[T], y: &mut [T]);
     /// `r = b - A x`.

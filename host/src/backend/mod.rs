@@ -1,11 +1,11 @@
-//! What a machine can do. The method above is written once over [`Backend`] and names neither machine.
+//! What a machine can do. The method is written once over [`Backend`] and
+//! [`Level`](crate::level::Level), and names neither machine.
 
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 
 use crate::error::Result;
-use crate::space::Space;
 pub use patchmg_device::kernels::{
     Boxes, Engine, LocalSolver, MatrixMemory, Operands, PatchKernel, ProductShape, Products, Structure, TensorKernel,
     ThreadStructure, Variant,
@@ -77,15 +77,12 @@ impl GpuRates {
     }
 }
 
-/// A machine: vectors, their algebra, and the tensor kernels of a level.
+/// A machine: vectors, their algebra, and a clock. It knows no finite elements: a [system](crate::system) makes levels on it.
 ///
-/// Calls on one backend act in the order in which they are made. Vectors are in the storage order of
-/// [`patchmg_device::patch`]: entries that are no unknowns are zero, and every operation keeps them so.
+/// Calls on one backend, and on its levels, act in the order in which they are made.
 pub trait Backend: Send + Sync + Sized + 'static {
-    /// A vector of a space, in the machine's memory.
+    /// A vector, in the machine's memory.
     type Vector<T: Scalar>: Send;
-    /// A space made ready for this machine: 1D matrices and tables.
-    type Level<T: Scalar>: Send;
 
     /// What machine this is.
     fn info(&self) -> DeviceInfo;
@@ -141,81 +138,8 @@ pub trait Backend: Send + Sync + Sized + 'static {
         Ok(self.dot(x, x)?.sqrt())
     }
 
-    /// Whether the machine has these kernels for a space and a scalar.
-    ///
-    /// # Errors
-    /// [`Unsupported`](crate::Error::Unsupported), with those that it has.
-    fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()>;
-    /// Makes a space ready, with the kernels that smooth there.
-    ///
-    /// # Errors
-    /// Those of [`Self::check_kernel`] and of the machine.
-    fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Self::Level<T>>;
-    /// The patch smoother's kernels on a level, in their order, with the blocks of each that a multiprocessor holds;
-    /// none where a machine has no such things.
-    fn resident_blocks<T: Scalar>(&self, _level: &Self::Level<T>) -> Result<Vec<(String, u32)>> {
-        Ok(Vec::new())
-    }
     /// Names of the GPU kernels that were launched since the last call, each once; empty without a GPU.
     fn take_launched(&self) -> Vec<String> {
         Vec::new()
-    }
-    /// `y = A x`.
-    fn apply<T: Scalar>(&self, level: &Self::Level<T>, x: &Self::Vector<T>, y: &mut Self::Vector<T>) -> Result<()>;
-    /// `r = b - A x`.
-    fn residual<T: Scalar>(
-        &self,
-        level: &Self::Level<T>,
-        b: &Self::Vector<T>,
-        x: &Self::Vector<T>,
-        r: &mut Self::Vector<T>,
-    ) -> Result<()>;
-    /// One color of the multiplicative vertex-patch smoother: `x += sum_j R_jᵀ A_j⁻¹ R_j (b - A x)` over its patches,
-    /// which do not overlap (paper 1, algorithm 2.3).
-    fn smooth_color<T: Scalar>(
-        &self,
-        level: &Self::Level<T>,
-        color: usize,
-        b: &Self::Vector<T>,
-        x: &mut Self::Vector<T>,
-    ) -> Result<()>;
-    /// A sweep of point Gauss-Seidel, `x_i += (b_i - (A x)_i) / A_ii` for one dof `i` after the other, or in the opposite
-    /// order. A CPU takes them lexicographically, `x` fastest, a GPU by the colors of [`patchmg_device::point`].
-    ///
-    /// # Errors
-    /// [`Unsupported`](crate::Error::Unsupported) on discontinuous elements; those of the machine.
-    fn point_gauss_seidel<T: Scalar>(
-        &self,
-        level: &Self::Level<T>,
-        b: &Self::Vector<T>,
-        x: &mut Self::Vector<T>,
-        reverse: bool,
-    ) -> Result<()>;
-    /// `coarse = Pᵀ (b - A x)`, `fine` being the level of `b` and `x`; no residual vector is formed.
-    fn restrict_residual<T: Scalar>(
-        &self,
-        fine: &Self::Level<T>,
-        b: &Self::Vector<T>,
-        x: &Self::Vector<T>,
-        coarse: &mut Self::Vector<T>,
-    ) -> Result<()>;
-    /// `x += P coarse`, `fine` being the level of `x`.
-    fn prolongate_add<T: Scalar>(
-        &self,
-        fine: &Self::Level<T>,
-        coarse: &Self::Vector<T>,
-        x: &mut Self::Vector<T>,
-    ) -> Result<()>;
-    /// [`Self::prolongate_add`], then [`Self::smooth_color`] for the first color. Of `P coarse` a machine may leave out what
-    /// the other colors overwrite, so that only after all of them, ascending, `x` is what these give.
-    fn prolongate_and_smooth_first<T: Scalar>(
-        &self,
-        fine: &Self::Level<T>,
-        coarse: &Self::Vector<T>,
-        b: &Self::Vector<T>,
-        x: &mut Self::Vector<T>,
-    ) -> Result<()> {
-        self.prolongate_add(fine, coarse, x)?;
-        self.smooth_color(fine, 0, b, x)
     }
 }

@@ -53,7 +53,7 @@ impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
         residual: f64,
         monitor: &mut Monitor,
     ) -> Result<Vec<f64>> {
-        let backend = operator.backend();
+        let backend = &**operator.backend();
         let mut problem = LeastSquares::new(residual);
         let mut norm = residual;
         for j in 0..self.basis.len() {
@@ -98,7 +98,7 @@ where
         stopping: &Stopping,
         observer: &mut dyn FnMut(usize, f64),
     ) -> Result<Info> {
-        let backend = operator.backend();
+        let backend = &**operator.backend();
         let (mut monitor, mut residual) = Monitor::start(operator, b, x, &mut self.work, stopping, observer)?;
         while !monitor.is_done() {
             let y = self.cycle(operator, preconditioner, residual, &mut monitor)?;

@@ -2,10 +2,12 @@
 
 use crate::backend::{Backend, PatchKernel, Scalar};
 use crate::error::{Error, Result};
+use crate::level::SharedLevel;
 use crate::measure::{Protocol, Timing, measure};
 use crate::multigrid::SmootherConfig;
 use crate::operator::vector_bytes;
 use crate::space::Space;
+use crate::system::Runs;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -63,7 +65,7 @@ impl Part {
 pub struct LevelBench<B: Backend, T: Scalar> {
     backend: Arc<B>,
     space: Space,
-    level: B::Level<T>,
+    level: SharedLevel<B, T>,
     x: B::Vector<T>,
     b: B::Vector<T>,
     y: B::Vector<T>,
@@ -71,11 +73,11 @@ pub struct LevelBench<B: Backend, T: Scalar> {
     coarse: Option<B::Vector<T>>,
 }
 
-impl<B: Backend, T: Scalar> LevelBench<B, T> {
+impl<B: Runs, T: Scalar> LevelBench<B, T> {
     /// A space of at least four cells a direction can do all parts, one patch only those without transfer.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] before anything is allocated; those of [`Backend::level`] and [`Backend::zeros`].
+    /// [`Error::OutOfMemory`] before anything is allocated; those of [`Runs::level`] and [`Backend::zeros`].
     pub fn new(backend: &Arc<B>, space: &Space, kernel: PatchKernel) -> Result<Self> {
         let (needed, info) = (Self::bytes(space), backend.info());
         if needed > info.memory_free {
@@ -107,18 +109,18 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
     /// The same vectors under another kernel of the patch smoother.
     ///
     /// # Errors
-    /// Those of [`Backend::level`].
+    /// Those of [`Runs::level`].
     pub fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()> {
         self.level = self.backend.level(&self.space, kernel)?;
         Ok(())
     }
 
-    /// Blocks of a multiprocessor, for each kernel of the patch smoother ([`Backend::resident_blocks`]).
+    /// Blocks of a multiprocessor, for each kernel of the patch smoother ([`Patches::resident_blocks`](crate::level::Patches::resident_blocks)).
     ///
     /// # Errors
     /// Those of the backend.
     pub fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
-        self.backend.resident_blocks(&self.level)
+        self.level.patches()?.resident_blocks()
     }
 
     /// The right-hand side, and where a solution may go.
@@ -137,17 +139,18 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
             value: space.mesh().refine().to_string(),
             allowed: "at least 2 for a transfer".into(),
         };
+        let patches = level.patches()?;
         match part {
             Part::Copy => backend.axpby(1.0, x, 0.0, y),
-            Part::Operator => backend.apply(level, x, y),
-            Part::Residual => backend.residual(level, b, x, y),
-            Part::Step => (0..1 << space.dim()).try_for_each(|color| backend.smooth_color(level, color, b, x)),
-            Part::Restrict => backend.restrict_residual(level, b, x, coarse.as_mut().ok_or_else(no_coarser)?),
-            Part::Prolongate => backend.prolongate_add(level, coarse.as_ref().ok_or_else(no_coarser)?, x),
+            Part::Operator => level.apply(x, y),
+            Part::Residual => level.residual(b, x, y),
+            Part::Step => patches.colors().iter().try_for_each(|&color| patches.smooth_color(color, b, x)),
+            Part::Restrict => level.restrict_residual(b, x, coarse.as_mut().ok_or_else(no_coarser)?),
+            Part::Prolongate => level.prolongate_add(coarse.as_ref().ok_or_else(no_coarser)?, x),
             Part::CorrectedStep => {
                 let coarse = coarse.as_ref().ok_or_else(no_coarser)?;
-                backend.prolongate_and_smooth_first(level, coarse, b, x)?;
-                (1..1 << space.dim()).try_for_each(|color| backend.smooth_color(level, color, b, x))
+                patches.prolongate_and_smooth_first(coarse, b, x)?;
+                patches.colors()[1..].iter().try_for_each(|&color| patches.smooth_color(color, b, x))
             }
         }
     }
@@ -166,11 +169,11 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
 const DRAWN: usize = 1 << 22;
 
 /// A vector of numbers in -1..1 at the unknowns; a long one is prolongated from a coarser level, on the machine.
-fn random<B: Backend, T: Scalar>(backend: &Arc<B>, space: &Space, seed: u64) -> Result<B::Vector<T>> {
+fn random<B: Runs, T: Scalar>(backend: &Arc<B>, space: &Space, seed: u64) -> Result<B::Vector<T>> {
     let mut vector = backend.zeros(space.storage())?;
     if let (true, Some(coarser)) = (space.dofs() > DRAWN, space.coarser().transpose()?) {
         let coarse = random::<B, T>(backend, &coarser, seed)?;
-        backend.prolongate_add(&backend.level(space, PatchKernel::default())?, &coarse, &mut vector)?;
+        backend.level(space, PatchKernel::default())?.prolongate_add(&coarse, &mut vector)?;
         return Ok(vector);
     }
     let mut host = vec![T::ZERO; space.storage()];

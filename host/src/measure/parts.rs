@@ -1,13 +1,14 @@
 //! Times of a model problem's parts.
 
 use super::level_bench::{LevelBench, Part};
-use crate::backend::{Backend, Scalar};
+use crate::backend::Scalar;
 use crate::error::Result;
 use crate::measure::{Protocol, Timing, measure};
-use crate::multigrid::{Multigrid, PoissonScheme, SmootherConfig};
-use crate::operator::{Preconditioner, SpaceOn};
+use crate::multigrid::{Multigrid, SmootherConfig};
+use crate::operator::Preconditioner;
 use crate::solve::{Case, Precision};
 use crate::space::Space;
+use crate::system::Runs;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ pub struct Measurement {
 ///
 /// # Errors
 /// Those of the backend.
-pub fn parts<B: Backend>(backend: &Arc<B>, case: &Case, protocol: Protocol) -> Result<Vec<Measurement>> {
+pub fn parts<B: Runs>(backend: &Arc<B>, case: &Case, protocol: Protocol) -> Result<Vec<Measurement>> {
     let space = case.space()?;
     case.config.check(&**backend, &space)?;
     Ok(match case.config.precision {
@@ -52,12 +53,12 @@ pub fn parts<B: Backend>(backend: &Arc<B>, case: &Case, protocol: Protocol) -> R
     .concat())
 }
 
-fn operator<B: Backend, T: Scalar>(backend: &Arc<B>, space: &Space, protocol: Protocol) -> Result<Vec<Measurement>> {
+fn operator<B: Runs, T: Scalar>(backend: &Arc<B>, space: &Space, protocol: Protocol) -> Result<Vec<Measurement>> {
     let mut bench = LevelBench::<B, T>::new(backend, space, Default::default())?;
     [Part::Operator, Part::Residual].into_iter().map(|part| Measurement::of_part(&mut bench, part, protocol)).collect()
 }
 
-fn cycle<B: Backend, S: Scalar>(
+fn cycle<B: Runs, S: Scalar>(
     backend: &Arc<B>,
     space: &Space,
     case: &Case,
@@ -72,7 +73,7 @@ fn cycle<B: Backend, S: Scalar>(
     for part in transfers.filter(|_| space.coarser().is_some()) {
         results.push(Measurement::of_part(&mut bench, part, protocol)?);
     }
-    let mut multigrid = Multigrid::<B, S>::new(backend, space, &PoissonScheme { smoother }, Default::default())?;
+    let mut multigrid = Multigrid::<B, S>::new(backend, space, &smoother, Default::default())?;
     let (b, x) = bench.vectors();
     let v_cycle = measure(&**backend, protocol, || multigrid.apply(b, x))?;
     results.push(Measurement::of::<S>("V-cycle", v_cycle, space, cycle_words_per_dof(space, step_words)));
@@ -89,21 +90,20 @@ pub fn cycle_words_per_dof(space: &Space, step_words: f64) -> f64 {
 }
 
 /// A step of the smoother on a level.
-fn step<B: Backend, S: Scalar>(
+fn step<B: Runs, S: Scalar>(
     backend: &Arc<B>,
     space: &Space,
     smoother: SmootherConfig,
     bench: &mut LevelBench<B, S>,
     protocol: Protocol,
 ) -> Result<Timing> {
-    let on = Arc::new(SpaceOn::new(backend, space, smoother.patch_kernel())?);
-    let mut smoother = smoother.build(&on)?;
+    let mut smoother = smoother.build(&backend.level(space, smoother.patch_kernel())?)?;
     let (b, x) = bench.vectors();
     measure(&**backend, protocol, || smoother.step(b, x))
 }
 
 impl Measurement {
-    fn of_part<B: Backend, T: Scalar>(bench: &mut LevelBench<B, T>, part: Part, protocol: Protocol) -> Result<Self> {
+    fn of_part<B: Runs, T: Scalar>(bench: &mut LevelBench<B, T>, part: Part, protocol: Protocol) -> Result<Self> {
         let timing = bench.time(part, protocol)?;
         let space = bench.space();
         Ok(Self::of::<T>(part.name(), timing, space, part.words_per_dof(space)))

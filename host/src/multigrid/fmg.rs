@@ -1,7 +1,7 @@
 //! Full multigrid (paper 1, algorithm 2.2).
 
-use super::level::{Level, Scheme};
-use super::transfer::Transfer;
+use super::level::SmoothedLevel;
+use super::smoother::PatchSolver;
 use super::vcycle::{Multigrid, VCycle, v_cycle};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
@@ -15,7 +15,7 @@ pub trait NestedIteration<B: Backend, T: Scalar>: Preconditioner<B, T> {
     fn initial_guess(&mut self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
 }
 
-impl<B: Backend, S: Scalar, C: Scheme<B, S>> NestedIteration<B, S> for Multigrid<B, S, C> {
+impl<B: Backend, S: Scalar> NestedIteration<B, S> for Multigrid<B, S> {
     fn initial_guess(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         self.backend.set_zero(x)?;
         guess(self.cycle, &mut self.coarse_solver, &mut self.levels, b, x)
@@ -24,21 +24,21 @@ impl<B: Backend, S: Scalar, C: Scheme<B, S>> NestedIteration<B, S> for Multigrid
 
 /// Adds to `x = 0`. The right-hand sides are `b_{l-1} = Pᵀ b_l`, the load vectors there because the spaces are nested (with
 /// the finer level's penalty, where boundary values enter by one); a V-cycle overwrites only those below its own.
-fn guess<B: Backend, S: Scalar, C: Scheme<B, S>>(
+fn guess<B: Backend, S: Scalar>(
     cycle: VCycle,
-    coarse_solver: &mut C::CoarseSolver,
-    levels: &mut [Level<B, S, C>],
+    coarse_solver: &mut PatchSolver<B, S>,
+    levels: &mut [SmoothedLevel<B, S>],
     b: &B::Vector<S>,
     x: &mut B::Vector<S>,
 ) -> Result<()> {
     let Some((level, coarser)) = levels.split_last_mut() else {
         return Ok(());
     };
-    level.transfer.restrict_residual(b, x, &mut level.coarse_b)?;
-    level.operator.backend().set_zero(&mut level.coarse_x)?;
+    level.level.restrict_residual(b, x, &mut level.coarse_b)?;
+    level.level.backend().set_zero(&mut level.coarse_x)?;
     guess(cycle, coarse_solver, coarser, &level.coarse_b, &mut level.coarse_x)?;
     v_cycle(cycle, coarse_solver, coarser, &level.coarse_b, &mut level.coarse_x)?;
-    level.transfer.prolongate_add(&level.coarse_x, x)
+    level.level.prolongate_add(&level.coarse_x, x)
 }
 
 /// Full multigrid: a first pass through the levels, then V-cycles on the finest one, at least one.

@@ -1,8 +1,6 @@
-//! Geometric multigrid, written once over a [`Backend`](crate::backend::Backend).
+//! Geometric multigrid, written once over a [`Backend`](crate::backend::Backend) and its [`Level`](crate::level::Level)s.
 //!
-//! Level 1 has two cells a direction, which is one vertex patch; level `l` has `2^l`. A [`Level`] owns its operator, its
-//! smoother and the transfer to the next coarser level; [`Scheme`] says which types these are. [`Multigrid`] is one
-//! V-cycle (paper 1, algorithm 2.1) as a preconditioner, and guesses the solution for [`Fmg`], full multigrid
+//! Level 1 has two cells a direction, which is one vertex patch; level `l` has `2^l`. [`Multigrid`] is one V-cycle (paper 1, algorithm 2.1) as a preconditioner, and guesses the solution for [`Fmg`], full multigrid
 //! (algorithm 2.2). [`LowPrecision`] is a V-cycle in a smaller scalar, [`LowPrecisionNesting`] also guesses, with the residuals of
 //! all levels in the larger one.
 
@@ -11,15 +9,13 @@ mod level;
 mod nested;
 mod precision;
 mod smoother;
-mod transfer;
 mod vcycle;
 
 pub use fmg::{Fmg, NestedIteration};
-pub use level::{Level, PoissonScheme, Scheme, hierarchy};
+pub use level::{SmoothedLevel, hierarchy, levels};
 pub use nested::LowPrecisionNesting;
 pub use precision::LowPrecision;
 pub use smoother::{
     AdditivePatchSmoother, Chebyshev, Jacobi, PatchSmoother, PatchSolver, PointGaussSeidel, Smoother, SmootherConfig,
 };
-pub use transfer::{Embedding, Transfer};
 pub use vcycle::{Multigrid, PostSmoothing, VCycle};

@@ -1,56 +1,52 @@
 //! The first pass of full multigrid with V-cycles in a smaller scalar.
 
 use super::fmg::NestedIteration;
-use super::level::{Level, Scheme, hierarchy};
+use super::level::{SmoothedLevel, hierarchy, levels};
 use super::precision::{LowPrecision, scaled};
-use super::transfer::Transfer;
+use super::smoother::{PatchSolver, SmootherConfig};
 use super::vcycle::{Multigrid, VCycle, v_cycle};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
-use crate::operator::{LinearOperator, Preconditioner, SpaceOn, vector_bytes};
+use crate::level::SharedLevel;
+use crate::operator::{Preconditioner, vector_bytes};
 use crate::space::Space;
+use crate::system::Runs;
+use patchmg_device::kernels::PatchKernel;
 use std::sync::Arc;
 
 /// V-cycles in `S` that correct residuals in `T`, on the coarser levels of the first pass as on the finest: it ends as
 /// near to the solution as one in `T`. All V-cycles are those of one hierarchy, from different levels down.
-pub struct LowPrecisionNesting<B: Backend, T: Scalar, S: Scalar, C: Scheme<B, S> + Scheme<B, T>> {
-    multigrid: LowPrecision<B, T, S, Multigrid<B, S, C>>,
+pub struct LowPrecisionNesting<B: Backend, T: Scalar, S: Scalar> {
+    multigrid: LowPrecision<B, T, S, Multigrid<B, S>>,
     /// Above the coarsest, coarse to fine, as in `multigrid`.
-    levels: Vec<NestedLevel<B, T, C>>,
+    levels: Vec<NestedLevel<B, T>>,
 }
 
-/// What a level above the coarsest has in `T`. Operator and vectors are those of the next coarser one.
-struct NestedLevel<B: Backend, T: Scalar, C: Scheme<B, T>> {
-    /// To and from the next coarser level.
-    transfer: C::Transfer,
-    coarse_operator: C::Operator,
+/// What a level above the coarsest has in `T`. The vectors are those of the next coarser one.
+struct NestedLevel<B: Backend, T: Scalar> {
+    level: SharedLevel<B, T>,
+    coarse: SharedLevel<B, T>,
     coarse_b: B::Vector<T>,
     coarse_x: B::Vector<T>,
     /// The residual, and in its place the correction.
     coarse_r: B::Vector<T>,
 }
 
-impl<B: Backend, T: Scalar, S: Scalar, C: Scheme<B, S> + Scheme<B, T>> LowPrecisionNesting<B, T, S, C> {
+impl<B: Runs, T: Scalar, S: Scalar> LowPrecisionNesting<B, T, S> {
     /// All levels below and of `finest`.
     ///
     /// # Errors
     /// Those of [`Multigrid::new`].
-    pub fn new(backend: &Arc<B>, finest: &Space, scheme: &C, cycle: VCycle) -> Result<Self> {
-        let ready = |space: &Space| Ok(Arc::new(SpaceOn::<B, T>::new(backend, space, Default::default())?));
-        let spaces = hierarchy(finest)?.iter().map(ready).collect::<Result<Vec<_>>>()?;
-        let level = |pair: &[Arc<SpaceOn<B, T>>]| {
-            let coarse_operator = scheme.operator(&pair[0])?;
-            Ok(NestedLevel {
-                transfer: scheme.transfer(&pair[1])?,
-                coarse_b: coarse_operator.vector()?,
-                coarse_x: coarse_operator.vector()?,
-                coarse_r: coarse_operator.vector()?,
-                coarse_operator,
-            })
+    pub fn new(backend: &Arc<B>, finest: &Space, smoother: &SmootherConfig, cycle: VCycle) -> Result<Self> {
+        let levels = levels::<B, T>(backend, finest, PatchKernel::default())?;
+        let nested = |pair: &[SharedLevel<B, T>]| {
+            let [coarse, level] = [&pair[0], &pair[1]].map(Arc::clone);
+            let (coarse_b, coarse_x, coarse_r) = (coarse.vector()?, coarse.vector()?, coarse.vector()?);
+            Ok(NestedLevel { level, coarse, coarse_b, coarse_x, coarse_r })
         };
         Ok(Self {
-            multigrid: LowPrecision::new(backend, finest, Multigrid::new(backend, finest, scheme, cycle)?)?,
-            levels: spaces.windows(2).map(level).collect::<Result<_>>()?,
+            levels: levels.windows(2).map(nested).collect::<Result<_>>()?,
+            multigrid: LowPrecision::new(backend, finest, Multigrid::new(backend, finest, smoother, cycle)?)?,
         })
     }
 
@@ -58,19 +54,17 @@ impl<B: Backend, T: Scalar, S: Scalar, C: Scheme<B, S> + Scheme<B, T>> LowPrecis
     ///
     /// # Errors
     /// Those of [`Space::new`] on the coarser levels.
-    pub fn bytes(finest: &Space, scheme: &C) -> Result<u64> {
-        let multigrid = Multigrid::<B, S, C>::bytes(finest, scheme)?;
-        let rounded = LowPrecision::<B, T, S, Multigrid<B, S, C>>::bytes(finest);
+    pub fn bytes(finest: &Space, smoother: &SmootherConfig) -> Result<u64> {
+        let multigrid = Multigrid::<B, S>::bytes(finest, smoother)?;
+        let rounded = LowPrecision::<B, T, S, Multigrid<B, S>>::bytes(finest);
         let spaces = hierarchy(finest)?;
-        let tables: u64 = spaces.iter().map(|space| SpaceOn::<B, T>::bytes(space, Default::default())).sum();
+        let tables: u64 = spaces.iter().map(|space| B::level_bytes::<T>(space, PatchKernel::default())).sum();
         let vectors: u64 = spaces[..spaces.len() - 1].iter().map(|space| vector_bytes::<T>(3, space.storage())).sum();
         Ok(multigrid + rounded + tables + vectors)
     }
 }
 
-impl<B: Backend, T: Scalar, S: Scalar, C: Scheme<B, S> + Scheme<B, T>> Preconditioner<B, T>
-    for LowPrecisionNesting<B, T, S, C>
-{
+impl<B: Backend, T: Scalar, S: Scalar> Preconditioner<B, T> for LowPrecisionNesting<B, T, S> {
     fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()> {
         self.multigrid.apply(r, z)
     }
@@ -80,9 +74,7 @@ impl<B: Backend, T: Scalar, S: Scalar, C: Scheme<B, S> + Scheme<B, T>> Precondit
     }
 }
 
-impl<B: Backend, T: Scalar, S: Scalar, C: Scheme<B, S> + Scheme<B, T>> NestedIteration<B, T>
-    for LowPrecisionNesting<B, T, S, C>
-{
+impl<B: Backend, T: Scalar, S: Scalar> NestedIteration<B, T> for LowPrecisionNesting<B, T, S> {
     fn initial_guess(&mut self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         let Multigrid { backend, cycle, coarse_solver, levels } = &mut self.multigrid.inner;
         backend.set_zero(x)?;
@@ -92,29 +84,29 @@ impl<B: Backend, T: Scalar, S: Scalar, C: Scheme<B, S> + Scheme<B, T>> NestedIte
 
 /// Adds to `x = 0`, as the first pass in one scalar does; here a V-cycle corrects `b - A x`. In `S`, right-hand side and
 /// correction of a level are the vectors that a V-cycle from the next finer one has there.
-fn guess<B: Backend, T: Scalar, S: Scalar, C: Scheme<B, S> + Scheme<B, T>>(
+fn guess<B: Backend, T: Scalar, S: Scalar>(
     cycle: VCycle,
-    coarse_solver: &mut <C as Scheme<B, S>>::CoarseSolver,
-    levels: &mut [Level<B, S, C>],
-    nested: &mut [NestedLevel<B, T, C>],
+    coarse_solver: &mut PatchSolver<B, S>,
+    levels: &mut [SmoothedLevel<B, S>],
+    nested: &mut [NestedLevel<B, T>],
     b: &B::Vector<T>,
     x: &mut B::Vector<T>,
 ) -> Result<()> {
-    let (Some((level, levels)), Some((own, nested))) = (levels.split_last_mut(), nested.split_last_mut()) else {
+    let (Some((smoothed, levels)), Some((own, nested))) = (levels.split_last_mut(), nested.split_last_mut()) else {
         return Ok(());
     };
-    let NestedLevel { transfer, coarse_operator, coarse_b, coarse_x, coarse_r } = own;
-    let backend = coarse_operator.backend();
+    let NestedLevel { level, coarse, coarse_b, coarse_x, coarse_r } = own;
+    let backend = &**coarse.backend();
     // With `x = 0` the residual is `b`.
-    transfer.restrict_residual(b, x, coarse_b)?;
+    level.restrict_residual(b, x, coarse_b)?;
     backend.set_zero(coarse_x)?;
     guess(cycle, coarse_solver, levels, nested, coarse_b, coarse_x)?;
-    coarse_operator.residual(coarse_b, coarse_x, coarse_r)?;
-    let norm = scaled(backend, coarse_r, &mut level.coarse_b, &mut level.coarse_x, |r, z| {
+    coarse.residual(coarse_b, coarse_x, coarse_r)?;
+    let norm = scaled(backend, coarse_r, &mut smoothed.coarse_b, &mut smoothed.coarse_x, |r, z| {
         backend.set_zero(z)?;
         v_cycle(cycle, coarse_solver, levels, r, z)
     })?;
-    backend.convert(norm, &level.coarse_x, coarse_r)?;
+    backend.convert(norm, &smoothed.coarse_x, coarse_r)?;
     backend.axpby(1.0, coarse_r, 1.0, coarse_x)?;
-    transfer.prolongate_add(coarse_x, x)
+    level.prolongate_add(coarse_x, x)
 }

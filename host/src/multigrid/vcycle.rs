@@ -1,12 +1,13 @@
 //! The V-cycle (paper 1, algorithm 2.1).
 
-use super::level::{Level, PoissonScheme, Scheme, hierarchy};
-use super::smoother::Smoother;
-use super::transfer::Transfer;
+use super::level::{SmoothedLevel, hierarchy, levels};
+use super::smoother::{PatchSolver, Smoother, SmootherConfig};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
-use crate::operator::{LinearOperator, Preconditioner, SpaceOn, vector_bytes};
+use crate::level::SharedLevel;
+use crate::operator::{Preconditioner, vector_bytes};
 use crate::space::Space;
+use crate::system::Runs;
 use std::sync::Arc;
 
 /// Which step smooths after the coarse correction.
@@ -44,20 +45,36 @@ impl VCycle {
 }
 
 /// A hierarchy of levels with all their vectors. As a preconditioner it is one V-cycle from `x = 0`.
-pub struct Multigrid<B: Backend, S: Scalar, C: Scheme<B, S> = PoissonScheme> {
+pub struct Multigrid<B: Backend, S: Scalar> {
     pub(super) backend: Arc<B>,
     pub(super) cycle: VCycle,
-    pub(super) coarse_solver: C::CoarseSolver,
-    pub(super) levels: Vec<Level<B, S, C>>,
+    pub(super) coarse_solver: PatchSolver<B, S>,
+    pub(super) levels: Vec<SmoothedLevel<B, S>>,
 }
 
-impl<B: Backend, S: Scalar, C: Scheme<B, S>> Multigrid<B, S, C> {
+impl<B: Backend, S: Scalar> Multigrid<B, S> {
     /// All levels below and of `finest`.
     ///
     /// # Errors
-    /// No smoothing step at all; those of [`Backend::level`] and
-    /// [`Backend::zeros`].
-    pub fn new(backend: &Arc<B>, finest: &Space, scheme: &C, cycle: VCycle) -> Result<Self> {
+    /// Those of [`Self::with_levels`], [`levels`] and [`SmootherConfig::build`].
+    pub fn new(backend: &Arc<B>, finest: &Space, smoother: &SmootherConfig, cycle: VCycle) -> Result<Self>
+    where
+        B: Runs,
+    {
+        smoother.check_space(finest)?;
+        Self::with_levels(&levels(backend, finest, smoother.patch_kernel())?, |level| smoother.build(level), cycle)
+    }
+
+    /// On levels that are ready, coarse to fine, each above the coarsest with a smoother. The coarsest one is one patch.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for no level or no smoothing step at all; [`Error::Unsupported`] without patches; those of
+    /// `smoother` and of [`Backend::zeros`].
+    pub fn with_levels(
+        levels: &[SharedLevel<B, S>],
+        smoother: impl Fn(&SharedLevel<B, S>) -> Result<Box<dyn Smoother<B, S>>>,
+        cycle: VCycle,
+    ) -> Result<Self> {
         if cycle.pre + cycle.post == 0 {
             return Err(Error::InvalidArgument {
                 name: "smoothing steps",
@@ -65,16 +82,16 @@ impl<B: Backend, S: Scalar, C: Scheme<B, S>> Multigrid<B, S, C> {
                 allowed: "at least one".into(),
             });
         }
-        let spaces = hierarchy(finest)?;
-        let coarsest = Arc::new(SpaceOn::new(backend, &spaces[0], scheme.patch_kernel())?);
+        let [coarsest, ..] = levels else {
+            let (value, allowed) = (String::from("0"), String::from("at least one"));
+            return Err(Error::InvalidArgument { name: "levels", value, allowed });
+        };
+        let above = |pair: &[_]| SmoothedLevel::new(&pair[1], &pair[0], smoother(&pair[1])?);
         Ok(Self {
-            backend: backend.clone(),
+            backend: coarsest.backend().clone(),
             cycle,
-            coarse_solver: scheme.coarse_solver(&coarsest)?,
-            levels: spaces
-                .windows(2)
-                .map(|pair| Level::new(backend, &pair[1], &pair[0], scheme))
-                .collect::<Result<_>>()?,
+            coarse_solver: PatchSolver::new(coarsest)?,
+            levels: levels.windows(2).map(above).collect::<Result<_>>()?,
         })
     }
 
@@ -82,16 +99,19 @@ impl<B: Backend, S: Scalar, C: Scheme<B, S>> Multigrid<B, S, C> {
     ///
     /// # Errors
     /// Those of [`Space::new`] on the coarser levels.
-    pub fn bytes(finest: &Space, scheme: &C) -> Result<u64> {
+    pub fn bytes(finest: &Space, smoother: &SmootherConfig) -> Result<u64>
+    where
+        B: Runs,
+    {
         let spaces = hierarchy(finest)?;
-        let tables: u64 = spaces.iter().map(|space| SpaceOn::<B, S>::bytes(space, scheme.patch_kernel())).sum();
+        let tables: u64 = spaces.iter().map(|space| B::level_bytes::<S>(space, smoother.patch_kernel())).sum();
         let vectors: u64 = spaces[..spaces.len() - 1].iter().map(|space| vector_bytes::<S>(2, space.storage())).sum();
-        let smoothers: u64 = spaces[1..].iter().map(|space| scheme.smoother_bytes(space)).sum();
+        let smoothers: u64 = spaces[1..].iter().map(|space| smoother.bytes::<B, S>(space)).sum();
         Ok(tables + vectors + smoothers)
     }
 
     /// The levels above the coarsest, coarse to fine.
-    pub fn levels(&self) -> &[Level<B, S, C>] {
+    pub fn levels(&self) -> &[SmoothedLevel<B, S>] {
         &self.levels
     }
 
@@ -102,10 +122,10 @@ impl<B: Backend, S: Scalar, C: Scheme<B, S>> Multigrid<B, S, C> {
 }
 
 /// `x ← V_l(x, b)`, `l` being the last of `levels`, or the coarsest level if there are none.
-pub(super) fn v_cycle<B: Backend, S: Scalar, C: Scheme<B, S>>(
+pub(super) fn v_cycle<B: Backend, S: Scalar>(
     cycle: VCycle,
-    coarse_solver: &mut C::CoarseSolver,
-    levels: &mut [Level<B, S, C>],
+    coarse_solver: &mut PatchSolver<B, S>,
+    levels: &mut [SmoothedLevel<B, S>],
     b: &B::Vector<S>,
     x: &mut B::Vector<S>,
 ) -> Result<()> {
@@ -113,33 +133,33 @@ pub(super) fn v_cycle<B: Backend, S: Scalar, C: Scheme<B, S>>(
         return coarse_solver.apply(b, x);
     };
     level.pre_smooth(cycle, b, x)?;
-    level.transfer.restrict_residual(b, x, &mut level.coarse_b)?;
-    level.operator.backend().set_zero(&mut level.coarse_x)?;
+    level.level.restrict_residual(b, x, &mut level.coarse_b)?;
+    level.level.backend().set_zero(&mut level.coarse_x)?;
     v_cycle(cycle, coarse_solver, coarser, &level.coarse_b, &mut level.coarse_x)?;
     level.correct_and_smooth(cycle, b, x)
 }
 
-impl<B: Backend, S: Scalar, C: Scheme<B, S>> Level<B, S, C> {
+impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
     fn pre_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         (0..cycle.pre).try_for_each(|_| self.smoother.step(b, x))
     }
 
     fn correct_and_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        let Self { smoother, transfer, coarse_x, .. } = self;
+        let Self { smoother, level, coarse_x, .. } = self;
         match (cycle.post_smoothing, cycle.post) {
             (PostSmoothing::Same, 1..) => {
-                transfer.prolongate_and_smooth(coarse_x, smoother, b, x)?;
+                smoother.step_after_prolongation(coarse_x, b, x)?;
                 (1..cycle.post).try_for_each(|_| smoother.step(b, x))
             }
             _ => {
-                transfer.prolongate_add(coarse_x, x)?;
+                level.prolongate_add(coarse_x, x)?;
                 (0..cycle.post).try_for_each(|_| smoother.step_adjoint(b, x))
             }
         }
     }
 }
 
-impl<B: Backend, S: Scalar, C: Scheme<B, S>> Preconditioner<B, S> for Multigrid<B, S, C> {
+impl<B: Backend, S: Scalar> Preconditioner<B, S> for Multigrid<B, S> {
     fn apply(&mut self, r: &B::Vector<S>, z: &mut B::Vector<S>) -> Result<()> {
         self.backend.set_zero(z)?;
         self.cycle(r, z)

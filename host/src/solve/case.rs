@@ -1,13 +1,13 @@
 //! A model problem from its parameters to a report.
 
 use super::{Config, Solution, solve_repeatedly};
-use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::krylov::{Info, Outcome};
 use crate::measure::{Protocol, Timing};
 use crate::mesh::Mesh;
 use crate::problem::{ErrorNorms, Problem, add_boundary_load, error_norms, load_vector};
 use crate::space::Space;
+use crate::system::Runs;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -101,7 +101,7 @@ impl Case {
     /// # Errors
     /// Those of [`Self::space`] and [`Config::check`], before anything large is allocated; those of [`load_vector`] and
     /// [`add_boundary_load`].
-    pub fn prepare<B: Backend>(&self, backend: &B) -> Result<PreparedCase> {
+    pub fn prepare<B: Runs>(&self, backend: &B) -> Result<PreparedCase> {
         let start = Instant::now();
         let space = self.space()?;
         self.config.check(backend, &space)?;
@@ -116,11 +116,7 @@ impl Case {
     ///
     /// # Errors
     /// Those of [`Self::prepare`] and [`PreparedCase::solve`].
-    pub fn solve<B: Backend>(
-        &self,
-        backend: &Arc<B>,
-        observer: &mut dyn FnMut(usize, f64),
-    ) -> Result<(Report, Vec<f64>)> {
+    pub fn solve<B: Runs>(&self, backend: &Arc<B>, observer: &mut dyn FnMut(usize, f64)) -> Result<(Report, Vec<f64>)> {
         self.prepare(&**backend)?.solve(backend, Protocol::ONCE, observer)
     }
 }
@@ -130,7 +126,7 @@ impl PreparedCase {
     ///
     /// # Errors
     /// Those of [`solve_repeatedly`] and of [`error_norms`].
-    pub fn solve<B: Backend>(
+    pub fn solve<B: Runs>(
         self,
         backend: &Arc<B>,
         protocol: Protocol,

@@ -1,11 +1,12 @@
 //! What a solve is to do, and the memory that it takes.
 
-use crate::backend::{Backend, PatchKernel, Scalar};
+use crate::backend::{PatchKernel, Scalar};
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, DEFAULT_RESTART, Fgmres, Gmres, Richardson, Stopping, check_restart};
-use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, PoissonScheme, SmootherConfig, VCycle};
-use crate::operator::{SpaceOn, vector_bytes};
+use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, SmootherConfig, VCycle};
+use crate::operator::vector_bytes;
 use crate::space::Space;
+use crate::system::Runs;
 
 /// How to solve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -100,15 +101,14 @@ impl Config {
     ///
     /// # Errors
     /// Those of [`Space::new`] on the coarser levels.
-    pub fn bytes<B: Backend>(&self, space: &Space) -> Result<u64> {
-        let scheme = PoissonScheme { smoother: self.smoother };
-        let single = Multigrid::<B, f32>::bytes(space, &scheme)?;
-        let double = Multigrid::<B, f64>::bytes(space, &scheme)?;
+    pub fn bytes<B: Runs>(&self, space: &Space) -> Result<u64> {
+        let single = Multigrid::<B, f32>::bytes(space, &self.smoother)?;
+        let double = Multigrid::<B, f64>::bytes(space, &self.smoother)?;
         Ok(match self.precision {
             Precision::F64 => double + self.outer_bytes::<B, f64>(space),
             Precision::F32 => single + self.outer_bytes::<B, f32>(space),
             Precision::Mixed if self.method == Method::Fmg => {
-                let nested = LowPrecisionNesting::<B, f64, f32, PoissonScheme>::bytes(space, &scheme)?;
+                let nested = LowPrecisionNesting::<B, f64, f32>::bytes(space, &self.smoother)?;
                 nested + self.outer_bytes::<B, f64>(space)
             }
             Precision::Mixed => {
@@ -119,7 +119,7 @@ impl Config {
     }
 
     /// What is in the scalar of the solver: its vectors, operator, load vector and solution.
-    fn outer_bytes<B: Backend, T: Scalar>(&self, space: &Space) -> u64 {
+    fn outer_bytes<B: Runs, T: Scalar>(&self, space: &Space) -> u64 {
         let storage = space.storage();
         let solver = match self.method {
             Method::Fmg => Fmg::<B, T>::bytes(storage),
@@ -129,14 +129,14 @@ impl Config {
             Method::Fgmres => Fgmres::<B, T>::bytes(storage, self.basis_vectors()),
             Method::Cg => Cg::<B, T>::bytes(storage),
         };
-        solver + SpaceOn::<B, T>::bytes(space, PatchKernel::default()) + vector_bytes::<T>(2, storage)
+        solver + B::level_bytes::<T>(space, PatchKernel::default()) + vector_bytes::<T>(2, storage)
     }
 
     /// Whether the values are allowed, and the backend has the memory.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`], [`Error::Unsupported`] and [`Error::OutOfMemory`].
-    pub fn check<B: Backend>(&self, backend: &B, space: &Space) -> Result<()> {
+    pub fn check<B: Runs>(&self, backend: &B, space: &Space) -> Result<()> {
         self.stopping.check()?;
         self.smoother.check()?;
         self.smoother.check_space(space)?;

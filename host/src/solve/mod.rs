@@ -4,14 +4,16 @@
 mod case;
 mod config;
 
-use crate::backend::{Backend, Scalar};
+use crate::backend::{PatchKernel, Scalar};
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, Fgmres, Gmres, Info, Richardson, Solver};
+use crate::level::SharedLevel;
 use crate::measure::{Protocol, Timing};
 use crate::memory;
-use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration, PoissonScheme};
-use crate::operator::{LinearOperator, Poisson, Preconditioner};
+use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration};
+use crate::operator::{LinearOperator, Preconditioner};
 use crate::space::Space;
+use crate::system::Runs;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -39,7 +41,7 @@ pub struct Solution {
 /// # Errors
 /// Those of [`Config::check`], before anything is allocated; [`Error::SizeMismatch`] for a load vector of another
 /// length; those of [`Solver::solve`] and of the backend.
-pub fn solve<B: Backend>(
+pub fn solve<B: Runs>(
     backend: &Arc<B>,
     space: &Space,
     load: Vec<f64>,
@@ -53,7 +55,7 @@ pub fn solve<B: Backend>(
 ///
 /// # Errors
 /// Those of [`solve`]; [`Error::InvalidArgument`] for no repetition.
-pub fn solve_repeatedly<B: Backend>(
+pub fn solve_repeatedly<B: Runs>(
     backend: &Arc<B>,
     space: &Space,
     load: Vec<f64>,
@@ -66,39 +68,39 @@ pub fn solve_repeatedly<B: Backend>(
     if load.len() != space.storage() {
         return Err(Error::SizeMismatch { what: "load vector", expected: space.storage(), found: load.len() });
     }
-    let (scheme, cycle) = (PoissonScheme { smoother: config.smoother }, config.cycle());
+    let (smoother, cycle) = (&config.smoother, config.cycle());
     match config.precision {
         Precision::F64 => run::<B, f64, _>(backend, space, load, config, protocol, observer, |operator| {
-            Ok((Multigrid::new(backend, space, &scheme, cycle)?, solver(config, operator)?))
+            Ok((Multigrid::new(backend, space, smoother, cycle)?, solver(config, operator)?))
         }),
         Precision::F32 => run::<B, f32, _>(backend, space, load, config, protocol, observer, |operator| {
-            Ok((Multigrid::new(backend, space, &scheme, cycle)?, solver(config, operator)?))
+            Ok((Multigrid::new(backend, space, smoother, cycle)?, solver(config, operator)?))
         }),
         Precision::Mixed if config.method == Method::Fmg => {
             run::<B, f64, _>(backend, space, load, config, protocol, observer, |operator| {
-                let multigrid = LowPrecisionNesting::<B, f64, f32, _>::new(backend, space, &scheme, cycle)?;
+                let multigrid = LowPrecisionNesting::<B, f64, f32>::new(backend, space, smoother, cycle)?;
                 Ok((multigrid, solver(config, operator)?))
             })
         }
         Precision::Mixed => run::<B, f64, _>(backend, space, load, config, protocol, observer, |operator| {
-            let multigrid = Multigrid::<B, f32>::new(backend, space, &scheme, cycle)?;
+            let multigrid = Multigrid::<B, f32>::new(backend, space, smoother, cycle)?;
             Ok((LowPrecision::new(backend, space, multigrid)?, preconditioned(config, operator)?))
         }),
     }
 }
 
 /// `set_up` makes the multigrid and the solver for an operator.
-fn run<B: Backend, T: Scalar, M>(
+fn run<B: Runs, T: Scalar, M>(
     backend: &Arc<B>,
     space: &Space,
     load: Vec<f64>,
     config: &Config,
     protocol: Protocol,
     observer: &mut dyn FnMut(usize, f64),
-    set_up: impl FnOnce(&Poisson<B, T>) -> Result<(M, Box<AnySolver<B, T, M>>)>,
+    set_up: impl FnOnce(&SharedLevel<B, T>) -> Result<(M, Box<AnySolver<B, T, M>>)>,
 ) -> Result<Solution> {
     let start = Instant::now();
-    let operator = Poisson::<B, T>::new(backend, space)?;
+    let operator = backend.level::<T>(space, PatchKernel::default())?;
     let mut b = operator.vector()?;
     let load: Vec<T> = memory::convert(load)?;
     backend.upload(&load, &mut b)?;
@@ -126,12 +128,12 @@ fn run<B: Backend, T: Scalar, M>(
     Ok(Solution { values: memory::convert(values)?, info, setup_s, timing })
 }
 
-type AnySolver<B, T, M> = dyn Solver<B, T, Poisson<B, T>, M>;
+type AnySolver<B, T, M> = dyn Solver<B, T, SharedLevel<B, T>, M>;
 
 /// Any solver: full multigrid asks for a multigrid that can do its first pass.
-fn solver<B: Backend, T: Scalar, M: NestedIteration<B, T>>(
+fn solver<B: Runs, T: Scalar, M: NestedIteration<B, T>>(
     config: &Config,
-    operator: &Poisson<B, T>,
+    operator: &SharedLevel<B, T>,
 ) -> Result<Box<AnySolver<B, T, M>>> {
     match config.method {
         Method::Fmg => Ok(Box::new(Fmg::new(operator)?)),
@@ -140,9 +142,9 @@ fn solver<B: Backend, T: Scalar, M: NestedIteration<B, T>>(
 }
 
 /// A solver that asks for a preconditioner alone; full multigrid without its first pass is V-cycle iteration.
-fn preconditioned<B: Backend, T: Scalar, M: Preconditioner<B, T>>(
+fn preconditioned<B: Runs, T: Scalar, M: Preconditioner<B, T>>(
     config: &Config,
-    operator: &Poisson<B, T>,
+    operator: &SharedLevel<B, T>,
 ) -> Result<Box<AnySolver<B, T, M>>> {
     Ok(match config.method {
         Method::Fmg | Method::VCycle => Box::new(Richardson::new(operator)?),

@@ -18,7 +18,7 @@ use patchmg_device::matrices::{DgCellMatrices, DgTransferMatrices};
 use patchmg_device::patch::{DgGrid, Ends, bit, color_count};
 use patchmg_device::with_degree;
 use smoother::{Solve, Vectors};
-use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
 use transfer::{Prolongate, Restrict};
 
 /// What kernels of discontinuous elements are made from. Matrices are the bytes of [`patchmg_device::matrices`] for the
@@ -75,7 +75,7 @@ struct Element<T, const C: usize, const H: usize, const N: usize, const Z: usize
     /// other.
     inverse_eigenvalues: Vec<Vec<T>>,
     /// `b - A x` of all dofs, before patches or a coarse level take it.
-    residual: RefCell<Vec<T>>,
+    residual: Mutex<Vec<T>>,
 }
 
 /// Ends of a direction with the same eigenvalues. A level has either patches at one end and between, or one at both.
@@ -96,7 +96,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
             transfer: pod_read_unaligned(&transfer),
             vectors: vectors.map(|matrix| Vectors::new(&matrix)),
             inverse_eigenvalues,
-            residual: RefCell::new(residual),
+            residual: Mutex::new(residual),
         }
     }
 
@@ -173,7 +173,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
         if groups.is_empty() {
             return;
         }
-        let residual = &mut *self.residual.borrow_mut();
+        let residual = &mut *self.residual.lock().unwrap_or_else(PoisonError::into_inner);
         // Patches that share a face couple: all take the residual of what was before the color.
         self.operator(sweep, Some(b), x, residual);
         for (ends, patches) in groups {
@@ -191,7 +191,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
     }
 
     fn restrict_residual(&self, sweep: Sweep, b: &[T], x: &[T], coarse: &mut [T]) {
-        let residual = &mut *self.residual.borrow_mut();
+        let residual = &mut *self.residual.lock().unwrap_or_else(PoisonError::into_inner);
         self.operator(sweep, Some(b), x, residual);
         let coarse = Shared::new(coarse);
         let restrict = Restrict::<T, C, H, N, Z, NZ> { matrices: &self.transfer, grid: self.grid, residual, coarse };

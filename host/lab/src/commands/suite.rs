@@ -5,10 +5,10 @@ use super::progress::SuiteProgress;
 use crate::compare::Record;
 use crate::suite::{self, Earlier, Experiment, Origin, Program, Settings, Suite, check_page, summary, write_page};
 use patchmg::Error;
-use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
 use patchmg::measure::Protocol;
 use patchmg::output::table::Table;
+use patchmg::system::Runs;
 use patchmg_cli::args::{BenchArgs, MachineArgs};
 use patchmg_cli::console::Console;
 use patchmg_cli::failure::Failure;
@@ -45,7 +45,7 @@ pub fn run(args: &BenchArgs, name: &str, earlier: Option<Vec<Record>>) -> Result
     }
 }
 
-fn on<B: Backend>(
+fn on<B: Runs>(
     backend: &Arc<B>,
     args: &BenchArgs,
     suite: &'static Suite,

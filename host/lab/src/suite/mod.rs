@@ -33,9 +33,9 @@ pub use speed::SPEED;
 pub use store::Earlier;
 
 use laboratory::{Basis, Laboratory, Values};
-use patchmg::backend::Backend;
 use patchmg::error::{Error, Result};
 use patchmg::measure::Protocol;
+use patchmg::system::Runs;
 use patchmg_cli::hashes::Hashes;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ impl Suite {
 /// Before anything is written: those of [`Protocol::check`], and [`Error::OtherRun`] or [`Error::Input`] for results in the
 /// folder that would be lost ([`Earlier`]). Those of files; those of the machine that end all work, such as
 /// [`Error::Driver`] and [`Error::Timeout`].
-pub fn run<B: Backend>(
+pub fn run<B: Runs>(
     backend: &Arc<B>,
     suite: &Suite,
     experiments: &[&'static Experiment],
@@ -165,7 +165,7 @@ pub fn run<B: Backend>(
 }
 
 /// Where the rows of an experiment come from on this machine.
-pub fn header<B: Backend>(backend: &Arc<B>, suite: &Suite, experiment: &Experiment, settings: &Settings) -> Header {
+pub fn header<B: Runs>(backend: &Arc<B>, suite: &Suite, experiment: &Experiment, settings: &Settings) -> Header {
     let device = backend.info();
     Header {
         suite: suite.name.into(),
@@ -187,7 +187,7 @@ pub fn header<B: Backend>(backend: &Arc<B>, suite: &Suite, experiment: &Experime
     }
 }
 
-fn row<B: Backend>(
+fn row<B: Runs>(
     laboratory: &mut Laboratory<B>,
     experiment: &Experiment,
     point: &Point,

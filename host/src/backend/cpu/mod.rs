@@ -3,17 +3,13 @@
 //! Results do not depend on the number of threads: patches of a sweep write to places of their own, and dot products
 //! sum up pieces of a fixed length.
 
-mod level;
 pub mod parallel;
 mod vector;
 
-use crate::backend::{Backend, DeviceInfo, PRODUCTS, Scalar};
+use crate::backend::{Backend, DeviceInfo, Scalar};
 use crate::error::{Error, Result};
 use crate::memory::{self, Memory};
-use crate::space::Space;
-pub use level::Level;
 use patchmg_cpu::{SimdLevel, Sweep};
-use patchmg_device::kernels::PatchKernel;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZero;
 pub use vector::Vector;
@@ -62,7 +58,8 @@ impl Cpu {
         self.pool.install(work)
     }
 
-    fn sweep(&self) -> Sweep<'_> {
+    /// The loop over patches, on all threads.
+    pub(crate) fn sweep(&self) -> Sweep<'_> {
         Sweep { pool: &self.pool, simd: self.simd }
     }
 }
@@ -92,13 +89,13 @@ fn model_name() -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-fn check(what: &'static str, expected: usize, found: usize) -> Result<()> {
+/// That a vector has as many entries as expected.
+pub(crate) fn check(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
 }
 
 impl Backend for Cpu {
     type Vector<T: Scalar> = Vector<T>;
-    type Level<T: Scalar> = Level<T>;
 
     fn info(&self) -> DeviceInfo {
         let memory = Memory::now();
@@ -204,92 +201,6 @@ impl Backend for Cpu {
                 }
             }
         });
-        Ok(())
-    }
-
-    fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
-        let unsupported = |what, asked, available| Err(Error::Unsupported { backend: "cpu", what, asked, available });
-        let own = PatchKernel { products: None, ..kernel };
-        if own.steps(space.dim(), space.degree()).is_none_or(|steps| !steps.is_empty()) {
-            return unsupported("kernel of the patch smoother", own.to_string(), PatchKernel::default().to_string());
-        }
-        kernel.products.map_or(Ok(()), |products| unsupported(PRODUCTS, products.to_string(), "none".into()))
-    }
-
-    fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Level<T>> {
-        self.check_kernel::<T>(space, kernel)?;
-        Level::new(space)
-    }
-
-    fn apply<T: Scalar>(&self, level: &Level<T>, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
-        check("x", level.storage, x.len())?;
-        check("y", level.storage, y.len())?;
-        level.kernels.apply(self.sweep(), x, y);
-        Ok(())
-    }
-
-    fn residual<T: Scalar>(&self, level: &Level<T>, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
-        check("b", level.storage, b.len())?;
-        check("x", level.storage, x.len())?;
-        check("r", level.storage, r.len())?;
-        level.kernels.residual(self.sweep(), b, x, r);
-        Ok(())
-    }
-
-    fn smooth_color<T: Scalar>(&self, level: &Level<T>, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        check("b", level.storage, b.len())?;
-        check("x", level.storage, x.len())?;
-        if color >= 1 << level.dim {
-            return Err(Error::InvalidArgument {
-                name: "color",
-                value: color.to_string(),
-                allowed: format!("less than {}", 1 << level.dim),
-            });
-        }
-        level.kernels.smooth_color(self.sweep(), color as u32, b, x);
-        Ok(())
-    }
-
-    fn point_gauss_seidel<T: Scalar>(
-        &self,
-        level: &Level<T>,
-        b: &Vector<T>,
-        x: &mut Vector<T>,
-        reverse: bool,
-    ) -> Result<()> {
-        check("b", level.storage, b.len())?;
-        check("x", level.storage, x.len())?;
-        let point = level.point.as_ref().ok_or_else(|| Error::Unsupported {
-            backend: "cpu",
-            what: "space with point Gauss-Seidel",
-            asked: "discontinuous".into(),
-            available: "continuous".into(),
-        })?;
-        self.simd.dispatch(
-            #[inline(always)]
-            || point.sweep(b, x, reverse),
-        );
-        Ok(())
-    }
-
-    fn restrict_residual<T: Scalar>(
-        &self,
-        fine: &Level<T>,
-        b: &Vector<T>,
-        x: &Vector<T>,
-        coarse: &mut Vector<T>,
-    ) -> Result<()> {
-        check("b", fine.storage, b.len())?;
-        check("x", fine.storage, x.len())?;
-        check("coarse", fine.coarse_storage, coarse.len())?;
-        fine.kernels.restrict_residual(self.sweep(), b, x, coarse);
-        Ok(())
-    }
-
-    fn prolongate_add<T: Scalar>(&self, fine: &Level<T>, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        check("coarse", fine.coarse_storage, coarse.len())?;
-        check("x", fine.storage, x.len())?;
-        fine.kernels.prolongate_add(self.sweep(), coarse, x);
         Ok(())
     }
 }

@@ -73,13 +73,13 @@ fn random(len: usize, seed: u64) -> Vec<f64> {
 
 /// One space on one backend, dofs in and dofs out.
 struct Fixture<'a, T: Scalar> {
-    cpu: &'a Cpu,
+    cpu: &'a Arc<Cpu>,
     space: &'a Space,
-    level: Level<T>,
+    level: SharedLevel<Cpu, T>,
 }
 
 impl<'a, T: Scalar> Fixture<'a, T> {
-    fn new(cpu: &'a Cpu, space: &'a Space) -> Self {
+    fn new(cpu: &'a Arc<Cpu>, space: &'a Space) -> Self {
         Self { cpu, space, level: cpu.level(space, PatchKernel::default()).unwrap() }
     }
 
@@ -106,33 +106,33 @@ impl<'a, T: Scalar> Fixture<'a, T> {
 
     fn apply(&self, x: &[f64]) -> Vec<f64> {
         let mut y = self.garbage(self.space);
-        self.cpu.apply(&self.level, &self.vector(self.space, x), &mut y).unwrap();
+        self.level.apply(&self.vector(self.space, x), &mut y).unwrap();
         self.dofs(self.space, &y)
     }
 
     fn residual(&self, b: &[f64], x: &[f64]) -> Vec<f64> {
         let (b, x) = (self.vector(self.space, b), self.vector(self.space, x));
         let mut r = self.garbage(self.space);
-        self.cpu.residual(&self.level, &b, &x, &mut r).unwrap();
+        self.level.residual(&b, &x, &mut r).unwrap();
         self.dofs(self.space, &r)
     }
 
     fn smooth_color(&self, color: usize, b: &[f64], x: &[f64]) -> Vec<f64> {
         let (b, mut x) = (self.vector(self.space, b), self.vector(self.space, x));
-        self.cpu.smooth_color(&self.level, color, &b, &mut x).unwrap();
+        self.level.patches().unwrap().smooth_color(color, &b, &mut x).unwrap();
         self.dofs(self.space, &x)
     }
 
     fn restrict_residual(&self, coarse: &Space, b: &[f64], x: &[f64]) -> Vec<f64> {
         let (b, x) = (self.vector(self.space, b), self.vector(self.space, x));
         let mut c = self.garbage(coarse);
-        self.cpu.restrict_residual(&self.level, &b, &x, &mut c).unwrap();
+        self.level.restrict_residual(&b, &x, &mut c).unwrap();
         self.dofs(coarse, &c)
     }
 
     fn prolongate_add(&self, coarse: &Space, c: &[f64], x: &[f64]) -> Vec<f64> {
         let mut x = self.vector(self.space, x);
-        self.cpu.prolongate_add(&self.level, &self.vector(coarse, c), &mut x).unwrap();
+        self.level.prolongate_add(&self.vector(coarse, c), &mut x).unwrap();
         self.dofs(self.space, &x)
     }
 }
@@ -148,7 +148,7 @@ fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
 }
 
 fn check_against_twin<T: Scalar>(twins: impl Iterator<Item = Twin>, smooth: bool, tolerance: f64) {
-    let cpu = Cpu::new(Some(2)).unwrap();
+    let cpu = Arc::new(Cpu::new(Some(2)).unwrap());
     for twin in twins {
         let space = twin.space();
         let (dim, refine, degree) = (twin.dim, space.mesh().refine(), space.degree());
@@ -198,7 +198,7 @@ fn every_operation_on_discontinuous_elements_is_equivalent_to_its_twin() {
 /// At the exact solution a step changes nothing, so this fails for a wrong face transform of any degree.
 #[test]
 fn the_smoother_keeps_the_solution_at_every_degree() {
-    let cpu = Cpu::new(Some(2)).unwrap();
+    let cpu = Arc::new(Cpu::new(Some(2)).unwrap());
     let twins = continuous(LARGE_CASES).chain(continuous(&[(3, 2, 6), (2, 3, 9), (2, 3, 10)]));
     for twin in twins.chain(discontinuous(LARGE_DG_CASES)).chain(discontinuous(&[(3, 2, 6), (2, 3, 8)])) {
         let space = twin.space();
@@ -216,7 +216,7 @@ fn the_smoother_keeps_the_solution_at_every_degree() {
 /// Level 1 is one patch, which color 0 solves exactly; all other colors are empty.
 #[test]
 fn the_first_level_is_solved_exactly() {
-    let cpu = Cpu::new(Some(1)).unwrap();
+    let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
     let cases = |dim, degrees: core::ops::RangeInclusive<usize>| degrees.map(move |degree| (dim, 1, degree));
     let (all, dg): (Vec<_>, Vec<_>) =
         (cases(2, 1..=10).chain(cases(3, 1..=8)).collect(), cases(2, 1..=8).chain(cases(3, 1..=8)).collect());
@@ -234,7 +234,7 @@ fn the_first_level_is_solved_exactly() {
 
 /// Rows whose patches do not touch the boundary: with a constant `x` every sum there is of zeros.
 fn check_constants<T: Scalar>(twins: impl Iterator<Item = Twin>) {
-    let cpu = Cpu::new(Some(2)).unwrap();
+    let cpu = Arc::new(Cpu::new(Some(2)).unwrap());
     for twin in twins {
         let space = twin.space();
         let coarse = space.coarser().unwrap().unwrap();
@@ -273,7 +273,7 @@ fn constants_are_in_the_null_space_exactly() {
 }
 
 fn all_results<T: Scalar>(threads: usize, space: &Space) -> Vec<Vec<f64>> {
-    let cpu = Cpu::new(Some(threads)).unwrap();
+    let cpu = Arc::new(Cpu::new(Some(threads)).unwrap());
     let dim = space.dim();
     let coarse = space.coarser().unwrap().unwrap();
     let fixture = Fixture::<T>::new(&cpu, space);
@@ -306,7 +306,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
 }
 
 fn check_vector_operations<T: Scalar>(len: usize, tolerance: f64) {
-    let cpu = Cpu::new(Some(2)).unwrap();
+    let cpu = Arc::new(Cpu::new(Some(2)).unwrap());
     let upload = |host: &[f64]| {
         let mut vector = cpu.zeros::<T>(len).unwrap();
         cpu.upload(&host.iter().map(|&v| T::from_f64(v)).collect::<Vec<_>>(), &mut vector).unwrap();
@@ -356,7 +356,7 @@ fn vector_operations_are_those_of_the_books() {
 
 #[test]
 fn convert_rounds_to_the_nearest() {
-    let cpu = Cpu::new(None).unwrap();
+    let cpu = Arc::new(Cpu::new(None).unwrap());
     let mut x = cpu.zeros::<f64>(2).unwrap();
     let mut y = cpu.zeros::<f32>(2).unwrap();
     cpu.upload(&[0.1, 1.0 + 1e-9], &mut x).unwrap();
@@ -369,17 +369,20 @@ fn convert_rounds_to_the_nearest() {
 #[test]
 fn arguments_are_checked() {
     assert!(matches!(Cpu::new(Some(0)), Err(Error::InvalidArgument { name: "threads", .. })));
-    let cpu = Cpu::new(Some(1)).unwrap();
+    let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
     let space = Twin::new(2, 2, 2).space();
     let level = cpu.level::<f64>(&space, PatchKernel::default()).unwrap();
     let x = cpu.zeros(space.storage()).unwrap();
     let mut y = cpu.zeros(space.storage()).unwrap();
     let mut short = cpu.zeros(space.storage() - 1).unwrap();
-    assert!(matches!(cpu.apply(&level, &x, &mut short), Err(Error::SizeMismatch { what: "y", .. })));
-    assert!(matches!(cpu.residual(&level, &short, &x, &mut y), Err(Error::SizeMismatch { what: "b", .. })));
-    assert!(matches!(cpu.prolongate_add(&level, &x, &mut y), Err(Error::SizeMismatch { what: "coarse", .. })));
-    assert!(matches!(cpu.restrict_residual(&level, &x, &x, &mut y), Err(Error::SizeMismatch { .. })));
-    assert!(matches!(cpu.smooth_color(&level, 4, &x, &mut y), Err(Error::InvalidArgument { name: "color", .. })));
+    assert!(matches!(level.apply(&x, &mut short), Err(Error::SizeMismatch { what: "y", .. })));
+    assert!(matches!(level.residual(&short, &x, &mut y), Err(Error::SizeMismatch { what: "b", .. })));
+    assert!(matches!(level.prolongate_add(&x, &mut y), Err(Error::SizeMismatch { what: "coarse", .. })));
+    assert!(matches!(level.restrict_residual(&x, &x, &mut y), Err(Error::SizeMismatch { .. })));
+    assert!(matches!(
+        level.patches().unwrap().smooth_color(4, &x, &mut y),
+        Err(Error::InvalidArgument { name: "color", .. })
+    ));
     assert!(matches!(cpu.upload(&[0.0], &mut y), Err(Error::SizeMismatch { .. })));
     assert!(matches!(cpu.dots(&[&short], &y), Err(Error::SizeMismatch { .. })));
     assert!(matches!(cpu.add_combination(&[1.0], &[], &mut y), Err(Error::SizeMismatch { .. })));

@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 const BUSY: Duration = Duration::from_millis(1);
 
 /// A device, ready for work. Vectors and levels hold it, so it outlives what lies in its memory.
-pub(super) struct Gpu {
+pub(crate) struct Gpu {
     // Fields drop in this order: the stream before its context.
     stream: Stream,
     context: Context,
@@ -75,7 +75,7 @@ impl Gpu {
     }
 
     /// The module of a name, loaded by `load` at the first call.
-    pub fn module(&self, name: &str, load: impl FnOnce() -> Result<LoadedModule>) -> Result<LoadedModule> {
+    pub(super) fn module(&self, name: &str, load: impl FnOnce() -> Result<LoadedModule>) -> Result<LoadedModule> {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&module) = modules.get(name) {
             return Ok(module);

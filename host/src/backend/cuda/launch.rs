@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const PARAMETERS: usize = 8;
 
 /// An entry point of a loaded module.
-pub(super) struct Kernel {
+pub(crate) struct Kernel {
     function: CUfunction,
     spec: KernelSpec,
     /// Blocks of it that a multiprocessor holds.
@@ -97,7 +97,7 @@ impl Kernel {
 }
 
 /// A kernel whose blocks march, each through a chunk of cells or patches.
-pub(super) struct Marching {
+pub(crate) struct Marching {
     pub kernel: Kernel,
     pub chunk: u32,
     blocks: [u32; 3],
@@ -131,7 +131,7 @@ fn chunk_of(longest: u32, resident: u32, blocks: impl Fn(u32) -> [u32; 3]) -> u3
 }
 
 /// Blocks for `n` entries, a thread each, at most so many; none if there is no entry.
-pub(super) fn stride_blocks(n: usize, threads: u32, most: u32) -> Option<[u32; 3]> {
+pub(crate) fn stride_blocks(n: usize, threads: u32, most: u32) -> Option<[u32; 3]> {
     (n > 0).then(|| [n.div_ceil(threads as usize).min(most as usize) as u32, 1, 1])
 }
 

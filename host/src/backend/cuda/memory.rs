@@ -19,7 +19,7 @@ pub struct Vector<T: Scalar> {
 
 impl<T: Scalar> Vector<T> {
     /// `len` zeros.
-    pub(super) fn zeros(gpu: &Arc<Gpu>, len: usize) -> Result<Self> {
+    pub(crate) fn zeros(gpu: &Arc<Gpu>, len: usize) -> Result<Self> {
         gpu.enter()?;
         let mut vector = Self { gpu: gpu.clone(), pointer: 0, len, scalar: PhantomData };
         if len > 0 {
@@ -30,24 +30,24 @@ impl<T: Scalar> Vector<T> {
     }
 
     /// With the entries of `host`.
-    pub(super) fn uploaded(gpu: &Arc<Gpu>, host: &[T]) -> Result<Self> {
+    pub(crate) fn uploaded(gpu: &Arc<Gpu>, host: &[T]) -> Result<Self> {
         let mut vector = Self::zeros(gpu, host.len())?;
         vector.write(host)?;
         Ok(vector)
     }
 
     /// Entries.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Address on the device, what kernels take.
-    pub(super) fn pointer(&self) -> CUdeviceptr {
+    pub(crate) fn pointer(&self) -> CUdeviceptr {
         self.pointer
     }
 
     /// That it lies on `gpu` and has `expected` entries.
-    pub(super) fn check(&self, gpu: &Arc<Gpu>, what: &'static str, expected: usize) -> Result<()> {
+    pub(crate) fn check(&self, gpu: &Arc<Gpu>, what: &'static str, expected: usize) -> Result<()> {
         if !Arc::ptr_eq(gpu, &self.gpu) {
             return Err(Error::InvalidArgument {
                 name: what,
@@ -58,7 +58,7 @@ impl<T: Scalar> Vector<T> {
         check_length(what, expected, self.len)
     }
 
-    pub(super) fn clear(&mut self) -> Result<()> {
+    pub(crate) fn clear(&mut self) -> Result<()> {
         self.gpu.enter()?;
         // SAFETY: `bytes` were allocated at `pointer`.
         let code = unsafe { sys::cuMemsetD8Async(self.pointer, 0, self.bytes(), self.gpu.stream()) };
@@ -66,7 +66,7 @@ impl<T: Scalar> Vector<T> {
     }
 
     /// From the host; as long as the vector.
-    pub(super) fn write(&mut self, host: &[T]) -> Result<()> {
+    pub(crate) fn write(&mut self, host: &[T]) -> Result<()> {
         check_length("host vector", self.len, host.len())?;
         self.gpu.enter()?;
         let (from, stream) = (host.as_ptr().cast::<c_void>(), self.gpu.stream());
@@ -77,7 +77,7 @@ impl<T: Scalar> Vector<T> {
     }
 
     /// The first entries to the host.
-    pub(super) fn read(&self, host: &mut [T]) -> Result<()> {
+    pub(crate) fn read(&self, host: &mut [T]) -> Result<()> {
         if host.len() > self.len {
             return check_length("host vector", self.len, host.len());
         }

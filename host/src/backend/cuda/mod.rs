@@ -2,37 +2,26 @@
 //! there is no driver, too.
 
 mod blas1;
-mod boxes;
 mod calls;
-mod continuous;
 mod device;
-mod discontinuous;
 mod driver_version;
 mod event;
-mod gpu;
-mod launch;
-mod level;
-mod matrices;
+pub(crate) mod gpu;
+pub(crate) mod launch;
 mod memory;
-mod modules;
-#[cfg(test)]
-mod parameters;
-mod smoother;
-mod texture;
+pub(crate) mod modules;
+pub(crate) mod texture;
 
 pub use device::devices;
 pub use event::Event;
-pub use level::Level;
 pub use memory::Vector;
 pub use modules::{Modules, add_modules, module_names, module_ptx, ptx};
 
 use super::{Backend, DeviceInfo, Scalar};
 use crate::error::{Error, Result};
-use crate::space::Space;
 use blas1::Blas1;
 use gpu::Gpu;
 use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
-use patchmg_device::kernels::PatchKernel;
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -44,7 +33,7 @@ const SUMS: usize = 32 * VECTORS;
 /// Calls return when the work is asked for, not when it is done; what reads a result waits. A wait of ten minutes is
 /// taken for a kernel that hangs: it and every later call give [`Error::Timeout`].
 pub struct Cuda {
-    gpu: Arc<Gpu>,
+    pub(crate) gpu: Arc<Gpu>,
     /// Vector operations in `f32` and in `f64`, when they are first needed.
     blas1: [OnceLock<Blas1>; 2],
     sums: Mutex<Sums>,
@@ -80,7 +69,6 @@ impl Cuda {
 
 impl Backend for Cuda {
     type Vector<T: Scalar> = Vector<T>;
-    type Level<T: Scalar> = Level<T>;
 
     fn info(&self) -> DeviceInfo {
         self.gpu.info()
@@ -165,68 +153,7 @@ impl Backend for Cuda {
         Ok(())
     }
 
-    fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
-        match space {
-            Space::Continuous(space) => smoother::check(space, kernel),
-            Space::Discontinuous(space) => discontinuous::check::<T>(&self.gpu, space, kernel),
-        }
-    }
-
-    fn level<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<Level<T>> {
-        Level::new(&self.gpu, space, kernel)
-    }
-
-    fn resident_blocks<T: Scalar>(&self, level: &Level<T>) -> Result<Vec<(String, u32)>> {
-        level.resident_blocks(&self.gpu)
-    }
-
     fn take_launched(&self) -> Vec<String> {
         self.gpu.take_launched()
-    }
-
-    fn apply<T: Scalar>(&self, level: &Level<T>, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
-        level.apply(&self.gpu, x, y)
-    }
-
-    fn residual<T: Scalar>(&self, level: &Level<T>, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
-        level.residual(&self.gpu, b, x, r)
-    }
-
-    fn smooth_color<T: Scalar>(&self, level: &Level<T>, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        level.smooth_color(&self.gpu, color, b, x)
-    }
-
-    fn point_gauss_seidel<T: Scalar>(
-        &self,
-        level: &Level<T>,
-        b: &Vector<T>,
-        x: &mut Vector<T>,
-        reverse: bool,
-    ) -> Result<()> {
-        level.point_gauss_seidel(&self.gpu, b, x, reverse)
-    }
-
-    fn restrict_residual<T: Scalar>(
-        &self,
-        fine: &Level<T>,
-        b: &Vector<T>,
-        x: &Vector<T>,
-        coarse: &mut Vector<T>,
-    ) -> Result<()> {
-        fine.restrict_residual(&self.gpu, b, x, coarse)
-    }
-
-    fn prolongate_add<T: Scalar>(&self, fine: &Level<T>, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        fine.prolongate_add(&self.gpu, coarse, x)
-    }
-
-    fn prolongate_and_smooth_first<T: Scalar>(
-        &self,
-        fine: &Level<T>,
-        coarse: &Vector<T>,
-        b: &Vector<T>,
-        x: &mut Vector<T>,
-    ) -> Result<()> {
-        fine.prolongate_and_smooth_first(&self.gpu, coarse, b, x)
     }
 }

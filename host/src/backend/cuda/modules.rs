@@ -3,8 +3,8 @@
 use super::calls::{check, error_name};
 use super::gpu::{Gpu, LoadedModule};
 use super::launch::Kernel;
-use super::matrices;
 use crate::error::{Error, Result};
+use crate::system::poisson::cuda::matrices;
 use cuda_builder::ptx::{unpack, with_constants};
 use cust::error::CudaError;
 use cust::sys::{self, CUfunction_attribute, CUjit_option, CUresult};
@@ -66,14 +66,14 @@ pub fn module_ptx(module: Module) -> Result<String> {
 }
 
 /// That the program has a module.
-pub(super) fn require(module: Module) -> Result<()> {
+pub(crate) fn require(module: Module) -> Result<()> {
     let name = module.name();
     let is_there = packed(&name).is_some() || folder().is_some_and(|folder| file(&folder, &name).is_file());
     if is_there { Ok(()) } else { Err(no_module(&name)) }
 }
 
 /// One entry point, its module loaded if it was not.
-pub(super) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kernel> {
+pub(crate) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kernel> {
     gpu.enter()?;
     let loaded = gpu.module(&module.name(), || load(module))?;
     let name = CString::new(spec.name.as_str()).expect("kernel names hold no zero byte");

@@ -13,7 +13,7 @@ use cust::sys::{
 use std::sync::Arc;
 
 /// A texture object over numbers in `f32`, read by their index, without filter.
-pub(super) struct Texture {
+pub(crate) struct Texture {
     gpu: Arc<Gpu>,
     object: CUtexObject,
     /// What it shows.

@@ -1,13 +1,11 @@
 //! Chebyshev iteration, preconditioned by the diagonal.
 
 use super::Smoother;
-use super::jacobi::inverse_diagonal;
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
-use crate::memory;
-use crate::operator::{SpaceOn, vector_bytes};
+use crate::level::{Level, SharedLevel};
+use crate::operator::vector_bytes;
 use nalgebra::DMatrix;
-use std::sync::Arc;
 
 /// Steps of the estimate of the largest eigenvalue.
 const ESTIMATE_STEPS: usize = 10;
@@ -21,7 +19,7 @@ const SAFETY: f64 = 1.2;
 /// bound `b` is 1.2 times the largest eigenvalue that 10 steps of Lanczos' method find, the coefficients being those of
 /// conjugate gradients for a right-hand side whose unknown `i` is `i mod 11 - 5`: as in deal.II.
 pub struct Chebyshev<B: Backend, S: Scalar> {
-    on: Arc<SpaceOn<B, S>>,
+    level: SharedLevel<B, S>,
     degree: usize,
     center: f64,
     radius: f64,
@@ -36,17 +34,17 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
         vector_bytes::<S>(4, storage)
     }
 
-    /// On a space that is ready; estimates the largest eigenvalue.
+    /// On a level; estimates the largest eigenvalue.
     ///
     /// # Errors
     /// [`Error::NotPositiveDefinite`] if the estimate meets a negative eigenvalue; those of the backend.
-    pub fn new(on: &Arc<SpaceOn<B, S>>, degree: usize, range: f64) -> Result<Self> {
-        let vector = || on.backend.zeros(on.space.storage());
-        let inverse_diagonal = inverse_diagonal(on)?;
-        let (mut residual, mut direction) = (vector()?, vector()?);
-        let bound = SAFETY * largest_eigenvalue(on, &inverse_diagonal, &mut residual, &mut direction)?;
+    pub fn new(level: &SharedLevel<B, S>, degree: usize, range: f64) -> Result<Self> {
+        let inverse_diagonal = level.inverse_diagonal()?;
+        let mut residual = level.vector_of(&mut |i| (i % 11) as f64 - 5.0)?;
+        let mut direction = level.vector()?;
+        let bound = SAFETY * largest_eigenvalue(&**level, &inverse_diagonal, &mut residual, &mut direction)?;
         let (center, radius) = (0.5 * (bound + bound / range), 0.5 * (bound - bound / range));
-        Ok(Self { on: on.clone(), degree, center, radius, inverse_diagonal, residual, direction })
+        Ok(Self { level: level.clone(), degree, center, radius, inverse_diagonal, residual, direction })
     }
 
     /// `[θ - δ, θ + δ]`.
@@ -56,22 +54,16 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
 }
 
 /// Of `D⁻¹ A`, from below: that of the tridiagonal matrix of Lanczos' method, which the coefficients of conjugate gradients
-/// give (Saad, section 6.7.3).
+/// give (Saad, section 6.7.3), for the right-hand side in `residual`.
 fn largest_eigenvalue<B: Backend, S: Scalar>(
-    on: &SpaceOn<B, S>,
+    level: &dyn Level<B, S>,
     inverse_diagonal: &B::Vector<S>,
     residual: &mut B::Vector<S>,
     direction: &mut B::Vector<S>,
 ) -> Result<f64> {
-    let SpaceOn { backend, tables, space } = on;
-    let mut start: Vec<S> = memory::zeros(space.storage())?;
-    for (i, node) in space.unknowns().enumerate() {
-        start[space.offset(node)] = S::from_f64((i % 11) as f64 - 5.0);
-    }
-    backend.upload(&start, residual)?;
-    drop(start);
+    let backend = level.backend();
     // `D⁻¹ r`, then `A p`.
-    let mut work = backend.zeros(space.storage())?;
+    let mut work = level.vector()?;
     let mut lanczos = DMatrix::zeros(ESTIMATE_STEPS, ESTIMATE_STEPS);
     let (mut steps, mut first_product, mut last_product, mut last_alpha) = (0, 0.0, 0.0, 0.0);
     while steps < ESTIMATE_STEPS {
@@ -85,7 +77,7 @@ fn largest_eigenvalue<B: Backend, S: Scalar>(
         }
         let beta = if steps == 0 { 0.0 } else { product / last_product };
         backend.axpby(1.0, &work, beta, direction)?;
-        backend.apply(tables, direction, &mut work)?;
+        level.apply(direction, &mut work)?;
         let energy = backend.dot(direction, &work)?;
         if energy <= 0.0 {
             return Err(Error::NotPositiveDefinite { what: "operator" });
@@ -106,12 +98,12 @@ fn largest_eigenvalue<B: Backend, S: Scalar>(
 
 impl<B: Backend, S: Scalar> Smoother<B, S> for Chebyshev<B, S> {
     fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        let SpaceOn { backend, tables, .. } = &*self.on;
+        let backend = self.level.backend();
         let ratio = self.center / self.radius;
         let mut rho = 1.0 / ratio;
         let mut factors = (1.0 / self.center, 0.0);
         for _ in 0..self.degree {
-            backend.residual(tables, b, x, &mut self.residual)?;
+            self.level.residual(b, x, &mut self.residual)?;
             let (of_residual, of_direction) = factors;
             backend.diagonal_axpby(
                 of_residual,
@@ -130,5 +122,9 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for Chebyshev<B, S> {
 
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         self.step(b, x)
+    }
+
+    fn level(&self) -> &dyn Level<B, S> {
+        &*self.level
     }
 }

@@ -3,10 +3,9 @@
 use super::{AdditivePatchSmoother, Chebyshev, Jacobi, PatchSmoother, PointGaussSeidel, Smoother};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
-use crate::operator::SpaceOn;
+use crate::level::SharedLevel;
 use crate::space::Space;
 use patchmg_device::kernels::PatchKernel;
-use std::sync::Arc;
 
 /// Which smoother a level has.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,16 +108,15 @@ impl SmootherConfig {
     /// Makes it for a level.
     ///
     /// # Errors
-    /// Those of [`Self::check`], [`Self::check_space`] and of the backend.
-    pub fn build<B: Backend, S: Scalar>(&self, on: &Arc<SpaceOn<B, S>>) -> Result<Box<dyn Smoother<B, S>>> {
+    /// Those of [`Self::check`] and of the level: [`Error::Unsupported`] for what it does not have.
+    pub fn build<B: Backend, S: Scalar>(&self, level: &SharedLevel<B, S>) -> Result<Box<dyn Smoother<B, S>>> {
         self.check()?;
-        self.check_space(&on.space)?;
         Ok(match *self {
-            Self::Patch(_) => Box::new(PatchSmoother::new(on)),
-            Self::AdditivePatch { damping } => Box::new(AdditivePatchSmoother::new(on, damping)?),
-            Self::PointGaussSeidel => Box::new(PointGaussSeidel::new(on)),
-            Self::Jacobi { damping } => Box::new(Jacobi::new(on, damping)?),
-            Self::Chebyshev { degree, range } => Box::new(Chebyshev::new(on, degree, range)?),
+            Self::Patch(_) => Box::new(PatchSmoother::new(level)?),
+            Self::AdditivePatch { damping } => Box::new(AdditivePatchSmoother::new(level, damping)?),
+            Self::PointGaussSeidel => Box::new(PointGaussSeidel::new(level)),
+            Self::Jacobi { damping } => Box::new(Jacobi::new(level, damping)?),
+            Self::Chebyshev { degree, range } => Box::new(Chebyshev::new(level, degree, range)?),
         })
     }
 

@@ -9,7 +9,7 @@ mod point;
 
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
-use crate::operator::SpaceOn;
+use crate::level::Level;
 
 pub use additive::AdditivePatchSmoother;
 pub use chebyshev::Chebyshev;
@@ -27,35 +27,12 @@ pub trait Smoother<B: Backend, S: Scalar> {
     /// a symmetric `B`.
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()>;
 
-    /// `x ← S(x + P coarse, b)` on `fine`, with the prolongation `P` of [`Backend::prolongate_add`].
-    fn step_after_prolongation(
-        &mut self,
-        fine: &SpaceOn<B, S>,
-        coarse: &B::Vector<S>,
-        b: &B::Vector<S>,
-        x: &mut B::Vector<S>,
-    ) -> Result<()> {
-        fine.backend.prolongate_add(&fine.tables, coarse, x)?;
+    /// The level that it smooths on.
+    fn level(&self) -> &dyn Level<B, S>;
+
+    /// `x ← S(x + P coarse, b)`, with the prolongation `P` of [`Level::prolongate_add`].
+    fn step_after_prolongation(&mut self, coarse: &B::Vector<S>, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        self.level().prolongate_add(coarse, x)?;
         self.step(b, x)
-    }
-}
-
-impl<B: Backend, S: Scalar> Smoother<B, S> for Box<dyn Smoother<B, S>> {
-    fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        (**self).step(b, x)
-    }
-
-    fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        (**self).step_adjoint(b, x)
-    }
-
-    fn step_after_prolongation(
-        &mut self,
-        fine: &SpaceOn<B, S>,
-        coarse: &B::Vector<S>,
-        b: &B::Vector<S>,
-        x: &mut B::Vector<S>,
-    ) -> Result<()> {
-        (**self).step_after_prolongation(fine, coarse, b, x)
     }
 }

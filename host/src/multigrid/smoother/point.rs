@@ -3,28 +3,31 @@
 use super::Smoother;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
-use crate::operator::SpaceOn;
-use std::sync::Arc;
+use crate::level::{Level, SharedLevel};
 
-/// Gauss-Seidel dof by dof, in the order of the machine: see [`Backend::point_gauss_seidel`]. The adjoint step takes the
+/// Gauss-Seidel dof by dof, in the order of the machine: see [`Level::point_gauss_seidel`]. The adjoint step takes the
 /// opposite order.
 pub struct PointGaussSeidel<B: Backend, S: Scalar> {
-    on: Arc<SpaceOn<B, S>>,
+    level: SharedLevel<B, S>,
 }
 
 impl<B: Backend, S: Scalar> PointGaussSeidel<B, S> {
-    /// On a space that is ready.
-    pub fn new(on: &Arc<SpaceOn<B, S>>) -> Self {
-        Self { on: on.clone() }
+    /// On a level.
+    pub fn new(level: &SharedLevel<B, S>) -> Self {
+        Self { level: level.clone() }
     }
 }
 
 impl<B: Backend, S: Scalar> Smoother<B, S> for PointGaussSeidel<B, S> {
     fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        self.on.backend.point_gauss_seidel(&self.on.tables, b, x, false)
+        self.level.point_gauss_seidel(b, x, false)
     }
 
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        self.on.backend.point_gauss_seidel(&self.on.tables, b, x, true)
+        self.level.point_gauss_seidel(b, x, true)
+    }
+
+    fn level(&self) -> &dyn Level<B, S> {
+        &*self.level
     }
 }

@@ -2,9 +2,9 @@
 
 use super::Laboratory;
 use crate::suite::record::Measured;
-use patchmg::backend::Backend;
 use patchmg::error::Result;
 use patchmg::measure::Timing;
+use patchmg::system::Runs;
 use std::collections::BTreeSet;
 
 /// What values come from.
@@ -32,7 +32,7 @@ impl Basis {
     }
 }
 
-impl<B: Backend> Laboratory<B> {
+impl<B: Runs> Laboratory<B> {
     /// What `work` finds and what that comes from, which what it is a part of comes from, too.
     pub(super) fn with_basis<V>(&mut self, work: impl FnOnce(&mut Self) -> Result<V>) -> Result<(V, Basis)> {
         self.note_launched();

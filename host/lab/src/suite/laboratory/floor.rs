@@ -1,11 +1,12 @@
 //! Parts of a V-cycle beside the least time that memory allows them.
 
 use super::{Laboratory, Size, Values, values};
-use patchmg::backend::{Backend, DeviceInfo, PatchKernel};
+use patchmg::backend::{DeviceInfo, PatchKernel};
 use patchmg::error::Result;
 use patchmg::measure::Timing;
 use patchmg::measure::{Part, cycle_words_per_dof};
 use patchmg::multigrid::SmootherConfig;
+use patchmg::system::Runs;
 
 /// Bytes a second of an H200 that floors are stated for: what long copies come near to, 7/8 of what its memory's clock and
 /// width give.
@@ -20,7 +21,7 @@ fn bandwidth(device: &DeviceInfo) -> Option<f64> {
     }
 }
 
-impl<B: Backend> Laboratory<B> {
+impl<B: Runs> Laboratory<B> {
     /// A time, and the floor `bytes / bandwidth` under it.
     fn above_floor(&self, timing: Timing, dofs: usize, bytes: f64) -> Values {
         let Timing { median_s, min_s, max_s, .. } = timing;

@@ -13,17 +13,18 @@ pub use program::Program;
 
 use super::experiment::{Launch, Point, Rule, Task};
 use operator::Reference;
-use patchmg::backend::{Backend, PatchKernel, Scalar, Structure, Variant};
+use patchmg::backend::{PatchKernel, Scalar, Structure, Variant};
 use patchmg::error::{Error, Result};
 use patchmg::krylov::Stopping;
 use patchmg::measure::{LevelBench, Part};
 use patchmg::measure::{Protocol, Timing, measure};
 use patchmg::mesh::Mesh;
-use patchmg::multigrid::{Multigrid, PoissonScheme, SmootherConfig};
+use patchmg::multigrid::{Multigrid, SmootherConfig};
 use patchmg::operator::Preconditioner;
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, Report, System};
 use patchmg::space::Space;
+use patchmg::system::Runs;
 use speed::Solved;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ const LONG: f64 = 0.5;
 const RTOL: f64 = 1e-9;
 
 /// One machine.
-pub struct Laboratory<B: Backend> {
+pub struct Laboratory<B: Runs> {
     backend: Arc<B>,
     protocol: Protocol,
     /// The last level that was timed: neighbouring points differ in the kernel alone.
@@ -98,7 +99,7 @@ trait TimedLevel {
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>>;
 }
 
-impl<B: Backend, T: Scalar> TimedLevel for LevelBench<B, T> {
+impl<B: Runs, T: Scalar> TimedLevel for LevelBench<B, T> {
     fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()> {
         self.set_kernel(kernel)
     }
@@ -126,7 +127,7 @@ fn in_precision(config: Config, size: Size, mixed: bool) -> Config {
     Config { precision, ..config }
 }
 
-impl<B: Backend> Laboratory<B> {
+impl<B: Runs> Laboratory<B> {
     /// With nothing set up.
     pub fn new(backend: &Arc<B>, protocol: Protocol, program: Option<Program>) -> Self {
         Self {
@@ -342,8 +343,7 @@ impl<B: Backend> Laboratory<B> {
 
     fn cycle_in<S: Scalar>(&mut self, size: Size, smoother: SmootherConfig) -> Result<Timing> {
         let space = size.space()?;
-        let mut multigrid =
-            Multigrid::<B, S>::new(&self.backend, &space, &PoissonScheme { smoother }, Default::default())?;
+        let mut multigrid = Multigrid::<B, S>::new(&self.backend, &space, &smoother, Default::default())?;
         let backend = self.backend.clone();
         let bench = || LevelBench::<B, S>::new(&backend, &space, smoother.patch_kernel());
         let mut bench = self.without_basis(bench)?;

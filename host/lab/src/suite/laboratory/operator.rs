@@ -6,10 +6,12 @@ use crate::inspect::{self, Assembler, Resources};
 use crate::suite::experiment::Aspect;
 use crate::suite::products::flops_per_dof;
 use crate::suite::traffic::{WAVEFRONT_BYTES, box_operator, box_wavefronts};
-use patchmg::backend::{Backend, Engine, PatchKernel, Products, Scalar};
+use patchmg::backend::{Engine, PatchKernel, Products, Scalar};
 use patchmg::error::{Error, Result};
 use patchmg::measure::Part;
 use patchmg::space::Space;
+use patchmg::system::Runs;
+use std::sync::Arc;
 
 /// A vector of normally distributed numbers, and what the default operator in `f64` makes of it.
 pub struct Reference {
@@ -20,7 +22,7 @@ pub struct Reference {
 /// What registers and spills are for where there is no GPU.
 const ARCHITECTURE: &str = "sm_90";
 
-impl<B: Backend> Laboratory<B> {
+impl<B: Runs> Laboratory<B> {
     pub(super) fn operator(&mut self, size: Size, aspect: Aspect, kernel: PatchKernel) -> Result<Values> {
         match aspect {
             Aspect::Speed => self.operator_speed(size, kernel),
@@ -163,12 +165,12 @@ fn resources(architecture: &str, name: &str) -> Result<Option<Resources>> {
 }
 
 /// `A x`, of a vector rounded to `T`.
-fn apply<B: Backend, T: Scalar>(backend: &B, space: &Space, kernel: PatchKernel, x: &[f64]) -> Result<Vec<T>> {
+fn apply<B: Runs, T: Scalar>(backend: &Arc<B>, space: &Space, kernel: PatchKernel, x: &[f64]) -> Result<Vec<T>> {
     let level = backend.level::<T>(space, kernel)?;
     let mut values: Vec<T> = x.iter().map(|&value| T::from_f64(value)).collect();
     let (mut vector, mut product) = (backend.zeros(x.len())?, backend.zeros(x.len())?);
     backend.upload(&values, &mut vector)?;
-    backend.apply(&level, &vector, &mut product)?;
+    level.apply(&vector, &mut product)?;
     backend.download(&product, &mut values)?;
     Ok(values)
 }

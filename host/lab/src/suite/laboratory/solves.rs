@@ -1,14 +1,15 @@
 //! Solves by their results: iterations, errors, residuals.
 
 use super::{Laboratory, Size, Values, values};
-use patchmg::backend::{Backend, PatchKernel};
+use patchmg::backend::PatchKernel;
 use patchmg::error::Result;
 use patchmg::krylov::{Gmres, Info, Solver, Stopping};
 use patchmg::measure::Protocol;
-use patchmg::multigrid::{LowPrecision, Multigrid, PoissonScheme, SmootherConfig, VCycle};
-use patchmg::operator::{LinearOperator, Poisson};
+use patchmg::multigrid::{LowPrecision, Multigrid, SmootherConfig, VCycle};
+use patchmg::operator::LinearOperator;
 use patchmg::problem::{ErrorNorms, Problem, error_norms};
 use patchmg::solve::{Config, Method, Precision, Report};
+use patchmg::system::Runs;
 
 /// Relative tolerance of paper 4.
 const RTOL: f64 = 1e-8;
@@ -18,7 +19,7 @@ fn iterations(info: &Info) -> Option<f64> {
     info.converged.then_some(info.iterations as f64)
 }
 
-impl<B: Backend> Laboratory<B> {
+impl<B: Runs> Laboratory<B> {
     /// Time, iterations and error.
     pub(super) fn solve(&mut self, size: Size, problem: Problem, config: Config) -> Result<Values> {
         let Report { dofs, info, errors, timing, .. } = self.report(size, problem, config, self.protocol)?;
@@ -72,10 +73,10 @@ impl<B: Backend> Laboratory<B> {
         let space = size.space()?;
         let load = self.load(size, &space)?;
         let backend = &self.backend;
-        let operator = Poisson::<B, f64>::new(backend, &space)?;
+        let operator = backend.level::<f64>(&space, PatchKernel::default())?;
         let (mut b, mut x) = (operator.vector()?, operator.vector()?);
         backend.upload(&load, &mut b)?;
-        let multigrid = Multigrid::<B, f32>::new(backend, &space, &PoissonScheme { smoother }, VCycle::default())?;
+        let multigrid = Multigrid::<B, f32>::new(backend, &space, &smoother, VCycle::default())?;
         let mut cycle = LowPrecision::<B, f64, f32, _>::new(backend, &space, multigrid)?;
         let mut gmres = Gmres::<B, f64>::new(&operator, max_iters)?;
         let stopping = Stopping { rtol: RTOL, max_iters };

@@ -2,7 +2,6 @@
 
 use super::{Laboratory, RTOL, Size, Values, values};
 use crate::suite::experiment::Kernels;
-use patchmg::backend::Backend;
 use patchmg::error::{Error, Result};
 use patchmg::krylov::{Info, Stopping};
 use patchmg::measure::{Protocol, Timing};
@@ -10,6 +9,7 @@ use patchmg::operator::vector_bytes;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Config, Method, Precision, Solution, solve_repeatedly};
 use patchmg::space::Space;
+use patchmg::system::Runs;
 
 /// What a solve took.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ fn allowed_bytes(method: Method, precision: Precision, restart: usize, storage: 
     vector_bytes::<f64>(6 + basis, storage)
 }
 
-impl<B: Backend> Laboratory<B> {
+impl<B: Runs> Laboratory<B> {
     /// Nanoseconds for an unknown, and iterations.
     pub(super) fn speed(&mut self, size: Size, mixed: bool, method: Method) -> Result<Values> {
         let Solved { dofs, info, timing, .. } = self.solved(size, mixed, method)?;

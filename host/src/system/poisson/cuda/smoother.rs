@@ -1,10 +1,10 @@
 //! The patch smoother's kernels of a level: the default one, or those of paper 1.
 
-use super::gpu::Gpu;
-use super::launch::Kernel;
-use super::memory::Vector;
-use super::modules;
 use crate::backend::Scalar;
+use crate::backend::cuda::Vector;
+use crate::backend::cuda::gpu::Gpu;
+use crate::backend::cuda::launch::Kernel;
+use crate::backend::cuda::modules;
 use crate::error::{Error, Result};
 use crate::space::ContinuousSpace;
 use patchmg_device::kernels::{self, Module, Operation, PatchKernel, Structure};

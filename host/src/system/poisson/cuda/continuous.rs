@@ -1,13 +1,13 @@
 //! Levels of continuous elements. Arguments of kernels are those of `patchmg_device::entries`, in that order, each by value.
 
-use super::gpu::Gpu;
-use super::launch::{Kernel, Marching, stride_blocks};
-use super::level::Kernels;
+use super::Kernels;
 use super::matrices::Matrices;
-use super::memory::Vector;
-use super::modules;
 use super::smoother::{Corrected, PatchSmoother, Variant};
 use crate::backend::Scalar;
+use crate::backend::cuda::Vector;
+use crate::backend::cuda::gpu::Gpu;
+use crate::backend::cuda::launch::{Kernel, Marching, stride_blocks};
+use crate::backend::cuda::modules;
 use crate::error::{Error, Result};
 use crate::space::ContinuousSpace;
 use cust::sys::CUdeviceptr;

@@ -1,6 +1,6 @@
 //! The 1D matrices of continuous elements as kernels take them, and what of them is known before there is a mesh.
 
-use super::level::{bytes, unsupported_degree};
+use super::{bytes, unsupported_degree};
 use crate::backend::Scalar;
 use crate::error::Result;
 use crate::mesh::Mesh;
@@ -44,7 +44,7 @@ impl Matrices {
 }
 
 /// What kernels of a module take of the matrices, whatever the mesh.
-pub(super) fn constants(dim: usize, degree: usize) -> Result<Vec<Constants>> {
+pub(crate) fn constants(dim: usize, degree: usize) -> Result<Vec<Constants>> {
     let module = Module::PoissonCg { dim, degree };
     let Matrices { smoother, first_step, operator, restriction, prolongation } =
         Matrices::new::<f32>(&ContinuousSpace::new(Mesh::unit_cube(dim, 1)?, degree)?)?;

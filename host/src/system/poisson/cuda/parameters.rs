@@ -1,7 +1,7 @@
 //! What tests know of the parameters of an entry point.
 
-use super::modules;
 use crate::backend::Scalar;
+use crate::backend::cuda::modules;
 use patchmg_device::kernels::{Module, Operation};
 
 /// Bytes of parameters that CUDA before 12.1 takes.

@@ -1,11 +1,11 @@
 //! Discontinuous elements by products of small matrices (paper 4): the operator on boxes of nodes, and solutions on patches.
 //! Arguments of kernels are those of `patchmg_device::entries`, in that order, each by value.
 
-use super::gpu::Gpu;
-use super::launch::Kernel;
-use super::memory::Vector;
-use super::texture::Texture;
-use super::{Cuda, modules};
+use crate::backend::cuda::Vector;
+use crate::backend::cuda::gpu::Gpu;
+use crate::backend::cuda::launch::Kernel;
+use crate::backend::cuda::texture::Texture;
+use crate::backend::cuda::{Cuda, modules};
 use crate::backend::{PRODUCTS, Scalar};
 use crate::error::{Error, Result};
 use crate::measure::{Protocol, measure};

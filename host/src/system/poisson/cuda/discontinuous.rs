@@ -2,13 +2,13 @@
 //! value.
 
 use super::boxes::{self, BoxKernels};
-use super::gpu::Gpu;
-use super::launch::{Kernel, Marching};
-use super::level::{Kernels, bytes, unsupported_degree};
-use super::memory::Vector;
-use super::modules;
 use super::smoother::check_default;
+use super::{Kernels, bytes, unsupported_degree};
 use crate::backend::Scalar;
+use crate::backend::cuda::Vector;
+use crate::backend::cuda::gpu::Gpu;
+use crate::backend::cuda::launch::{Kernel, Marching};
+use crate::backend::cuda::modules;
 use crate::error::{Error, Result};
 use crate::space::DiscontinuousSpace;
 use cust::sys::CUdeviceptr;

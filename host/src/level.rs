@@ -1,0 +1,97 @@
+//! What the method asks of a level of a hierarchy. A system implements it for a machine.
+
+use crate::backend::{Backend, Scalar};
+use crate::error::Result;
+use crate::operator::LinearOperator;
+use std::sync::Arc;
+
+/// A level that operator, smoother and transfer share.
+pub type SharedLevel<B, T> = Arc<dyn Level<B, T>>;
+
+/// An operator on one mesh, with the transfer to and from the next coarser one and what smoothers need.
+///
+/// Vectors are in an order of the system's own. Entries that are no unknowns are zero, and every operation keeps them so.
+pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
+    /// `coarse = Pᵀ (b - A x)` on the next coarser level; no residual vector is formed.
+    ///
+    /// # Errors
+    /// Those of the machine, and [`InvalidArgument`](crate::Error::InvalidArgument) on the coarsest level.
+    fn restrict_residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()>;
+
+    /// `x += P coarse`, from the next coarser level.
+    ///
+    /// # Errors
+    /// Those of [`Self::restrict_residual`].
+    fn prolongate_add(&self, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+
+    /// The vector whose unknown `i` is `value(i)`, unknowns being counted from 0 in the order of dofs.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::Error::OutOfMemory), and those of the machine.
+    fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<B::Vector<T>>;
+
+    /// `1 / A_ii` for every unknown `i`.
+    ///
+    /// # Errors
+    /// As for [`Self::vector_of`].
+    fn inverse_diagonal(&self) -> Result<B::Vector<T>>;
+
+    /// Vertex patches, for smoothers that solve on these.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::Error::Unsupported) if the level has none.
+    fn patches(&self) -> Result<&dyn Patches<B, T>>;
+
+    /// A sweep of point Gauss-Seidel, `x_i += (b_i - (A x)_i) / A_ii` for one dof `i` after the other, or in the opposite
+    /// order. A CPU takes them lexicographically, `x` fastest, a GPU by the colors of [`patchmg_device::point`].
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::Error::Unsupported) if the level has none; those of the machine.
+    fn point_gauss_seidel(&self, b: &B::Vector<T>, x: &mut B::Vector<T>, reverse: bool) -> Result<()>;
+}
+
+/// The vertex patches of a level, by colors: those of a color do not overlap.
+pub trait Patches<B: Backend, T: Scalar> {
+    /// Colors that have a patch, ascending.
+    fn colors(&self) -> &[usize];
+
+    /// One color of the multiplicative vertex-patch smoother: `x += sum_j R_jᵀ A_j⁻¹ R_j (b - A x)` over its patches
+    /// (paper 1, algorithm 2.3).
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::Error::InvalidArgument) for a color that there is not; those of the machine.
+    fn smooth_color(&self, color: usize, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+
+    /// [`Level::prolongate_add`], then [`Self::smooth_color`] for the first color. Of `P coarse` a machine may leave out what
+    /// the other colors overwrite, so that only after all of them, ascending, `x` is what these give.
+    ///
+    /// # Errors
+    /// Those of both.
+    fn prolongate_and_smooth_first(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+
+    /// The GPU kernels that smooth, in their order, with the blocks of each that a multiprocessor holds; none without a GPU.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
+        Ok(Vec::new())
+    }
+}
+
+impl<B: Backend, T: Scalar> LinearOperator<B, T> for SharedLevel<B, T> {
+    fn backend(&self) -> &Arc<B> {
+        (**self).backend()
+    }
+
+    fn storage(&self) -> usize {
+        (**self).storage()
+    }
+
+    fn apply(&self, x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
+        (**self).apply(x, y)
+    }
+
+    fn residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()> {
+        (**self).residual(b, x, r)
+    }
+}
