@@ -4,7 +4,7 @@
 use criterion::measurement::{Measurement, ValueFormatter};
 use criterion::{BenchmarkId, Criterion, Throughput};
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, PatchKernel, Scalar, Structure, Variant};
+use patchmg::backend::{PatchKernel, Scalar, Structure, Variant};
 use patchmg::krylov::{Solver, Stopping};
 use patchmg::measure::{LevelBench, Part};
 use patchmg::mesh::Mesh;
@@ -12,6 +12,7 @@ use patchmg::multigrid::{Fmg, Multigrid, SmootherConfig};
 use patchmg::operator::{LinearOperator, Preconditioner};
 use patchmg::problem::{Problem, load_vector};
 use patchmg::space::Space;
+use patchmg::system::Runs;
 use patchmg::{Error, Result};
 use std::sync::Arc;
 use std::time::Instant;
@@ -44,7 +45,7 @@ fn gpu() -> Result<()> {
 }
 
 /// A machine whose clock Criterion can read.
-trait Timed: Backend {
+trait Timed: Runs {
     type Start;
     fn start(&self) -> Result<Self::Start>;
     /// Nanoseconds since then, when all that was asked is done.
@@ -68,7 +69,7 @@ impl Timed for patchmg::backend::cuda::Cuda {
     type Start = patchmg::backend::cuda::Event;
 
     fn start(&self) -> Result<Self::Start> {
-        self.synchronize()?;
+        patchmg::backend::Backend::synchronize(self)?;
         Self::Start::record(self)
     }
 

@@ -6,13 +6,14 @@
 //! Arguments: dimension, refinements, largest degree; 2, 4 and 10 unless given.
 
 use patchmg::Result;
-use patchmg::backend::{Backend, cpu::Cpu};
+use patchmg::backend::{Backend, PatchKernel, cpu::Cpu};
 use patchmg::krylov::{Gmres, Richardson, Solver, Stopping};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Fmg, Multigrid, NestedIteration, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::space::Space;
+use patchmg::system::Runs;
 use std::sync::Arc;
 
 /// By how much residuals are to fall.

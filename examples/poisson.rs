@@ -2,13 +2,14 @@
 //!
 //! Run it with `cargo run --release --example poisson`.
 
-use patchmg::backend::{Backend, cpu::Cpu};
+use patchmg::backend::{Backend, PatchKernel, cpu::Cpu};
 use patchmg::krylov::{DEFAULT_RESTART, Gmres, Solver, Stopping};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
 use patchmg::problem::{Problem, error_norms, load_vector};
 use patchmg::space::Space;
+use patchmg::system::Runs;
 use std::sync::Arc;
 
 fn main() -> patchmg::Result<()> {

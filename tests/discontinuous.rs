@@ -17,6 +17,7 @@ use patchmg::operator::{LinearOperator, Preconditioner};
 use patchmg::problem::{ErrorNorms, Field, Problem, Solution, add_boundary_load, error_norms, load_vector};
 use patchmg::solve::{Config, Method, Precision, Report, System, solve};
 use patchmg::space::Space;
+use patchmg::system::Runs;
 
 fn space(dim: usize, degree: usize, refine: usize) -> Space {
     Space::discontinuous(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap()

@@ -3,14 +3,18 @@
 use bytemuck::bytes_of;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, PatchKernel};
+use patchmg::level::SharedLevel;
 use patchmg::mesh::Mesh;
+use patchmg::operator::LinearOperator;
 use patchmg::space::{DiscontinuousSpace, Space};
+use patchmg::system::Runs;
 use patchmg_device::dg::{self, operator::Tile};
 use patchmg_device::kernels::{Module, Operation};
 use patchmg_device::patch::{bit, color_count};
 use patchmg_device::scalar::Real;
 use patchmg_device::with_degree;
 use patchmg_emulation::{Arguments, Kernel};
+use std::sync::Arc;
 
 /// Numbers in [-1, 1), the same for a seed in every run.
 fn random(len: usize, seed: u64) -> Vec<f64> {
@@ -25,13 +29,13 @@ fn random(len: usize, seed: u64) -> Vec<f64> {
 /// A level, and what the CPU makes of it.
 struct Reference {
     space: Space,
-    cpu: Cpu,
+    cpu: Arc<Cpu>,
 }
 
 impl Reference {
     fn new(dim: usize, degree: usize, refine: usize) -> Self {
         let space = Space::discontinuous(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
-        Self { space, cpu: Cpu::new(None).unwrap() }
+        Self { space, cpu: Arc::new(Cpu::new(None).unwrap()) }
     }
 
     fn lines(&self) -> &DiscontinuousSpace {
@@ -43,11 +47,11 @@ impl Reference {
     fn run(
         &self,
         start: Vec<f64>,
-        operation: impl FnOnce(&Cpu, &<Cpu as Backend>::Level<f64>, &mut <Cpu as Backend>::Vector<f64>),
+        operation: impl FnOnce(&SharedLevel<Cpu, f64>, &mut <Cpu as Backend>::Vector<f64>),
     ) -> Vec<f64> {
         let level = self.cpu.level(&self.space, PatchKernel::default()).unwrap();
         let mut vector = self.vector(&start);
-        operation(&self.cpu, &level, &mut vector);
+        operation(&level, &mut vector);
         let mut result = start;
         self.cpu.download(&vector, &mut result).unwrap();
         result
@@ -114,7 +118,7 @@ impl Reference {
     fn check_operator<T: Real>(&self) {
         let (dim, degree, grid) = (self.space.dim(), self.space.degree(), self.lines().grid());
         let (b, x) = (self.random(1), self.random(2));
-        let product = self.run(self.random(3), |cpu, level, y| cpu.apply(level, &self.vector(&x), y).unwrap());
+        let product = self.run(self.random(3), |level, y| level.apply(&self.vector(&x), y).unwrap());
         let residual: Vec<f64> = b.iter().zip(&product).map(|(b, product)| b - product).collect();
         let (b, x, start) = (rounded::<T>(&b), rounded::<T>(&x), rounded::<T>(&self.random(3)));
         for chunk in [1, 3, grid.cells] {
@@ -133,7 +137,9 @@ impl Reference {
         let table = self.lines().solve_table::<T>();
         for color in 0..1 << dim {
             let zeros = vec![0.0; x.len()];
-            let step = |cpu: &Cpu, level: &_, x: &mut _| cpu.smooth_color(level, color, &self.vector(&r), x).unwrap();
+            let step = |level: &SharedLevel<_, _>, x: &mut _| {
+                level.patches().unwrap().smooth_color(color, &self.vector(&r), x).unwrap();
+            };
             let correction = self.run(zeros, step);
             let expected: Vec<f64> = x.iter().zip(correction).map(|(x, correction)| x + correction).collect();
             let count = |direction| color_count(cells, bit(color as u32, direction));
@@ -150,14 +156,13 @@ impl Reference {
         let coarse = random(grid.coarser().storage(dim), 4);
         let (r, x) = (self.random(1), self.random(2));
         let zeros = self.vector(&vec![0.0; r.len()]);
-        let expected = self.run(coarse.clone(), |cpu, level, coarse| {
-            cpu.restrict_residual(level, &self.vector(&r), &zeros, coarse).unwrap();
+        let expected = self.run(coarse.clone(), |level, coarse| {
+            level.restrict_residual(&self.vector(&r), &zeros, coarse).unwrap();
         });
         let inputs = [&*rounded::<T>(&r)];
         let found = self.kernel(Operation::Restrict, &inputs, &rounded::<T>(&coarse), [0; 2], patches);
         self.check("restriction", &found, &expected);
-        let expected =
-            self.run(x.clone(), |cpu, level, x| cpu.prolongate_add(level, &self.vector(&coarse), x).unwrap());
+        let expected = self.run(x.clone(), |level, x| level.prolongate_add(&self.vector(&coarse), x).unwrap());
         let inputs = [&*rounded::<T>(&coarse)];
         let found = self.kernel(Operation::ProlongateAdd, &inputs, &rounded::<T>(&x), [0; 2], patches);
         self.check("prolongation", &found, &expected);

@@ -5,13 +5,14 @@ mod common;
 
 use common::{cpu, pseudo_random, solve_system, space};
 use nalgebra::{DMatrix, DVector};
-use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
+use patchmg::backend::{Backend, PatchKernel};
 use patchmg::krylov::{Cg, Divergence, Fgmres, Gmres, Info, Outcome, Richardson, Solver, Stopping};
 use patchmg::multigrid::{LowPrecision, Multigrid, SmootherConfig, VCycle};
-use patchmg::operator::{Identity, LinearOperator, Poisson, Preconditioner};
+use patchmg::operator::{Identity, LinearOperator, Preconditioner};
 use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision, System};
+use patchmg::system::Runs;
 use patchmg::{Error, Result};
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ impl Dense {
 }
 
 impl LinearOperator<Cpu, f64> for Dense {
-    fn backend(&self) -> &Cpu {
+    fn backend(&self) -> &Arc<Cpu> {
         &self.backend
     }
 

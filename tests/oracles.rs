@@ -7,15 +7,15 @@ mod histories;
 
 use common::{cpu, solve, space};
 use histories::{Oracle, deviation, fine_oracles, oracles};
-use patchmg::backend::{Backend, Scalar};
+use patchmg::backend::cpu::Cpu;
+use patchmg::backend::{Backend, PatchKernel, Scalar};
 use patchmg::krylov::{Richardson, Solver, Stopping};
-use patchmg::multigrid::{
-    Embedding, Multigrid, PatchSmoother, PatchSolver, PostSmoothing, Scheme, Smoother, SmootherConfig, VCycle,
-};
+use patchmg::level::{Level, SharedLevel};
+use patchmg::multigrid::{Multigrid, PatchSmoother, PostSmoothing, Smoother, SmootherConfig, VCycle, levels};
 use patchmg::operator::LinearOperator;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Case, Config, Method, Precision, System};
-use std::sync::Arc;
+use patchmg::system::Runs;
 
 fn check(dim: usize, method: Method, history: impl Fn(&Oracle) -> &Vec<f64>) {
     let cases: Vec<_> = oracles().into_iter().filter(|oracle| oracle.dim == dim).collect();

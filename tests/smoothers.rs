@@ -13,12 +13,12 @@ use patchmg::backend::{Backend, PatchKernel};
 use patchmg::error::Error;
 use patchmg::krylov::Stopping;
 use patchmg::level::SharedLevel;
-use patchmg::multigrid::{Chebyshev, Multigrid, Smoother, SmootherConfig, VCycle};
+use patchmg::multigrid::{Chebyshev, Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Preconditioner};
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, System};
 use patchmg::space::Space;
-use std::sync::Arc;
+use patchmg::system::Runs;
 
 /// Small enough for dense matrices: every kind of node, and more patches than one color has.
 const SMALL: [[usize; 3]; 6] = [[2, 1, 3], [2, 2, 2], [2, 4, 2], [3, 1, 2], [3, 2, 2], [3, 3, 1]];
@@ -150,7 +150,7 @@ fn a_step_propagates_the_error_as_the_books_say() {
             check(SmootherConfig::PointGaussSeidel, reverse, fixture.gauss_seidel(reverse, &e));
         }
         for degree in [1, 2, 4] {
-            let interval = Chebyshev::new(&fixture.on, degree, 8.0).unwrap().interval();
+            let interval = Chebyshev::new(&fixture.level, degree, 8.0).unwrap().interval();
             let config = SmootherConfig::Chebyshev { degree, range: 8.0 };
             check(config, false, fixture.chebyshev(degree, interval, &e));
         }
@@ -179,7 +179,7 @@ fn the_interval_of_chebyshev_ends_above_the_largest_eigenvalue() {
         let fixture = Fixture::new(case);
         let root = DMatrix::from_diagonal(&fixture.a.diagonal().map(|entry| 1.0 / entry.sqrt()));
         let largest = (&root * &fixture.a * &root).symmetric_eigenvalues().max();
-        let [low, high] = Chebyshev::new(&fixture.on, 3, 15.0).unwrap().interval();
+        let [low, high] = Chebyshev::new(&fixture.level, 3, 15.0).unwrap().interval();
         assert!(high >= largest && high <= 1.2 * largest * (1.0 + 1e-9), "{case:?}: {high}, {largest}");
         assert!((high / low - 15.0).abs() < 1e-9, "{case:?}: {low}, {high}");
     }
@@ -274,7 +274,7 @@ fn every_smoother_makes_a_symmetric_v_cycle() {
 #[test]
 fn bad_values_name_what_is_allowed() {
     let fixture = Fixture::new([2, 2, 2]);
-    let error = |smoother: SmootherConfig| smoother.build(&fixture.on).map(|_| ()).unwrap_err();
+    let error = |smoother: SmootherConfig| smoother.build(&fixture.level).map(|_| ()).unwrap_err();
     for damping in [0.0, -1.0, 2.0, f64::NAN] {
         for smoother in [SmootherConfig::Jacobi { damping }, SmootherConfig::AdditivePatch { damping }] {
             assert!(matches!(error(smoother), Error::InvalidArgument { name: "damping", .. }), "{smoother:?}");

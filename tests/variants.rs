@@ -4,10 +4,13 @@
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, LocalSolver, PatchKernel, Scalar, Structure};
 use patchmg::mesh::Mesh;
+use patchmg::operator::LinearOperator;
 use patchmg::space::Space;
+use patchmg::system::Runs;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use patchmg_device::patch::{bit, color_count};
 use patchmg_emulation::{Arguments, Kernel};
+use std::sync::Arc;
 
 fn random<T: Scalar>(space: &Space, seed: u64) -> Vec<T> {
     let mut state = seed;
@@ -31,7 +34,7 @@ fn smooth<T: Scalar>(space: &Space, choice: PatchKernel, color: u32, b: &[T], x:
     let (mut b, mut x) = (b.to_vec(), x.to_vec());
     let mut r = vec![T::from_f64(f64::NAN); x.len()];
     if choice.structure == Structure::Global {
-        let cpu = Cpu::new(Some(1)).unwrap();
+        let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
         let [b, old] = [&b, &x].map(|host| {
             let mut vector = cpu.zeros(host.len()).unwrap();
             cpu.upload(host, &mut vector).unwrap();
@@ -39,7 +42,7 @@ fn smooth<T: Scalar>(space: &Space, choice: PatchKernel, color: u32, b: &[T], x:
         });
         let mut residual = cpu.zeros(r.len()).unwrap();
         let level = cpu.level::<T>(space, PatchKernel::default()).unwrap();
-        cpu.residual(&level, &b, &old, &mut residual).unwrap();
+        level.residual(&b, &old, &mut residual).unwrap();
         cpu.download(&residual, &mut r).unwrap();
     }
     for &(part, variant) in choice.steps(dim, degree).unwrap() {
@@ -59,7 +62,7 @@ fn smooth<T: Scalar>(space: &Space, choice: PatchKernel, color: u32, b: &[T], x:
 fn check<T: Scalar>(dim: usize, degree: usize, refine: usize, tolerance: f64) {
     let space = Space::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
     let (b, x) = (random::<T>(&space, 1), random::<T>(&space, 2));
-    let cpu = Cpu::new(Some(1)).unwrap();
+    let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
     let level = cpu.level::<T>(&space, PatchKernel::default()).unwrap();
     // A residual is as large as the operator: `b` must be seen beside it.
     let b: Vec<T> = b.into_iter().map(|value| T::from_f64(10.0) * value).collect();
@@ -69,7 +72,7 @@ fn check<T: Scalar>(dim: usize, degree: usize, refine: usize, tolerance: f64) {
         let [mut on_b, mut on_x] = [1, 2].map(|_| cpu.zeros::<T>(b.len()).unwrap());
         cpu.upload(&b, &mut on_b).unwrap();
         cpu.upload(&x, &mut on_x).unwrap();
-        cpu.smooth_color(&level, color as usize, &on_b, &mut on_x).unwrap();
+        level.patches().unwrap().smooth_color(color as usize, &on_b, &mut on_x).unwrap();
         let mut host = vec![T::ZERO; b.len()];
         cpu.download(&on_x, &mut host).unwrap();
         host

@@ -8,6 +8,7 @@ use patchmg::backend::cuda::{Cuda, Event, devices};
 use patchmg::backend::{Backend, PatchKernel};
 use patchmg::mesh::Mesh;
 use patchmg::space::Space;
+use patchmg::system::Runs;
 use std::fmt::Debug;
 use std::sync::Arc;
 

@@ -13,6 +13,7 @@ use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, System};
 use patchmg::space::{DiscontinuousSpace, Space};
+use patchmg::system::Runs;
 use patchmg_device::patch::DgGrid;
 use patchmg_device::tensor_core::NODES;
 use patchmg_device::tensor_core::list::{Listed, listed};
@@ -124,26 +125,26 @@ fn check<T: Scalar>(gpu: &Arc<Cuda>, degree: usize, products: Products) -> crate
     let (b, x) = (random::<T>(1, length), random::<T>(2, length));
     let exact = |values: &[T]| -> Vec<f64> { values.iter().map(|value| value.to_f64()).collect() };
     let (cpu_b, cpu_x) = (uploaded(&*cpu, &exact(&b))?, uploaded(&*cpu, &exact(&x))?);
-    let (gpu_b, gpu_x) = (uploaded(gpu, &b)?, uploaded(gpu, &x)?);
+    let (gpu_b, gpu_x) = (uploaded(&**gpu, &b)?, uploaded(&**gpu, &x)?);
     let (mut expected, mut found) = (cpu.zeros::<f64>(length)?, gpu.zeros::<T>(length)?);
     let assert_equal = |found: &Vector<T>, expected: &<Cpu as Backend>::Vector<f64>| {
-        let found: Vec<T> = downloaded(gpu, found, length)?;
+        let found: Vec<T> = downloaded(&**gpu, found, length)?;
         assert_close(&exact(&found), &downloaded(&*cpu, expected, length)?, tolerance)
     };
 
     reference.apply(&cpu_x, &mut expected)?;
     level.apply(&gpu_x, &mut found)?;
     assert_equal(&found, &expected)?;
-    let first = downloaded(gpu, &found, length)?;
+    let first = downloaded(&**gpu, &found, length)?;
     level.apply(&gpu_x, &mut found)?;
-    assert_identical(&downloaded(gpu, &found, length)?, &first)?;
+    assert_identical(&downloaded(&**gpu, &found, length)?, &first)?;
 
     reference.residual(&cpu_b, &cpu_x, &mut expected)?;
     level.residual(&gpu_b, &gpu_x, &mut found)?;
     assert_equal(&found, &expected)?;
 
     for color in [0, 3, 7] {
-        let (mut expected, mut found) = (uploaded(&*cpu, &exact(&x))?, uploaded(gpu, &x)?);
+        let (mut expected, mut found) = (uploaded(&*cpu, &exact(&x))?, uploaded(&**gpu, &x)?);
         reference.patches()?.smooth_color(color, &cpu_b, &mut expected)?;
         level.patches()?.smooth_color(color, &gpu_b, &mut found)?;
         assert_equal(&found, &expected)?;

@@ -7,13 +7,14 @@ use crate::{Outcome, Suite};
 use patchmg::Result;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::cuda::Cuda;
-use patchmg::backend::{Backend, PatchKernel, Scalar};
+use patchmg::backend::{PatchKernel, Scalar};
 use patchmg::krylov::Stopping;
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, System};
 use patchmg::space::Space;
+use patchmg::system::Runs;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 use std::sync::Arc;
 
@@ -80,9 +81,9 @@ fn step<B: Runs, T: Scalar>(backend: &Arc<B>, space: &Space, smoother: SmootherC
 fn point_gauss_seidel<T: Scalar>(gpu: &Arc<Cuda>, space: &Space, reverse: bool) -> Outcome {
     let (b, x) = (random::<T>(1, space.dofs()), random::<T>(2, space.dofs()));
     let level = gpu.level::<T>(space, PatchKernel::default())?;
-    let mut on_gpu = uploaded(gpu, &space.from_dofs(&x)?)?;
-    level.point_gauss_seidel(&uploaded(gpu, &space.from_dofs(&b)?)?, &mut on_gpu, reverse)?;
-    let found = downloaded(gpu, &on_gpu, space.storage())?;
+    let mut on_gpu = uploaded(&**gpu, &space.from_dofs(&x)?)?;
+    level.point_gauss_seidel(&uploaded(&**gpu, &space.from_dofs(&b)?)?, &mut on_gpu, reverse)?;
+    let found = downloaded(&**gpu, &on_gpu, space.storage())?;
     let in_f64 = |values: &[T]| values.iter().map(|value| value.to_f64()).collect::<Vec<f64>>();
     let expected: Vec<T> = twin(space, &in_f64(&b), in_f64(&x), reverse).into_iter().map(T::from_f64).collect();
     assert_close(&found, &space.from_dofs(&expected)?, 10.0 * tolerance::<T>())

@@ -10,6 +10,7 @@ use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
 use patchmg::space::Space;
+use patchmg::system::Runs;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 use patchmg_device::patch::DgGrid;
 use std::sync::Arc;

@@ -4,9 +4,10 @@ use super::compare::{assert_close, assert_identical, tolerance};
 use super::spaces::{refine, smooth_colors};
 use crate::Suite;
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, PatchKernel, Scalar};
+use patchmg::backend::{PatchKernel, Scalar};
 use patchmg::mesh::Mesh;
 use patchmg::space::Space;
+use patchmg::system::Runs;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use std::sync::Arc;
 

@@ -207,5 +207,3 @@ impl Backend for Cpu {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod twin;

@@ -1,5 +1,6 @@
 //! Levels on the CPU.
 
+use super::{check_color, colors, inverse_diagonal, vector_of};
 use crate::backend::cpu::{Cpu, Vector, check};
 use crate::backend::{PRODUCTS, PatchKernel, Scalar};
 use crate::error::{Error, Result};
@@ -55,7 +56,7 @@ impl<T: Scalar> PoissonLevel<T> {
             }
         };
         let kernels = kernels.ok_or_else(|| unsupported(space.degree()))?;
-        let (cpu, space, colors) = (cpu.clone(), space.clone(), super::colors(space));
+        let (cpu, space, colors) = (cpu.clone(), space.clone(), colors(space));
         Ok(Self { cpu, space, coarse_storage, colors, kernels, point })
     }
 
@@ -112,11 +113,11 @@ impl<T: Scalar> Level<Cpu, T> for PoissonLevel<T> {
     }
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
-        super::vector_of(&*self.cpu, &self.space, value)
+        vector_of(&*self.cpu, &self.space, value)
     }
 
     fn inverse_diagonal(&self) -> Result<Vector<T>> {
-        super::inverse_diagonal(&*self.cpu, &self.space)
+        inverse_diagonal(&*self.cpu, &self.space)
     }
 
     fn patches(&self) -> Result<&dyn Patches<Cpu, T>> {
@@ -148,7 +149,7 @@ impl<T: Scalar> Patches<Cpu, T> for PoissonLevel<T> {
     fn smooth_color(&self, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         self.check("b", b)?;
         self.check("x", x)?;
-        self.kernels.smooth_color(self.cpu.sweep(), super::check_color(&self.space, color)?, b, x);
+        self.kernels.smooth_color(self.cpu.sweep(), check_color(&self.space, color)?, b, x);
         Ok(())
     }
 
@@ -219,3 +220,8 @@ fn discontinuous<T: Scalar>(space: &DiscontinuousSpace) -> Result<Discontinuous<
         1 2 3 4 5 6 7 8
     )
 }
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod twin;
