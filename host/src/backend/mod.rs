@@ -15,10 +15,16 @@ pub use patchmg_device::scalar::Real;
 /// What [`Unsupported`](crate::Error::Unsupported) calls [`Products`] that a machine does not have.
 pub const PRODUCTS: &str = "products of small matrices";
 
-/// A scalar that vectors on every backend can have: `f32` or `f64`.
-pub trait Scalar: Real + patchmg_cpu::Prepared {}
+/// A scalar that vectors on every backend can have: `f32` or `f64`, and no other.
+pub trait Scalar: Real + sealed::Sealed {}
 impl Scalar for f32 {}
 impl Scalar for f64 {}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
 
 /// What `patchmg info` and results say of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

@@ -4,7 +4,7 @@ use super::Cpu;
 use crate::error::Result;
 use crate::memory;
 use core::ops::{Deref, DerefMut, Range};
-use patchmg_cpu::Vectorized;
+use patchmg_device::scalar::Real;
 use rayon::prelude::*;
 
 /// Entries of a piece: all vectors' pieces of a dot product or combination stay in the first-level cache.
@@ -18,7 +18,7 @@ const PARTIAL_SUMS: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Vector<T>(Vec<T>);
 
-impl<T: Vectorized> Vector<T> {
+impl<T: Real> Vector<T> {
     pub(super) fn zeros(len: usize) -> Result<Self> {
         memory::zeros(len).map(Self)
     }
@@ -103,7 +103,7 @@ impl Cpu {
 
 /// `x · y` of a piece, summed up in `f64`.
 #[inline(always)]
-pub fn dot<T: Vectorized>(x: &[T], y: &[T]) -> f64 {
+pub fn dot<T: Real>(x: &[T], y: &[T]) -> f64 {
     let mut sums = [0.0; PARTIAL_SUMS];
     let (xs, ys) = (x.chunks_exact(PARTIAL_SUMS), y.chunks_exact(PARTIAL_SUMS));
     let rest: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(x, y)| x.to_f64() * y.to_f64()).sum();

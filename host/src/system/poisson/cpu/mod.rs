@@ -10,9 +10,10 @@ use crate::operator::LinearOperator;
 use crate::space::{ContinuousSpace, DiscontinuousSpace, Space};
 use crate::system::Runs;
 use bytemuck::{Pod, bytes_of};
-use patchmg_cpu::{Continuous, Discontinuous, GaussSeidel, Kernels};
+use patchmg_cpu::{Continuous, Discontinuous, GaussSeidel, Kernels, Prepared};
 use patchmg_device::patch::Ends;
 use patchmg_device::with_degree;
+use std::any::{Any, TypeId};
 use std::sync::Arc;
 
 impl Runs for Cpu {
@@ -27,12 +28,25 @@ impl Runs for Cpu {
 
     fn level<T: Scalar>(self: &Arc<Self>, space: &Space, kernel: PatchKernel) -> Result<SharedLevel<Self, T>> {
         self.check_kernel::<T>(space, kernel)?;
-        Ok(Arc::new(PoissonLevel::new(self, space)?))
+        in_scalar(
+            || Ok(Arc::new(PoissonLevel::<f32>::new(self, space)?)),
+            || Ok(Arc::new(PoissonLevel::<f64>::new(self, space)?)),
+        )
     }
 }
 
+/// The level in the scalar that `T` is: kernels are compiled for `f32` and `f64`, not for any `T`.
+fn in_scalar<T: Scalar>(
+    single: impl FnOnce() -> Result<SharedLevel<Cpu, f32>>,
+    double: impl FnOnce() -> Result<SharedLevel<Cpu, f64>>,
+) -> Result<SharedLevel<Cpu, T>> {
+    let is_single = TypeId::of::<T>() == TypeId::of::<f32>();
+    let level: Box<dyn Any> = if is_single { Box::new(single()?) } else { Box::new(double()?) };
+    Ok(*level.downcast().expect("a scalar is f32 or f64"))
+}
+
 /// A [`Space`] made ready.
-struct PoissonLevel<T> {
+struct PoissonLevel<T: Prepared> {
     cpu: Arc<Cpu>,
     space: Space,
     /// Entries of the coarse level's vectors.
@@ -43,7 +57,7 @@ struct PoissonLevel<T> {
     point: Option<GaussSeidel<T>>,
 }
 
-impl<T: Scalar> PoissonLevel<T> {
+impl<T: Scalar + Prepared> PoissonLevel<T> {
     fn new(cpu: &Arc<Cpu>, space: &Space) -> Result<Self> {
         let dim = space.dim();
         let (coarse_storage, kernels, point) = match space {
@@ -71,7 +85,7 @@ impl<T: Scalar> PoissonLevel<T> {
     }
 }
 
-impl<T: Scalar> LinearOperator<Cpu, T> for PoissonLevel<T> {
+impl<T: Scalar + Prepared> LinearOperator<Cpu, T> for PoissonLevel<T> {
     fn backend(&self) -> &Arc<Cpu> {
         &self.cpu
     }
@@ -96,7 +110,7 @@ impl<T: Scalar> LinearOperator<Cpu, T> for PoissonLevel<T> {
     }
 }
 
-impl<T: Scalar> Level<Cpu, T> for PoissonLevel<T> {
+impl<T: Scalar + Prepared> Level<Cpu, T> for PoissonLevel<T> {
     fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
         self.check("b", b)?;
         self.check("x", x)?;
@@ -141,7 +155,7 @@ impl<T: Scalar> Level<Cpu, T> for PoissonLevel<T> {
     }
 }
 
-impl<T: Scalar> Patches<Cpu, T> for PoissonLevel<T> {
+impl<T: Scalar + Prepared> Patches<Cpu, T> for PoissonLevel<T> {
     fn colors(&self) -> &[usize] {
         &self.colors
     }
