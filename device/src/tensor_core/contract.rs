@@ -119,6 +119,8 @@ pub struct Contraction<E: Engine<N>, S, const N: usize> {
     /// An engine may overwrite both; where it is not wanted, it is not touched.
     pub q: Tensor<E::Stored, E::Layout>,
     pub faces: Option<Faces<E, N>>,
+    /// Whether the sink writes to `p` or `q`. Lanes that read for each other then wait before it.
+    pub overwrites: bool,
 }
 
 /// Traces behind the faces that the lines of nodes end on, times their matrix, to be added to the second sum.

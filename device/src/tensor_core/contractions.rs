@@ -73,6 +73,7 @@ pub unsafe fn contract<E: Engine<N, Scalar = f64, Stored = f64>, S: Source<f64>,
         p,
         q,
         faces: None,
+        overwrites: true,
     };
     for _ in 0..opaque(repeats) {
         in_place::<E, S, N>(&nodes(0));

@@ -181,8 +181,7 @@ mod facts {
             let many = matches!(shape, Some(ProductShape::M16N8K4 | ProductShape::M16N8K16))
                 || operands == Operands::Tf32Corrected;
             // By a single word.
-            let many = many && matrices == MatrixMemory::Shared
-                || [14, 16].contains(&nodes) && shape == Some(ProductShape::M16N8K4);
+            let many = many && matrices == MatrixMemory::Shared || nodes == 14 && shape == Some(ProductShape::M16N8K4);
             if (9..=16).contains(&nodes) && !many { 2 } else { 1 }
         }
 

@@ -162,6 +162,7 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
         p,
         q,
         faces: faces(traces),
+        overwrites: true,
     };
     let planes = |direction, tensor| Contraction {
         direction,
@@ -172,6 +173,7 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
         p: tensor,
         q,
         faces: None,
+        overwrites: true,
     };
 
     in_place::<E, S, N>(&nodes(0, x_traces));
@@ -184,7 +186,7 @@ pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     // SAFETY: the launch's promise.
     let factor = unsafe { *factor } * unit;
     E::contract(
-        &nodes(2, z_traces),
+        &Contraction { overwrites: false, ..nodes(2, z_traces) },
         sink(&mut |entry, _, second| {
             if entry.active && entry.line[0] < N {
                 let offset = place.offset(contract::point(2, entry.line, entry.node));

@@ -41,7 +41,7 @@ fn contraction<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     matrix: Matrix<S>,
 ) -> Contraction<E, S, N> {
     let (p, q, mass, stiffness) = (tensor, tensor, matrix, matrix);
-    Contraction { direction, planes: N, terms: Terms::FIRST, mass, stiffness, p, q, faces: None }
+    Contraction { direction, planes: N, terms: Terms::FIRST, mass, stiffness, p, q, faces: None, overwrites: true }
 }
 
 /// `x += A_j⁻¹ r` on the patches of a color, `N = 2(k + 1)`.
@@ -99,7 +99,7 @@ pub unsafe fn solve<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     // SAFETY: the launch's promise.
     let factor = unsafe { *table.add(table_words(N) - 1) } * unit;
     E::contract(
-        &in_direction(0, vectors(0)),
+        &Contraction { overwrites: false, ..in_direction(0, vectors(0)) },
         sink(&mut |entry, sum, _| {
             if entry.active && entry.node < N {
                 // SAFETY: as above; patches of a color share no node.

@@ -188,8 +188,10 @@ impl<P: Product, L: Layout, W: Operand<P>, D: Layout, const N: usize> Engine<N> 
                     second[column] = unsafe { P::multiply_add(&a, &matrix[column][0], &second[column]) };
                 }
             }
-            // SAFETY: as above.
-            unsafe { wait_for_reads() };
+            if contraction.overwrites {
+                // SAFETY: as above.
+                unsafe { wait_for_reads() };
+            }
             for column in 0..columns {
                 for i in 0..shape.c_elements() {
                     let (row, n) = shape.c(lane, i);
