@@ -56,6 +56,17 @@ pub trait LineMap<T, const I: usize, const N: usize, const R: usize> {
     fn map<V: Value<T>>(&self, x: &[[V; N]; I]) -> [V; R];
 }
 
+/// `x`.
+#[derive(Clone, Copy)]
+pub struct Unchanged;
+
+impl<T, const N: usize> LineMap<T, 1, N, N> for Unchanged {
+    #[inline(always)]
+    fn map<V: Value<T>>(&self, [x]: &[[V; N]; 1]) -> [V; N] {
+        *x
+    }
+}
+
 /// `C x`.
 #[derive(Clone, Copy)]
 pub struct Times<'a, M>(pub &'a M);

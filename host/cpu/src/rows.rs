@@ -4,6 +4,7 @@
 
 use super::batch::{Batch, Offsets};
 use super::lanes::{Lanes, Vectorized};
+use super::lines::{LineMap, Unchanged};
 use super::sweep::Shared;
 use patchmg_device::scalar::Value;
 use pulp::{Simd, WithSimd};
@@ -28,7 +29,24 @@ pub unsafe fn load<S: Simd, T: Vectorized, const N: usize>(
     shift: &Lanes<S, T>,
     nodes: &mut [[Lanes<S, T>; N]],
 ) {
-    Lanes::<S, T>::vectorize::<N, _>(&mut Load { x, patches, rows, shift, nodes });
+    // SAFETY: the caller's.
+    unsafe { load_mapped(x, patches, rows, shift, &Unchanged, nodes) };
+}
+
+/// `nodes = map(x - shift)`, row by row.
+///
+/// # Safety
+/// As for [`load`].
+#[inline(always)]
+pub unsafe fn load_mapped<S: Simd, T: Vectorized, const N: usize>(
+    x: *const T,
+    patches: &Offsets,
+    rows: Rows,
+    shift: &Lanes<S, T>,
+    map: &impl LineMap<T, 1, N, N>,
+    nodes: &mut [[Lanes<S, T>; N]],
+) {
+    Lanes::<S, T>::vectorize::<N, _>(&mut Load { x, patches, rows, shift, map, nodes });
 }
 
 /// The node of every patch at an offset.
@@ -45,23 +63,26 @@ pub unsafe fn node<S: Simd, T: Vectorized>(x: *const T, patches: &Offsets, offse
     node
 }
 
-struct Load<'a, S: Simd, T: Vectorized, const N: usize> {
+struct Load<'a, S: Simd, T: Vectorized, F, const N: usize> {
     x: *const T,
     patches: &'a Offsets,
     rows: Rows,
     shift: &'a Lanes<S, T>,
+    map: &'a F,
     nodes: &'a mut [[Lanes<S, T>; N]],
 }
 
-impl<S: Simd, T: Vectorized, const N: usize> WithSimd for &mut Load<'_, S, T, N> {
+impl<S: Simd, T: Vectorized, F: LineMap<T, 1, N, N>, const N: usize> WithSimd for &mut Load<'_, S, T, F, N> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<Same: Simd>(self, _: Same) {
-        let Load { x, patches, rows, shift, .. } = *self;
+        let Load { x, patches, rows, shift, map, .. } = *self;
         for (index, row) in self.nodes.iter_mut().enumerate() {
+            let mut nodes = [[Lanes::<S, T>::ZERO; N]];
             // SAFETY: the caller's of `load`.
-            unsafe { Lanes::gather(x, patches, rows.first + index * rows.apart, shift, row) };
+            unsafe { Lanes::gather(x, patches, rows.first + index * rows.apart, shift, &mut nodes[0]) };
+            *row = map.map(&nodes);
         }
     }
 }
@@ -90,11 +111,30 @@ pub unsafe fn store<S: Simd, T: Vectorized, const N: usize>(
     offsets: &Offsets,
     rows: Rows,
 ) {
-    Lanes::<S, T>::vectorize::<N, _>(&Store { nodes, put, x, active: batch.active, offsets, rows });
+    // SAFETY: the caller's.
+    unsafe { store_mapped(nodes, &Unchanged, put, x, batch, offsets, rows) };
 }
 
-struct Store<'a, S: Simd, T: Vectorized, const N: usize> {
+/// [`store`] of `map(nodes)`, row by row.
+///
+/// # Safety
+/// As for [`store`].
+#[inline(always)]
+pub unsafe fn store_mapped<S: Simd, T: Vectorized, const N: usize>(
+    nodes: &[[Lanes<S, T>; N]],
+    map: &impl LineMap<T, 1, N, N>,
+    put: Put<'_, S, T>,
+    x: Shared<T>,
+    batch: &Batch,
+    offsets: &Offsets,
+    rows: Rows,
+) {
+    Lanes::<S, T>::vectorize::<N, _>(&Store { nodes, map, put, x, active: batch.active, offsets, rows });
+}
+
+struct Store<'a, S: Simd, T: Vectorized, F, const N: usize> {
     nodes: &'a [[Lanes<S, T>; N]],
+    map: &'a F,
     put: Put<'a, S, T>,
     x: Shared<T>,
     active: usize,
@@ -102,15 +142,15 @@ struct Store<'a, S: Simd, T: Vectorized, const N: usize> {
     rows: Rows,
 }
 
-impl<S: Simd, T: Vectorized, const N: usize> WithSimd for &Store<'_, S, T, N> {
+impl<S: Simd, T: Vectorized, F: LineMap<T, 1, N, N>, const N: usize> WithSimd for &Store<'_, S, T, F, N> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<Same: Simd>(self, _: Same) {
-        let Store { nodes, put, x, active, offsets, rows } = *self;
+        let Store { nodes, map, put, x, active, offsets, rows } = *self;
         for (index, row) in nodes.iter().enumerate() {
             let offset = rows.first + index * rows.apart;
-            let mut row = *row;
+            let mut row = map.map(&[*row]);
             // SAFETY (this block): the caller's of `store`.
             unsafe {
                 match put {

@@ -59,8 +59,10 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
     #[inline(always)]
     unsafe fn load<S: Simd>(&self, batch: &Batch, z: usize, plane: &mut [[Lanes<S, T>; M]; M]) {
         // SAFETY: a patch's nodes are stored.
-        unsafe { rows::load(self.b.as_ptr(), &batch.fine, self.rows([1, 1, z], 1), &Lanes::ZERO, plane) };
-        contract_in_place(Analyze(&self.matrices.vectors), plane.as_flattened_mut(), Lines::<M>::rows(M));
+        unsafe {
+            let (rows, map) = (self.rows([1, 1, z], 1), Analyze(&self.matrices.vectors));
+            rows::load_mapped(self.b.as_ptr(), &batch.fine, rows, &Lanes::ZERO, &map, plane);
+        }
     }
 
     /// Writes `S row + middle` for the rows of a plane to the interior of plane `z`.
@@ -68,10 +70,10 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
     /// # Safety
     /// As for [`PatchKernel::run`].
     #[inline(always)]
-    unsafe fn store<S: Simd>(&self, batch: &Batch, plane: &mut [[Lanes<S, T>; M]; M], middle: &Lanes<S, T>, z: usize) {
-        contract_in_place(Synthesize(&self.matrices.vectors), plane.as_flattened_mut(), Lines::<M>::rows(M));
+    unsafe fn store<S: Simd>(&self, batch: &Batch, plane: &[[Lanes<S, T>; M]; M], middle: &Lanes<S, T>, z: usize) {
+        let (rows, map) = (self.rows([1, 1, z], 1), Synthesize(&self.matrices.vectors));
         // SAFETY: patches of a color share no interior node, and none has it on its boundary.
-        unsafe { rows::store(plane, Put::Shifted(middle), self.x, batch, &batch.fine, self.rows([1, 1, z], 1)) };
+        unsafe { rows::store_mapped(plane, &map, Put::Shifted(middle), self.x, batch, &batch.fine, rows) };
     }
 
     /// Nodes of `x` in rows.
@@ -219,7 +221,7 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<
         for z in 0..M {
             contract_in_place(Synthesize(vectors), interior[z].as_flattened_mut(), columns);
             // SAFETY: the caller's.
-            unsafe { self.0.store(batch, &mut interior[z], middle, z + 1) };
+            unsafe { self.0.store(batch, &interior[z], middle, z + 1) };
         }
     }
 }
