@@ -1,0 +1,96 @@
+//! The JSON report: its fields, and what they say.
+
+use crate::common::stdout;
+use crate::{json, solve};
+use serde_json::Value;
+
+/// Field names in the order in which they are written.
+const FIELDS: [&str; 30] = [
+    "system",
+    "dim",
+    "degree",
+    "refine",
+    "cells",
+    "dofs",
+    "problem",
+    "solver",
+    "smoother",
+    "kernel",
+    "variant",
+    "local",
+    "products",
+    "precision",
+    "backend",
+    "device",
+    "iterations",
+    "converged",
+    "reason",
+    "rtol",
+    "residual_history",
+    "relative_residual",
+    "fractional_iterations",
+    "l2_error",
+    "h1_error",
+    "setup_s",
+    "solve_s",
+    "ns_per_dof",
+    "version",
+    "commit",
+];
+
+#[test]
+fn json_has_the_documented_fields_in_their_order() {
+    let output = solve(&["--json", "-"]);
+    let text = stdout(&output);
+    let mut rest = text;
+    for field in FIELDS {
+        let place = rest.find(&format!("\"{field}\":")).unwrap_or_else(|| panic!("{field} is missing or misplaced"));
+        rest = &rest[place + 1..];
+    }
+    let value: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(value.as_object().unwrap().len(), FIELDS.len());
+}
+
+#[test]
+fn json_says_what_was_solved() {
+    let value = json(&["--dim", "3", "--degree", "2", "--refine", "3"]);
+    for (field, expected) in [
+        ("system", "poisson-cg"),
+        ("problem", "sine"),
+        ("solver", "fmg"),
+        ("smoother", "patch"),
+        ("kernel", "fused"),
+        ("variant", "register"),
+        ("local", "fdm"),
+        ("precision", "f64"),
+        ("backend", "cpu"),
+        ("version", env!("CARGO_PKG_VERSION")),
+    ] {
+        assert_eq!(value[field], expected, "{field}");
+    }
+    for (field, expected) in [("dim", 3), ("degree", 2), ("refine", 3), ("cells", 512), ("dofs", 15 * 15 * 15)] {
+        assert_eq!(value[field], expected, "{field}");
+    }
+    assert_eq!(value["rtol"], 1e-9);
+    assert_eq!((&value["converged"], &value["reason"]), (&Value::Bool(true), &Value::from("converged")));
+    assert!(!value["device"].as_str().unwrap().is_empty());
+    // Known from deal.II, NGSolve and dolfinx: Q2 on 8 cells a direction.
+    approx::assert_relative_eq!(value["l2_error"].as_f64().unwrap(), 2.121e-4, max_relative = 5e-4);
+
+    let history: Vec<f64> = value["residual_history"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+    let iterations = value["iterations"].as_u64().unwrap() as usize;
+    assert_eq!(history.len(), iterations + 1);
+    assert_eq!(value["relative_residual"], history[iterations]);
+    assert!(history[iterations] <= 1e-9);
+    let fractional = value["fractional_iterations"].as_f64().unwrap();
+    assert!((iterations as f64 - 1.0..=iterations as f64).contains(&fractional), "{fractional} of {iterations}");
+    let (solve_s, ns_per_dof) = (value["solve_s"].as_f64().unwrap(), value["ns_per_dof"].as_f64().unwrap());
+    approx::assert_relative_eq!(ns_per_dof, 1e9 * solve_s / 3375.0, max_relative = 1e-12);
+    assert!(value["setup_s"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn errors_are_null_where_no_solution_is_known() {
+    let value = json(&["--problem", "one"]);
+    assert_eq!((&value["l2_error"], &value["h1_error"]), (&Value::Null, &Value::Null));
+}

@@ -1,0 +1,65 @@
+//! Values that an option does not take: numbers out of range, and names that do not exist.
+
+use crate::common::{USAGE, patchmg, stderr};
+use crate::refused;
+use std::time::{Duration, Instant};
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    refused(&["--degree", "0"], &["--degree", "'0'", "1 to 10"]);
+    refused(&["--degree", "99"], &["--degree", "'99'", "1 to 10 in 2D"]);
+    refused(&["--degree", "9", "--dim", "3"], &["--degree", "'9'", "1 to 8 in 3D"]);
+    refused(&["--dim", "4"], &["--dim", "'4'", "2 or 3"]);
+    refused(&["--refine", "0"], &["--refine", "'0'", "1 to"]);
+    refused(&["--refine", "40"], &["--refine", "'40'", "1 to"]);
+    for rtol in ["-1e-9", "0", "1", "NaN", "inf", "small"] {
+        refused(&["--rtol", rtol], &["--rtol", &format!("'{rtol}'"), "above 0 and below 1"]);
+    }
+    refused(&["--max-iters", "0"], &["--max-iters", "'0'", "at least 1"]);
+    refused(&["--threads", "0"], &["--threads", "'0'", "at least 1"]);
+    let start = Instant::now();
+    for threads in ["4096", "1000000"] {
+        refused(&["--threads", threads], &["--threads", threads, "from 1 to", "4 for each core"]);
+        // Wherever the solve runs, the host computes its load vector.
+        refused(&["--threads", threads, "--backend", "cuda"], &["--threads", threads, "from 1 to"]);
+    }
+    assert!(start.elapsed() < Duration::from_secs(10), "no thread is started");
+    for (option, value) in [("--degree", "three"), ("--degree", "-1"), ("--refine", "2.5"), ("--device", "-1")] {
+        refused(&[option, value], &[option, &format!("'{value}'"), "whole number"]);
+    }
+    refused(&["--max-iters", "-1"], &["--max-iters", "'-1'", "at least 1"]);
+    refused(&["--device", "1"], &["--device", "'1'", "--backend cpu"]);
+}
+
+#[test]
+fn choices_that_do_not_exist_are_refused_with_what_does() {
+    for (option, value, available) in [
+        ("--system", "poisson-fv", "poisson-cg, poisson-dg"),
+        ("--problem", "two", "one, sine, cosine"),
+        ("--solver", "lu", "fmg, vcycle, gmres, fgmres, cg"),
+        ("--smoother", "sor", "patch, additive-patch, point-gs, jacobi, chebyshev"),
+        ("--kernel", "global", "fused"),
+        ("--variant", "linear", "register"),
+        ("--local", "inverse", "fdm"),
+        ("--precision", "f16", "f64, f32, mixed"),
+        ("--backend", "metal", "auto, cpu, cuda"),
+    ] {
+        refused(&[option, value], &[option, &format!("'{value}'"), available]);
+    }
+    refused(&["--colour", "red"], &["--colour"]);
+    assert_eq!(patchmg(&["benchmark"]).status.code(), Some(USAGE));
+    assert_eq!(patchmg(&[]).status.code(), Some(USAGE));
+}
+
+#[test]
+fn architectures_without_kernels_are_refused() {
+    for arch in ["sm_70", "sm_75", "sm_81", "90", "sm_90f"] {
+        let output = patchmg(&["kernels", "--arch", arch, "--degree", "1"]);
+        assert_eq!(output.status.code(), Some(USAGE));
+        for part in ["--arch", arch, "sm_80", "sm_90"] {
+            assert!(stderr(&output).contains(part), "{}", stderr(&output));
+        }
+    }
+    let output = patchmg(&["kernels", "--arch", "sm_90", "--ptx", "blas1_dots_f64"]);
+    assert_eq!(output.status.code(), Some(USAGE), "the text of the PTX is not for an architecture");
+}
