@@ -183,15 +183,7 @@ mod tests {
     fn results(device: &str, measured: &[f64]) -> Results {
         let header = Header { device: device.into(), ..Header::of_a_gpu(SPEED.name, "smoother", "Smoother") };
         let row = |(degree, &value): (usize, &f64)| Row {
-            key: Key {
-                series: "smoother".into(),
-                dim: 3,
-                degree,
-                refine: 2,
-                precision: "f64".into(),
-                patches: None,
-                nodes: None,
-            },
+            key: Key::new("smoother", [3, degree, 2]),
             // Follows from the other one, and would count twice.
             values: BTreeMap::from([("measured".into(), Some(value)), ("ratio".into(), Some(1.0 / value))]),
             ..Row::of_a_gpu()

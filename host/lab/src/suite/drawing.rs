@@ -312,15 +312,7 @@ mod tests {
 
     fn row(degree: usize, precision: &str, ratio: Option<f64>) -> Row {
         Row {
-            key: Key {
-                series: "operator".into(),
-                dim: 3,
-                degree,
-                refine: 2,
-                precision: precision.into(),
-                patches: None,
-                nodes: None,
-            },
+            key: Key { precision: precision.into(), ..Key::new("operator", [3, degree, 2]) },
             values: BTreeMap::from([("ratio".into(), ratio)]),
             goals: BTreeMap::from([("ratio".into(), Goal::new(60.0, (degree > 2).then_some(35.0)))]),
             ..Row::of_a_gpu()

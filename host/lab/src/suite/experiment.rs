@@ -98,6 +98,12 @@ impl Key {
     /// Names of [`Self::fields`].
     pub const FIELDS: [&str; 7] = ["series", "dim", "degree", "refine", "precision", "patches", "nodes"];
 
+    /// In double precision, without a number of patches or of nodes.
+    pub fn new(series: impl Into<String>, [dim, degree, refine]: [usize; 3]) -> Self {
+        let (precision, patches, nodes) = (Precision::F64.name().into(), None, None);
+        Self { series: series.into(), dim, degree, refine, precision, patches, nodes }
+    }
+
     /// As text; empty for none.
     pub fn fields(&self) -> [String; 7] {
         let Self { series, dim, degree, refine, precision, patches, nodes } = self;
@@ -216,11 +222,10 @@ pub enum Rule {
 }
 
 impl Point {
-    /// With continuous elements, in double precision, without a value of the paper.
-    pub fn new(series: impl Into<String>, [dim, degree, refine]: [usize; 3], task: Task) -> Self {
-        let (precision, patches, nodes) = (Precision::F64.name().into(), None, None);
-        let key = Key { series: series.into(), dim, degree, refine, precision, patches, nodes };
-        Self { key, system: System::PoissonCg, task, paper: Vec::new(), goals: Vec::new() }
+    /// Of dimension, degree and refinement, with continuous elements, in double precision, without a value of the paper.
+    pub fn new(series: impl Into<String>, size: [usize; 3], task: Task) -> Self {
+        let (key, system) = (Key::new(series, size), System::PoissonCg);
+        Self { key, system, task, paper: Vec::new(), goals: Vec::new() }
     }
 
     /// With discontinuous elements.

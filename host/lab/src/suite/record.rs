@@ -215,9 +215,8 @@ impl Row {
 impl Row {
     /// Without values.
     pub(crate) fn of_a_gpu() -> Self {
-        let series = "GMRES".into();
         Self {
-            key: Key { series, dim: 3, degree: 4, refine: 5, precision: "f64".into(), patches: None, nodes: None },
+            key: Key::new("GMRES", [3, 4, 5]),
             dofs: 27,
             values: BTreeMap::new(),
             paper: BTreeMap::new(),

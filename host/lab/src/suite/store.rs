@@ -198,15 +198,7 @@ mod tests {
     }
 
     fn key(degree: usize) -> Key {
-        Key {
-            series: "patch, \"f64\"".into(),
-            dim: 3,
-            degree,
-            refine: 2,
-            precision: "f64".into(),
-            patches: None,
-            nodes: None,
-        }
+        Key::new("patch, \"f64\"", [3, degree, 2])
     }
 
     fn row(degree: usize) -> Row {

@@ -76,15 +76,7 @@ mod tests {
     }
 
     fn row(series: &str, goal: Option<Goal>) -> Row {
-        let key = Key {
-            series: series.into(),
-            dim: 3,
-            degree: 4,
-            refine: 7,
-            precision: "f32".into(),
-            patches: None,
-            nodes: None,
-        };
+        let key = Key { precision: "f32".into(), ..Key::new(series, [3, 4, 7]) };
         let values =
             [("measured", 2.5), ("ratio", 60.0), ("share", 10.0)].map(|(name, value)| (name.into(), Some(value)));
         let goals = goal.map(|goal| ("share".into(), goal.judge(Better::Lower, Some(10.0)))).into_iter().collect();
