@@ -1,0 +1,117 @@
+//! The march of a block along the last direction: the kernel's body.
+
+use super::block::Block;
+use super::line::{Behind, Line};
+use crate::matrices::DgCellMatrices;
+use crate::scalar::Real;
+use cuda_std::hint::opaque;
+use cuda_std::shared::Word;
+use cuda_std::thread;
+
+/// A thread's column of nodes in the current layer.
+#[derive(Clone, Copy)]
+struct OwnColumn<T, const C: usize> {
+    line: Line<T, C>,
+    /// What the cell below adds.
+    lower: Behind<T>,
+}
+
+/// `y = A x`, or `b - A x` if `RESIDUAL`, for `chunk` layers of cells. `MID` are the nodes of a cell in the middle
+/// direction, `C` or in 2D 1, and `COLUMNS` those of a thread.
+///
+/// # Safety
+/// Launched as its [`shape`](super::shape) and [`Tile::blocks`](super::Tile::blocks) say; the vectors are of the grid.
+#[inline(always)]
+pub unsafe fn apply<
+    T: Real + Word,
+    const RESIDUAL: bool,
+    const C: usize,
+    const H: usize,
+    const MID: usize,
+    const COLUMNS: usize,
+>(
+    matrices: &DgCellMatrices<T, C, H>,
+    b: *const T,
+    x: *const T,
+    y: *mut T,
+    cells: u32,
+    chunk: u32,
+) {
+    let block = Block::<T, C, H, MID> { matrices, x, cells };
+    let (mass, sum) = (Block::<T, C, H, MID>::mass(), Block::<T, C, H, MID>::sum());
+    let first = thread::block_idx_z() * chunk;
+    let end = if first + chunk < cells { first + chunk } else { cells };
+
+    let none = OwnColumn { line: Line([T::ZERO; C]), lower: [T::ZERO; 2] };
+    let mut columns = [none; COLUMNS];
+    block.columns::<COLUMNS>(|number, _, offset| {
+        // SAFETY (both): layers of the grid.
+        let line = Line(unsafe { block.nodes(x, offset, first) });
+        let lower = if first > 0 {
+            Line(unsafe { block.nodes(x, offset, first - 1) }).seen_from(matrices, 1)
+        } else {
+            line.at_boundary(matrices, 0)
+        };
+        columns[number] = OwnColumn { line, lower };
+    });
+
+    for turn in 0..end - first + 1 {
+        // Opaque, or the compiler takes the first turns out of the loop.
+        let layer = first + opaque(turn);
+        if layer > first {
+            block.contract_x(layer - 1);
+        }
+        if layer < end {
+            // SAFETY: a layer of the grid.
+            unsafe { block.read_faces(layer) };
+        }
+        thread::sync_threads();
+
+        block.columns::<COLUMNS>(|number, column, offset| {
+            if layer > first {
+                // SAFETY: a layer of the grid; for a residual there is `b`.
+                let b = if RESIDUAL { unsafe { block.nodes(b, offset, layer - 1) } } else { [T::ZERO; C] };
+                let values = sum.read::<C>(column);
+                if let Some(offset) = offset {
+                    let stride = block.strides().column;
+                    let start = y.wrapping_add(offset + (layer - 1) as usize * C * stride);
+                    for z in 0..C {
+                        let value = if RESIDUAL { b[z] - values[z] } else { values[z] };
+                        // SAFETY: a node of the vector, that no other thread writes.
+                        unsafe { *start.add(z * stride) = value };
+                    }
+                }
+            }
+            if layer < end {
+                let OwnColumn { line, lower } = columns[number];
+                let mut next = line;
+                let upper = if layer + 1 < cells {
+                    // SAFETY: a layer of the grid.
+                    next = Line(unsafe { block.nodes(x, offset, layer + 1) });
+                    next.seen_from(matrices, 0)
+                } else {
+                    line.at_boundary(matrices, 1)
+                };
+                line.contract(matrices, None, [lower, upper], |node, of_sum, of_mass| {
+                    sum.set(column.start + node * column.stride, of_sum);
+                    mass.set(column.start + node * column.stride, of_mass);
+                });
+                columns[number] = OwnColumn { line: next, lower: line.seen_from(matrices, 1) };
+            }
+        });
+        if layer < end {
+            block.contract_faces(Block::<T, C, H, MID>::x_faces(layer), Block::<T, C, H, MID>::TILE.rows());
+            if MID > 1 {
+                block.contract_faces(Block::<T, C, H, MID>::middle_faces(), Block::<T, C, H, MID>::TILE.row());
+            }
+        }
+        thread::sync_threads();
+
+        if MID > 1 {
+            if layer < end {
+                block.contract_middle(layer);
+            }
+            thread::sync_threads();
+        }
+    }
+}
