@@ -58,6 +58,7 @@ impl<B: Backend> Counting<B> {
 
 impl<B: Backend> Backend for Counting<B> {
     type Vector<T: Scalar> = B::Vector<T>;
+    type Recording = B::Recording;
 
     fn info(&self) -> DeviceInfo {
         DeviceInfo { memory_free: self.memory_free, ..self.inner.info() }

@@ -37,6 +37,11 @@ pub trait Preconditioner<B: Backend, T: Scalar> {
     /// `z = M r`, whatever was in `z`.
     fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()>;
 
+    /// Whether it asks the machine for the same every time, and for no result: then it can be [recorded](Backend::record).
+    fn is_fixed(&self) -> bool {
+        false
+    }
+
     /// Whether `x · M y = y · M x` up to rounding: conjugate gradients need that.
     fn is_symmetric(&self) -> bool;
 }

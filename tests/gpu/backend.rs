@@ -15,6 +15,9 @@ use std::sync::Arc;
 pub fn add(suite: &mut Suite) {
     suite.test("backend::info_is_that_of_the_device", info);
     suite.test("backend::kernels_that_were_launched_are_named_once", launched);
+    suite.test("backend::recorded_work_is_done_when_it_is_repeated", recorded);
+    suite.test("backend::a_recording_is_renewed_when_memory_was_freed", renewed);
+    suite.test("backend::work_that_reads_a_result_is_not_recorded", not_recorded);
     suite.test("backend::a_device_that_is_not_there_is_refused", absent);
     suite.test("backend::too_large_a_vector_is_refused", too_large);
     suite.test("backend::memory_is_freed_by_any_thread", freed);
@@ -59,6 +62,58 @@ fn launched(_: &Arc<Cuda>) -> Outcome {
     require(names == ["poisson_cg_2d_q3_apply_f64", "poisson_cg_2d_q3_smooth_f64"], names)?;
     let names = gpu.take_launched();
     require(names.is_empty(), names)
+}
+
+/// On a device of its own: a recording is valid until memory is freed, by whomever.
+fn recorded(_: &Arc<Cuda>) -> Outcome {
+    let gpu = Cuda::new(0)?;
+    let (x, mut y) = (uploaded(&gpu, &[1.0, 2.0])?, uploaded(&gpu, &[0.0, 0.0])?);
+    let (mut recording, mut calls) = (None, 0);
+    gpu.record(&mut recording, &mut || {
+        calls += 1;
+        gpu.axpby(1.0, &x, 1.0, &mut y)
+    })?;
+    require(calls == 1 && recording.is_some(), calls)?;
+    let names = gpu.take_launched();
+    require(names.is_empty(), names)?;
+    require(downloaded::<_, f64>(&gpu, &y, 2)? == [0.0, 0.0], "done when recorded")?;
+    for _ in 0..3 {
+        gpu.repeat(&mut recording, &mut || Err(Error::NoDevice { reason: "asked again".into() }))?;
+    }
+    let names = gpu.take_launched();
+    require(names == ["blas1_axpby_f64"], names)?;
+    let found = downloaded::<_, f64>(&gpu, &y, 2)?;
+    require(found == [3.0, 6.0], found)
+}
+
+fn renewed(_: &Arc<Cuda>) -> Outcome {
+    let gpu = Cuda::new(0)?;
+    let mut y = uploaded(&gpu, &[0.0])?;
+    let mut recording = None;
+    for value in [1.0, 10.0] {
+        // At the address of the vector before it, perhaps.
+        let x = uploaded(&gpu, &[value])?;
+        let mut calls = 0;
+        for _ in 0..2 {
+            gpu.repeat(&mut recording, &mut || {
+                calls += 1;
+                gpu.axpby(1.0, &x, 1.0, &mut y)
+            })?;
+        }
+        require(calls == 1, calls)?;
+    }
+    let found = downloaded::<_, f64>(&gpu, &y, 1)?;
+    require(found == [22.0], found)
+}
+
+fn not_recorded(_: &Arc<Cuda>) -> Outcome {
+    let gpu = Cuda::new(0)?;
+    let x = uploaded(&gpu, &[3.0])?;
+    let mut recording = None;
+    let outcome = gpu.record(&mut recording, &mut || gpu.norm(&x).map(|_| ()));
+    require(matches!(outcome, Err(Error::Driver { .. })) && recording.is_none(), outcome)?;
+    let norm = gpu.norm(&x)?;
+    require(norm == 3.0, norm)
 }
 
 fn absent(_: &Arc<Cuda>) -> Outcome {

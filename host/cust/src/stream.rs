@@ -10,6 +10,8 @@ pub struct StreamFlags(u32);
 impl StreamFlags {
     /// The stream synchronizes with the default stream.
     pub const DEFAULT: Self = Self(0);
+    /// The stream does not synchronize with the default stream.
+    pub const NON_BLOCKING: Self = Self(1);
 
     /// As the driver takes them.
     pub const fn bits(self) -> u32 {

@@ -89,6 +89,8 @@ impl GpuRates {
 pub trait Backend: Send + Sync + Sized + 'static {
     /// A vector, in the machine's memory.
     type Vector<T: Scalar>: Send;
+    /// Work that was noted down, to be done again as a whole.
+    type Recording: Send;
 
     /// What machine this is.
     fn info(&self) -> DeviceInfo;
@@ -109,6 +111,17 @@ pub trait Backend: Send + Sync + Sized + 'static {
         work()?;
         self.synchronize()?;
         Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// Notes down what `work` asks for, without doing it; a machine that gains nothing by it does nothing. `work` must ask for
+    /// the same every time, and read no result.
+    fn record(&self, _recording: &mut Option<Self::Recording>, _work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Does `work`, by the recording of it if there is one, which is made or renewed where it helps.
+    fn repeat(&self, _recording: &mut Option<Self::Recording>, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        work()
     }
 
     /// `x = 0`.

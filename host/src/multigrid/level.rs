@@ -19,6 +19,8 @@ pub struct SmoothedLevel<B: Backend, S: Scalar> {
     pub(super) coarse_b: B::Vector<S>,
     /// Solution, or correction, on the next coarser level.
     pub(super) coarse_x: B::Vector<S>,
+    /// Of the V-cycle on these two.
+    pub(super) recording: Option<B::Recording>,
 }
 
 impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
@@ -28,7 +30,13 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
         coarse: &SharedLevel<B, S>,
         smoother: Box<dyn Smoother<B, S>>,
     ) -> Result<Self> {
-        Ok(Self { level: level.clone(), smoother, coarse_b: coarse.vector()?, coarse_x: coarse.vector()? })
+        Ok(Self {
+            level: level.clone(),
+            smoother,
+            coarse_b: coarse.vector()?,
+            coarse_x: coarse.vector()?,
+            recording: None,
+        })
     }
 }
 

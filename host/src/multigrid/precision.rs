@@ -14,23 +14,23 @@ pub struct LowPrecision<B: Backend, T: Scalar, S: Scalar, P> {
     pub(super) inner: P,
     r: B::Vector<S>,
     z: B::Vector<S>,
+    /// Of `inner` on these two.
+    recording: Option<B::Recording>,
     outer: PhantomData<T>,
 }
 
-impl<B: Backend, T: Scalar, S: Scalar, P> LowPrecision<B, T, S, P> {
+impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> LowPrecision<B, T, S, P> {
     /// Around `inner`, on the vectors of `space`.
     ///
     /// # Errors
     /// Those of [`Backend::zeros`].
-    pub fn new(backend: &Arc<B>, space: &Space, inner: P) -> Result<Self> {
+    pub fn new(backend: &Arc<B>, space: &Space, mut inner: P) -> Result<Self> {
         let storage = space.storage();
-        Ok(Self {
-            backend: backend.clone(),
-            inner,
-            r: backend.zeros(storage)?,
-            z: backend.zeros(storage)?,
-            outer: PhantomData,
-        })
+        let (r, mut z, mut recording) = (backend.zeros(storage)?, backend.zeros(storage)?, None);
+        if inner.is_fixed() {
+            backend.record(&mut recording, &mut || inner.apply(&r, &mut z))?;
+        }
+        Ok(Self { backend: backend.clone(), inner, r, z, recording, outer: PhantomData })
     }
 
     /// Bytes of the vectors that [`Self::new`] allocates on the machine.
@@ -42,8 +42,12 @@ impl<B: Backend, T: Scalar, S: Scalar, P> LowPrecision<B, T, S, P> {
 impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B, T> for LowPrecision<B, T, S, P> {
     /// `z = |r| P (r / |r|)`, `P` being in `S`.
     fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()> {
-        let norm = scaled(&*self.backend, r, &mut self.r, &mut self.z, |r, z| self.inner.apply(r, z))?;
-        self.backend.convert(norm, &self.z, z)
+        let Self { backend, inner, recording, .. } = self;
+        let norm = scaled(&**backend, r, &mut self.r, &mut self.z, |r, z| match inner.is_fixed() {
+            true => backend.repeat(recording, &mut || inner.apply(r, z)),
+            false => inner.apply(r, z),
+        })?;
+        backend.convert(norm, &self.z, z)
     }
 
     fn is_symmetric(&self) -> bool {

@@ -87,12 +87,16 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
             return Err(Error::InvalidArgument { name: "levels", value, allowed });
         };
         let above = |pair: &[_]| SmoothedLevel::new(&pair[1], &pair[0], smoother(&pair[1])?);
-        Ok(Self {
-            backend: coarsest.backend().clone(),
-            cycle,
-            coarse_solver: PatchSolver::new(coarsest)?,
-            levels: levels.windows(2).map(above).collect::<Result<_>>()?,
-        })
+        let (backend, mut coarse_solver) = (coarsest.backend().clone(), PatchSolver::new(coarsest)?);
+        let mut levels = levels.windows(2).map(above).collect::<Result<Vec<_>>>()?;
+        for finest in 0..levels.len() {
+            let (coarser, [level, ..]) = levels.split_at_mut(finest) else { continue };
+            if are_fixed(coarser) {
+                let SmoothedLevel { coarse_b: b, coarse_x: x, recording, .. } = level;
+                backend.record(recording, &mut || v_cycle(cycle, &mut coarse_solver, coarser, b, x))?;
+            }
+        }
+        Ok(Self { backend, cycle, coarse_solver, levels })
     }
 
     /// Bytes of the vectors and tables that [`Self::new`] allocates on the machine.
@@ -135,8 +139,30 @@ pub(super) fn v_cycle<B: Backend, S: Scalar>(
     level.pre_smooth(cycle, b, x)?;
     level.level.restrict_residual(b, x, &mut level.coarse_b)?;
     level.level.backend().set_zero(&mut level.coarse_x)?;
-    v_cycle(cycle, coarse_solver, coarser, &level.coarse_b, &mut level.coarse_x)?;
+    let SmoothedLevel { coarse_b, coarse_x, recording, .. } = level;
+    repeated_v_cycle(cycle, coarse_solver, coarser, coarse_b, coarse_x, recording)?;
     level.correct_and_smooth(cycle, b, x)
+}
+
+/// [`v_cycle`] on vectors that are always the same.
+pub(super) fn repeated_v_cycle<B: Backend, S: Scalar>(
+    cycle: VCycle,
+    coarse_solver: &mut PatchSolver<B, S>,
+    levels: &mut [SmoothedLevel<B, S>],
+    b: &B::Vector<S>,
+    x: &mut B::Vector<S>,
+    recording: &mut Option<B::Recording>,
+) -> Result<()> {
+    if !are_fixed(levels) {
+        return v_cycle(cycle, coarse_solver, levels, b, x);
+    }
+    let backend = coarse_solver.level().backend().clone();
+    backend.repeat(recording, &mut || v_cycle(cycle, coarse_solver, levels, b, x))
+}
+
+/// Whether a V-cycle asks the machine for the same every time.
+pub(super) fn are_fixed<B: Backend, S: Scalar>(levels: &[SmoothedLevel<B, S>]) -> bool {
+    levels.iter().all(|level| level.smoother.is_fixed())
 }
 
 impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
@@ -163,6 +189,10 @@ impl<B: Backend, S: Scalar> Preconditioner<B, S> for Multigrid<B, S> {
     fn apply(&mut self, r: &B::Vector<S>, z: &mut B::Vector<S>) -> Result<()> {
         self.backend.set_zero(z)?;
         self.cycle(r, z)
+    }
+
+    fn is_fixed(&self) -> bool {
+        are_fixed(&self.levels)
     }
 
     fn is_symmetric(&self) -> bool {

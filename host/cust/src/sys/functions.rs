@@ -2,7 +2,7 @@
 
 use super::types::*;
 use crate::driver::DRIVER;
-use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
 macro_rules! functions {
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?);)+) => {
@@ -67,6 +67,13 @@ functions! {
     fn cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);
     fn cuStreamQuery(stream: CUstream);
     fn cuStreamDestroy_v2(stream: CUstream);
+    fn cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
+    fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
+
+    fn cuGraphInstantiateWithFlags(executable: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
+    fn cuGraphLaunch(executable: CUgraphExec, stream: CUstream);
+    fn cuGraphDestroy(graph: CUgraph);
+    fn cuGraphExecDestroy(executable: CUgraphExec);
 
     fn cuModuleLoadDataEx(
         module: *mut CUmodule,

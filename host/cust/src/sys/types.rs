@@ -24,6 +24,8 @@ handles! {
     CUfunction = *mut CUfunc_st;
     CUstream = *mut CUstream_st;
     CUevent = *mut CUevent_st;
+    CUgraph = *mut CUgraph_st;
+    CUgraphExec = *mut CUgraphExec_st;
 }
 
 /// Enums of C as integers, because a newer driver may return a value without a name here.
@@ -53,6 +55,9 @@ enums! {
     enum CUdevice_attribute {}
     enum CUfunction_attribute {
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+    }
+    enum CUstreamCaptureMode {
+        CU_STREAM_CAPTURE_MODE_RELAXED = 2,
     }
     enum CUjit_option {
         CU_JIT_ERROR_LOG_BUFFER = 5,

@@ -96,6 +96,7 @@ pub(crate) fn check(what: &'static str, expected: usize, found: usize) -> Result
 
 impl Backend for Cpu {
     type Vector<T: Scalar> = Vector<T>;
+    type Recording = ();
 
     fn info(&self) -> DeviceInfo {
         let memory = Memory::now();

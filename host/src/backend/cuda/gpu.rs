@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 use cust::context::{Context, CurrentContext};
 use cust::memory::mem_get_info;
 use cust::stream::{Stream, StreamFlags};
-use cust::sys::{self, CUmodule, CUresult, CUstream};
+use cust::sys::{self, CUgraph, CUmodule, CUresult, CUstream, CUstreamCaptureMode};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,8 +23,16 @@ const BUSY: Duration = Duration::from_millis(1);
 
 /// A device, ready for work. Vectors and levels hold it, so it outlives what lies in its memory.
 pub(crate) struct Gpu {
-    // Fields drop in this order: the stream before its context.
+    // Fields drop in this order: streams before their context.
     stream: Stream,
+    /// On which a thread records; see [`Self::begin_recording`].
+    recorder: Stream,
+    /// Number of the thread that records, 0 if none does.
+    recording_thread: AtomicU64,
+    /// What it has launched so far: what [`Kernel::launch`](super::launch::Kernel::launch) would have set.
+    recorded: Mutex<Vec<Arc<AtomicBool>>>,
+    /// How often memory was freed.
+    freed: AtomicU64,
     context: Context,
     properties: Properties,
     modules: Mutex<HashMap<String, LoadedModule>>,
@@ -44,8 +52,10 @@ impl Gpu {
         let properties = Properties::usable(number)?;
         let context = open_context(&properties)?;
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(refused("cuStreamCreateWithPriority"))?;
+        let recorder = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(refused("cuStreamCreateWithPriority"))?;
+        let (recording_thread, recorded, freed) = Default::default();
         let (modules, launched, hangs) = Default::default();
-        Ok(Self { stream, context, properties, modules, launched, hangs })
+        Ok(Self { stream, recorder, recording_thread, recorded, freed, context, properties, modules, launched, hangs })
     }
 
     /// Makes this thread's calls go to this device. An error, if it hangs: then destructors must free nothing, because
@@ -57,8 +67,58 @@ impl Gpu {
         make_current(&self.context)
     }
 
+    /// Where this thread's calls go: to the stream, or into its recording.
     pub fn stream(&self) -> CUstream {
-        self.stream.as_inner()
+        if self.records_here() { self.recorder.as_inner() } else { self.stream.as_inner() }
+    }
+
+    /// Whether this thread records.
+    pub fn records_here(&self) -> bool {
+        let thread = self.recording_thread.load(Ordering::Relaxed);
+        thread != 0 && thread == this_thread()
+    }
+
+    /// Until [`Self::end_recording`], calls of this thread are recorded and not done; `false` if a thread records already.
+    pub fn begin_recording(&self) -> Result<bool> {
+        self.enter()?;
+        let begun = self.recording_thread.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed);
+        if begun.is_err() {
+            return Ok(false);
+        }
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: the stream lives as long as `self`; nothing but this recording uses it.
+        let code = unsafe { sys::cuStreamBeginCapture_v2(self.recorder.as_inner(), mode) };
+        check("cuStreamBeginCapture", code).inspect_err(|_| self.recording_thread.store(0, Ordering::Relaxed))?;
+        Ok(true)
+    }
+
+    /// The graph of what this thread recorded, and the marks of its kernels.
+    pub fn end_recording(&self) -> Result<(CUgraph, Vec<Arc<AtomicBool>>)> {
+        let mut graph = std::ptr::null_mut();
+        // SAFETY: the driver writes a handle.
+        let code = unsafe { sys::cuStreamEndCapture(self.recorder.as_inner(), &mut graph) };
+        let launched = std::mem::take(&mut *self.recorded.lock().unwrap_or_else(PoisonError::into_inner));
+        self.recording_thread.store(0, Ordering::Relaxed);
+        check("cuStreamEndCapture", code).map(|()| (graph, launched))
+    }
+
+    /// Notes that a kernel is launched, or recorded.
+    pub fn mark(&self, launched: &Arc<AtomicBool>) {
+        if self.records_here() {
+            self.recorded.lock().unwrap_or_else(PoisonError::into_inner).push(launched.clone());
+        } else {
+            launched.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// How often memory was freed so far: what is recorded may use it.
+    pub fn freed(&self) -> u64 {
+        self.freed.load(Ordering::Relaxed)
+    }
+
+    /// Before memory is freed.
+    pub fn count_free(&self) {
+        self.freed.fetch_add(1, Ordering::Relaxed);
     }
 
     pub fn multiprocessors(&self) -> u32 {
@@ -105,10 +165,10 @@ impl Gpu {
     /// Until the stream is idle. Errors of kernels that ran show here.
     pub fn wait(&self) -> Result<()> {
         self.enter()?;
-        let start = Instant::now();
+        let (stream, start) = (self.stream(), Instant::now());
         loop {
             // SAFETY: the stream lives as long as `self`.
-            match unsafe { sys::cuStreamQuery(self.stream()) } {
+            match unsafe { sys::cuStreamQuery(stream) } {
                 CUresult::CUDA_ERROR_NOT_READY => {}
                 code => return check("cuStreamQuery", code),
             }
@@ -144,6 +204,15 @@ impl Drop for Gpu {
             unsafe { sys::cuModuleUnload(module.0) };
         }
     }
+}
+
+/// A number of the thread's own, from 1 on.
+fn this_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    NUMBER.with(|&number| number)
 }
 
 fn hang() -> Error {

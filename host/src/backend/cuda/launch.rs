@@ -8,7 +8,7 @@ use cust::sys::{self, CUdeviceptr, CUfunction};
 use patchmg_device::kernels::KernelSpec;
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// Parameters that a kernel may have.
 const PARAMETERS: usize = 8;
@@ -63,7 +63,7 @@ impl Kernel {
             return Ok(());
         }
         gpu.enter()?;
-        self.launched.store(true, Ordering::Relaxed);
+        gpu.mark(&self.launched);
         let mut pointers = [std::ptr::null_mut::<c_void>(); PARAMETERS];
         for (pointer, argument) in pointers.iter_mut().zip(arguments) {
             *pointer = argument.as_ptr().cast_mut().cast();

@@ -98,6 +98,7 @@ impl<T: Scalar> Vector<T> {
 impl<T: Scalar> Drop for Vector<T> {
     fn drop(&mut self) {
         if self.pointer != 0 && self.gpu.enter().is_ok() {
+            self.gpu.count_free();
             // SAFETY: allocated by `zeros`, freed once; the driver waits for kernels that use it.
             unsafe { sys::cuMemFree_v2(self.pointer) };
         }

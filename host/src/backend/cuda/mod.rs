@@ -10,12 +10,14 @@ pub(crate) mod gpu;
 pub(crate) mod launch;
 mod memory;
 pub(crate) mod modules;
+mod recording;
 pub(crate) mod texture;
 
 pub use device::devices;
 pub use event::Event;
 pub use memory::Vector;
 pub use modules::{Modules, add_modules, module_names, module_ptx, ptx};
+pub use recording::Recording;
 
 use super::{Backend, DeviceInfo, Scalar};
 use crate::error::{Error, Result};
@@ -69,6 +71,7 @@ impl Cuda {
 
 impl Backend for Cuda {
     type Vector<T: Scalar> = Vector<T>;
+    type Recording = Recording;
 
     fn info(&self) -> DeviceInfo {
         self.gpu.info()
@@ -151,6 +154,26 @@ impl Backend for Cuda {
             operations.add_combination(&self.gpu, coefficients, xs, y)?;
         }
         Ok(())
+    }
+
+    fn record(&self, recording: &mut Option<Recording>, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        *recording = Recording::of(&self.gpu, work)?;
+        Ok(())
+    }
+
+    fn repeat(&self, recording: &mut Option<Recording>, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        if self.gpu.records_here() {
+            return work();
+        }
+        if !recording.as_ref().is_some_and(|recording| recording.is_valid(&self.gpu)) {
+            self.record(recording, work)?;
+        }
+        match recording {
+            // SAFETY: valid, or made just now. Memory that other threads free meanwhile is not that of this work, whose vectors
+            // the caller holds.
+            Some(recording) => unsafe { recording.launch() },
+            None => work(),
+        }
     }
 
     fn take_launched(&self) -> Vec<String> {

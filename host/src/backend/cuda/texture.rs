@@ -61,6 +61,7 @@ impl Drop for Texture {
     fn drop(&mut self) {
         // Kernels that read it may still run.
         if self.gpu.wait().is_ok() {
+            self.gpu.count_free();
             // SAFETY: made by `new`, destroyed once.
             unsafe { sys::cuTexObjectDestroy(self.object) };
         }

@@ -47,6 +47,10 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for AdditivePatchSmoother<B, S> {
         self.step(b, x)
     }
 
+    fn is_fixed(&self) -> bool {
+        true
+    }
+
     fn level(&self) -> &dyn Level<B, S> {
         &*self.level
     }

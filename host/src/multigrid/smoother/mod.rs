@@ -27,6 +27,12 @@ pub trait Smoother<B: Backend, S: Scalar> {
     /// a symmetric `B`.
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()>;
 
+    /// Whether a step asks the machine for the same every time, and for no result: then V-cycles are
+    /// [recorded](Backend::record).
+    fn is_fixed(&self) -> bool {
+        false
+    }
+
     /// The level that it smooths on.
     fn level(&self) -> &dyn Level<B, S>;
 

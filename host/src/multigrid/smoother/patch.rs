@@ -36,6 +36,10 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for PatchSmoother<B, S> {
         patches.colors().iter().rev().try_for_each(|&color| patches.smooth_color(color, b, x))
     }
 
+    fn is_fixed(&self) -> bool {
+        true
+    }
+
     fn level(&self) -> &dyn Level<B, S> {
         &*self.level
     }
@@ -59,6 +63,11 @@ impl<B: Backend, S: Scalar> PatchSolver<B, S> {
     /// Those of [`Level::patches`].
     pub fn new(level: &SharedLevel<B, S>) -> Result<Self> {
         Ok(Self { smoother: PatchSmoother::new(level)? })
+    }
+
+    /// The level that it solves on.
+    pub fn level(&self) -> &SharedLevel<B, S> {
+        &self.smoother.level
     }
 }
 

@@ -27,6 +27,10 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for PointGaussSeidel<B, S> {
         self.level.point_gauss_seidel(b, x, true)
     }
 
+    fn is_fixed(&self) -> bool {
+        true
+    }
+
     fn level(&self) -> &dyn Level<B, S> {
         &*self.level
     }
