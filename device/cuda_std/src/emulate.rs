@@ -1,5 +1,6 @@
-//! A launch on host threads, for tests and inspection on machines without a GPU: the very kernels, block after block,
-//! with a host thread for every thread of a block and a real barrier.
+//! A launch on the host, for tests and inspection on machines without a GPU: the very kernels, block after block, with a
+//! coroutine for every thread of a block. Each runs until it comes to a barrier, then the next one does: in ascending order and
+//! in descending order by turns, so that who reads too early or writes too soon finds that the others did not, or did.
 //!
 //! Shared memory begins every block as NaN, so that what nobody wrote shows in the result.
 
@@ -12,10 +13,12 @@ pub use exchange::exchange;
 pub use trace::{Hazard, Instruction, Trace};
 
 use core::panic::Location;
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
 use exchange::Warp;
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Barrier};
 use std::vec::Vec;
 use trace::Recorder;
 
@@ -35,9 +38,20 @@ struct Context {
     block: [u32; 3],
     launch: Launch,
     shared: Arc<Vec<AtomicU32>>,
-    barrier: Arc<Barrier>,
     warp: Arc<Warp>,
+    /// Of the coroutine that this thread is; null in a trace, where threads wait for nobody.
+    yielder: *const Yielder<(), Wait>,
     recorder: Option<Recorder>,
+}
+
+/// Bytes of a thread's stack.
+const STACK: usize = 512 << 10;
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    Block,
+    Warp,
 }
 
 std::thread_local! {
@@ -50,26 +64,49 @@ fn with<R>(f: impl FnOnce(&mut Context) -> R) -> R {
 
 impl Launch {
     /// Runs `kernel` once for every thread of every block.
-    pub fn run(self, kernel: impl Fn() + Sync) {
-        let (shared, barrier) = (self.shared_memory(), Arc::new(Barrier::new(self.threads as usize)));
+    ///
+    /// # Panics
+    /// If `kernel` panics, or threads come to different barriers: on a GPU these would wait for ever.
+    pub fn run(self, kernel: impl Fn()) {
+        let shared = self.shared_memory();
         let warps = Warp::all(self.threads as usize);
-        std::thread::scope(|scope| {
-            for thread in 0..self.threads {
-                let warp = warps[thread as usize / trace::WARP].clone();
-                let (kernel, shared, barrier) = (&kernel, shared.clone(), barrier.clone());
-                scope.spawn(move || self.run_thread(thread, shared, barrier, warp, kernel));
+        let (kernel, shared, warps) = (&kernel, &shared, &warps);
+        let mut threads: Vec<_> = (0..self.threads)
+            .map(|thread| {
+                let body =
+                    move |yielder: &Yielder<(), Wait>, ()| self.run_thread(thread, shared, warps, yielder, kernel);
+                let stack = DefaultStack::new(STACK).expect("memory for the stack of a thread");
+                // SAFETY: what the coroutine borrows outlives it: it is dropped at the end of this function.
+                let coroutine = unsafe { Coroutine::with_stack_unchecked(stack, body) };
+                Thread { coroutine, context: None, waits: None }
+            })
+            .collect();
+        let mut descending = false;
+        while threads.iter().any(|thread| !thread.coroutine.done()) {
+            let warps = threads.chunks_mut(trace::WARP);
+            let run = |warp: &mut [Thread]| run_to_barrier(warp, descending);
+            if descending {
+                warps.rev().for_each(run)
+            } else {
+                warps.for_each(run)
             }
-        });
+            let waits = threads[0].waits;
+            assert!(
+                threads.iter().all(|thread| thread.waits == waits),
+                "threads of a block come to different barriers"
+            );
+            descending = !descending;
+        }
     }
 
     /// What the first block asks of shared memory, by a kernel whose accesses do not depend on what it reads: its threads
     /// run one after the other, and do not wait at barriers.
     pub fn trace(self, kernel: impl Fn()) -> Trace {
-        let (shared, barrier) = (self.shared_memory(), Arc::new(Barrier::new(1)));
+        let shared = self.shared_memory();
         let record = |thread| {
-            let (shared, barrier, recorder) = (shared.clone(), barrier.clone(), Some(Recorder::default()));
-            let warp = Warp::alone();
-            CONTEXT.set(Some(Context { thread, block: [0; 3], launch: self, shared, barrier, warp, recorder }));
+            let (shared, warp, yielder) = (shared.clone(), Warp::alone(), core::ptr::null());
+            let recorder = Some(Recorder::default());
+            CONTEXT.set(Some(Context { thread, block: [0; 3], launch: self, shared, warp, yielder, recorder }));
             kernel();
             CONTEXT.take().and_then(|context| context.recorder).unwrap_or_default()
         };
@@ -83,9 +120,9 @@ impl Launch {
     fn run_thread(
         self,
         thread: u32,
-        shared: Arc<Vec<AtomicU32>>,
-        barrier: Arc<Barrier>,
-        warp: Arc<Warp>,
+        shared: &Arc<Vec<AtomicU32>>,
+        warps: &[Arc<Warp>],
+        yielder: &Yielder<(), Wait>,
         kernel: &impl Fn(),
     ) {
         let [nx, ny, nz] = self.grid;
@@ -94,13 +131,58 @@ impl Launch {
             for word in shared.iter().skip(thread as usize).step_by(self.threads as usize) {
                 word.store(u32::MAX, Ordering::Relaxed);
             }
-            barrier.wait();
-            let (shared, warp, copy, recorder) = (shared.clone(), warp.clone(), barrier.clone(), None);
-            CONTEXT.set(Some(Context { thread, block, launch: self, shared, barrier: copy, warp, recorder }));
+            yielder.suspend(Wait::Block);
+            let (shared, warp) = (shared.clone(), warps[thread as usize / trace::WARP].clone());
+            CONTEXT.set(Some(Context { thread, block, launch: self, shared, warp, yielder, recorder: None }));
             kernel();
             CONTEXT.set(None);
-            barrier.wait();
+            yielder.suspend(Wait::Block);
         }
+    }
+}
+
+/// A thread of a block, and what [`CONTEXT`] is while it runs.
+struct Thread {
+    coroutine: Coroutine<(), Wait, ()>,
+    context: Option<Context>,
+    waits: Option<Wait>,
+}
+
+/// Runs the threads of a warp until each waits for the block, or has ended.
+fn run_to_barrier(warp: &mut [Thread], descending: bool) {
+    loop {
+        let run = |thread: &mut Thread| {
+            if thread.coroutine.done() {
+                return;
+            }
+            CONTEXT.set(thread.context.take());
+            let result = thread.coroutine.resume(());
+            thread.context = CONTEXT.take();
+            thread.waits = match result {
+                CoroutineResult::Yield(wait) => Some(wait),
+                CoroutineResult::Return(()) => None,
+            };
+        };
+        if descending {
+            warp.iter_mut().rev().for_each(run)
+        } else {
+            warp.iter_mut().for_each(run)
+        }
+        let waits = warp[0].waits;
+        assert!(warp.iter().all(|thread| thread.waits == waits), "threads of a warp come to different barriers");
+        if waits != Some(Wait::Warp) {
+            return;
+        }
+    }
+}
+
+/// Until the threads that `wait` names are here.
+fn suspend(wait: Wait) {
+    // Waiting must not hold the borrow.
+    let yielder = with(|context| context.yielder);
+    if !yielder.is_null() {
+        // SAFETY: of the coroutine that runs, which set it.
+        unsafe { (*yielder).suspend(wait) };
     }
 }
 
@@ -121,14 +203,12 @@ pub(crate) fn blocks(direction: usize) -> u32 {
 }
 
 pub(crate) fn wait() {
-    // The barrier is taken out first: waiting must not hold the borrow.
-    let barrier = with(|context| {
+    with(|context| {
         if let Some(recorder) = &mut context.recorder {
             recorder.pass_barrier();
         }
-        context.barrier.clone()
     });
-    barrier.wait();
+    suspend(Wait::Block);
 }
 
 /// Words of shared memory from byte `address` on, asked for by the caller's caller.

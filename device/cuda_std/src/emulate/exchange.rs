@@ -1,9 +1,9 @@
 //! What the threads of a warp give each other.
 
 use super::trace::WARP;
-use super::with;
+use super::{Wait, suspend, with};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
 use std::vec::Vec;
 
 /// Words that a thread gives at most.
@@ -11,7 +11,6 @@ const WORDS: usize = 24;
 
 /// The meeting place of a warp.
 pub(super) struct Warp {
-    barrier: Barrier,
     /// Two sets of slots: who is late still reads the one while others write the other.
     slots: [Vec<[AtomicU32; WORDS]>; 2],
     /// Exchanges that a thread has taken part in.
@@ -21,18 +20,18 @@ pub(super) struct Warp {
 impl Warp {
     /// Those of a block.
     pub fn all(threads: usize) -> Vec<Arc<Self>> {
-        (0..threads).step_by(WARP).map(|first| Arc::new(Self::new(WARP.min(threads - first)))).collect()
+        (0..threads).step_by(WARP).map(|_| Arc::new(Self::new())).collect()
     }
 
     /// One that waits for nobody: nobody else writes its slots.
     pub fn alone() -> Arc<Self> {
-        Arc::new(Self::new(1))
+        Arc::new(Self::new())
     }
 
-    fn new(threads: usize) -> Self {
+    fn new() -> Self {
         let slots = || (0..WARP).map(|_| core::array::from_fn(|_| AtomicU32::new(0))).collect();
         let turns = (0..WARP).map(|_| AtomicUsize::new(0)).collect();
-        Self { barrier: Barrier::new(threads), slots: [slots(), slots()], turns }
+        Self { slots: [slots(), slots()], turns }
     }
 }
 
@@ -50,7 +49,7 @@ pub fn exchange<const N: usize>(given: [u32; N]) -> [[u32; N]; WARP] {
     for (slot, word) in slots[lane].iter().zip(given) {
         slot.store(word, Ordering::Relaxed);
     }
-    warp.barrier.wait();
+    suspend(Wait::Warp);
     core::array::from_fn(|other| core::array::from_fn(|word| slots[other][word].load(Ordering::Relaxed)))
 }
 
