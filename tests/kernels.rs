@@ -1,4 +1,4 @@
-//! The device kernels, run on host threads (`patchmg_emulation`), against naive twins: dense 1D matrices on the whole
+//! The device kernels, run on the host (`patchmg_emulation`), against naive twins: dense 1D matrices on the whole
 //! mesh, Kronecker products written as loops, patches solved in an eigenbasis that knows nothing of parity.
 
 use bytemuck::bytes_of;

@@ -1,4 +1,4 @@
-//! The device kernels of discontinuous elements, run on host threads (`patchmg_emulation`), against the CPU backend in `f64`.
+//! The device kernels of discontinuous elements, run on the host (`patchmg_emulation`), against the CPU backend in `f64`.
 
 use bytemuck::bytes_of;
 use patchmg::backend::cpu::Cpu;

@@ -1,4 +1,4 @@
-//! The patch smoother's kernels of paper 1, run on host threads, against the CPU's smoother: every one of the list, on
+//! The patch smoother's kernels of paper 1, run on the host, against the CPU's smoother: every one of the list, on
 //! random vectors, with as many patches a block as it has by default and with more.
 
 use patchmg::backend::cpu::Cpu;

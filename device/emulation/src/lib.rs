@@ -1,4 +1,4 @@
-//! The kernels of the list on host threads, for tests and for inspection where there is no GPU: the functions that the
+//! The kernels of the list on the host, for tests and for inspection where there is no GPU: the functions that the
 //! entry points call, with the same arguments.
 
 mod boxes;

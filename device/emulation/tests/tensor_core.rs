@@ -1,4 +1,4 @@
-//! The operator of discontinuous elements by products of small matrices, run on host threads (`patchmg_emulation`), against
+//! The operator of discontinuous elements by products of small matrices, run on the host (`patchmg_emulation`), against
 //! a naive twin: dense 1D matrices on the whole mesh. The matrices are random: a kernel does not know what they are of.
 
 #[path = "common/boxes.rs"]

@@ -1,4 +1,4 @@
-//! What tests of box kernels share, on host threads and on a GPU: a naive twin of the operator, and how near it must be.
+//! What tests of box kernels share, on the host and on a GPU: a naive twin of the operator, and how near it must be.
 
 use patchmg_device::kernels::{Operands, TensorKernel};
 use patchmg_device::scalar::Real;

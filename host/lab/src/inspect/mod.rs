@@ -1,5 +1,5 @@
 //! What is known of the GPU kernels without a GPU: registers and spills from the assembler, instructions from the PTX,
-//! bank conflicts from a run on host threads.
+//! bank conflicts from a run on the host.
 
 mod assembler;
 mod filter;

@@ -91,7 +91,7 @@ impl KernelReport {
 }
 
 impl SharedMemory {
-    /// From a run of a block on host threads.
+    /// From a run of a block on the host.
     pub fn of(module: Module, spec: &KernelSpec) -> Self {
         let kernel = Kernel::new(module, spec.clone()).expect("every kernel of the list can be emulated");
         let wavefronts = kernel.trace().wavefronts();
