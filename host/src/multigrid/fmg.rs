@@ -2,7 +2,7 @@
 
 use super::level::SmoothedLevel;
 use super::smoother::PatchSolver;
-use super::vcycle::{Multigrid, VCycle, repeated_v_cycle};
+use super::vcycle::{Multigrid, VCycle};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::krylov::{Info, Richardson, Solver, Stopping};
@@ -37,8 +37,7 @@ fn guess<B: Backend, S: Scalar>(
     level.level.restrict_residual(b, x, &mut level.coarse_b)?;
     level.level.backend().set_zero(&mut level.coarse_x)?;
     guess(cycle, coarse_solver, coarser, &level.coarse_b, &mut level.coarse_x)?;
-    let SmoothedLevel { coarse_b, coarse_x, recording, .. } = &mut *level;
-    repeated_v_cycle(cycle, coarse_solver, coarser, coarse_b, coarse_x, recording)?;
+    level.coarse_cycle(cycle, coarse_solver, coarser)?;
     level.level.prolongate_add(&level.coarse_x, x)
 }
 

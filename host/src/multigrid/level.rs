@@ -1,5 +1,6 @@
 //! The levels of a hierarchy, with their smoothers and vectors.
 
+use super::repeated::Repeated;
 use super::smoother::Smoother;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
@@ -19,8 +20,8 @@ pub struct SmoothedLevel<B: Backend, S: Scalar> {
     pub(super) coarse_b: B::Vector<S>,
     /// Solution, or correction, on the next coarser level.
     pub(super) coarse_x: B::Vector<S>,
-    /// Of the V-cycle on these two.
-    pub(super) recording: Option<B::Recording>,
+    /// The V-cycle on these two.
+    pub(super) coarse_cycle: Repeated<B>,
 }
 
 impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
@@ -35,7 +36,7 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
             smoother,
             coarse_b: coarse.vector()?,
             coarse_x: coarse.vector()?,
-            recording: None,
+            coarse_cycle: Repeated::unrecorded(),
         })
     }
 }

@@ -8,6 +8,7 @@ mod fmg;
 mod level;
 mod nested;
 mod precision;
+mod repeated;
 mod smoother;
 mod vcycle;
 

@@ -4,7 +4,7 @@ use super::fmg::NestedIteration;
 use super::level::{SmoothedLevel, hierarchy, levels};
 use super::precision::{LowPrecision, scaled};
 use super::smoother::{PatchSolver, SmootherConfig};
-use super::vcycle::{Multigrid, VCycle, repeated_v_cycle};
+use super::vcycle::{Multigrid, VCycle, v_cycle};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::SharedLevel;
@@ -102,10 +102,10 @@ fn guess<B: Backend, T: Scalar, S: Scalar>(
     backend.set_zero(coarse_x)?;
     guess(cycle, coarse_solver, levels, nested, coarse_b, coarse_x)?;
     coarse.residual(coarse_b, coarse_x, coarse_r)?;
-    let SmoothedLevel { coarse_b: rounded, coarse_x: z, recording, .. } = &mut *smoothed;
+    let SmoothedLevel { coarse_b: rounded, coarse_x: z, coarse_cycle, .. } = &mut *smoothed;
     let norm = scaled(backend, coarse_r, rounded, z, |r, z| {
         backend.set_zero(z)?;
-        repeated_v_cycle(cycle, coarse_solver, levels, r, z, recording)
+        coarse_cycle.run(backend, &mut || v_cycle(cycle, coarse_solver, levels, r, z))
     })?;
     backend.convert(norm, &smoothed.coarse_x, coarse_r)?;
     backend.axpby(1.0, coarse_r, 1.0, coarse_x)?;

@@ -1,5 +1,6 @@
 //! A preconditioner in a smaller scalar than the vectors that it is applied to.
 
+use super::repeated::Repeated;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{Preconditioner, vector_bytes};
@@ -14,8 +15,8 @@ pub struct LowPrecision<B: Backend, T: Scalar, S: Scalar, P> {
     pub(super) inner: P,
     r: B::Vector<S>,
     z: B::Vector<S>,
-    /// Of `inner` on these two.
-    recording: Option<B::Recording>,
+    /// `inner` on these two.
+    repeated: Repeated<B>,
     outer: PhantomData<T>,
 }
 
@@ -26,11 +27,9 @@ impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> LowPrecision<B, 
     /// Those of [`Backend::zeros`].
     pub fn new(backend: &Arc<B>, space: &Space, mut inner: P) -> Result<Self> {
         let storage = space.storage();
-        let (r, mut z, mut recording) = (backend.zeros(storage)?, backend.zeros(storage)?, None);
-        if inner.is_fixed() {
-            backend.record(&mut recording, &mut || inner.apply(&r, &mut z))?;
-        }
-        Ok(Self { backend: backend.clone(), inner, r, z, recording, outer: PhantomData })
+        let (r, mut z) = (backend.zeros(storage)?, backend.zeros(storage)?);
+        let repeated = Repeated::new(&**backend, inner.is_fixed(), &mut || inner.apply(&r, &mut z))?;
+        Ok(Self { backend: backend.clone(), inner, r, z, repeated, outer: PhantomData })
     }
 
     /// Bytes of the vectors that [`Self::new`] allocates on the machine.
@@ -42,10 +41,9 @@ impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> LowPrecision<B, 
 impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B, T> for LowPrecision<B, T, S, P> {
     /// `z = |r| P (r / |r|)`, `P` being in `S`.
     fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()> {
-        let Self { backend, inner, recording, .. } = self;
-        let norm = scaled(&**backend, r, &mut self.r, &mut self.z, |r, z| match inner.is_fixed() {
-            true => backend.repeat(recording, &mut || inner.apply(r, z)),
-            false => inner.apply(r, z),
+        let Self { backend, inner, repeated, .. } = self;
+        let norm = scaled(&**backend, r, &mut self.r, &mut self.z, |r, z| {
+            repeated.run(backend, &mut || inner.apply(r, z))
         })?;
         backend.convert(norm, &self.z, z)
     }

@@ -1,6 +1,7 @@
 //! The V-cycle (paper 1, algorithm 2.1).
 
 use super::level::{SmoothedLevel, hierarchy, levels};
+use super::repeated::Repeated;
 use super::smoother::{PatchSolver, Smoother, SmootherConfig};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
@@ -89,11 +90,9 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         let above = |pair: &[_]| SmoothedLevel::new(&pair[1], &pair[0], smoother(&pair[1])?);
         let (backend, mut coarse_solver) = (coarsest.backend().clone(), PatchSolver::new(coarsest)?);
         let mut levels = levels.windows(2).map(above).collect::<Result<Vec<_>>>()?;
-        for finest in 0..levels.len() {
-            let (coarser, [level, ..]) = levels.split_at_mut(finest) else { continue };
-            if are_fixed(coarser) {
-                let SmoothedLevel { coarse_b: b, coarse_x: x, recording, .. } = level;
-                backend.record(recording, &mut || v_cycle(cycle, &mut coarse_solver, coarser, b, x))?;
+        for count in 1..=levels.len() {
+            if let Some((level, coarser)) = levels[..count].split_last_mut() {
+                level.record_coarse_cycle(cycle, &mut coarse_solver, coarser)?;
             }
         }
         Ok(Self { backend, cycle, coarse_solver, levels })
@@ -139,33 +138,41 @@ pub(super) fn v_cycle<B: Backend, S: Scalar>(
     level.pre_smooth(cycle, b, x)?;
     level.level.restrict_residual(b, x, &mut level.coarse_b)?;
     level.level.backend().set_zero(&mut level.coarse_x)?;
-    let SmoothedLevel { coarse_b, coarse_x, recording, .. } = level;
-    repeated_v_cycle(cycle, coarse_solver, coarser, coarse_b, coarse_x, recording)?;
+    level.coarse_cycle(cycle, coarse_solver, coarser)?;
     level.correct_and_smooth(cycle, b, x)
 }
 
-/// [`v_cycle`] on vectors that are always the same.
-pub(super) fn repeated_v_cycle<B: Backend, S: Scalar>(
-    cycle: VCycle,
-    coarse_solver: &mut PatchSolver<B, S>,
-    levels: &mut [SmoothedLevel<B, S>],
-    b: &B::Vector<S>,
-    x: &mut B::Vector<S>,
-    recording: &mut Option<B::Recording>,
-) -> Result<()> {
-    if !are_fixed(levels) {
-        return v_cycle(cycle, coarse_solver, levels, b, x);
-    }
-    let backend = coarse_solver.level().backend().clone();
-    backend.repeat(recording, &mut || v_cycle(cycle, coarse_solver, levels, b, x))
-}
-
 /// Whether a V-cycle asks the machine for the same every time.
-pub(super) fn are_fixed<B: Backend, S: Scalar>(levels: &[SmoothedLevel<B, S>]) -> bool {
+fn are_fixed<B: Backend, S: Scalar>(levels: &[SmoothedLevel<B, S>]) -> bool {
     levels.iter().all(|level| level.smoother.is_fixed())
 }
 
 impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
+    /// Records what [`Self::coarse_cycle`] does.
+    fn record_coarse_cycle(
+        &mut self,
+        cycle: VCycle,
+        coarse_solver: &mut PatchSolver<B, S>,
+        coarser: &mut [Self],
+    ) -> Result<()> {
+        let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;
+        *coarse_cycle = Repeated::new(&**level.backend(), are_fixed(coarser), &mut || {
+            v_cycle(cycle, coarse_solver, coarser, coarse_b, coarse_x)
+        })?;
+        Ok(())
+    }
+
+    /// The V-cycle for the coarse right-hand side, from what is in the coarse solution; `coarser` are the levels below.
+    pub(super) fn coarse_cycle(
+        &mut self,
+        cycle: VCycle,
+        coarse_solver: &mut PatchSolver<B, S>,
+        coarser: &mut [Self],
+    ) -> Result<()> {
+        let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;
+        coarse_cycle.run(level.backend(), &mut || v_cycle(cycle, coarse_solver, coarser, coarse_b, coarse_x))
+    }
+
     fn pre_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         (0..cycle.pre).try_for_each(|_| self.smoother.step(b, x))
     }

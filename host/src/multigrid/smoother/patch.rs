@@ -64,11 +64,6 @@ impl<B: Backend, S: Scalar> PatchSolver<B, S> {
     pub fn new(level: &SharedLevel<B, S>) -> Result<Self> {
         Ok(Self { smoother: PatchSmoother::new(level)? })
     }
-
-    /// The level that it solves on.
-    pub fn level(&self) -> &SharedLevel<B, S> {
-        &self.smoother.level
-    }
 }
 
 impl<B: Backend, S: Scalar> Preconditioner<B, S> for PatchSolver<B, S> {
