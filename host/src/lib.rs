@@ -43,6 +43,8 @@ pub mod problem;
 pub mod solve;
 pub mod space;
 pub mod system;
+#[cfg(test)]
+mod testing;
 
 pub use error::{Error, Result};
 

@@ -4,7 +4,7 @@ use crate::backend::{Backend, PatchKernel, Scalar};
 use crate::error::{Error, Result};
 use crate::level::SharedLevel;
 use crate::measure::{Protocol, Timing, measure};
-use crate::multigrid::SmootherConfig;
+use crate::multigrid::{PatchSmoother, Smoother, SmootherConfig};
 use crate::operator::vector_bytes;
 use crate::space::Space;
 use crate::system::Runs;
@@ -66,6 +66,7 @@ pub struct LevelBench<B: Backend, T: Scalar> {
     backend: Arc<B>,
     space: Space,
     level: SharedLevel<B, T>,
+    smoother: PatchSmoother<B, T>,
     x: B::Vector<T>,
     b: B::Vector<T>,
     y: B::Vector<T>,
@@ -91,6 +92,7 @@ impl<B: Runs, T: Scalar> LevelBench<B, T> {
             y: backend.zeros(space.storage())?,
             backend: backend.clone(),
             space: space.clone(),
+            smoother: PatchSmoother::new(&level)?,
             level,
             coarse,
         })
@@ -112,6 +114,7 @@ impl<B: Runs, T: Scalar> LevelBench<B, T> {
     /// Those of [`Runs::level`].
     pub fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()> {
         self.level = self.backend.level(&self.space, kernel)?;
+        self.smoother = PatchSmoother::new(&self.level)?;
         Ok(())
     }
 
@@ -133,25 +136,20 @@ impl<B: Runs, T: Scalar> LevelBench<B, T> {
     /// # Errors
     /// Those of the backend; [`Error::InvalidArgument`] for a transfer from one patch.
     pub fn run(&mut self, part: Part) -> Result<()> {
-        let Self { backend, space, level, x, b, y, coarse } = self;
+        let Self { backend, space, level, smoother, x, b, y, coarse } = self;
         let no_coarser = || Error::InvalidArgument {
             name: "refine",
             value: space.mesh().refine().to_string(),
             allowed: "at least 2 for a transfer".into(),
         };
-        let patches = level.patches()?;
         match part {
             Part::Copy => backend.axpby(1.0, x, 0.0, y),
             Part::Operator => level.apply(x, y),
             Part::Residual => level.residual(b, x, y),
-            Part::Step => patches.colors().iter().try_for_each(|&color| patches.smooth_color(color, b, x)),
+            Part::Step => smoother.step(b, x),
             Part::Restrict => level.restrict_residual(b, x, coarse.as_mut().ok_or_else(no_coarser)?),
             Part::Prolongate => level.prolongate_add(coarse.as_ref().ok_or_else(no_coarser)?, x),
-            Part::CorrectedStep => {
-                let coarse = coarse.as_ref().ok_or_else(no_coarser)?;
-                patches.prolongate_and_smooth_first(coarse, b, x)?;
-                patches.colors()[1..].iter().try_for_each(|&color| patches.smooth_color(color, b, x))
-            }
+            Part::CorrectedStep => smoother.step_after_prolongation(coarse.as_ref().ok_or_else(no_coarser)?, b, x),
         }
     }
 

@@ -42,9 +42,8 @@ impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B
     /// `z = |r| P (r / |r|)`, `P` being in `S`.
     fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()> {
         let Self { backend, inner, repeated, .. } = self;
-        let norm = scaled(&**backend, r, &mut self.r, &mut self.z, |r, z| {
-            repeated.run(backend, &mut || inner.apply(r, z))
-        })?;
+        let norm =
+            scaled(&**backend, r, &mut self.r, &mut self.z, |r, z| repeated.run(backend, &mut || inner.apply(r, z)))?;
         backend.convert(norm, &self.z, z)
     }
 

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::operator::vector_bytes;
 use crate::space::Space;
+use bytemuck::{Pod, bytes_of};
 use patchmg_device::kernels::{LocalSolver, Structure, patch_nodes};
 use patchmg_device::patch::{bit, color_count};
 
@@ -29,6 +30,11 @@ pub fn level_bytes<T: Scalar>(space: &Space, kernel: PatchKernel) -> u64 {
     let entries = if kernel.local == LocalSolver::Inverse { patch * patch } else { patch };
     let residuals = usize::from(kernel.structure != Structure::Fused);
     vector_bytes::<T>(1, entries) + vector_bytes::<T>(residuals, space.storage())
+}
+
+/// A struct of [`patchmg_device::matrices`], typed by degree there, as a kernel takes it.
+fn bytes(matrices: &impl Pod) -> Box<[u8]> {
+    bytes_of(matrices).into()
 }
 
 /// Colors that have a patch: the coarsest level has one of color 0 alone.

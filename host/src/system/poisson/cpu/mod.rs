@@ -1,6 +1,6 @@
 //! Levels on the CPU.
 
-use super::{check_color, colors, inverse_diagonal, vector_of};
+use super::{bytes, check_color, colors, inverse_diagonal, vector_of};
 use crate::backend::cpu::{Cpu, Vector, check};
 use crate::backend::{PRODUCTS, PatchKernel, Scalar};
 use crate::error::{Error, Result};
@@ -9,7 +9,6 @@ use crate::memory;
 use crate::operator::LinearOperator;
 use crate::space::{ContinuousSpace, DiscontinuousSpace, Space};
 use crate::system::Runs;
-use bytemuck::{Pod, bytes_of};
 use patchmg_cpu::{Continuous, Discontinuous, GaussSeidel, Kernels, Prepared};
 use patchmg_device::patch::Ends;
 use patchmg_device::with_degree;
@@ -176,10 +175,6 @@ impl<T: Scalar + Prepared> Patches<Cpu, T> for PoissonLevel<T> {
 fn unsupported(degree: usize) -> Error {
     let available = String::from("1 to 10, in 3D and with discontinuous elements 1 to 8");
     Error::Unsupported { backend: "cpu", what: "degree", asked: degree.to_string(), available }
-}
-
-fn bytes(matrices: &impl Pod) -> Box<[u8]> {
-    bytes_of(matrices).into()
 }
 
 fn rounded<T: Scalar>(numbers: Vec<f64>) -> Vec<T> {

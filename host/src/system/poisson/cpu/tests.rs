@@ -1,6 +1,7 @@
 use super::twin::Twin;
 use super::*;
 use crate::backend::Backend;
+use crate::testing::{assert_close, random};
 
 /// Cases `(dim, refine, degree)`: every degree, one patch, few patches, more patches than lanes, more than one task.
 const CASES: &[(usize, usize, usize)] = &[
@@ -59,17 +60,6 @@ fn continuous(cases: &Cases) -> impl Iterator<Item = Twin> {
 
 fn discontinuous(cases: &Cases) -> impl Iterator<Item = Twin> {
     cases.iter().map(|&(dim, refine, degree)| Twin::discontinuous(dim, refine, degree))
-}
-
-/// Numbers between -1 and 1 that are multiples of 2⁻¹², and so exact in `f32`.
-fn random(len: usize, seed: u64) -> Vec<f64> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    core::iter::repeat_with(|| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 51) as f64 - 4096.0) / 4096.0
-    })
-    .take(len)
-    .collect()
 }
 
 /// One space on one backend, dofs in and dofs out.
@@ -135,16 +125,6 @@ impl<'a, T: Scalar> Fixture<'a, T> {
         let mut x = self.vector(self.space, x);
         self.level.prolongate_add(&self.vector(coarse, c), &mut x).unwrap();
         self.dofs(self.space, &x)
-    }
-}
-
-fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
-    assert_eq!(found.len(), expected.len());
-    let scale = expected.iter().fold(0.0f64, |max, v| max.max(v.abs()));
-    for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
-        // Negated, so that a NaN fails.
-        let close = (found - expected).abs() <= tolerance * scale;
-        assert!(close, "{what}, dof {i}: {found} != {expected}, largest {scale}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::boxes::{self, BoxKernels};
 use super::smoother::check_default;
-use super::{Kernels, bytes, unsupported_degree};
+use super::{Kernels, unsupported_degree};
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
@@ -11,6 +11,7 @@ use crate::backend::cuda::launch::{Kernel, Marching};
 use crate::backend::cuda::modules;
 use crate::error::{Error, Result};
 use crate::space::DiscontinuousSpace;
+use crate::system::poisson::bytes;
 use cust::sys::CUdeviceptr;
 use patchmg_device::dg::{self, operator::Tile};
 use patchmg_device::kernels::{Module, Operation, PatchKernel};

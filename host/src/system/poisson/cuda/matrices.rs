@@ -1,10 +1,11 @@
 //! The 1D matrices of continuous elements as kernels take them, and what of them is known before there is a mesh.
 
-use super::{bytes, unsupported_degree};
+use super::unsupported_degree;
 use crate::backend::Scalar;
 use crate::error::Result;
 use crate::mesh::Mesh;
 use crate::space::ContinuousSpace;
+use crate::system::poisson::bytes;
 use cuda_builder::ptx::Constants;
 use patchmg_device::kernels::{Module, Operation};
 use patchmg_device::matrices::Scaled;

@@ -17,7 +17,6 @@ use crate::level::{Level, Patches, SharedLevel};
 use crate::operator::LinearOperator;
 use crate::space::Space;
 use crate::system::Runs;
-use bytemuck::{Pod, bytes_of};
 use continuous::Continuous;
 use cust::sys::CUdeviceptr;
 use discontinuous::Discontinuous;
@@ -202,11 +201,6 @@ impl<T: Scalar> Patches<Cuda, T> for PoissonLevel<T> {
         let resident = |kernel: &Kernel| (kernel.spec().name.clone(), kernel.resident());
         Ok(self.kernels.smoother().iter().map(resident).collect())
     }
-}
-
-/// A struct of [`patchmg_device::matrices`], typed by degree there, as a kernel takes it.
-pub(super) fn bytes(matrices: &impl Pod) -> Box<[u8]> {
-    bytes_of(matrices).into()
 }
 
 /// [`Error::Unsupported`] for a degree that there are no kernels of.
