@@ -29,8 +29,8 @@ use cuda_std::shared::Word;
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 
-/// Waits until the other lanes of the warp are here. Afterwards this lane may overwrite what they have read. A product also
-/// needs the values of all lanes, but the memory model sees no order in that.
+/// Waits until the other lanes of the warp are here: afterwards this lane may overwrite what they have read. A product waits
+/// for the values of all lanes, too, but the memory model does not take that for an order of their loads and later stores.
 ///
 /// # Safety
 /// All lanes of the warp come here together.

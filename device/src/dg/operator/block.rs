@@ -11,8 +11,8 @@ use cuda_std::hint::made_here;
 use cuda_std::shared::Word;
 use cuda_std::thread;
 
-/// A block, and what it computes with. What a thread finds out about its place it finds out anew in every phase, because
-/// that takes fewer registers.
+/// A block, and what it computes with. A thread computes its place in the block anew in every phase, because that takes
+/// fewer registers than to keep it.
 pub(super) struct Block<'a, T, const C: usize, const H: usize, const MID: usize> {
     pub matrices: &'a DgCellMatrices<T, C, H>,
     pub x: *const T,
@@ -45,13 +45,13 @@ impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_,
         Direction::new(self.grid(), made_here(thread::block_idx_y()), Self::TILE.cells[1])
     }
 
-    /// Of a layer `M u`, in the end with `M` in all directions but x.
+    /// `M u` of a layer, in the end with `M` in all directions but x.
     #[inline(always)]
     pub fn mass() -> Shared<T> {
         Shared::at(0)
     }
 
-    /// Of a layer what becomes `A u`.
+    /// What becomes `A u` of a layer.
     #[inline(always)]
     pub fn sum() -> Shared<T> {
         Shared::at(Self::TILE.layer())
@@ -62,7 +62,7 @@ impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_,
         Shared::at(2 * Self::TILE.layer())
     }
 
-    /// Those of a layer are read while those of the next one are written.
+    /// Two layers take turns: the faces of one are read while those of the next one are written.
     #[inline(always)]
     pub fn x_faces(layer: u32) -> Shared<T> {
         let tile = Self::TILE;

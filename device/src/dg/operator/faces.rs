@@ -21,7 +21,7 @@ impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_,
         Line(nodes).seen_from(self.matrices, 0)
     }
 
-    /// Of the cells beside the tile in a layer, what they add to it, not yet contracted.
+    /// What the cells beside the tile add to it in a layer, not yet contracted.
     ///
     /// # Safety
     /// The layer is one of the grid.

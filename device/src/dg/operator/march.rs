@@ -17,7 +17,7 @@ struct OwnColumn<T, const C: usize> {
 }
 
 /// `y = A x`, or `b - A x` if `RESIDUAL`, for `chunk` layers of cells. `MID` are the nodes of a cell in the middle
-/// direction, `C` or in 2D 1, and `COLUMNS` those of a thread.
+/// direction, `C` in 3D and 1 in 2D; a thread has `COLUMNS` columns.
 ///
 /// # Safety
 /// Launched as its [`shape`](super::shape) and [`Tile::blocks`](super::Tile::blocks) say; the vectors are of the grid.

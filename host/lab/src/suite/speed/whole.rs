@@ -102,11 +102,12 @@ pub const START: Experiment = Experiment {
 pub const MEMORY: Experiment = Experiment {
     name: "memory",
     title: "Memory of a solve",
-    remark: "Judged by the larger of two: the memory that the device loses, which is free before the set-up of a solve but not \
-             while it runs, and the vectors and tables that the solver asks for. Allowed are six f64 vectors of the finest \
-             level and the Krylov basis, which is 10 vectors for GMRES and 20 for GMRES in mixed precision, which is flexible. \
-             A GPU loses more than is asked for: the code of kernels that the driver loads, if no solve before had them, and \
-             the rounding of each allocation to 2 MiB. A CPU's memory has other users: there it is what the solver asks for.",
+    remark: "Two numbers are compared with the limit, and the larger one counts: the memory that the device loses (free \
+             before a solve is set up, not free while it runs) and the vectors and tables that the solver asks for. The \
+             limit is six f64 vectors of the finest level and the Krylov basis: 10 vectors for GMRES, 20 in mixed \
+             precision, where it is flexible GMRES. A GPU loses more than is asked for: the code of kernels that the \
+             driver loads, if no solve before had them, and the rounding of each allocation to 2 MiB. A CPU's memory has \
+             other users: there it is what the solver asks for.",
     columns: &[
         Column::new("measured", "memory that the device loses [GB]").lower(),
         Column::new("asked", "vectors and tables that the solver asks for [GB]"),
