@@ -37,6 +37,11 @@ pub trait Preconditioner<B: Backend, T: Scalar> {
     /// `z = M r`, whatever was in `z`.
     fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()>;
 
+    /// `z = M r` for an `r` whose Euclidean norm is known.
+    fn apply_to(&mut self, r: &B::Vector<T>, _norm: f64, z: &mut B::Vector<T>) -> Result<()> {
+        self.apply(r, z)
+    }
+
     /// Whether it asks the machine for the same every time, and for no result: then it can be [recorded](Backend::record).
     fn is_fixed(&self) -> bool {
         false

@@ -36,18 +36,8 @@ impl<B: Backend, T: Scalar> Richardson<B, T> {
         x: &mut B::Vector<T>,
     ) -> Result<()> {
         operator.residual(b, x, &mut self.residual)?;
-        self.correct(operator.backend(), preconditioner, x)
-    }
-
-    /// `x += M r`.
-    fn correct(
-        &mut self,
-        backend: &B,
-        preconditioner: &mut impl Preconditioner<B, T>,
-        x: &mut B::Vector<T>,
-    ) -> Result<()> {
         preconditioner.apply(&self.residual, &mut self.correction)?;
-        backend.axpby(1.0, &self.correction, 1.0, x)
+        operator.backend().axpby(1.0, &self.correction, 1.0, x)
     }
 
     /// [`Solver::solve`] with `least` iterations even if fewer would do.
@@ -63,11 +53,12 @@ impl<B: Backend, T: Scalar> Richardson<B, T> {
         observer: &mut dyn FnMut(usize, f64),
     ) -> Result<Info> {
         let backend = operator.backend();
-        let (mut monitor, _) = Monitor::start(operator, b, x, &mut self.residual, stopping, observer)?;
+        let (mut monitor, mut norm) = Monitor::start(operator, b, x, &mut self.residual, stopping, observer)?;
         while !monitor.is_done() || monitor.iterations() < least && monitor.could_improve() {
-            self.correct(backend, preconditioner, x)?;
+            preconditioner.apply_to(&self.residual, norm, &mut self.correction)?;
+            backend.axpby(1.0, &self.correction, 1.0, x)?;
             operator.residual(b, x, &mut self.residual)?;
-            monitor.check(operator, x, &self.residual, &mut self.correction)?;
+            norm = monitor.check(operator, x, &self.residual, &mut self.correction)?;
         }
         Ok(monitor.finish())
     }

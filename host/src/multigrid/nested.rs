@@ -69,6 +69,10 @@ impl<B: Backend, T: Scalar, S: Scalar> Preconditioner<B, T> for LowPrecisionNest
         self.multigrid.apply(r, z)
     }
 
+    fn apply_to(&mut self, r: &B::Vector<T>, norm: f64, z: &mut B::Vector<T>) -> Result<()> {
+        self.multigrid.apply_to(r, norm, z)
+    }
+
     fn is_symmetric(&self) -> bool {
         self.multigrid.is_symmetric()
     }
@@ -103,7 +107,8 @@ fn guess<B: Backend, T: Scalar, S: Scalar>(
     guess(cycle, coarse_solver, levels, nested, coarse_b, coarse_x)?;
     coarse.residual(coarse_b, coarse_x, coarse_r)?;
     let SmoothedLevel { coarse_b: rounded, coarse_x: z, coarse_cycle, .. } = &mut *smoothed;
-    let norm = scaled(backend, coarse_r, rounded, z, |r, z| {
+    let norm = backend.norm(coarse_r)?;
+    scaled(backend, coarse_r, norm, rounded, z, |r, z| {
         backend.set_zero(z)?;
         coarse_cycle.run(backend, &mut || v_cycle(cycle, coarse_solver, levels, r, z))
     })?;

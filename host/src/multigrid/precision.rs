@@ -41,9 +41,12 @@ impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> LowPrecision<B, 
 impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B, T> for LowPrecision<B, T, S, P> {
     /// `z = |r| P (r / |r|)`, `P` being in `S`.
     fn apply(&mut self, r: &B::Vector<T>, z: &mut B::Vector<T>) -> Result<()> {
+        self.apply_to(r, self.backend.norm(r)?, z)
+    }
+
+    fn apply_to(&mut self, r: &B::Vector<T>, norm: f64, z: &mut B::Vector<T>) -> Result<()> {
         let Self { backend, inner, repeated, .. } = self;
-        let norm =
-            scaled(&**backend, r, &mut self.r, &mut self.z, |r, z| repeated.run(backend, &mut || inner.apply(r, z)))?;
+        scaled(&**backend, r, norm, &mut self.r, &mut self.z, |r, z| repeated.run(backend, &mut || inner.apply(r, z)))?;
         backend.convert(norm, &self.z, z)
     }
 
@@ -52,20 +55,18 @@ impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B
     }
 }
 
-/// `z = P (r / |r|)` with what is rounded in `rounded`, or `z = 0` for `r = 0`; returns `|r|`.
+/// `z = P (r / |r|)` with what is rounded in `rounded`, or `z = 0` for `r = 0`.
 pub(super) fn scaled<B: Backend, T: Scalar, S: Scalar>(
     backend: &B,
     r: &B::Vector<T>,
+    norm: f64,
     rounded: &mut B::Vector<S>,
     z: &mut B::Vector<S>,
     preconditioner: impl FnOnce(&B::Vector<S>, &mut B::Vector<S>) -> Result<()>,
-) -> Result<f64> {
-    let norm = backend.norm(r)?;
+) -> Result<()> {
     if norm == 0.0 {
-        backend.set_zero(z)?;
-    } else {
-        backend.convert(1.0 / norm, r, rounded)?;
-        preconditioner(rounded, z)?;
+        return backend.set_zero(z);
     }
-    Ok(norm)
+    backend.convert(1.0 / norm, r, rounded)?;
+    preconditioner(rounded, z)
 }

@@ -4,6 +4,7 @@ use super::gpu::Gpu;
 use super::launch::{Kernel, stride_blocks};
 use super::memory::Vector;
 use super::modules;
+use super::pinned::Pinned;
 use crate::backend::Scalar;
 use crate::error::Result;
 use bytemuck::bytes_of;
@@ -102,7 +103,7 @@ impl Blas1 {
         xs: &[&Vector<T>],
         y: &Vector<T>,
         partials: &mut Vector<f64>,
-        sums: &mut Vector<f64>,
+        sums: &mut Pinned,
         first: usize,
     ) -> Result<()> {
         let (pointers, count) = pointers(gpu, xs, y)?;

@@ -10,6 +10,7 @@ pub(crate) mod gpu;
 pub(crate) mod launch;
 mod memory;
 pub(crate) mod modules;
+mod pinned;
 mod recording;
 pub(crate) mod texture;
 
@@ -24,6 +25,7 @@ use crate::error::{Error, Result};
 use blas1::Blas1;
 use gpu::Gpu;
 use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
+use pinned::Pinned;
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -44,7 +46,7 @@ pub struct Cuda {
 /// Where dot products are summed up.
 struct Sums {
     partials: Vector<f64>,
-    sums: Vector<f64>,
+    sums: Pinned,
 }
 
 impl Cuda {
@@ -55,7 +57,7 @@ impl Cuda {
     /// 8.0.
     pub fn new(number: usize) -> Result<Self> {
         let gpu = Arc::new(Gpu::open(number)?);
-        let sums = Sums { partials: Vector::zeros(&gpu, VECTORS * DOT_BLOCKS)?, sums: Vector::zeros(&gpu, SUMS)? };
+        let sums = Sums { partials: Vector::zeros(&gpu, VECTORS * DOT_BLOCKS)?, sums: Pinned::zeros(&gpu, SUMS)? };
         Ok(Self { gpu, blas1: Default::default(), sums: Mutex::new(sums) })
     }
 
