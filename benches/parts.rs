@@ -5,7 +5,7 @@ use criterion::measurement::{Measurement, ValueFormatter};
 use criterion::{BenchmarkId, Criterion, Throughput};
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{PatchKernel, Scalar, Structure, Variant};
-use patchmg::krylov::{Solver, Stopping};
+use patchmg::krylov::{IterativeSolver, Stopping, unobserved};
 use patchmg::measure::{LevelBench, Part};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Fmg, Multigrid, SmootherConfig};
@@ -217,7 +217,7 @@ fn solver<B: Timed>(criterion: &mut Criterion<Clock<B>>, backend: &Arc<B>, space
     bench(criterion, &**backend, space, id::<f64>("V-cycle", space), || multigrid.apply(&b, &mut x));
     let stopping = Stopping { rtol: 1e-8, ..Stopping::default() };
     bench(criterion, &**backend, space, id::<f64>("full multigrid", space), || {
-        let info = fmg.solve(&operator, &mut multigrid, &b, &mut x, &stopping, &mut |_, _| {})?;
+        let info = fmg.solve(&operator, &mut multigrid, &b, &mut x, &stopping, &mut unobserved)?;
         assert!(info.converged);
         Ok(())
     });

@@ -7,7 +7,7 @@
 
 use patchmg::Result;
 use patchmg::backend::{Backend, PatchKernel, cpu::Cpu};
-use patchmg::krylov::{Gmres, Richardson, Solver, Stopping};
+use patchmg::krylov::{Gmres, IterativeSolver, Richardson, Stopping, unobserved};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Fmg, Multigrid, NestedIteration, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
@@ -102,7 +102,7 @@ impl Definition {
         };
         backend.upload(&load, &mut b)?;
         let stopping = Stopping { rtol: 1e-15, max_iters: MOST };
-        let ignore = &mut |_, _| {};
+        let ignore = &mut unobserved;
         let info = match self.iteration {
             Iteration::Fmg => Fmg::new(&operator)?.solve(&operator, &mut multigrid, &b, &mut x, &stopping, ignore)?,
             Iteration::VCycle | Iteration::VCycleFromRandom => {

@@ -3,13 +3,14 @@
 //! Run it with `cargo run --release --example poisson`.
 
 use patchmg::backend::{Backend, PatchKernel, cpu::Cpu};
-use patchmg::krylov::{DEFAULT_RESTART, Gmres, Solver, Stopping};
+use patchmg::krylov::{DEFAULT_RESTART, Gmres, IterativeSolver, Stopping};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
 use patchmg::problem::{Problem, error_norms, load_vector};
 use patchmg::space::Space;
 use patchmg::system::Runs;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 fn main() -> patchmg::Result<()> {
@@ -22,7 +23,10 @@ fn main() -> patchmg::Result<()> {
     backend.upload(&load_vector(&space, &*Problem::Sine.right_hand_side(3))?, &mut b)?;
 
     let mut gmres = Gmres::new(&operator, DEFAULT_RESTART)?;
-    let print = &mut |iteration, residual| println!("{iteration:3} {residual:.3e}");
+    let print = &mut |iteration, residual| {
+        println!("{iteration:3} {residual:.3e}");
+        ControlFlow::Continue(())
+    };
     let info = gmres.solve(&operator, &mut multigrid, &b, &mut x, &Stopping::default(), print)?;
     assert!(info.converged);
 

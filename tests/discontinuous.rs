@@ -11,10 +11,11 @@ use histories::dg_oracles;
 use nalgebra::{DMatrix, DVector};
 use patchmg::Error;
 use patchmg::backend::{Backend, PatchKernel};
+use patchmg::krylov::unobserved;
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Preconditioner};
-use patchmg::problem::{ErrorNorms, Field, Problem, Solution, add_boundary_load, error_norms, load_vector};
+use patchmg::problem::{ErrorNorms, Field, Problem, Solution, add_boundary_load, load_vector};
 use patchmg::solve::{Config, Method, Precision, Report, System, solve};
 use patchmg::space::Space;
 use patchmg::system::Runs;
@@ -228,8 +229,8 @@ fn a_polynomial_of_the_space_is_reproduced_with_its_boundary_values() {
             let mut load = load_vector(&space, &|point: DVec3| exact.minus_laplacian(point)).unwrap();
             add_boundary_load(&space, &exact, &mut load).unwrap();
             let config = config(Method::Fgmres, Precision::F64, 1e-13);
-            let values = solve(&cpu(), &space, load, &config, &mut |_, _| ()).unwrap().values;
-            let ErrorNorms { l2, h1 } = error_norms(&space, &values, &exact).unwrap();
+            let u = solve(&cpu(), &space, load, &config, &mut unobserved).unwrap().u;
+            let ErrorNorms { l2, h1 } = u.error_to(&exact).unwrap();
             assert!(l2 < 1e-11 && h1 < 1e-9, "{dim}D Q{degree}, refine {refine}: {l2:e} {h1:e}");
         }
     }
@@ -259,7 +260,7 @@ fn the_solver_inverts_the_dense_matrix() {
         let load = load_vector(&space, &|p: DVec3| (p.x + 3.0 * p.y * p.y).exp()).unwrap();
         let expected = dense(&space).cholesky().unwrap().solve(&DVector::from_column_slice(&load));
         let config = config(Method::Fgmres, Precision::F64, 1e-13);
-        let found = solve(&cpu(), &space, load, &config, &mut |_, _| ()).unwrap().values;
+        let found = solve(&cpu(), &space, load, &config, &mut unobserved).unwrap().u.into_values();
         assert!((DVector::from_vec(found) - &expected).amax() < 1e-11 * expected.amax());
     }
 }

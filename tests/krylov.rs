@@ -15,7 +15,7 @@ use nalgebra::{DMatrix, DVector};
 use patchmg::Result;
 use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
-use patchmg::krylov::{Info, Solver, Stopping};
+use patchmg::krylov::{Info, IterativeSolver, Stopping, unobserved};
 use patchmg::operator::{LinearOperator, Preconditioner};
 use std::sync::Arc;
 
@@ -99,14 +99,14 @@ fn right_hand_side(n: usize) -> DVector<f64> {
 
 /// Solves from zero; what the solver says, and the solution.
 fn run<M>(
-    solver: &mut impl Solver<Cpu, f64, Dense, M>,
+    solver: &mut impl IterativeSolver<Cpu, f64, Dense, M>,
     operator: &Dense,
     preconditioner: &mut M,
     stopping: Stopping,
 ) -> Result<(Info, DVector<f64>)> {
     let b = operator.set(&right_hand_side(operator.storage()));
     let mut x = operator.vector()?;
-    let info = solver.solve(operator, preconditioner, &b, &mut x, &stopping, &mut |_, _| ())?;
+    let info = solver.solve(operator, preconditioner, &b, &mut x, &stopping, &mut unobserved)?;
     Ok((info, operator.get(&x)?))
 }
 

@@ -7,7 +7,7 @@ mod common;
 use common::{cpu, space};
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, DeviceInfo, PatchKernel, Scalar};
-use patchmg::krylov::Stopping;
+use patchmg::krylov::{Stopping, unobserved};
 use patchmg::level::{Level, Patches, SharedLevel};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{SmootherConfig, hierarchy};
@@ -17,6 +17,7 @@ use patchmg::solve::{Config, Method, Precision, solve};
 use patchmg::space::Space;
 use patchmg::system::Runs;
 use patchmg::{Error, Result};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -238,7 +239,11 @@ fn said_and_allocated(space: &Space, config: &Config) -> [u64; 2] {
     let load = load_vector(space, &*Problem::One.right_hand_side(space.dim())).unwrap();
     let said = config.bytes::<Counting<Cpu>>(space).unwrap();
     let mut seen = Vec::new();
-    solve(&backend, space, load, config, &mut |_, _| seen.push(backend.bytes())).unwrap();
+    let mut observer = |_, _| {
+        seen.push(backend.bytes());
+        ControlFlow::Continue(())
+    };
+    solve(&backend, space, load, config, &mut observer).unwrap();
     let allocated = backend.bytes();
     assert!(seen.iter().all(|&bytes| bytes == allocated), "{config:?}: {seen:?}, {allocated}");
     [said, allocated]
@@ -275,7 +280,7 @@ fn between_set_up_and_solution_only_scalars_pass() {
         for config in smoothers.flat_map(|smoother| configs().map(move |config| Config { smoother, ..config })) {
             let backend = Arc::new(Counting::new(cpu(), u64::MAX));
             let load = load_vector(&space, &*Problem::One.right_hand_side(space.dim())).unwrap();
-            let info = solve(&backend, &space, load, &config, &mut |_, _| ()).unwrap().info;
+            let info = solve(&backend, &space, load, &config, &mut unobserved).unwrap().info;
             let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
             let Traffic { uploads, downloads, levels, during_solve: [calls, scalars], .. } = &backend.traffic;
             // The load vector, and what smoothers begin with; the solution.
@@ -344,21 +349,21 @@ fn too_little_memory_is_said_before_anything_is_allocated() {
         let space = space(2, 3, 4);
         let needed = config.bytes::<Counting<Cpu>>(&space).unwrap();
         let backend = Arc::new(Counting::new(cpu(), needed - 1));
-        let error = solve(&backend, &space, vec![0.0; space.storage()], &config, &mut |_, _| ()).unwrap_err();
+        let error = solve(&backend, &space, vec![0.0; space.storage()], &config, &mut unobserved).unwrap_err();
         match error {
             Error::OutOfMemory { needed: said, available, .. } => assert_eq!((said, available), (needed, needed - 1)),
             other => panic!("{other}"),
         }
         assert_eq!(backend.bytes(), 0);
         let enough = Arc::new(Counting::new(cpu(), needed));
-        solve(&enough, &space, vec![0.0; space.storage()], &config, &mut |_, _| ()).unwrap();
+        solve(&enough, &space, vec![0.0; space.storage()], &config, &mut unobserved).unwrap();
     }
 }
 
 #[test]
 fn bad_input_is_an_error() {
     let (backend, space) = (cpu(), space(2, 2, 2));
-    let run = |load: Vec<f64>, config: Config| solve(&backend, &space, load, &config, &mut |_, _| ()).unwrap_err();
+    let run = |load: Vec<f64>, config: Config| solve(&backend, &space, load, &config, &mut unobserved).unwrap_err();
     let load = || vec![1.0; space.storage()];
     let stop = |rtol, max_iters| Config { stopping: Stopping { rtol, max_iters }, ..Config::default() };
     for rtol in [-1e-9, 0.0, 1.0, f64::NAN, f64::INFINITY] {

@@ -9,7 +9,7 @@ use common::{cpu, solve, space};
 use histories::{Oracle, deviation, fine_oracles, oracles};
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, PatchKernel, Scalar};
-use patchmg::krylov::{Richardson, Solver, Stopping};
+use patchmg::krylov::{IterativeSolver, Richardson, Stopping, unobserved};
 use patchmg::level::{Level, SharedLevel};
 use patchmg::multigrid::{Multigrid, PatchSmoother, PostSmoothing, Smoother, SmootherConfig, VCycle, levels};
 use patchmg::operator::LinearOperator;
@@ -107,7 +107,7 @@ fn v_cycle_history(oracle: &Oracle, smoother: &MakesSmoother, cycle: VCycle) -> 
     backend.upload(&load, &mut b).unwrap();
     let mut solver = Richardson::new(&operator).unwrap();
     let stopping = Stopping { rtol: oracle.rtol, max_iters: 30 };
-    solver.solve(&operator, &mut multigrid, &b, &mut x, &stopping, &mut |_, _| ()).unwrap().residual_history
+    solver.solve(&operator, &mut multigrid, &b, &mut x, &stopping, &mut unobserved).unwrap().residual_history
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn mixed_precision_needs_as_many_iterations_and_has_the_same_error() {
             let [double, mixed] = [Precision::F64, Precision::Mixed].map(|precision| {
                 let config = Config { method, precision, ..Config::default() };
                 let case = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::Sine, config };
-                case.solve(&cpu(), &mut |_, _| ()).unwrap().0
+                case.solve(&cpu(), &mut unobserved).unwrap().0
             });
             let name = format!("{dim}D Q{degree} level {refine}, {method:?}");
             assert!(double.info.converged && mixed.info.converged, "{name}");

@@ -11,7 +11,7 @@ use nalgebra::{DMatrix, DVector};
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::{Backend, PatchKernel};
 use patchmg::error::Error;
-use patchmg::krylov::Stopping;
+use patchmg::krylov::{Stopping, unobserved};
 use patchmg::level::SharedLevel;
 use patchmg::multigrid::{Chebyshev, Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Preconditioner};
@@ -190,7 +190,7 @@ fn iterations(case: [usize; 3], method: Method, smoother: SmootherConfig, precis
     let stopping = Stopping { rtol: 1e-8, max_iters: 100 };
     let config = Config { method, precision, smoother, stopping, ..Config::default() };
     let report = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::Sine, config }
-        .solve(&cpu(), &mut |_, _| ())
+        .solve(&cpu(), &mut unobserved)
         .unwrap()
         .0;
     assert!(report.info.converged, "{config:?} {case:?}: {:?}", report.info);

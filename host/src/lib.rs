@@ -3,15 +3,15 @@
 //! CPUs and on NVIDIA GPUs.
 //!
 //! It is for people who need fast solves, and for people who study fast solvers. A solve needs five values: a
-//! [`backend`], a [`mesh`], a [`space`] on it, a load vector from [`problem`] and a [`solve::Config`]; [`solve::solve`]
-//! returns the solution with its residual history:
+//! [`backend`], a [`mesh`], a [`space`] on it, a load vector from [`problem`] and a [`solve::Config`]. A [`solve::Solver`]
+//! returns the solution, a [`function`] of the space, with its residual history:
 //!
 //! ```
 //! use glam::DVec3;
 //! use patchmg::backend::cpu::Cpu;
 //! use patchmg::mesh::Mesh;
 //! use patchmg::problem::load_vector;
-//! use patchmg::solve::{Config, solve};
+//! use patchmg::solve::{Config, Solver};
 //! use patchmg::space::Space;
 //! use std::sync::Arc;
 //!
@@ -19,8 +19,10 @@
 //! let backend = Arc::new(Cpu::new(None)?); // all cores
 //! let space = Space::new(Mesh::unit_cube(2, 4)?, 3)?; // 2D, 16 cells a direction, degree 3
 //! let load = load_vector(&space, &|x: DVec3| x.x * (8.0 * x.y).sin())?;
-//! let solution = solve(&backend, &space, load, &Config::default(), &mut |_, _| ())?;
+//! let mut solver = Solver::new(&backend, &space, &Config::default())?;
+//! let solution = solver.solve(&load)?;
 //! assert!(solution.info.converged);
+//! println!("u = {} in the middle", solution.u.at(DVec3::new(0.5, 0.5, 0.0))?);
 //! # Ok(())
 //! # }
 //! ```
@@ -31,6 +33,7 @@
 pub mod backend;
 pub mod error;
 pub mod fe;
+pub mod function;
 pub mod krylov;
 pub mod level;
 pub mod measure;

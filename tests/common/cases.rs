@@ -3,7 +3,7 @@
 #![allow(dead_code)] // every test uses a part
 
 use patchmg::backend::cpu::Cpu;
-use patchmg::krylov::Stopping;
+use patchmg::krylov::{Stopping, unobserved};
 use patchmg::mesh::Mesh;
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, Report, System};
@@ -31,7 +31,7 @@ pub fn config(method: Method, precision: Precision, rtol: f64) -> Config {
 
 /// A model problem on the CPU.
 pub fn solve_system(system: System, [dim, degree, refine]: [usize; 3], problem: Problem, config: Config) -> Report {
-    Case { system, dim, degree, refine, problem, config }.solve(&cpu(), &mut |_, _| ()).unwrap().0
+    Case { system, dim, degree, refine, problem, config }.solve(&cpu(), &mut unobserved).unwrap().0
 }
 
 /// Numbers in `-1..1` that are the same in every run.

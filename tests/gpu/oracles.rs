@@ -2,7 +2,7 @@
 
 use crate::Suite;
 use crate::histories::{DgOracle, Oracle, deviation, dg_oracles, fine_oracles, oracles};
-use patchmg::krylov::Stopping;
+use patchmg::krylov::{Stopping, unobserved};
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, System};
 
@@ -12,7 +12,7 @@ pub fn add(suite: &mut Suite) {
             suite.test(format!("oracles::{dim}d::q{degree}::level{refine}::{method:?}"), move |gpu| {
                 let config = Config { method, stopping: Stopping { rtol, max_iters: 30 }, ..Config::default() };
                 let case = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::One, config };
-                let found = case.solve(gpu, &mut |_, _| ())?.0.info.residual_history;
+                let found = case.solve(gpu, &mut unobserved)?.0.info.residual_history;
                 if found.len() == expected.len() && deviation(&found, &expected) < 0.01 {
                     return Ok(());
                 }
@@ -25,7 +25,7 @@ pub fn add(suite: &mut Suite) {
         suite.test(format!("oracles::{dim}d::q{degree}::level{refine}::Fmg"), move |gpu| {
             let config = Config { stopping: Stopping { rtol: oracle.rtol, max_iters: 30 }, ..Config::default() };
             let case = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::One, config };
-            let found = case.solve(gpu, &mut |_, _| ())?.0.info.residual_history;
+            let found = case.solve(gpu, &mut unobserved)?.0.info.residual_history;
             if found.len() == oracle.fmg.len() && oracle.deviation(&found) < 0.01 {
                 return Ok(());
             }
@@ -35,7 +35,7 @@ pub fn add(suite: &mut Suite) {
     for DgOracle { dim, degree, refine, rtol, gmres, .. } in dg_oracles() {
         suite.test(format!("oracles::dg::{dim}d::q{degree}::level{refine}"), move |gpu| {
             let case = dg_case([dim, degree, refine], Method::Fgmres, Precision::F64, rtol);
-            let found = case.solve(gpu, &mut |_, _| ())?.0.info.residual_history;
+            let found = case.solve(gpu, &mut unobserved)?.0.info.residual_history;
             // The last entry is computed anew from the solution, with its rounding.
             let close = |(found, expected): (&f64, &f64)| (found - expected).abs() < 1e-3 * expected + 5e-13;
             if found.len() == gmres.len() && found.iter().zip(&gmres).all(close) {
@@ -49,7 +49,7 @@ pub fn add(suite: &mut Suite) {
         suite.test(format!("oracles::rounding::{dim}d::q{degree}::level{refine}"), move |gpu| {
             let config = Config::default();
             let case = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::Sine, config };
-            let l2 = case.solve(gpu, &mut |_, _| ())?.0.errors.map_or(f64::NAN, |errors| errors.l2);
+            let l2 = case.solve(gpu, &mut unobserved)?.0.errors.map_or(f64::NAN, |errors| errors.l2);
             if l2 < 2e-13 { Ok(()) } else { Err(format!("error {l2:e}").into()) }
         });
     }
@@ -62,9 +62,9 @@ pub fn add(suite: &mut Suite) {
             (Method::Fgmres, Precision::Mixed),
         ] {
             suite.test(format!("oracles::dg::converges::{parameters:?}::{method:?}::{precision:?}"), move |gpu| {
-                let report = dg_case(parameters, method, precision, 1e-8).solve(gpu, &mut |_, _| ())?.0;
+                let report = dg_case(parameters, method, precision, 1e-8).solve(gpu, &mut unobserved)?.0;
                 let reference = dg_case(parameters, Method::Fgmres, Precision::F64, 1e-8);
-                let [found, expected] = [&report, &reference.solve(gpu, &mut |_, _| ())?.0]
+                let [found, expected] = [&report, &reference.solve(gpu, &mut unobserved)?.0]
                     .map(|report| report.errors.map_or(f64::NAN, |errors| errors.l2));
                 if report.info.converged && (found / expected - 1.0).abs() < 1e-2 {
                     return Ok(());

@@ -8,7 +8,7 @@ use patchmg::Result;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::cuda::Cuda;
 use patchmg::backend::{PatchKernel, Scalar};
-use patchmg::krylov::Stopping;
+use patchmg::krylov::{Stopping, unobserved};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::Problem;
@@ -57,7 +57,7 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
                     let config = Config { method, smoother, stopping, ..Config::default() };
                     let case =
                         Case { system: System::PoissonCg, dim, degree, refine: 3, problem: Problem::Sine, config };
-                    let info = case.solve(gpu, &mut |_, _| ())?.0.info;
+                    let info = case.solve(gpu, &mut unobserved)?.0.info;
                     if info.converged { Ok(()) } else { Err(format!("{info:?}").into()) }
                 });
             }

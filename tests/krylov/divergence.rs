@@ -3,7 +3,7 @@
 use crate::{Dense, TIGHT, run, spd};
 use nalgebra::{DMatrix, DVector};
 use patchmg::Error;
-use patchmg::krylov::{Cg, Divergence, Gmres, Outcome, Richardson, Solver};
+use patchmg::krylov::{Cg, Divergence, Gmres, IterativeSolver, Outcome, Richardson, unobserved};
 use patchmg::operator::{Identity, LinearOperator};
 
 #[test]
@@ -39,7 +39,7 @@ fn a_right_hand_side_that_is_not_finite_is_an_error() {
         let b = operator.set(&DVector::from_element(4, value));
         let mut x = operator.vector().unwrap();
         let mut solver = Richardson::new(&operator).unwrap();
-        let error = solver.solve(&operator, &mut identity, &b, &mut x, &TIGHT, &mut |_, _| ()).unwrap_err();
+        let error = solver.solve(&operator, &mut identity, &b, &mut x, &TIGHT, &mut unobserved).unwrap_err();
         assert!(matches!(error, Error::NotFinite { what: "norm of the right-hand side", .. }), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::{Dense, TIGHT, random, right_hand_side, run, spd, true_residual};
 use nalgebra::{DMatrix, DVector};
 use patchmg::Error;
-use patchmg::krylov::{Cg, Fgmres, Gmres, Outcome, Solver, Stopping};
+use patchmg::krylov::{Cg, Fgmres, Gmres, IterativeSolver, Outcome, Stopping, unobserved};
 use patchmg::operator::{Identity, LinearOperator};
 
 #[test]
@@ -112,7 +112,7 @@ fn nothing_is_the_solution_for_nothing() {
     let b = operator.vector().unwrap();
     let mut x = operator.set(&right_hand_side(6));
     let mut solver = Gmres::new(&operator, 3).unwrap();
-    let info = solver.solve(&operator, &mut identity, &b, &mut x, &TIGHT, &mut |_, _| ()).unwrap();
+    let info = solver.solve(&operator, &mut identity, &b, &mut x, &TIGHT, &mut unobserved).unwrap();
     assert_eq!((info.iterations, info.converged, info.residual_history), (0, true, vec![0.0]));
     assert_eq!(operator.get(&x).unwrap(), DVector::zeros(6));
     assert!(matches!(Gmres::new(&operator, 0), Err(Error::InvalidArgument { name: "restart", .. })));

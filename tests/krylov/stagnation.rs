@@ -3,7 +3,7 @@
 use crate::common::solve_system;
 use crate::{Dense, TIGHT, run};
 use nalgebra::{DMatrix, DVector};
-use patchmg::krylov::{Gmres, Info, Outcome, Richardson, Solver, Stopping};
+use patchmg::krylov::{Gmres, Info, IterativeSolver, Outcome, Richardson, Stopping, unobserved};
 use patchmg::multigrid::SmootherConfig;
 use patchmg::operator::{Identity, LinearOperator};
 use patchmg::problem::Problem;
@@ -26,7 +26,7 @@ fn a_standstill_is_stagnation_without_a_reason() {
     for (restart, iterations, outcome) in [(3, 15, standstill), (n, n, Outcome::Converged)] {
         let mut x = shift.vector().unwrap();
         let mut gmres = Gmres::new(&shift, restart).unwrap();
-        let info = gmres.solve(&shift, &mut identity, &b, &mut x, &TIGHT, &mut |_, _| ()).unwrap();
+        let info = gmres.solve(&shift, &mut identity, &b, &mut x, &TIGHT, &mut unobserved).unwrap();
         assert_eq!((info.iterations, info.outcome), (iterations, outcome), "restart {restart}");
     }
 }

@@ -5,7 +5,7 @@
 
 use patchmg::Result;
 use patchmg::backend::cpu::Cpu;
-use patchmg::krylov::Stopping;
+use patchmg::krylov::{Stopping, unobserved};
 use patchmg::output::table::{Table, count, order};
 use patchmg::problem::{ErrorNorms, Problem};
 use patchmg::solve::{Case, Config, Report, System};
@@ -29,7 +29,7 @@ fn main() -> Result<()> {
             if case.space()?.dofs() > MOST_DOFS {
                 break;
             }
-            let (Report { cells, dofs, errors, .. }, _) = case.solve(&backend, &mut |_, _| ())?;
+            let (Report { cells, dofs, errors, .. }, _) = case.solve(&backend, &mut unobserved)?;
             // The solution of this problem is known.
             let Some(ErrorNorms { l2, h1 }) = errors else { continue };
             let orders = coarser.map(|coarser| (order(coarser.l2, l2), order(coarser.h1, h1)));

@@ -10,6 +10,7 @@ use crate::report::{BenchReport, SolveReport};
 use crate::{result, solve};
 use patchmg::backend::DeviceInfo;
 use patchmg::backend::cpu::Cpu;
+use patchmg::krylov::unobserved;
 use patchmg::measure::{Measurement, Protocol, Timing, parts};
 use patchmg::output::table::{Table, seconds};
 use patchmg::system::Runs;
@@ -47,7 +48,7 @@ fn on<B: Runs>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Result<B
     let protocol = Protocol { warmup: args.warmup, repetitions };
     // The load vector and the errors are computed by the CPU, whatever the backend.
     let host = Cpu::new(args.case.machine.threads)?;
-    let (report, _) = host.install(|| case.prepare(&**backend)?.solve(backend, protocol, &mut |_, _| {}))?;
+    let (report, _) = host.install(|| case.prepare(&**backend)?.solve(backend, protocol, &mut unobserved))?;
     let solve_timing = report.timing;
     let solve = solve::record(&args.case, &case, &device, report);
     let measurements = parts(backend, &case, protocol)?;

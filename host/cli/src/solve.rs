@@ -11,6 +11,7 @@ use crate::result;
 use patchmg::Error;
 use patchmg::backend::DeviceInfo;
 use patchmg::backend::cpu::Cpu;
+use patchmg::function::Function;
 use patchmg::krylov::Outcome;
 use patchmg::measure::Protocol;
 use patchmg::memory;
@@ -20,6 +21,7 @@ use patchmg::output::vtu;
 use patchmg::solve::{Case, Report};
 use patchmg::space::Space;
 use patchmg::system::Runs;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -86,8 +88,11 @@ fn on<B: Runs>(
         let prepared = case.prepare(&**backend)?;
         let prepare_s = start.elapsed().as_secs_f64();
         debug!("load vector: {}", seconds(prepare_s));
-        let solved =
-            prepared.solve(backend, Protocol::ONCE, &mut |iteration, value| progress.residual(iteration, value))?;
+        let mut observer = |iteration, value| {
+            progress.residual(iteration, value);
+            ControlFlow::Continue(())
+        };
+        let solved = prepared.solve(backend, Protocol::ONCE, &mut observer)?;
         let (set_up_s, solve_s) = (solved.0.setup_s - prepare_s, solved.0.timing.median_s);
         let rest_s = start.elapsed().as_secs_f64() - solved.0.setup_s - solve_s;
         debug!("set-up on the machine, with the load vector's way there: {}", seconds(set_up_s));
@@ -102,7 +107,7 @@ fn on<B: Runs>(
     let report = record(&args.case, case, &device, report);
     console.line(summary(&report, outcome));
     let start = Instant::now();
-    write(args, case, space, &solution, &report, console)?;
+    write(args, case, &solution, &report, console)?;
     debug!("output: {}", seconds(start.elapsed().as_secs_f64()));
     Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
 }
@@ -179,8 +184,7 @@ fn summary(report: &SolveReport, outcome: Outcome) -> String {
 fn write(
     args: &SolveArgs,
     case: &Case,
-    space: &Space,
-    solution: &[f64],
+    solution: &Function,
     report: &SolveReport,
     console: Console,
 ) -> Result<(), Failure> {
@@ -194,14 +198,14 @@ fn write(
         Chart::residual_history(title, series, *rtol).write(path)?;
     }
     if let Some(path) = &args.vtu {
-        if solution.iter().any(|value| !value.is_finite()) {
+        if solution.values().iter().any(|value| !value.is_finite()) {
             console
                 .line(format_args!("{} is not written: the solution has values that are not finite", path.display()));
             return Ok(());
         }
         match case.problem.solution(case.dim) {
-            Some(exact) => vtu::write(path, space, solution, Some(&|point| exact.value(point)))?,
-            None => vtu::write(path, space, solution, None)?,
+            Some(exact) => solution.write_vtu(path, Some(&|point| exact.value(point)))?,
+            None => solution.write_vtu(path, None)?,
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Preconditioned conjugate gradients (Saad, Iterative Methods for Sparse Linear Systems, algorithm 9.1).
 
-use super::Solver;
 use super::stopping::{Divergence, Info, Monitor, Stopping};
+use super::{IterativeSolver, Observer};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::operator::{LinearOperator, Preconditioner, vector_bytes};
@@ -35,7 +35,7 @@ impl<B: Backend, T: Scalar> Cg<B, T> {
 /// The history has the residual of the recurrence; when that is small enough, `b - A x` is computed anew, and the iteration
 /// starts again from it unless it is small enough too. It diverged also if `r · M r` is not above 0. Errors also:
 /// [`NotPositiveDefinite`](Error::NotPositiveDefinite) if `p · A p` is not above 0.
-impl<B, T, A, M> Solver<B, T, A, M> for Cg<B, T>
+impl<B, T, A, M> IterativeSolver<B, T, A, M> for Cg<B, T>
 where
     B: Backend,
     T: Scalar,
@@ -49,7 +49,7 @@ where
         b: &B::Vector<T>,
         x: &mut B::Vector<T>,
         stopping: &Stopping,
-        observer: &mut dyn FnMut(usize, f64),
+        observer: &mut Observer,
     ) -> Result<Info> {
         if !preconditioner.is_symmetric() {
             return Err(Error::InvalidArgument {

@@ -1,10 +1,10 @@
 //! Restarted GMRES, right-preconditioned, and its flexible variant (Saad, Iterative Methods for Sparse Linear Systems,
 //! algorithms 9.5 and 9.6).
 
-use super::Solver;
 use super::directions::{Directions, Kept, Recomputed};
 use super::least_squares::LeastSquares;
 use super::stopping::{Divergence, Info, Monitor, Stopping};
+use super::{IterativeSolver, Observer};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::operator::{LinearOperator, Preconditioner, vector_bytes};
@@ -72,6 +72,9 @@ impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
                 break;
             }
             monitor.record_estimate(problem.residual());
+            if monitor.is_stopped() {
+                break;
+            }
         }
         Ok(problem.solve())
     }
@@ -81,7 +84,7 @@ impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
 /// `x` in exact arithmetic; at a restart and at the end it has the recomputed `|b - A x|`, and only that one ends the
 /// iteration as converged or stagnated. When the least-squares problem reaches the tolerance and `|b - A x|` does not, a
 /// restart is due.
-impl<B, T, A, M, D> Solver<B, T, A, M> for Arnoldi<B, T, D>
+impl<B, T, A, M, D> IterativeSolver<B, T, A, M> for Arnoldi<B, T, D>
 where
     B: Backend,
     T: Scalar,
@@ -96,7 +99,7 @@ where
         b: &B::Vector<T>,
         x: &mut B::Vector<T>,
         stopping: &Stopping,
-        observer: &mut dyn FnMut(usize, f64),
+        observer: &mut Observer,
     ) -> Result<Info> {
         let backend = &**operator.backend();
         let (mut monitor, mut residual) = Monitor::start(operator, b, x, &mut self.work, stopping, observer)?;

@@ -1,7 +1,7 @@
 //! Iterative solvers of `A x = b` over a [`LinearOperator`](crate::operator::LinearOperator) and a
 //! [`Preconditioner`](crate::operator::Preconditioner), written once over a [`Backend`].
 //!
-//! A [`Solver`] owns its vectors, all allocated when it is made, and can be used many times.
+//! A [`IterativeSolver`] owns its vectors, all allocated when it is made, and can be used many times.
 
 mod cg;
 mod directions;
@@ -12,6 +12,7 @@ mod stopping;
 
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
+use std::ops::ControlFlow;
 
 pub use cg::Cg;
 pub use directions::{Directions, Kept, Recomputed};
@@ -20,12 +21,20 @@ pub use gmres::{Arnoldi, DEFAULT_RESTART, Fgmres, Gmres};
 pub use richardson::Richardson;
 pub use stopping::{Divergence, Info, Outcome, Stopping};
 
+/// Is told the iteration, 0 at the start, and the residual `|b - A x| / |b|` in the Euclidean norm, which may come from a
+/// recurrence. `Break` ends the iteration there: [`Outcome::Stopped`].
+pub type Observer<'a> = dyn FnMut(usize, f64) -> ControlFlow<()> + 'a;
+
+/// An observer that looks at nothing.
+pub fn unobserved(_iteration: usize, _residual: f64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
 /// An iteration for `A x = b`, with operators of type `A` and preconditioners of type `M`.
-pub trait Solver<B: Backend, T: Scalar, A, M> {
+pub trait IterativeSolver<B: Backend, T: Scalar, A, M> {
     /// Solves `A x = b` from what is in `x`, until `stopping` says so.
     ///
-    /// `observer` is told the iteration, 0 at the start, and the residual `|b - A x| / |b|` in the Euclidean norm. For
-    /// `b = 0` the solution is 0 at once.
+    /// For `b = 0` the solution is 0 at once.
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::Error::InvalidArgument) for a bad `stopping` or a preconditioner that the solver cannot
@@ -38,6 +47,22 @@ pub trait Solver<B: Backend, T: Scalar, A, M> {
         b: &B::Vector<T>,
         x: &mut B::Vector<T>,
         stopping: &Stopping,
-        observer: &mut dyn FnMut(usize, f64),
+        observer: &mut Observer,
     ) -> Result<Info>;
+
+    /// [`Self::solve`] from what is in `x`, also by a method that begins with a guess of its own.
+    ///
+    /// # Errors
+    /// Those of [`Self::solve`].
+    fn solve_from(
+        &mut self,
+        operator: &A,
+        preconditioner: &mut M,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &mut Observer,
+    ) -> Result<Info> {
+        self.solve(operator, preconditioner, b, x, stopping, observer)
+    }
 }

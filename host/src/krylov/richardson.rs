@@ -1,8 +1,8 @@
 //! Preconditioned Richardson iteration: with a V-cycle, the multigrid iteration; with one in lower precision, iterative
 //! refinement.
 
-use super::Solver;
 use super::stopping::{Info, Monitor, Stopping};
+use super::{IterativeSolver, Observer};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{LinearOperator, Preconditioner, vector_bytes};
@@ -40,7 +40,7 @@ impl<B: Backend, T: Scalar> Richardson<B, T> {
         operator.backend().axpby(1.0, &self.correction, 1.0, x)
     }
 
-    /// [`Solver::solve`] with `least` iterations even if fewer would do.
+    /// [`IterativeSolver::solve`] with `least` iterations even if fewer would do.
     #[allow(clippy::too_many_arguments)] // those of `solve` and one
     pub(crate) fn solve_at_least(
         &mut self,
@@ -50,7 +50,7 @@ impl<B: Backend, T: Scalar> Richardson<B, T> {
         b: &B::Vector<T>,
         x: &mut B::Vector<T>,
         stopping: &Stopping,
-        observer: &mut dyn FnMut(usize, f64),
+        observer: &mut Observer,
     ) -> Result<Info> {
         let backend = operator.backend();
         let (mut monitor, mut norm) = Monitor::start(operator, b, x, &mut self.residual, stopping, observer)?;
@@ -64,7 +64,7 @@ impl<B: Backend, T: Scalar> Richardson<B, T> {
     }
 }
 
-impl<B, T, A, M> Solver<B, T, A, M> for Richardson<B, T>
+impl<B, T, A, M> IterativeSolver<B, T, A, M> for Richardson<B, T>
 where
     B: Backend,
     T: Scalar,
@@ -78,7 +78,7 @@ where
         b: &B::Vector<T>,
         x: &mut B::Vector<T>,
         stopping: &Stopping,
-        observer: &mut dyn FnMut(usize, f64),
+        observer: &mut Observer,
     ) -> Result<Info> {
         self.solve_at_least(0, operator, preconditioner, b, x, stopping, observer)
     }

@@ -1,5 +1,6 @@
 //! When an iteration ends, and what it reports.
 
+use super::Observer;
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
@@ -46,6 +47,8 @@ pub enum Outcome {
     /// The iterations that [`Stopping`] allows did not suffice.
     #[default]
     MaxIterations,
+    /// The [observer](super::Observer) ended it.
+    Stopped,
     /// The residual stopped falling.
     Stagnated {
         /// The last `|b - A x| / |b|`.
@@ -82,6 +85,7 @@ impl Outcome {
         match self {
             Self::Converged => "converged",
             Self::MaxIterations => "max-iters",
+            Self::Stopped => "stopped",
             Self::Stagnated { .. } => "stagnated",
             Self::Diverged { .. } => "diverged",
         }
@@ -93,6 +97,7 @@ impl fmt::Display for Outcome {
         match self {
             Self::Converged => write!(f, "converged"),
             Self::MaxIterations => write!(f, "not converged"),
+            Self::Stopped => write!(f, "stopped"),
             Self::Stagnated { residual, rounding } => {
                 write!(f, "stagnated at {residual:.1e}{}", if *rounding { ": rounding" } else { "" })
             }
@@ -152,7 +157,7 @@ pub(super) struct Monitor<'a> {
     /// Why the iteration ends, once it does.
     outcome: Option<Outcome>,
     window: Window,
-    observer: &'a mut dyn FnMut(usize, f64),
+    observer: &'a mut Observer<'a>,
 }
 
 /// Relative residuals, computed from `x`, since the last one that was progress.
@@ -193,7 +198,7 @@ impl<'a> Monitor<'a> {
         x: &mut B::Vector<T>,
         residual: &mut B::Vector<T>,
         stopping: &Stopping,
-        observer: &'a mut dyn FnMut(usize, f64),
+        observer: &'a mut Observer<'a>,
     ) -> Result<(Self, f64)> {
         let backend = operator.backend();
         let norm_b = backend.norm(b)?;
@@ -209,7 +214,7 @@ impl<'a> Monitor<'a> {
     }
 
     /// `norm_b` must be finite and above 0.
-    fn new(stopping: &Stopping, norm_b: f64, unit: f64, observer: &'a mut dyn FnMut(usize, f64)) -> Result<Self> {
+    fn new(stopping: &Stopping, norm_b: f64, unit: f64, observer: &'a mut Observer<'a>) -> Result<Self> {
         stopping.check()?;
         if !norm_b.is_finite() {
             return Err(Error::NotFinite { what: "norm of the right-hand side", value: norm_b, place: "start".into() });
@@ -232,7 +237,9 @@ impl<'a> Monitor<'a> {
             return self.diverge(Divergence::NotFinite);
         }
         self.history.push(relative);
-        (self.observer)(iteration, relative);
+        if (self.observer)(iteration, relative).is_break() {
+            self.outcome = Some(Outcome::Stopped);
+        }
         if relative > GROWTH * self.history[0].max(1.0) {
             self.outcome = Some(Outcome::Diverged { iteration, cause: Divergence::Growth });
         }
@@ -242,9 +249,12 @@ impl<'a> Monitor<'a> {
     fn record(&mut self, norm: f64) -> bool {
         self.outcome = None;
         self.record_estimate(norm);
-        let Some(&relative) = self.history.last().filter(|_| self.outcome.is_none()) else { return false };
+        let is_open = matches!(self.outcome, None | Some(Outcome::Stopped));
+        let Some(&relative) = self.history.last().filter(|_| is_open) else { return false };
         if relative <= self.stopping.rtol {
             self.outcome = Some(Outcome::Converged);
+        } else if self.is_stopped() {
+            return false;
         } else if self.iterations() >= self.stopping.max_iters {
             self.outcome = Some(Outcome::MaxIterations);
         }
@@ -306,6 +316,11 @@ impl<'a> Monitor<'a> {
         self.is_converged() && self.history.last() != Some(&0.0)
     }
 
+    /// Whether the observer ended the iteration.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.outcome == Some(Outcome::Stopped)
+    }
+
     fn is_converged(&self) -> bool {
         self.outcome == Some(Outcome::Converged)
     }
@@ -348,10 +363,15 @@ fn fraction(before: f64, last: f64, rtol: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::krylov::unobserved;
+    use std::ops::ControlFlow;
 
     fn run(stopping: Stopping, norms: &[f64]) -> Info {
         let mut seen = Vec::new();
-        let mut observer = |iteration: usize, relative: f64| seen.push((iteration, relative));
+        let mut observer = |iteration: usize, relative: f64| {
+            seen.push((iteration, relative));
+            ControlFlow::Continue(())
+        };
         let mut monitor = Monitor::new(&stopping, 2.0, 1e-16, &mut observer).unwrap();
         for &norm in norms {
             assert!(!monitor.history.iter().any(|&r| r <= stopping.rtol));
@@ -438,7 +458,7 @@ mod tests {
         }
         let none = Stopping { max_iters: 0, ..Stopping::default() };
         assert!(matches!(none.check(), Err(Error::InvalidArgument { name: "max-iters", .. })));
-        let mut observer = |_, _| ();
+        let mut observer = unobserved;
         assert!(matches!(
             Monitor::new(&Stopping::default(), f64::NAN, 1e-16, &mut observer),
             Err(Error::NotFinite { .. })

@@ -5,7 +5,7 @@ use super::smoother::PatchSolver;
 use super::vcycle::{Multigrid, VCycle};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
-use crate::krylov::{Info, Richardson, Solver, Stopping};
+use crate::krylov::{Info, IterativeSolver, Observer, Richardson, Stopping};
 use crate::operator::{LinearOperator, Preconditioner};
 
 /// A preconditioner that can also guess a solution on its coarser levels.
@@ -66,7 +66,7 @@ impl<B: Backend, T: Scalar> Fmg<B, T> {
 
 /// Starts from nothing: what was in `x` is not used. Entry 0 of the history is the residual after the first pass;
 /// `iterations` counts the V-cycles after it.
-impl<B, T, A, M> Solver<B, T, A, M> for Fmg<B, T>
+impl<B, T, A, M> IterativeSolver<B, T, A, M> for Fmg<B, T>
 where
     B: Backend,
     T: Scalar,
@@ -80,11 +80,24 @@ where
         b: &B::Vector<T>,
         x: &mut B::Vector<T>,
         stopping: &Stopping,
-        observer: &mut dyn FnMut(usize, f64),
+        observer: &mut Observer,
     ) -> Result<Info> {
         stopping.check()?;
         multigrid.initial_guess(b, x)?;
         self.iteration.step(operator, multigrid, b, x)?;
         self.iteration.solve_at_least(1, operator, multigrid, b, x, stopping, observer)
+    }
+
+    /// Without the first pass.
+    fn solve_from(
+        &mut self,
+        operator: &A,
+        multigrid: &mut M,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &mut Observer,
+    ) -> Result<Info> {
+        self.iteration.solve(operator, multigrid, b, x, stopping, observer)
     }
 }

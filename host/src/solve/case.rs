@@ -2,10 +2,11 @@
 
 use super::{Config, Solution, solve_repeatedly};
 use crate::error::{Error, Result};
-use crate::krylov::{Info, Outcome};
+use crate::function::Function;
+use crate::krylov::{Info, Observer, Outcome};
 use crate::measure::{Protocol, Timing};
 use crate::mesh::Mesh;
-use crate::problem::{ErrorNorms, Problem, add_boundary_load, error_norms, load_vector};
+use crate::problem::{ErrorNorms, Problem, add_boundary_load, load_vector};
 use crate::space::Space;
 use crate::system::Runs;
 use std::sync::Arc;
@@ -112,33 +113,33 @@ impl Case {
         Ok(PreparedCase { case: *self, space, load, prepare_s: start.elapsed().as_secs_f64() })
     }
 
-    /// Sets up and solves; a report, and the nodal values in storage order.
+    /// Sets up and solves; a report, and the solution.
     ///
     /// # Errors
     /// Those of [`Self::prepare`] and [`PreparedCase::solve`].
-    pub fn solve<B: Runs>(&self, backend: &Arc<B>, observer: &mut dyn FnMut(usize, f64)) -> Result<(Report, Vec<f64>)> {
+    pub fn solve<B: Runs>(&self, backend: &Arc<B>, observer: &mut Observer) -> Result<(Report, Function)> {
         self.prepare(&**backend)?.solve(backend, Protocol::ONCE, observer)
     }
 }
 
 impl PreparedCase {
-    /// Solves as often as `protocol` says; a report, and the nodal values in storage order.
+    /// Solves as often as `protocol` says; a report, and the solution.
     ///
     /// # Errors
-    /// Those of [`solve_repeatedly`] and of [`error_norms`].
+    /// Those of [`solve_repeatedly`] and of [`Function::error_to`].
     pub fn solve<B: Runs>(
         self,
         backend: &Arc<B>,
         protocol: Protocol,
-        observer: &mut dyn FnMut(usize, f64),
-    ) -> Result<(Report, Vec<f64>)> {
+        observer: &mut Observer,
+    ) -> Result<(Report, Function)> {
         let Self { case, space, load, prepare_s } = self;
-        let Solution { values, info, setup_s, timing } =
+        let Solution { u, info, setup_s, timing } =
             solve_repeatedly(backend, &space, load, &case.config, protocol, observer)?;
         let diverged = matches!(info.outcome, Outcome::Diverged { .. });
         let exact = case.problem.solution(case.dim).filter(|_| !diverged);
-        let errors = exact.map(|exact| error_norms(&space, &values, &*exact)).transpose()?;
+        let errors = exact.map(|exact| u.error_to(&*exact)).transpose()?;
         let (cells, dofs) = (space.mesh().cells(), space.dofs());
-        Ok((Report { cells, dofs, info, errors, setup_s: prepare_s + setup_s, timing }, values))
+        Ok((Report { cells, dofs, info, errors, setup_s: prepare_s + setup_s, timing }, u))
     }
 }

@@ -6,7 +6,8 @@ mod config;
 
 use crate::backend::{PatchKernel, Scalar};
 use crate::error::{Error, Result};
-use crate::krylov::{Cg, Fgmres, Gmres, Info, Richardson, Solver};
+use crate::function::Function;
+use crate::krylov::{Cg, Fgmres, Gmres, Info, IterativeSolver, Observer, Richardson, Stopping, unobserved};
 use crate::level::SharedLevel;
 use crate::measure::{Protocol, Timing};
 use crate::memory;
@@ -20,33 +21,30 @@ use std::time::Instant;
 pub use case::{Case, PreparedCase, Report, System};
 pub use config::{Config, Method, Precision};
 
-/// What [`solve`] found.
+/// What a solve found.
 #[derive(Clone, Debug)]
 pub struct Solution {
-    /// Values at the nodes, in the storage order of the space.
-    pub values: Vec<f64>,
+    /// The solution.
+    pub u: Function,
     /// What the solver did.
     pub info: Info,
-    /// Seconds to set up: tables, vectors, the load vector's way to the machine.
+    /// Seconds to set up: tables, vectors, and the load vector's way to the machine.
     pub setup_s: f64,
     /// Seconds to solve.
     pub timing: Timing,
 }
 
 /// Solves `-Δu = f` for the load vector `b_i = ∫ f φ_i`, with that of [boundary values](crate::problem::add_boundary_load) if
-/// there are any, given in the storage order of `space`.
-///
-/// `observer` is told the iteration and its relative residual.
+/// there are any, given in the storage order of `space`. For more than one right-hand side there is [`Solver`].
 ///
 /// # Errors
-/// Those of [`Config::check`], before anything is allocated; [`Error::SizeMismatch`] for a load vector of another
-/// length; those of [`Solver::solve`] and of the backend.
+/// Those of [`Solver::new`] and [`Solver::solve`].
 pub fn solve<B: Runs>(
     backend: &Arc<B>,
     space: &Space,
     load: Vec<f64>,
     config: &Config,
-    observer: &mut dyn FnMut(usize, f64),
+    observer: &mut Observer,
 ) -> Result<Solution> {
     solve_repeatedly(backend, space, load, config, Protocol::ONCE, observer)
 }
@@ -61,74 +59,233 @@ pub fn solve_repeatedly<B: Runs>(
     load: Vec<f64>,
     config: &Config,
     protocol: Protocol,
-    observer: &mut dyn FnMut(usize, f64),
+    observer: &mut Observer,
 ) -> Result<Solution> {
     protocol.check()?;
-    config.check(&**backend, space)?;
-    if load.len() != space.storage() {
-        return Err(Error::SizeMismatch { what: "load vector", expected: space.storage(), found: load.len() });
-    }
-    let (smoother, cycle) = (&config.smoother, config.cycle());
-    match config.precision {
-        Precision::F64 => run::<B, f64, _>(backend, space, load, config, protocol, observer, |operator| {
-            Ok((Multigrid::new(backend, space, smoother, cycle)?, solver(config, operator)?))
-        }),
-        Precision::F32 => run::<B, f32, _>(backend, space, load, config, protocol, observer, |operator| {
-            Ok((Multigrid::new(backend, space, smoother, cycle)?, solver(config, operator)?))
-        }),
-        Precision::Mixed if config.method == Method::Fmg => {
-            run::<B, f64, _>(backend, space, load, config, protocol, observer, |operator| {
-                let multigrid = LowPrecisionNesting::<B, f64, f32>::new(backend, space, smoother, cycle)?;
-                Ok((multigrid, solver(config, operator)?))
-            })
-        }
-        Precision::Mixed => run::<B, f64, _>(backend, space, load, config, protocol, observer, |operator| {
-            let multigrid = Multigrid::<B, f32>::new(backend, space, smoother, cycle)?;
-            Ok((LowPrecision::new(backend, space, multigrid)?, preconditioned(config, operator)?))
-        }),
-    }
-}
-
-/// `set_up` makes the multigrid and the solver for an operator.
-fn run<B: Runs, T: Scalar, M>(
-    backend: &Arc<B>,
-    space: &Space,
-    load: Vec<f64>,
-    config: &Config,
-    protocol: Protocol,
-    observer: &mut dyn FnMut(usize, f64),
-    set_up: impl FnOnce(&SharedLevel<B, T>) -> Result<(M, Box<AnySolver<B, T, M>>)>,
-) -> Result<Solution> {
-    let start = Instant::now();
-    let operator = backend.level::<T>(space, PatchKernel::default())?;
-    let mut b = operator.vector()?;
-    let load: Vec<T> = memory::convert(load)?;
-    backend.upload(&load, &mut b)?;
-    drop(load);
-    let mut x = operator.vector()?;
-
-    let (mut multigrid, mut solver) = set_up(&operator)?;
-    backend.synchronize()?;
-    let setup_s = start.elapsed().as_secs_f64();
-
+    let mut solver = Solver::set_up(backend, space, config, Some(load))?;
     let (mut info, mut seconds) = (Info::default(), Vec::new());
     for _ in 0..protocol.warmup + protocol.repetitions {
-        backend.set_zero(&mut x)?;
-        seconds.push(backend.time(&mut || {
-            info = solver.solve(&operator, &mut multigrid, &b, &mut x, &config.stopping, observer)?;
-            Ok(())
-        })?);
+        let (done, took) = solver.parts.run(None, &config.stopping, observer)?;
+        info = done;
+        seconds.push(took);
     }
     let timing = Timing::of(seconds.split_off(protocol.warmup))?;
-
-    // Makes room for the solution where the machine's memory is the host's.
-    drop((solver, multigrid, b));
-    let mut values: Vec<T> = memory::zeros(space.storage())?;
-    backend.download(&x, &mut values)?;
-    Ok(Solution { values: memory::convert(values)?, info, setup_s, timing })
+    let Solver { space, parts, setup_s, .. } = solver;
+    Ok(Solution { u: Function::new(&space, parts.into_values()?)?, info, setup_s, timing })
 }
 
-type AnySolver<B, T, M> = dyn Solver<B, T, SharedLevel<B, T>, M>;
+/// Operator, multigrid and solver for a space, with all their vectors on a machine: set up once, for any number of right-hand
+/// sides.
+///
+/// ```
+/// use patchmg::backend::cpu::Cpu;
+/// use patchmg::mesh::Mesh;
+/// use patchmg::problem::load_vector;
+/// use patchmg::solve::{Config, Solver};
+/// use patchmg::space::Space;
+/// use glam::DVec3;
+/// use std::sync::Arc;
+///
+/// # fn main() -> patchmg::Result<()> {
+/// let space = Space::new(Mesh::unit_cube(2, 4)?, 3)?;
+/// let mut solver = Solver::new(&Arc::new(Cpu::new(None)?), &space, &Config::default())?;
+/// for frequency in 1..4 {
+///     let load = load_vector(&space, &|x: DVec3| (f64::from(frequency) * x.x).sin())?;
+///     let solution = solver.solve(&load)?;
+///     println!("{}", solution.u.at(DVec3::new(0.5, 0.5, 0.0))?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Solver<B: Runs> {
+    space: Space,
+    stopping: Stopping,
+    parts: Box<dyn Parts<B>>,
+    setup_s: f64,
+}
+
+impl<B: Runs> Solver<B> {
+    /// Allocates all that solves need.
+    ///
+    /// # Errors
+    /// Those of [`Config::check`], before anything is allocated, and of the backend.
+    pub fn new(backend: &Arc<B>, space: &Space, config: &Config) -> Result<Self> {
+        Self::set_up(backend, space, config, None)
+    }
+
+    /// With the first load vector, whose memory is free again before the multigrid takes its own.
+    fn set_up(backend: &Arc<B>, space: &Space, config: &Config, load: Option<Vec<f64>>) -> Result<Self> {
+        config.check(&**backend, space)?;
+        if let Some(load) = &load {
+            check_length("load vector", space, load)?;
+        }
+        let start = Instant::now();
+        let parts = parts(backend, space, config, load)?;
+        backend.synchronize()?;
+        let setup_s = start.elapsed().as_secs_f64();
+        Ok(Self { space: space.clone(), stopping: config.stopping, parts, setup_s })
+    }
+
+    /// The space.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// From `x = 0`, for a load vector in the storage order of the space, as in [`solve`].
+    ///
+    /// # Errors
+    /// [`Error::SizeMismatch`] for a load vector of another length; those of [`IterativeSolver::solve`](crate::krylov::IterativeSolver::solve)
+    /// and of the backend.
+    pub fn solve(&mut self, load: &[f64]) -> Result<Solution> {
+        self.solve_from(load, None, &mut unobserved)
+    }
+
+    /// From a guess if there is one, in the storage order of the space: full multigrid then leaves out its first pass.
+    ///
+    /// # Errors
+    /// Those of [`Self::solve`], and [`Error::SizeMismatch`] for a guess of another length.
+    pub fn solve_from(&mut self, load: &[f64], guess: Option<&[f64]>, observer: &mut Observer) -> Result<Solution> {
+        check_length("load vector", &self.space, load)?;
+        guess.map_or(Ok(()), |guess| check_length("guess", &self.space, guess))?;
+        let start = Instant::now();
+        self.parts.load(load)?;
+        let setup_s = start.elapsed().as_secs_f64();
+        let (info, seconds) = self.parts.run(guess, &self.stopping, observer)?;
+        let u = Function::new(&self.space, self.parts.values()?)?;
+        Ok(Solution { u, info, setup_s, timing: Timing::of(vec![seconds])? })
+    }
+
+    /// Seconds that the set-up took.
+    pub fn setup_s(&self) -> f64 {
+        self.setup_s
+    }
+}
+
+fn check_length(what: &'static str, space: &Space, values: &[f64]) -> Result<()> {
+    if values.len() == space.storage() {
+        return Ok(());
+    }
+    Err(Error::SizeMismatch { what, expected: space.storage(), found: values.len() })
+}
+
+/// A [`Solver`] in a precision.
+trait Parts<B: Runs> {
+    fn load(&mut self, load: &[f64]) -> Result<()>;
+    /// From a guess, or zero; what was done, and seconds.
+    fn run(&mut self, guess: Option<&[f64]>, stopping: &Stopping, observer: &mut Observer) -> Result<(Info, f64)>;
+    fn values(&self) -> Result<Vec<f64>>;
+    /// The values alone.
+    fn into_values(self: Box<Self>) -> Result<Vec<f64>>;
+}
+
+struct PartsIn<B: Runs, T: Scalar, M> {
+    backend: Arc<B>,
+    operator: SharedLevel<B, T>,
+    multigrid: M,
+    solver: Box<AnySolver<B, T, M>>,
+    b: B::Vector<T>,
+    x: B::Vector<T>,
+}
+
+fn parts<B: Runs>(
+    backend: &Arc<B>,
+    space: &Space,
+    config: &Config,
+    load: Option<Vec<f64>>,
+) -> Result<Box<dyn Parts<B>>> {
+    let (smoother, cycle) = (&config.smoother, config.cycle());
+    Ok(match config.precision {
+        Precision::F64 => Box::new(PartsIn::<B, f64, _>::new(backend, space, load, |operator| {
+            Ok((Multigrid::new(backend, space, smoother, cycle)?, solver(config, operator)?))
+        })?),
+        Precision::F32 => Box::new(PartsIn::<B, f32, _>::new(backend, space, load, |operator| {
+            Ok((Multigrid::new(backend, space, smoother, cycle)?, solver(config, operator)?))
+        })?),
+        Precision::Mixed if config.method == Method::Fmg => {
+            Box::new(PartsIn::<B, f64, _>::new(backend, space, load, |operator| {
+                let multigrid = LowPrecisionNesting::<B, f64, f32>::new(backend, space, smoother, cycle)?;
+                Ok((multigrid, solver(config, operator)?))
+            })?)
+        }
+        Precision::Mixed => Box::new(PartsIn::<B, f64, _>::new(backend, space, load, |operator| {
+            let multigrid = Multigrid::<B, f32>::new(backend, space, smoother, cycle)?;
+            Ok((LowPrecision::new(backend, space, multigrid)?, preconditioned(config, operator)?))
+        })?),
+    })
+}
+
+impl<B: Runs, T: Scalar, M> PartsIn<B, T, M> {
+    /// `set_up` makes the multigrid and the solver for an operator.
+    fn new(
+        backend: &Arc<B>,
+        space: &Space,
+        load: Option<Vec<f64>>,
+        set_up: impl FnOnce(&SharedLevel<B, T>) -> Result<(M, Box<AnySolver<B, T, M>>)>,
+    ) -> Result<Self> {
+        let operator = backend.level::<T>(space, PatchKernel::default())?;
+        let mut b = operator.vector()?;
+        if let Some(load) = load {
+            let load: Vec<T> = memory::convert(load)?;
+            backend.upload(&load, &mut b)?;
+        }
+        let x = operator.vector()?;
+        let (multigrid, solver) = set_up(&operator)?;
+        Ok(Self { backend: backend.clone(), operator, multigrid, solver, b, x })
+    }
+}
+
+/// `values` in the scalar of a vector, to the machine.
+fn upload<B: Runs, T: Scalar>(backend: &B, values: &[f64], vector: &mut B::Vector<T>) -> Result<()> {
+    if size_of::<T>() == size_of::<f64>() {
+        return backend.upload(bytemuck::cast_slice::<f64, T>(values), vector);
+    }
+    let mut rounded: Vec<T> = memory::zeros(values.len())?;
+    rounded.iter_mut().zip(values).for_each(|(rounded, &value)| *rounded = T::from_f64(value));
+    backend.upload(&rounded, vector)
+}
+
+/// A vector of the machine in `f64`.
+fn download<B: Runs, T: Scalar>(backend: &B, vector: &B::Vector<T>, len: usize) -> Result<Vec<f64>> {
+    let mut values: Vec<T> = memory::zeros(len)?;
+    backend.download(vector, &mut values)?;
+    memory::convert(values)
+}
+
+impl<B: Runs, T: Scalar, M> Parts<B> for PartsIn<B, T, M> {
+    fn load(&mut self, load: &[f64]) -> Result<()> {
+        upload(&*self.backend, load, &mut self.b)
+    }
+
+    fn run(&mut self, guess: Option<&[f64]>, stopping: &Stopping, observer: &mut Observer) -> Result<(Info, f64)> {
+        let Self { backend, operator, multigrid, solver, b, x } = self;
+        match guess {
+            Some(guess) => upload(&**backend, guess, x)?,
+            None => backend.set_zero(x)?,
+        }
+        let mut info = Info::default();
+        let seconds = backend.time(&mut || {
+            info = match guess {
+                Some(_) => solver.solve_from(operator, multigrid, b, x, stopping, observer)?,
+                None => solver.solve(operator, multigrid, b, x, stopping, observer)?,
+            };
+            Ok(())
+        })?;
+        Ok((info, seconds))
+    }
+
+    fn values(&self) -> Result<Vec<f64>> {
+        download(&*self.backend, &self.x, self.operator.storage())
+    }
+
+    fn into_values(self: Box<Self>) -> Result<Vec<f64>> {
+        let Self { backend, operator, multigrid, solver, b, x } = *self;
+        // Makes room for the solution where the machine's memory is the host's.
+        drop((solver, multigrid, b));
+        download(&*backend, &x, operator.storage())
+    }
+}
+
+type AnySolver<B, T, M> = dyn IterativeSolver<B, T, SharedLevel<B, T>, M>;
 
 /// Any solver: full multigrid asks for a multigrid that can do its first pass.
 fn solver<B: Runs, T: Scalar, M: NestedIteration<B, T>>(

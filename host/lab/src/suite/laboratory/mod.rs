@@ -15,7 +15,7 @@ use super::experiment::{Launch, Point, Rule, Task};
 use operator::Reference;
 use patchmg::backend::{PatchKernel, Scalar, Structure, Variant};
 use patchmg::error::{Error, Result};
-use patchmg::krylov::Stopping;
+use patchmg::krylov::{Stopping, unobserved};
 use patchmg::measure::{LevelBench, Part};
 use patchmg::measure::{Protocol, Timing, measure};
 use patchmg::mesh::Mesh;
@@ -299,7 +299,7 @@ impl<B: Runs> Laboratory<B> {
         self.level = None;
         let Size { system, dim, degree, refine, .. } = size;
         let case = Case { system, dim, degree, refine, problem, config };
-        Ok(case.prepare(&*self.backend)?.solve(&self.backend, protocol, &mut |_, _| {})?.0)
+        Ok(case.prepare(&*self.backend)?.solve(&self.backend, protocol, &mut unobserved)?.0)
     }
 
     fn iterations(&mut self, size: Size, method: Method, smoother: SmootherConfig, rule: Rule) -> Result<Values> {

@@ -3,7 +3,7 @@
 use super::{Laboratory, Size, Values, values};
 use patchmg::backend::PatchKernel;
 use patchmg::error::Result;
-use patchmg::krylov::{Gmres, Info, Solver, Stopping};
+use patchmg::krylov::{Gmres, Info, IterativeSolver, Stopping, unobserved};
 use patchmg::measure::Protocol;
 use patchmg::multigrid::{LowPrecision, Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
@@ -80,7 +80,7 @@ impl<B: Runs> Laboratory<B> {
         let mut cycle = LowPrecision::<B, f64, f32, _>::new(backend, &space, multigrid)?;
         let mut gmres = Gmres::<B, f64>::new(&operator, max_iters)?;
         let stopping = Stopping { rtol: RTOL, max_iters };
-        let info = gmres.solve(&operator, &mut cycle, &b, &mut x, &stopping, &mut |_, _| {})?;
+        let info = gmres.solve(&operator, &mut cycle, &b, &mut x, &stopping, &mut unobserved)?;
         let mut values = load;
         backend.download(&x, &mut values)?;
         let exact = Problem::Sine.solution(size.dim);

@@ -10,6 +10,7 @@ use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Config, Method, Precision, Solution, solve_repeatedly};
 use patchmg::space::Space;
 use patchmg::system::Runs;
+use std::ops::ControlFlow;
 
 /// What a solve took.
 #[derive(Clone, Debug)]
@@ -87,7 +88,10 @@ impl<B: Runs> Laboratory<B> {
         let before = backend.info();
         // Before the first iteration all is allocated; to ask again would take time from the solve.
         let mut during = None;
-        let mut observer = |_, _| _ = during.get_or_insert_with(|| backend.info().memory_free);
+        let mut observer = |_, _| {
+            during.get_or_insert_with(|| backend.info().memory_free);
+            ControlFlow::Continue(())
+        };
         let Solution { info, timing, .. } =
             solve_repeatedly(&self.backend, &space, load, &config, self.protocol, &mut observer)?;
         let asked = config.bytes::<B>(&space)?;

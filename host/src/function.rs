@@ -1,0 +1,128 @@
+//! Functions of a finite element space.
+
+use crate::error::{Error, Result};
+use crate::output::vtu;
+use crate::problem::{ErrorNorms, Solution, error_norms};
+use crate::space::Space;
+use glam::DVec3;
+use std::path::Path;
+
+/// `u_h = sum_i u_i φ_i` in a space.
+#[derive(Clone, Debug)]
+pub struct Function {
+    space: Space,
+    values: Vec<f64>,
+}
+
+impl Function {
+    /// Of nodal values in the storage order of a space; entries that are no unknowns are those of a boundary.
+    ///
+    /// # Errors
+    /// [`Error::SizeMismatch`] unless there are [`Space::storage`] values.
+    pub fn new(space: &Space, values: Vec<f64>) -> Result<Self> {
+        if values.len() != space.storage() {
+            return Err(Error::SizeMismatch { what: "values", expected: space.storage(), found: values.len() });
+        }
+        Ok(Self { space: space.clone(), values })
+    }
+
+    /// The space.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// Nodal values, in the storage order of the space.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The nodal values alone.
+    pub fn into_values(self) -> Vec<f64> {
+        self.values
+    }
+
+    /// `u_h(point)`; in 2D the third coordinate counts for nothing. Where a discontinuous function has several values it is
+    /// that of the cell with the larger coordinates.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] outside the domain.
+    pub fn at(&self, point: DVec3) -> Result<f64> {
+        let (space, dim) = (&self.space, self.space.dim());
+        let (cells, h) = (space.mesh().cells_per_direction() as usize, space.mesh().cell_size());
+        let (mut first, mut basis) = ([0; 3], [vec![1.0], vec![1.0], vec![1.0]]);
+        for d in 0..dim {
+            if !(0.0..=1.0).contains(&point[d]) {
+                let (value, allowed) = (point.to_string(), String::from("in the domain, 0 to 1 in each direction"));
+                return Err(Error::InvalidArgument { name: "point", value, allowed });
+            }
+            let cell = ((point[d] / h) as usize).min(cells - 1);
+            first[d] = cell * space.cell_stride();
+            basis[d] = space.element().values(point[d] / h - cell as f64);
+        }
+        let mut sum = 0.0;
+        for (z, of_z) in basis[2].iter().enumerate() {
+            for (y, of_y) in basis[1].iter().enumerate() {
+                for (x, of_x) in basis[0].iter().enumerate() {
+                    let node = [first[0] + x, first[1] + y, first[2] + z];
+                    sum += of_x * of_y * of_z * self.values[space.offset(node)];
+                }
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Norms of `u_h - u`.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] if a value of either is not finite.
+    pub fn error_to(&self, u: &(impl Solution + ?Sized)) -> Result<ErrorNorms> {
+        error_norms(&self.space, &self.values, u)
+    }
+
+    /// Writes it to a VTU file for ParaView, with cells of the element's degree; the error, too, if `exact` is given.
+    ///
+    /// # Errors
+    /// Those of [`vtu::write()`].
+    pub fn write_vtu(&self, path: &Path, exact: Option<&dyn Fn(DVec3) -> f64>) -> Result<()> {
+        vtu::write(path, &self.space, &self.values, exact)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::Mesh;
+
+    /// `x (1 - x) (1 + y) (1 - y) y [(1 + z) (1 - z) z]`, zero on the boundary.
+    fn polynomial(dim: usize, p: DVec3) -> f64 {
+        let cubic = |x: f64| x * (1.0 - x * x);
+        p.x * (1.0 - p.x) * cubic(p.y) * if dim == 3 { cubic(p.z) } else { 1.0 }
+    }
+
+    #[test]
+    fn a_polynomial_of_the_space_has_its_value_everywhere() {
+        for dim in [2, 3] {
+            let mesh = Mesh::unit_cube(dim, 2).unwrap();
+            for space in [Space::new(mesh, 3).unwrap(), Space::discontinuous(mesh, 3).unwrap()] {
+                let dofs: Vec<_> = space.unknowns().map(|node| polynomial(dim, space.point(node))).collect();
+                let function = Function::new(&space, space.from_dofs(&dofs).unwrap()).unwrap();
+                for point in [[0.0, 0.0, 0.0], [0.3, 0.71, 0.99], [0.25, 0.5, 0.75], [1.0, 0.4, 0.2], [0.6, 1.0, 1.0]] {
+                    let point = DVec3::from_array(point);
+                    let (found, expected) = (function.at(point).unwrap(), polynomial(dim, point));
+                    assert!((found - expected).abs() < 1e-15, "{dim}D {point}: {found} {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn points_outside_and_wrong_lengths_are_refused() {
+        let space = Space::new(Mesh::unit_cube(2, 1).unwrap(), 2).unwrap();
+        let function = Function::new(&space, vec![0.0; space.storage()]).unwrap();
+        for point in [DVec3::new(-1e-9, 0.5, 0.0), DVec3::new(0.5, 1.5, 0.0), DVec3::new(f64::NAN, 0.5, 0.0)] {
+            assert!(function.at(point).unwrap_err().to_string().starts_with("point is ["));
+        }
+        assert_eq!(function.at(DVec3::new(0.5, 0.5, 7.0)).unwrap(), 0.0);
+        assert!(matches!(Function::new(&space, vec![0.0]), Err(Error::SizeMismatch { found: 1, .. })));
+    }
+}
