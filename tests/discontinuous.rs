@@ -15,7 +15,7 @@ use patchmg::krylov::unobserved;
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Preconditioner};
-use patchmg::problem::{ErrorNorms, Field, Problem, Solution, add_boundary_load, load_vector};
+use patchmg::problem::{ErrorNorms, ExactSolution, Field, Problem, add_boundary_load, load_vector};
 use patchmg::solve::{Config, Method, Precision, Report, System, solve};
 use patchmg::space::Space;
 use patchmg::system::Runs;
@@ -215,7 +215,7 @@ impl Field for Power {
     }
 }
 
-impl Solution for Power {
+impl ExactSolution for Power {
     fn gradient(&self, point: DVec3) -> DVec3 {
         f64::from(self.degree) * self.base(point).powi(self.degree - 1) * self.direction()
     }

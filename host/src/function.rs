@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::output::vtu;
-use crate::problem::{ErrorNorms, Solution, error_norms};
+use crate::problem::{ErrorNorms, ExactSolution, error_norms};
 use crate::space::Space;
 use glam::DVec3;
 use std::path::Path;
@@ -75,7 +75,7 @@ impl Function {
     ///
     /// # Errors
     /// [`Error::NotFinite`] if a value of either is not finite.
-    pub fn error_to(&self, u: &(impl Solution + ?Sized)) -> Result<ErrorNorms> {
+    pub fn error_to(&self, u: &(impl ExactSolution + ?Sized)) -> Result<ErrorNorms> {
         error_norms(&self.space, &self.values, u)
     }
 

@@ -1,7 +1,7 @@
 //! Iterative solvers of `A x = b` over a [`LinearOperator`](crate::operator::LinearOperator) and a
 //! [`Preconditioner`](crate::operator::Preconditioner), written once over a [`Backend`].
 //!
-//! A [`IterativeSolver`] owns its vectors, all allocated when it is made, and can be used many times.
+//! An [`IterativeSolver`] owns its vectors, all allocated when it is made, and can be used many times.
 
 mod cg;
 mod directions;

@@ -32,7 +32,7 @@ pub trait Factors: Sync {
 }
 
 /// A known solution: a field with its gradient.
-pub trait Solution: Field {
+pub trait ExactSolution: Field {
     /// The gradient at a point; in 2D its third component counts for nothing.
     fn gradient(&self, point: DVec3) -> DVec3;
 }
@@ -92,7 +92,7 @@ impl Factors for SineProduct {
     }
 }
 
-impl Solution for SineProduct {
+impl ExactSolution for SineProduct {
     fn gradient(&self, point: DVec3) -> DVec3 {
         let dim = self.dim.min(3);
         let component = |along: usize| {
@@ -138,7 +138,7 @@ impl Factors for CosineProduct {
     }
 }
 
-impl Solution for CosineProduct {
+impl ExactSolution for CosineProduct {
     fn gradient(&self, point: DVec3) -> DVec3 {
         self.sine().gradient(point + 0.5)
     }
@@ -186,7 +186,7 @@ impl Problem {
     }
 
     /// `u`, where it is known.
-    pub fn solution(self, dim: usize) -> Option<Box<dyn Solution>> {
+    pub fn solution(self, dim: usize) -> Option<Box<dyn ExactSolution>> {
         match self {
             Self::One => None,
             Self::Sine => Some(Box::new(SineProduct { dim, scale: 1.0 })),

@@ -7,7 +7,7 @@ mod norms;
 mod sum_factorization;
 
 pub use boundary::add_boundary_load;
-pub use fields::{Constant, CosineProduct, Factors, Field, Problem, SineProduct, Solution};
+pub use fields::{Constant, CosineProduct, ExactSolution, Factors, Field, Problem, SineProduct};
 pub use load::load_vector;
 pub use norms::{ErrorNorms, error_norms};
 

@@ -1,6 +1,6 @@
 //! Errors of a discrete solution against a known one.
 
-use super::fields::{Factors, Solution};
+use super::fields::{ExactSolution, Factors};
 use super::sum_factorization::{Basis, LANES, Lanes, contract, unravel};
 use crate::backend::cpu::parallel::try_map;
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ pub struct ErrorNorms {
 /// # Errors
 /// [`Error::SizeMismatch`] unless `u_h` has [`Space::storage`] entries, [`Error::NotFinite`] if a value of `u_h` or of
 /// `u` is not finite.
-pub fn error_norms(space: &Space, u_h: &[f64], u: &(impl Solution + ?Sized)) -> Result<ErrorNorms> {
+pub fn error_norms(space: &Space, u_h: &[f64], u: &(impl ExactSolution + ?Sized)) -> Result<ErrorNorms> {
     if u_h.len() != space.storage() {
         return Err(Error::SizeMismatch { what: "solution", expected: space.storage(), found: u_h.len() });
     }
@@ -89,7 +89,7 @@ struct Pencil<'a> {
 
 impl Pencil<'_> {
     /// `∫ (u_h - u)²` and `∫ |∇(u_h - u)|²` over its cells.
-    fn integrate(&self, u: &(impl Solution + ?Sized), tables: Option<&FactorTables>) -> [f64; 2] {
+    fn integrate(&self, u: &(impl ExactSolution + ?Sized), tables: Option<&FactorTables>) -> [f64; 2] {
         let (dim, weights) = (self.space.dim(), &self.basis.rule.weights);
         let (cells, points) = (self.space.mesh().cells_per_direction() as usize, weights.len());
         // Tensor 0 holds values, tensor `d + 1` derivatives in direction `d`.
@@ -117,7 +117,7 @@ impl Pencil<'_> {
     }
 
     /// Value and gradient of the solution in quadrature point `q` of up to [`LANES`] cells; zero on lanes that have none.
-    fn sample(&self, u: &(impl Solution + ?Sized), first_cell: [usize; 3], q: [usize; 3]) -> [Lanes; 4] {
+    fn sample(&self, u: &(impl ExactSolution + ?Sized), first_cell: [usize; 3], q: [usize; 3]) -> [Lanes; 4] {
         let mut exact = [[0.0; LANES]; 4];
         for lane in 0..LANES.min(self.space.mesh().cells_per_direction() as usize) {
             let point = self.basis.point([first_cell[0] + lane, first_cell[1], first_cell[2]], q);

@@ -20,13 +20,13 @@ fn interpolate(space: &Space, u: impl Fn(DVec3) -> f64) -> Vec<f64> {
 }
 
 /// Without its factors: takes the general path.
-struct General<'a>(&'a dyn Solution);
+struct General<'a>(&'a dyn ExactSolution);
 impl Field for General<'_> {
     fn value(&self, point: DVec3) -> f64 {
         self.0.value(point)
     }
 }
-impl Solution for General<'_> {
+impl ExactSolution for General<'_> {
     fn gradient(&self, point: DVec3) -> DVec3 {
         self.0.gradient(point)
     }
@@ -172,7 +172,7 @@ fn error_norms_vanish_for_functions_of_the_space() {
             f.x * f.y * f.z * (1.0 + p.x + 2.0 * p.y * p.z)
         }
     }
-    impl Solution for Bubble {
+    impl ExactSolution for Bubble {
         fn gradient(&self, p: DVec3) -> DVec3 {
             let (f, g) = (p * (DVec3::ONE - p), DVec3::ONE - 2.0 * p);
             let h = 1.0 + p.x + 2.0 * p.y * p.z;
@@ -232,7 +232,7 @@ fn gradients_of_the_products_are_their_derivatives() {
         let product = |f: fn(f64) -> f64| 2.0 * point.to_array()[..dim].iter().map(|x| f(PI * x)).product::<f64>();
         assert!((sine.value(point) - product(f64::sin)).abs() < 1e-15);
         assert!((cosine.value(point) - product(f64::cos)).abs() < 1e-15);
-        for (u, d) in [&sine as &dyn Solution, &cosine].into_iter().flat_map(|u| (0..3).map(move |d| (u, d))) {
+        for (u, d) in [&sine as &dyn ExactSolution, &cosine].into_iter().flat_map(|u| (0..3).map(move |d| (u, d))) {
             let gradient = u.gradient(point);
             let along = DVec3::AXES[d] * step;
             let slope = (u.value(point + along) - u.value(point - along)) / (2.0 * step);
