@@ -80,6 +80,8 @@ impl Backend for Cuda {
     }
 
     fn zeros<T: Scalar>(&self, len: usize) -> Result<Vector<T>> {
+        // Now, so that the first solve does not wait for them.
+        self.blas1::<T>()?;
         Vector::zeros(&self.gpu, len)
     }
 
