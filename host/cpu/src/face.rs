@@ -1,7 +1,7 @@
 //! The faces of a patch in the eigenbasis: transforms by `Sᵀ M` of all nodes, or of the interior ones alone.
 
 use super::lanes::{Lanes, Vectorized};
-use super::lines::{Analyze, Lines, contract};
+use super::lines::{Analyze, LineMap, Lines, contract};
 use super::workspace::workspace;
 use patchmg_device::matrices::SmootherMatrices;
 use patchmg_device::scalar::{Real, Value};
@@ -31,89 +31,75 @@ pub fn opposite<T: Real, V: Value<T>>(first: &mut [V], last: &mut [V], middle: &
     }
 }
 
-/// Adds the end nodes of lines to the transform of their interior: line `l` of `y` has those of line `l` of `x`.
+/// `Sᵀ M` of all nodes of a line.
+struct AnalyzeAll<'a, T, const K: usize, const M: usize>(&'a SmootherMatrices<T, K, M>);
+
+impl<T: Real, const K: usize, const M: usize, const N: usize> LineMap<T, 1, N, M> for AnalyzeAll<'_, T, K, M> {
+    #[inline(always)]
+    fn map<V: Value<T>>(&self, [line]: &[[V; N]; 1]) -> [V; M] {
+        let mut interior = [V::ZERO; M];
+        interior.copy_from_slice(&line[1..=M]);
+        let mut functions = self.0.mass.analyze(&interior);
+        let ends = [line[0] + line[N - 1], line[0] - line[N - 1]];
+        for f in 0..M {
+            let ends = ends[usize::from(!SmootherMatrices::<T, K, M>::is_even(f))];
+            functions[f] = V::fma(self.0.mass_boundary[f], ends, functions[f]);
+        }
+        functions
+    }
+}
+
+/// `Sᵀ M` of all nodes of lines.
 #[inline(always)]
-pub fn add_ends<T: Real, V: Value<T>, const K: usize, const M: usize, const N: usize>(
+pub fn analyze_all<S: Simd, T: Vectorized, const K: usize, const M: usize, const N: usize>(
     matrices: &SmootherMatrices<T, K, M>,
-    x: &[V],
+    x: &[Lanes<S, T>],
     from: Lines<N>,
-    y: &mut [V],
+    y: &mut [Lanes<S, T>],
     to: Lines<M>,
 ) {
-    assert!(from.count == to.count && from.end() <= x.len() && to.end() <= y.len());
-    for line in 0..to.count {
-        let first = from.first + line * from.apart;
-        let (first, last) = (x[first], x[first + (N - 1) * from.step]);
-        let ends = [first + last, first - last];
-        for f in 0..M {
-            let value = &mut y[to.first + line * to.apart + f * to.step];
-            *value =
-                V::fma(matrices.mass_boundary[f], ends[usize::from(!SmootherMatrices::<T, K, M>::is_even(f))], *value);
-        }
-    }
+    contract(AnalyzeAll(matrices), [x], from, y, to);
+}
+
+/// `Sᵀ M` of the interior nodes of lines.
+#[inline(always)]
+pub fn analyze_interior<S: Simd, T: Vectorized, const K: usize, const M: usize, const N: usize>(
+    matrices: &SmootherMatrices<T, K, M>,
+    x: &[Lanes<S, T>],
+    from: Lines<N>,
+    y: &mut [Lanes<S, T>],
+    to: Lines<M>,
+) {
+    contract(Analyze(&matrices.mass), [x], from.interior(), y, to);
 }
 
 impl<S: Simd, T: Vectorized, const M: usize, const N: usize> Face<Lanes<S, T>, M, N> {
     /// An x-face, `p = y`, `q = z`: `inner` is `full`, and not written.
     #[inline(always)]
     pub fn transform_all<const K: usize>(&mut self, matrices: &SmootherMatrices<T, K, M>) {
-        let (nodes, rows) = (self.nodes.as_flattened(), self.rows.as_flattened_mut());
-        contract(Analyze(&matrices.mass), [nodes], Lines::<N>::rows(N).interior(), rows, Lines::<M>::rows(N));
-        add_ends(matrices, nodes, Lines::<N>::rows(N), rows, Lines::rows(N));
-        self.transform_rows(matrices, Lines::columns(M));
+        let Self { nodes, rows, full, .. } = self;
+        analyze_all(matrices, nodes.as_flattened(), Lines::<N>::rows(N), rows.as_flattened_mut(), Lines::rows(N));
+        analyze_all(matrices, rows.as_flattened(), Lines::<N>::columns(M), full.as_flattened_mut(), Lines::columns(M));
     }
 
     /// A y-face, `p = x`, `q = z`: the lines at the ends of `x` belong to x-faces.
     #[inline(always)]
     pub fn transform_inner_rows<const K: usize>(&mut self, matrices: &SmootherMatrices<T, K, M>) {
-        self.transform_columns(matrices);
-        add_ends(
-            matrices,
-            self.nodes.as_flattened(),
-            Lines::<N>::columns(N),
-            self.columns.as_flattened_mut(),
-            Lines::columns(N),
-        );
-        self.transform_interior_of_columns(matrices);
-        self.full = self.inner;
-        let (columns, full) = (self.columns.as_flattened(), self.full.as_flattened_mut());
-        add_ends(matrices, columns, Lines::<N>::rows(M), full, Lines::rows(M));
+        let Self { nodes, columns, full, inner, .. } = self;
+        let (nodes, columns) = (nodes.as_flattened(), columns.as_flattened_mut());
+        analyze_all(matrices, nodes, Lines::<N>::columns(N), columns, Lines::columns(N));
+        analyze_interior(matrices, columns, Lines::<N>::rows(M), inner.as_flattened_mut(), Lines::rows(M));
+        analyze_all(matrices, columns, Lines::<N>::rows(M), full.as_flattened_mut(), Lines::rows(M));
     }
 
     /// A z-face, `p = x`, `q = y`: all its boundary lines belong to x- and y-faces.
     #[inline(always)]
     pub fn transform_inner<const K: usize>(&mut self, matrices: &SmootherMatrices<T, K, M>) {
-        self.transform_columns(matrices);
-        self.transform_interior_of_columns(matrices);
-        for p in 0..N {
-            for f in 0..M {
-                self.rows[p][f] = self.columns[f][p];
-            }
-        }
-        let (nodes, rows) = (self.nodes.as_flattened(), self.rows.as_flattened_mut());
-        add_ends(matrices, nodes, Lines::<N>::columns(N), rows, Lines::rows(N));
-        self.transform_rows(matrices, Lines::rows(M));
-    }
-
-    /// The interior of all columns of nodes, to `columns`.
-    #[inline(always)]
-    fn transform_columns<const K: usize>(&mut self, matrices: &SmootherMatrices<T, K, M>) {
-        let (nodes, columns) = (self.nodes.as_flattened(), self.columns.as_flattened_mut());
-        contract(Analyze(&matrices.mass), [nodes], Lines::<N>::columns(N).interior(), columns, Lines::<M>::columns(N));
-    }
-
-    /// `inner` from `columns`.
-    #[inline(always)]
-    fn transform_interior_of_columns<const K: usize>(&mut self, matrices: &SmootherMatrices<T, K, M>) {
-        let (columns, inner) = (self.columns.as_flattened(), self.inner.as_flattened_mut());
-        contract(Analyze(&matrices.mass), [columns], Lines::<N>::rows(M).interior(), inner, Lines::<M>::rows(M));
-    }
-
-    /// `full` from the columns of `rows`, each to one of these lines.
-    #[inline(always)]
-    fn transform_rows<const K: usize>(&mut self, matrices: &SmootherMatrices<T, K, M>, to: Lines<M>) {
-        let (rows, full) = (self.rows.as_flattened(), self.full.as_flattened_mut());
-        contract(Analyze(&matrices.mass), [rows], Lines::<N>::columns(M).interior(), full, to);
-        add_ends(matrices, rows, Lines::<N>::columns(M), full, to);
+        let Self { nodes, rows, columns, full, inner } = self;
+        let (nodes, columns) = (nodes.as_flattened(), columns.as_flattened_mut());
+        analyze_interior(matrices, nodes, Lines::<N>::columns(N), columns, Lines::columns(N));
+        analyze_interior(matrices, columns, Lines::<N>::rows(M), inner.as_flattened_mut(), Lines::rows(M));
+        analyze_all(matrices, nodes, Lines::<N>::columns(N), rows.as_flattened_mut(), Lines::rows(N));
+        analyze_all(matrices, rows.as_flattened(), Lines::<N>::columns(M), full.as_flattened_mut(), Lines::rows(M));
     }
 }

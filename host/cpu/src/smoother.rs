@@ -18,9 +18,9 @@
 //! the end, so that rounding is relative to what `x` varies on a patch.
 
 use super::batch::{Batch, Patches};
-use super::face::{Face, add_ends, opposite};
+use super::face::{Face, analyze_all, analyze_interior, opposite};
 use super::lanes::{Lanes, Vectorized};
-use super::lines::{Analyze, Lines, Synthesize, contract, contract_in_place};
+use super::lines::{Analyze, Lines, Synthesize, contract_in_place};
 use super::rows::{self, Put, Rows};
 use super::sweep::{PatchKernel, Shared};
 use super::workspace::workspace;
@@ -126,11 +126,9 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<
         opposite(lower, upper, middle);
         let (x_lines, y_lines) = (x_faces.as_flattened().as_flattened(), y_faces.as_flattened().as_flattened());
         let (from, to) = (Lines::<N>::rows(2), Lines::<M>::rows(2));
-        contract(Analyze(&matrices.mass), [x_lines], from.interior(), fx.as_flattened_mut(), to);
-        contract(Analyze(&matrices.mass), [y_lines], from.interior(), gy.as_flattened_mut(), to);
-        *fy = *gy;
-        add_ends(matrices, x_lines, from, fx.as_flattened_mut(), to);
-        add_ends(matrices, y_lines, from, fy.as_flattened_mut(), to);
+        analyze_all(matrices, x_lines, from, fx.as_flattened_mut(), to);
+        analyze_interior(matrices, y_lines, from, gy.as_flattened_mut(), to);
+        analyze_all(matrices, y_lines, from, fy.as_flattened_mut(), to);
 
         // SAFETY: the caller's.
         unsafe { self.0.load(batch, 0, interior) };
