@@ -3,8 +3,8 @@
 
 use criterion::measurement::{Measurement, ValueFormatter};
 use criterion::{BenchmarkId, Criterion, Throughput};
+use patchmg::backend::Scalar;
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{PatchKernel, Scalar, Structure, Variant};
 use patchmg::krylov::{IterativeSolver, Stopping, unobserved};
 use patchmg::measure::{LevelBench, Part};
 use patchmg::mesh::Mesh;
@@ -13,6 +13,7 @@ use patchmg::operator::{LinearOperator, Preconditioner};
 use patchmg::problem::{Problem, load_vector};
 use patchmg::space::Space;
 use patchmg::system::Runs;
+use patchmg::system::poisson::{Paper1, PatchKernel, Poisson};
 use patchmg::{Error, Result};
 use std::sync::Arc;
 use std::time::Instant;
@@ -45,7 +46,7 @@ fn gpu() -> Result<()> {
 }
 
 /// A machine whose clock Criterion can read.
-trait Timed: Runs {
+trait Timed: Runs<Poisson> {
     type Start;
     fn start(&self) -> Result<Self::Start>;
     /// Nanoseconds since then, when all that was asked is done.
@@ -183,7 +184,7 @@ fn bench<B: Timed>(
 }
 
 fn parts<B: Timed, T: Scalar>(criterion: &mut Criterion<Clock<B>>, backend: &Arc<B>, space: &Space) -> Result<()> {
-    let mut level = LevelBench::<B, T>::new(backend, space, PatchKernel::default())?;
+    let mut level = LevelBench::<B, T>::new(backend, &Poisson::from(space))?;
     for part in [Part::Operator, Part::Residual, Part::Restrict, Part::Prolongate, Part::CorrectedStep] {
         bench(criterion, &**backend, space, id::<T>(part.name(), space), || level.run(part));
     }
@@ -192,25 +193,23 @@ fn parts<B: Timed, T: Scalar>(criterion: &mut Criterion<Clock<B>>, backend: &Arc
 
 /// A step of the patch smoother by every kernel that the machine has.
 fn smoothers<B: Timed, T: Scalar>(criterion: &mut Criterion<Clock<B>>, backend: &Arc<B>, space: &Space) -> Result<()> {
-    let mut level = LevelBench::<B, T>::new(backend, space, PatchKernel::default())?;
-    for structure in Structure::ALL {
-        for variant in Variant::ALL {
-            let kernel = PatchKernel { structure, variant, ..PatchKernel::default() };
-            match level.set_kernel(kernel) {
-                Err(Error::Unsupported { .. }) => continue,
-                other => other?,
-            }
-            let name = format!("smoother step, {} {}", structure.name(), variant.name());
-            bench(criterion, &**backend, space, id::<T>(&name, space), || level.run(Part::Step));
+    let mut level = LevelBench::<B, T>::new(backend, &Poisson::from(space))?;
+    for kernel in Paper1::ALL.map(Paper1::by_default).into_iter().chain([PatchKernel::Register]) {
+        match level.set_system(&Poisson::from(space).with_kernel(kernel)) {
+            Err(Error::Unsupported { .. }) => continue,
+            other => other?,
         }
+        let name = format!("smoother step, {kernel}");
+        bench(criterion, &**backend, space, id::<T>(&name, space), || level.run(Part::Step));
     }
     Ok(())
 }
 
 /// A V-cycle, and full multigrid to 1e-8, in `f64`: on fine levels rounding leaves a residual above 1e-9.
 fn solver<B: Timed>(criterion: &mut Criterion<Clock<B>>, backend: &Arc<B>, space: &Space) -> Result<()> {
-    let operator = backend.level::<f64>(space, PatchKernel::default())?;
-    let mut multigrid = Multigrid::<B, f64>::new(backend, space, &SmootherConfig::default(), Default::default())?;
+    let operator = backend.level::<f64>(&Poisson::from(space))?;
+    let mut multigrid =
+        Multigrid::<B, f64>::new(backend, &Poisson::from(space), &SmootherConfig::default(), Default::default())?;
     let mut fmg = Fmg::new(&operator)?;
     let (mut b, mut x) = (operator.vector()?, operator.vector()?);
     backend.upload(&load_vector(space, &*Problem::Sine.right_hand_side(space.dim()))?, &mut b)?;

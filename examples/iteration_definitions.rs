@@ -6,14 +6,14 @@
 //! Arguments: dimension, refinements, largest degree; 2, 4 and 10 unless given.
 
 use patchmg::Result;
-use patchmg::backend::{Backend, PatchKernel, cpu::Cpu};
+use patchmg::backend::{Backend, cpu::Cpu};
 use patchmg::krylov::{Gmres, IterativeSolver, Richardson, Stopping, unobserved};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Fmg, Multigrid, NestedIteration, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::space::Space;
-use patchmg::system::Runs;
+use patchmg::system::{Poisson, Runs};
 use std::sync::Arc;
 
 /// By how much residuals are to fall.
@@ -91,9 +91,9 @@ impl Definition {
 
     /// Residuals relative to `|b|`, as far down as rounding lets them.
     fn history(self, backend: &Arc<Cpu>, space: &Space) -> Result<Vec<f64>> {
-        let operator = backend.level::<f64>(space, PatchKernel::default())?;
+        let operator = backend.level::<f64>(&Poisson::from(space))?;
         let smoother = (self.smoother)(space.dim());
-        let mut multigrid = Multigrid::<_, f64>::new(backend, space, &smoother, self.cycle)?;
+        let mut multigrid = Multigrid::<_, f64>::new(backend, &Poisson::from(space), &smoother, self.cycle)?;
         let (mut b, mut x) = (operator.vector()?, operator.vector()?);
         let load = match self.load {
             Load::One => load_vector(space, &*Problem::One.right_hand_side(space.dim()))?,

@@ -10,22 +10,23 @@ use glam::DVec3;
 use histories::dg_oracles;
 use nalgebra::{DMatrix, DVector};
 use patchmg::Error;
-use patchmg::backend::{Backend, PatchKernel};
+use patchmg::backend::Backend;
 use patchmg::krylov::unobserved;
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Preconditioner};
 use patchmg::problem::{ErrorNorms, ExactSolution, Field, Problem, add_boundary_load, load_vector};
-use patchmg::solve::{Config, Method, Precision, Report, System, solve};
+use patchmg::solve::{Config, Method, Precision, Report, solve};
 use patchmg::space::Space;
 use patchmg::system::Runs;
+use patchmg::system::poisson::{Elements, Poisson};
 
 fn space(dim: usize, degree: usize, refine: usize) -> Space {
     Space::discontinuous(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap()
 }
 
 fn sine(parameters: [usize; 3], method: Method, precision: Precision, rtol: f64) -> Report {
-    solve_system(System::PoissonDg, parameters, Problem::Sine, config(method, precision, rtol))
+    solve_system(Elements::Discontinuous, parameters, Problem::Sine, config(method, precision, rtol))
 }
 
 #[test]
@@ -98,7 +99,7 @@ fn every_solver_and_smoother_finds_the_same_solution() {
                     continue; // the reference
                 }
                 let config = Config { smoother, ..config(method, Precision::F64, 1e-10) };
-                let report = solve_system(System::PoissonDg, parameters, Problem::Sine, config);
+                let report = solve_system(Elements::Discontinuous, parameters, Problem::Sine, config);
                 let name = format!("{parameters:?}, {smoother:?}, {method:?}: {} iterations", report.info.iterations);
                 assert!(report.info.converged, "{name}");
                 assert!((report.errors.unwrap().l2 / reference - 1.0).abs() < 1e-5, "{name}");
@@ -111,9 +112,9 @@ fn every_solver_and_smoother_finds_the_same_solution() {
 fn smoothers_that_diverge_are_refused() {
     let (space, continuous) = (space(2, 1, 2), Space::new(Mesh::unit_cube(2, 2).unwrap(), 1).unwrap());
     for smoother in [SmootherConfig::additive_patch(2), SmootherConfig::PointGaussSeidel, SmootherConfig::jacobi()] {
-        let error = Config { smoother, ..Config::default() }.check(&*cpu(), &space).unwrap_err();
+        let error = Config { smoother, ..Config::default() }.check(&*cpu(), &Poisson::from(&space)).unwrap_err();
         assert!(matches!(error, Error::InvalidArgument { name: "smoother", .. }), "{error}");
-        Config { smoother, ..Config::default() }.check(&*cpu(), &continuous).unwrap();
+        Config { smoother, ..Config::default() }.check(&*cpu(), &Poisson::from(&continuous)).unwrap();
     }
 }
 
@@ -121,7 +122,7 @@ fn smoothers_that_diverge_are_refused() {
 #[test]
 fn point_gauss_seidel_is_unsupported() {
     let (backend, space) = (cpu(), space(2, 1, 2));
-    let level = backend.level::<f64>(&space, PatchKernel::default()).unwrap();
+    let level = backend.level::<f64>(&Poisson::from(&space)).unwrap();
     let (b, mut x) = (backend.zeros(space.storage()).unwrap(), backend.zeros(space.storage()).unwrap());
     let refused = level.point_gauss_seidel(&b, &mut x, false);
     assert!(matches!(refused, Err(Error::Unsupported { backend: "cpu", .. })));
@@ -142,7 +143,7 @@ fn iterations_do_not_grow_with_the_mesh() {
 /// `A` as a dense matrix, in the order of dofs.
 fn dense(space: &Space) -> DMatrix<f64> {
     let backend = cpu();
-    let level = backend.level::<f64>(space, PatchKernel::default()).unwrap();
+    let level = backend.level::<f64>(&Poisson::from(space)).unwrap();
     let (mut x, mut y) = (backend.zeros(space.storage()).unwrap(), backend.zeros(space.storage()).unwrap());
     let mut matrix = DMatrix::zeros(space.dofs(), space.dofs());
     let mut unit = vec![0.0; space.storage()];
@@ -169,7 +170,7 @@ fn the_operator_is_symmetric_positive_definite() {
 #[test]
 fn a_symmetric_cycle_is_symmetric_and_the_usual_one_is_not() {
     let (backend, space) = (cpu(), space(2, 2, 3));
-    let operator = backend.level::<f64>(&space, PatchKernel::default()).unwrap();
+    let operator = backend.level::<f64>(&Poisson::from(&space)).unwrap();
     let mut random = pseudo_random(7);
     let mut vector = || {
         let mut vector = operator.vector().unwrap();
@@ -179,7 +180,8 @@ fn a_symmetric_cycle_is_symmetric_and_the_usual_one_is_not() {
     };
     let (x, y) = (vector(), vector());
     let asymmetry = |cycle| {
-        let mut multigrid = Multigrid::<_, f64>::new(&backend, &space, &SmootherConfig::default(), cycle).unwrap();
+        let mut multigrid =
+            Multigrid::<_, f64>::new(&backend, &Poisson::from(&space), &SmootherConfig::default(), cycle).unwrap();
         let (mut mx, mut my) = (operator.vector().unwrap(), operator.vector().unwrap());
         multigrid.apply(&x, &mut mx).unwrap();
         multigrid.apply(&y, &mut my).unwrap();
@@ -229,7 +231,7 @@ fn a_polynomial_of_the_space_is_reproduced_with_its_boundary_values() {
             let mut load = load_vector(&space, &|point: DVec3| exact.minus_laplacian(point)).unwrap();
             add_boundary_load(&space, &exact, &mut load).unwrap();
             let config = config(Method::Fgmres, Precision::F64, 1e-13);
-            let u = solve(&cpu(), &space, load, &config, &mut unobserved).unwrap().u;
+            let u = solve(&cpu(), &Poisson::from(&space), load, &config, &mut unobserved).unwrap().u;
             let ErrorNorms { l2, h1 } = u.error_to(&exact).unwrap();
             assert!(l2 < 1e-11 && h1 < 1e-9, "{dim}D Q{degree}, refine {refine}: {l2:e} {h1:e}");
         }
@@ -242,7 +244,7 @@ fn errors_fall_with_the_order_of_the_elements_whatever_the_boundary_values() {
         for degree in degrees {
             let [coarse, fine] = [refine - 1, refine].map(|refine| {
                 let config = config(Method::Fgmres, Precision::F64, 1e-12);
-                let report = solve_system(System::PoissonDg, [dim, degree, refine], Problem::Cosine, config);
+                let report = solve_system(Elements::Discontinuous, [dim, degree, refine], Problem::Cosine, config);
                 report.errors.unwrap()
             });
             let (l2, h1) = ((coarse.l2 / fine.l2).log2(), (coarse.h1 / fine.h1).log2());
@@ -260,7 +262,7 @@ fn the_solver_inverts_the_dense_matrix() {
         let load = load_vector(&space, &|p: DVec3| (p.x + 3.0 * p.y * p.y).exp()).unwrap();
         let expected = dense(&space).cholesky().unwrap().solve(&DVector::from_column_slice(&load));
         let config = config(Method::Fgmres, Precision::F64, 1e-13);
-        let found = solve(&cpu(), &space, load, &config, &mut unobserved).unwrap().u.into_values();
+        let found = solve(&cpu(), &Poisson::from(&space), load, &config, &mut unobserved).unwrap().u.into_values();
         assert!((DVector::from_vec(found) - &expected).amax() < 1e-11 * expected.amax());
     }
 }

@@ -1,13 +1,13 @@
 //! The device kernels of discontinuous elements, run on the host (`patchmg_emulation`), against the CPU backend in `f64`.
 
 use bytemuck::bytes_of;
+use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, PatchKernel};
 use patchmg::level::SharedLevel;
 use patchmg::mesh::Mesh;
 use patchmg::operator::LinearOperator;
 use patchmg::space::{DiscontinuousSpace, Space};
-use patchmg::system::Runs;
+use patchmg::system::{Poisson, Runs};
 use patchmg_device::dg::{self, operator::Tile};
 use patchmg_device::kernels::{Module, Operation};
 use patchmg_device::patch::{bit, color_count};
@@ -49,7 +49,7 @@ impl Reference {
         start: Vec<f64>,
         operation: impl FnOnce(&SharedLevel<Cpu, f64>, &mut <Cpu as Backend>::Vector<f64>),
     ) -> Vec<f64> {
-        let level = self.cpu.level(&self.space, PatchKernel::default()).unwrap();
+        let level = self.cpu.level(&Poisson::from(&self.space)).unwrap();
         let mut vector = self.vector(&start);
         operation(&level, &mut vector);
         let mut result = start;

@@ -6,7 +6,7 @@ mod common;
 
 use common::{cpu, space};
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, DeviceInfo, PatchKernel, Scalar};
+use patchmg::backend::{Backend, DeviceInfo, Scalar};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::level::{Level, Patches, SharedLevel};
 use patchmg::mesh::Mesh;
@@ -15,7 +15,7 @@ use patchmg::operator::LinearOperator;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Config, Method, Precision, solve};
 use patchmg::space::Space;
-use patchmg::system::Runs;
+use patchmg::system::{Poisson, Runs, System};
 use patchmg::{Error, Result};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -128,25 +128,29 @@ impl<B: Backend> Backend for Counting<B> {
     }
 }
 
-impl<B: Runs> Runs for Counting<B> {
-    fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
-        self.inner.check_kernel::<T>(space, kernel)
+impl<B: Runs<Poisson>> Runs<Poisson> for Counting<B> {
+    fn check<T: Scalar>(&self, system: &Poisson) -> Result<()> {
+        self.inner.check::<T>(system)
     }
 
-    fn level<T: Scalar>(self: &Arc<Self>, space: &Space, kernel: PatchKernel) -> Result<SharedLevel<Self, T>> {
+    fn level<T: Scalar>(self: &Arc<Self>, system: &Poisson) -> Result<SharedLevel<Self, T>> {
         self.traffic.levels.fetch_add(1, Ordering::Relaxed);
-        let inner = self.inner.level(space, kernel)?;
+        let inner = self.inner.level(system)?;
         Ok(Arc::new(CountingLevel { backend: self.clone(), inner }))
+    }
+
+    fn level_bytes<T: Scalar>(system: &Poisson) -> u64 {
+        B::level_bytes::<T>(system)
     }
 }
 
 /// A level of the inner backend.
-struct CountingLevel<B: Runs, T: Scalar> {
+struct CountingLevel<B: Backend, T: Scalar> {
     backend: Arc<Counting<B>>,
     inner: SharedLevel<B, T>,
 }
 
-impl<B: Runs, T: Scalar> CountingLevel<B, T> {
+impl<B: Backend, T: Scalar> CountingLevel<B, T> {
     /// Counts a vector that the inner level makes and fills.
     fn made(&self, vector: Result<B::Vector<T>>) -> Result<B::Vector<T>> {
         self.backend.bytes.fetch_add((self.storage() * size_of::<T>()) as u64, Ordering::Relaxed);
@@ -155,7 +159,7 @@ impl<B: Runs, T: Scalar> CountingLevel<B, T> {
     }
 }
 
-impl<B: Runs, T: Scalar> LinearOperator<Counting<B>, T> for CountingLevel<B, T> {
+impl<B: Backend, T: Scalar> LinearOperator<Counting<B>, T> for CountingLevel<B, T> {
     fn backend(&self) -> &Arc<Counting<B>> {
         &self.backend
     }
@@ -173,7 +177,7 @@ impl<B: Runs, T: Scalar> LinearOperator<Counting<B>, T> for CountingLevel<B, T> 
     }
 }
 
-impl<B: Runs, T: Scalar> Level<Counting<B>, T> for CountingLevel<B, T> {
+impl<B: Backend, T: Scalar> Level<Counting<B>, T> for CountingLevel<B, T> {
     fn restrict_residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
         self.inner.restrict_residual(b, x, coarse)
     }
@@ -199,7 +203,7 @@ impl<B: Runs, T: Scalar> Level<Counting<B>, T> for CountingLevel<B, T> {
     }
 }
 
-impl<B: Runs, T: Scalar> Patches<Counting<B>, T> for CountingLevel<B, T> {
+impl<B: Backend, T: Scalar> Patches<Counting<B>, T> for CountingLevel<B, T> {
     fn colors(&self) -> &[usize] {
         self.inner.patches().map_or(&[], Patches::colors)
     }
@@ -237,13 +241,13 @@ fn configs() -> impl Iterator<Item = Config> {
 fn said_and_allocated(space: &Space, config: &Config) -> [u64; 2] {
     let backend = Arc::new(Counting::new(cpu(), u64::MAX));
     let load = load_vector(space, &*Problem::One.right_hand_side(space.dim())).unwrap();
-    let said = config.bytes::<Counting<Cpu>>(space).unwrap();
+    let said = config.bytes::<_, Counting<Cpu>>(&Poisson::from(space)).unwrap();
     let mut seen = Vec::new();
     let mut observer = |_, _| {
         seen.push(backend.bytes());
         ControlFlow::Continue(())
     };
-    solve(&backend, space, load, config, &mut observer).unwrap();
+    solve(&backend, &Poisson::from(space), load, config, &mut observer).unwrap();
     let allocated = backend.bytes();
     assert!(seen.iter().all(|&bytes| bytes == allocated), "{config:?}: {seen:?}, {allocated}");
     [said, allocated]
@@ -276,11 +280,12 @@ fn between_set_up_and_solution_only_scalars_pass() {
     let continuous = [[2, 3, 4], [3, 2, 3]].map(|[dim, degree, refine]| space(dim, degree, refine));
     let discontinuous = Space::discontinuous(Mesh::unit_cube(2, 3).unwrap(), 2).unwrap();
     for space in continuous.into_iter().chain([discontinuous]) {
-        let smoothers = smoothers(space.dim()).into_iter().filter(|smoother| smoother.check_space(&space).is_ok());
+        let smoothers =
+            smoothers(space.dim()).into_iter().filter(|smoother| smoother.check_system(&Poisson::from(&space)).is_ok());
         for config in smoothers.flat_map(|smoother| configs().map(move |config| Config { smoother, ..config })) {
             let backend = Arc::new(Counting::new(cpu(), u64::MAX));
             let load = load_vector(&space, &*Problem::One.right_hand_side(space.dim())).unwrap();
-            let info = solve(&backend, &space, load, &config, &mut unobserved).unwrap().info;
+            let info = solve(&backend, &Poisson::from(&space), load, &config, &mut unobserved).unwrap().info;
             let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
             let Traffic { uploads, downloads, levels, during_solve: [calls, scalars], .. } = &backend.traffic;
             // The load vector, and what smoothers begin with; the solution.
@@ -306,7 +311,7 @@ fn a_solve_with_discontinuous_elements_allocates_what_was_said() {
                 (8 * (patch + space.dofs())) as u64
             };
             // Of all levels, and of the operator on the finest.
-            let levels: u64 = hierarchy(&space).unwrap().iter().map(own).sum();
+            let levels: u64 = hierarchy(&Poisson::from(&space)).unwrap().iter().map(|system| own(system.space())).sum();
             assert_eq!(said - allocated, levels + own(&space), "{config:?} {dim}D");
         }
     }
@@ -324,7 +329,7 @@ fn a_solve_takes_six_vectors_and_the_krylov_basis_at_most() {
         (Method::Gmres, Precision::Mixed, 20),
     ] {
         let config = Config { method, precision, restart: 10, ..Config::default() };
-        let bytes = config.bytes::<Counting<Cpu>>(&space).unwrap();
+        let bytes = config.bytes::<_, Counting<Cpu>>(&Poisson::from(&space)).unwrap();
         assert!(bytes <= (6 + basis) * vector, "{method:?} {precision:?}: {bytes} bytes, vectors of {vector}");
         assert!(bytes > (3 + basis) * vector, "{method:?} {precision:?}: {bytes} bytes, vectors of {vector}");
     }
@@ -336,7 +341,8 @@ fn a_solve_takes_six_vectors_and_the_krylov_basis_at_most() {
 fn full_multigrid_in_mixed_precision_has_one_hierarchy_in_f32() {
     let space = space(3, 2, 4);
     let config = Config { precision: Precision::Mixed, ..Config::default() };
-    let entries: Vec<_> = hierarchy(&space).unwrap().iter().map(|space| space.storage() as u64).collect();
+    let entries: Vec<_> =
+        hierarchy(&Poisson::from(&space)).unwrap().iter().map(|system| system.space().storage() as u64).collect();
     let (finest, coarser) = entries.split_last().unwrap();
     let vectors = |f64s: u64, f32s: u64| 8 * f64s + 4 * f32s;
     let expected = vectors(4, 2) * finest + vectors(3, 2) * coarser.iter().sum::<u64>();
@@ -347,23 +353,26 @@ fn full_multigrid_in_mixed_precision_has_one_hierarchy_in_f32() {
 fn too_little_memory_is_said_before_anything_is_allocated() {
     for config in configs() {
         let space = space(2, 3, 4);
-        let needed = config.bytes::<Counting<Cpu>>(&space).unwrap();
+        let needed = config.bytes::<_, Counting<Cpu>>(&Poisson::from(&space)).unwrap();
         let backend = Arc::new(Counting::new(cpu(), needed - 1));
-        let error = solve(&backend, &space, vec![0.0; space.storage()], &config, &mut unobserved).unwrap_err();
+        let error =
+            solve(&backend, &Poisson::from(&space), vec![0.0; space.storage()], &config, &mut unobserved).unwrap_err();
         match error {
             Error::OutOfMemory { needed: said, available, .. } => assert_eq!((said, available), (needed, needed - 1)),
             other => panic!("{other}"),
         }
         assert_eq!(backend.bytes(), 0);
         let enough = Arc::new(Counting::new(cpu(), needed));
-        solve(&enough, &space, vec![0.0; space.storage()], &config, &mut unobserved).unwrap();
+        solve(&enough, &Poisson::from(&space), vec![0.0; space.storage()], &config, &mut unobserved).unwrap();
     }
 }
 
 #[test]
 fn bad_input_is_an_error() {
     let (backend, space) = (cpu(), space(2, 2, 2));
-    let run = |load: Vec<f64>, config: Config| solve(&backend, &space, load, &config, &mut unobserved).unwrap_err();
+    let run = |load: Vec<f64>, config: Config| {
+        solve(&backend, &Poisson::from(&space), load, &config, &mut unobserved).unwrap_err()
+    };
     let load = || vec![1.0; space.storage()];
     let stop = |rtol, max_iters| Config { stopping: Stopping { rtol, max_iters }, ..Config::default() };
     for rtol in [-1e-9, 0.0, 1.0, f64::NAN, f64::INFINITY] {

@@ -5,17 +5,18 @@ mod common;
 #[path = "common/histories.rs"]
 mod histories;
 
-use common::{cpu, solve, space};
+use common::{cpu, solve, solve_system, space};
 use histories::{Oracle, deviation, fine_oracles, oracles};
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, PatchKernel, Scalar};
+use patchmg::backend::{Backend, Scalar};
 use patchmg::krylov::{IterativeSolver, Richardson, Stopping, unobserved};
 use patchmg::level::{Level, SharedLevel};
 use patchmg::multigrid::{Multigrid, PatchSmoother, PostSmoothing, Smoother, SmootherConfig, VCycle, levels};
 use patchmg::operator::LinearOperator;
 use patchmg::problem::{Problem, load_vector};
-use patchmg::solve::{Case, Config, Method, Precision, System};
+use patchmg::solve::{Config, Method, Precision};
 use patchmg::system::Runs;
+use patchmg::system::poisson::{Elements, Poisson};
 
 fn check(dim: usize, method: Method, history: impl Fn(&Oracle) -> &Vec<f64>) {
     let cases: Vec<_> = oracles().into_iter().filter(|oracle| oracle.dim == dim).collect();
@@ -99,8 +100,8 @@ type MakesSmoother = dyn Fn(&SharedLevel<Cpu, f64>) -> patchmg::Result<Box<dyn S
 fn v_cycle_history(oracle: &Oracle, smoother: &MakesSmoother, cycle: VCycle) -> Vec<f64> {
     let backend = cpu();
     let space = space(oracle.dim, oracle.degree, oracle.refine);
-    let operator = backend.level::<f64>(&space, PatchKernel::default()).unwrap();
-    let levels = levels(&backend, &space, PatchKernel::default()).unwrap();
+    let operator = backend.level::<f64>(&Poisson::from(&space)).unwrap();
+    let levels = levels(&backend, &Poisson::from(&space)).unwrap();
     let mut multigrid = Multigrid::with_levels(&levels, smoother, cycle).unwrap();
     let (mut b, mut x) = (operator.vector().unwrap(), operator.vector().unwrap());
     let load = load_vector(&space, &*Problem::One.right_hand_side(oracle.dim)).unwrap();
@@ -144,14 +145,13 @@ fn full_multigrid_needs_no_more_iterations_than_in_paper_1() {
 /// Paper 1, table 7.
 #[test]
 fn mixed_precision_needs_as_many_iterations_and_has_the_same_error() {
-    for [dim, degree, refine] in [[2, 3, 5], [3, 1, 4], [3, 3, 4], [3, 4, 3]] {
+    for parameters in [[2, 3, 5], [3, 1, 4], [3, 3, 4], [3, 4, 3]] {
         for method in [Method::Fmg, Method::Gmres] {
             let [double, mixed] = [Precision::F64, Precision::Mixed].map(|precision| {
                 let config = Config { method, precision, ..Config::default() };
-                let case = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::Sine, config };
-                case.solve(&cpu(), &mut unobserved).unwrap().0
+                solve_system(Elements::Continuous, parameters, Problem::Sine, config)
             });
-            let name = format!("{dim}D Q{degree} level {refine}, {method:?}");
+            let name = format!("{parameters:?}, {method:?}");
             assert!(double.info.converged && mixed.info.converged, "{name}");
             assert_eq!(double.info.iterations, mixed.info.iterations, "{name}");
             let [double, mixed] = [double, mixed].map(|report| report.errors.unwrap().l2);

@@ -8,17 +8,18 @@ mod dense;
 use cases::{cpu, pseudo_random, solve_system, space};
 use dense::dense_operator;
 use nalgebra::{DMatrix, DVector};
+use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, PatchKernel};
 use patchmg::error::Error;
-use patchmg::krylov::{Stopping, unobserved};
+use patchmg::krylov::Stopping;
 use patchmg::level::SharedLevel;
 use patchmg::multigrid::{Chebyshev, Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Preconditioner};
 use patchmg::problem::Problem;
-use patchmg::solve::{Case, Config, Method, Precision, System};
+use patchmg::solve::{Config, Method, Precision};
 use patchmg::space::Space;
 use patchmg::system::Runs;
+use patchmg::system::poisson::{Elements, Poisson};
 
 /// Small enough for dense matrices: every kind of node, and more patches than one color has.
 const SMALL: [[usize; 3]; 6] = [[2, 1, 3], [2, 2, 2], [2, 4, 2], [3, 1, 2], [3, 2, 2], [3, 3, 1]];
@@ -45,7 +46,7 @@ type Dofs = DVector<f64>;
 impl Fixture {
     fn new([dim, degree, refine]: [usize; 3]) -> Self {
         let space = space(dim, degree, refine);
-        let level = cpu().level(&space, PatchKernel::default()).unwrap();
+        let level = cpu().level(&Poisson::from(&space)).unwrap();
         Self { a: dense_operator(&space), space, level }
     }
 
@@ -186,13 +187,9 @@ fn the_interval_of_chebyshev_ends_above_the_largest_eigenvalue() {
 }
 
 fn iterations(case: [usize; 3], method: Method, smoother: SmootherConfig, precision: Precision) -> usize {
-    let [dim, degree, refine] = case;
     let stopping = Stopping { rtol: 1e-8, max_iters: 100 };
     let config = Config { method, precision, smoother, stopping, ..Config::default() };
-    let report = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::Sine, config }
-        .solve(&cpu(), &mut unobserved)
-        .unwrap()
-        .0;
+    let report = solve_system(Elements::Continuous, case, Problem::Sine, config);
     assert!(report.info.converged, "{config:?} {case:?}: {:?}", report.info);
     report.info.iterations
 }
@@ -230,7 +227,7 @@ fn point_gauss_seidel_takes_as_many_iterations_as_independent_ones() {
         let found = [1, 2, 3, 4, 5].map(|degree| {
             let (smoother, stopping) = (SmootherConfig::PointGaussSeidel, Stopping { rtol, max_iters: 30 });
             let config = Config { method, smoother, stopping, restart: 30, ..Config::default() };
-            solve_system(System::PoissonCg, [2, degree, 4], Problem::One, config).info.iterations
+            solve_system(Elements::Continuous, [2, degree, 4], Problem::One, config).info.iterations
         });
         assert_eq!(found, expected, "{method:?} to {rtol:e}");
     }
@@ -260,7 +257,8 @@ fn every_smoother_makes_a_symmetric_v_cycle() {
         };
         let (x, y) = (vector(1), vector(2));
         for smoother in all(dim) {
-            let mut cycle = Multigrid::<_, f64>::new(&backend, &space, &smoother, VCycle::symmetric()).unwrap();
+            let mut cycle =
+                Multigrid::<_, f64>::new(&backend, &Poisson::from(&space), &smoother, VCycle::symmetric()).unwrap();
             let mut z = backend.zeros(space.storage()).unwrap();
             cycle.apply(&y, &mut z).unwrap();
             let (xmy, norm) = (backend.dot(&x, &z).unwrap(), backend.norm(&z).unwrap());

@@ -6,6 +6,7 @@ use patchmg::mesh::Mesh;
 use patchmg::problem::load_vector;
 use patchmg::solve::{Config, Method, Precision, Solver, solve};
 use patchmg::space::Space;
+use patchmg::system::Poisson;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -38,10 +39,10 @@ fn a_right_hand_side_has_the_same_solution_whatever_was_solved_before() {
     let backend = cpu();
     for space in spaces() {
         for config in configs() {
-            let mut solver = Solver::new(&backend, &space, &config).unwrap();
+            let mut solver = Solver::new(&backend, &Poisson::from(&space), &config).unwrap();
             for load in loads(&space) {
                 let found = solver.solve(&load).unwrap();
-                let alone = solve(&backend, &space, load, &config, &mut unobserved).unwrap();
+                let alone = solve(&backend, &Poisson::from(&space), load, &config, &mut unobserved).unwrap();
                 assert!(found.info.converged, "{config:?}");
                 assert_eq!(found.info, alone.info, "{config:?}");
                 assert_eq!(found.u.values(), alone.u.values(), "{config:?}");
@@ -56,7 +57,7 @@ fn a_solution_as_the_guess_needs_no_iteration() {
     for space in spaces() {
         for config in configs() {
             let [load, _] = loads(&space);
-            let mut solver = Solver::new(&backend, &space, &config).unwrap();
+            let mut solver = Solver::new(&backend, &Poisson::from(&space), &config).unwrap();
             let first = solver.solve(&load).unwrap();
             let again = solver.solve_from(&load, Some(first.u.values()), &mut unobserved).unwrap();
             assert_eq!((again.info.outcome, again.info.iterations), (Outcome::Converged, 0), "{config:?}");
@@ -74,7 +75,7 @@ fn an_observer_stops_at_the_iteration_that_it_wants() {
     let [load, _] = loads(&space);
     for config in configs() {
         let config = Config { stopping: Stopping { rtol: 1e-15, ..config.stopping }, ..config };
-        let mut solver = Solver::new(&backend, &space, &config).unwrap();
+        let mut solver = Solver::new(&backend, &Poisson::from(&space), &config).unwrap();
         for last in [0, 1] {
             let mut seen = Vec::new();
             let mut observer = |iteration, residual| {
@@ -97,7 +98,7 @@ fn an_observer_stops_at_the_iteration_that_it_wants() {
 fn vectors_of_another_length_are_refused() {
     let [space, _] = spaces();
     let [load, _] = loads(&space);
-    let mut solver = Solver::new(&cpu(), &space, &Config::default()).unwrap();
+    let mut solver = Solver::new(&cpu(), &Poisson::from(&space), &Config::default()).unwrap();
     let message = |error: patchmg::Error| error.to_string();
     assert!(message(solver.solve(&load[1..]).unwrap_err()).contains("load vector"));
     assert!(message(solver.solve_from(&load, Some(&[0.0]), &mut unobserved).unwrap_err()).contains("guess"));

@@ -2,11 +2,12 @@
 //! random vectors, with as many patches a block as it has by default and with more.
 
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, LocalSolver, PatchKernel, Scalar, Structure};
+use patchmg::backend::{Backend, Scalar};
 use patchmg::mesh::Mesh;
 use patchmg::operator::LinearOperator;
 use patchmg::space::Space;
 use patchmg::system::Runs;
+use patchmg::system::poisson::{Paper1, Poisson};
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use patchmg_device::patch::{bit, color_count};
 use patchmg_emulation::{Arguments, Kernel};
@@ -25,15 +26,15 @@ fn random<T: Scalar>(space: &Space, seed: u64) -> Vec<T> {
 }
 
 /// One color of a choice of kernels, emulated. Without more patches than there are, blocks are as in the list.
-fn smooth<T: Scalar>(space: &Space, choice: PatchKernel, color: u32, b: &[T], x: &[T], more: u32) -> Vec<T> {
+fn smooth<T: Scalar>(space: &Space, choice: Paper1, color: u32, b: &[T], x: &[T], more: u32) -> Vec<T> {
     let (dim, degree, cells) = (space.dim(), space.degree(), space.mesh().cells_per_direction());
     let module = Module::PatchVariants { dim, degree };
     let continuous = space.continuous("emulation").unwrap();
     let mut table = continuous.variant_table::<T>();
-    let mut inverse = if choice.local == LocalSolver::Inverse { continuous.patch_inverse::<T>() } else { Vec::new() };
+    let mut inverse = if choice == Paper1::FusedInverse { continuous.patch_inverse::<T>() } else { Vec::new() };
     let (mut b, mut x) = (b.to_vec(), x.to_vec());
     let mut r = vec![T::from_f64(f64::NAN); x.len()];
-    if choice.structure == Structure::Global {
+    if matches!(choice, Paper1::Global(_)) {
         let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
         let [b, old] = [&b, &x].map(|host| {
             let mut vector = cpu.zeros(host.len()).unwrap();
@@ -41,7 +42,7 @@ fn smooth<T: Scalar>(space: &Space, choice: PatchKernel, color: u32, b: &[T], x:
             vector
         });
         let mut residual = cpu.zeros(r.len()).unwrap();
-        let level = cpu.level::<T>(space, PatchKernel::default()).unwrap();
+        let level = cpu.level::<T>(&Poisson::from(space)).unwrap();
         level.residual(&b, &old, &mut residual).unwrap();
         cpu.download(&residual, &mut r).unwrap();
     }
@@ -63,7 +64,7 @@ fn check<T: Scalar>(dim: usize, degree: usize, refine: usize, tolerance: f64) {
     let space = Space::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
     let (b, x) = (random::<T>(&space, 1), random::<T>(&space, 2));
     let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
-    let level = cpu.level::<T>(&space, PatchKernel::default()).unwrap();
+    let level = cpu.level::<T>(&Poisson::from(&space)).unwrap();
     // A residual is as large as the operator: `b` must be seen beside it.
     let b: Vec<T> = b.into_iter().map(|value| T::from_f64(10.0) * value).collect();
     // The last color that there are patches of: its patches begin elsewhere than the first color's.
@@ -78,8 +79,7 @@ fn check<T: Scalar>(dim: usize, degree: usize, refine: usize, tolerance: f64) {
         host
     };
     let scale = expected.iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
-    let mut choices = PatchKernel::all(dim, degree);
-    choices.retain(|&choice| choice != PatchKernel::default());
+    let choices: Vec<_> = Paper1::all(dim, degree).collect();
     assert!(choices.len() >= 12, "{} choices", choices.len());
     for choice in choices {
         // A large patch has a block for itself.
@@ -87,7 +87,7 @@ fn check<T: Scalar>(dim: usize, degree: usize, refine: usize, tolerance: f64) {
             let found = smooth(&space, choice, color, &b, &x, more);
             for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
                 let error = (found.to_f64() - expected.to_f64()).abs() / scale;
-                assert!(error < tolerance, "{choice}, {dim}D Q{degree}, {more} more: {error:e} at {index}");
+                assert!(error < tolerance, "{choice:?}, {dim}D Q{degree}, {more} more: {error:e} at {index}");
             }
         }
     }

@@ -1,19 +1,45 @@
 //! The choice of the patch smoother's kernels.
 
-/// How a step of the patch smoother is split into kernels (paper 1, table 4).
+/// Which kernels a level of Poisson's equation has: those of the patch smoother, with discontinuous elements those of the
+/// operator, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Structure {
-    /// Residual of all dofs by the operator, then local solves.
-    Global,
-    /// Residual of a color's patches, then their local solves.
-    Separate,
-    /// One kernel.
+pub enum PatchKernel {
+    /// The fastest: columns in registers, even and odd parts apart ([`crate::smoother`], [`crate::dg`]).
     #[default]
-    Fused,
+    Register,
+    /// Continuous elements by kernels of paper 1.
+    Paper1 {
+        /// Which of them.
+        kernels: Paper1,
+        /// Patches of a block; none for the kernels' own number.
+        patches: Option<usize>,
+    },
+    /// Discontinuous elements in 3D by products of small matrices (paper 4).
+    Products(Products),
+}
+
+/// How a step of the patch smoother is split into kernels (paper 1, table 4). Local problems are solved by fast
+/// diagonalization unless it is said; a thread owns a column of dofs, in 2D one dof (figure 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Paper1 {
+    /// Residual of all dofs by the operator, then local solves; there is none at level `boundary`.
+    Global(Variant),
+    /// Residual of a color's patches, then their local solves.
+    Separate(Variant),
+    /// One kernel.
+    Fused(Variant),
+    /// One kernel at level `basic` with one stored inverse of the patch matrix, the same for all patches (section 3.1.1).
+    FusedInverse,
+    /// One kernel at level `basic` whose threads own one dof each, in 3D up to degree 4.
+    FusedDof,
+    /// Loads and stores of `Separate` at level `conflict-free`, without its work: to be timed, not to smooth.
+    SeparateData,
+    /// Those of `Fused`.
+    FusedData,
 }
 
 /// Optimization level of a kernel of the patch smoother (paper 1, section 4.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
     /// Threads of boundary dofs masked.
     Basic,
@@ -23,63 +49,10 @@ pub enum Variant {
     ConflictFree,
     /// Also: only `b - A_IB x_B` for an exact local solver (paper 1, section 4.1.3).
     Boundary,
-    /// Columns in registers, even and odd parts apart; see [`crate::smoother`].
-    #[default]
-    Register,
-}
-
-/// Solver on a patch (paper 1, section 3.1.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum LocalSolver {
-    /// Fast diagonalization.
-    #[default]
-    Fdm,
-    /// One stored inverse of the patch matrix, the same for all patches.
-    Inverse,
-}
-
-/// What a thread owns (paper 1, figure 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ThreadStructure {
-    /// A column of dofs; in 2D, the kernels of the paper give a thread one dof.
-    #[default]
-    Column,
-    /// One dof.
-    Dof,
-}
-
-/// Which kernels a level has; the default is the fastest. The smoother's of continuous elements, of discontinuous ones those
-/// of the operator and of the solution on patches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct PatchKernel {
-    pub structure: Structure,
-    pub variant: Variant,
-    pub local: LocalSolver,
-    pub threads: ThreadStructure,
-    /// Patches of a block; none for the kernel's own number.
-    pub patches: Option<usize>,
-    /// Loads and stores without the work between, of fused and separate kernels at level `conflict-free`: to be timed,
-    /// not to smooth.
-    pub data_only: bool,
-    /// Of discontinuous elements in 3D, products of small matrices; none for columns in registers.
-    pub products: Option<Products>,
-}
-
-impl Structure {
-    pub const ALL: [Self; 3] = [Self::Global, Self::Separate, Self::Fused];
-
-    /// As on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Global => "global",
-            Self::Separate => "separate",
-            Self::Fused => "fused",
-        }
-    }
 }
 
 impl Variant {
-    pub const ALL: [Self; 5] = [Self::Basic, Self::Linear, Self::ConflictFree, Self::Boundary, Self::Register];
+    pub const ALL: [Self; 4] = [Self::Basic, Self::Linear, Self::ConflictFree, Self::Boundary];
 
     /// As on the command line.
     pub const fn name(self) -> &'static str {
@@ -88,41 +61,71 @@ impl Variant {
             Self::Linear => "linear",
             Self::ConflictFree => "conflict-free",
             Self::Boundary => "boundary",
-            Self::Register => "register",
         }
     }
 }
 
-impl LocalSolver {
-    /// As on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fdm => "fdm",
-            Self::Inverse => "inverse",
-        }
+impl Paper1 {
+    /// Those that smooth.
+    pub const ALL: [Self; 13] = {
+        use Variant::{Basic, Boundary, ConflictFree, Linear};
+        [
+            Self::Global(Basic),
+            Self::Global(Linear),
+            Self::Global(ConflictFree),
+            Self::Separate(Basic),
+            Self::Separate(Linear),
+            Self::Separate(ConflictFree),
+            Self::Separate(Boundary),
+            Self::Fused(Basic),
+            Self::FusedDof,
+            Self::FusedInverse,
+            Self::Fused(Linear),
+            Self::Fused(ConflictFree),
+            Self::Fused(Boundary),
+        ]
+    };
+
+    /// With the kernels' own number of patches a block.
+    pub const fn by_default(self) -> PatchKernel {
+        PatchKernel::Paper1 { kernels: self, patches: None }
     }
 }
 
-impl ThreadStructure {
-    /// As on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Column => "column",
-            Self::Dof => "dof",
+impl PatchKernel {
+    /// Structure, variant, local solver and what a thread owns, as on the command line.
+    pub const fn names(self) -> [&'static str; 4] {
+        let Self::Paper1 { kernels, .. } = self else { return ["fused", "register", "fdm", "column"] };
+        match kernels {
+            Paper1::Global(variant) => ["global", variant.name(), "fdm", "column"],
+            Paper1::Separate(variant) => ["separate", variant.name(), "fdm", "column"],
+            Paper1::Fused(variant) => ["fused", variant.name(), "fdm", "column"],
+            Paper1::FusedInverse => ["fused", "basic", "inverse", "column"],
+            Paper1::FusedDof => ["fused", "basic", "fdm", "dof"],
+            Paper1::SeparateData => ["separate", "conflict-free", "fdm", "column"],
+            Paper1::FusedData => ["fused", "conflict-free", "fdm", "column"],
         }
+    }
+
+    /// The choice of these names.
+    pub fn of_names(names: [&str; 4]) -> Option<Self> {
+        let mut all = Paper1::ALL.into_iter().map(Paper1::by_default).chain([Self::Register]);
+        all.find(|kernel| kernel.names() == names)
     }
 }
 
 /// In the words of the command line.
 impl core::fmt::Display for PatchKernel {
     fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
-        let Self { structure, variant, local, threads, patches, data_only, products } = self;
-        if let Some(products) = products {
+        if let Self::Products(products) = self {
             return write!(f, "{products}");
         }
-        write!(f, "{} {} {} {}", structure.name(), variant.name(), local.name(), threads.name())?;
+        let [structure, variant, local, threads] = self.names();
+        write!(f, "{structure} {variant} {local} {threads}")?;
+        let Self::Paper1 { kernels, patches } = self else { return Ok(()) };
         patches.map_or(Ok(()), |patches| write!(f, ", {patches} patches a block"))?;
-        if *data_only { f.write_str(", loads and stores only") } else { Ok(()) }
+        let is_data = matches!(kernels, Paper1::SeparateData | Paper1::FusedData);
+        if is_data { f.write_str(", loads and stores only") } else { Ok(()) }
     }
 }
 
@@ -304,67 +307,42 @@ impl core::fmt::Display for Products {
 mod steps {
     use super::*;
     use crate::variants::Step;
-    use std::vec::Vec;
 
-    impl PatchKernel {
-        /// The kernels that do a step, in their order; empty for the default one, [`crate::smoother`], and none where there
-        /// are none. A global residual is the operator's.
+    impl Paper1 {
+        /// The kernels that do a step, in their order; none where there are none. A global residual is the operator's.
         pub fn steps(self, dim: usize, degree: usize) -> Option<&'static [(Step, Variant)]> {
-            use LocalSolver::{Fdm, Inverse};
-            use Structure::{Fused, Global, Separate};
-            use ThreadStructure::{Column, Dof};
-            use Variant::{Basic, Boundary, ConflictFree, Linear, Register};
-            let Self { structure, variant, local, threads, patches, data_only, products } = self;
-            if products.is_some() {
-                return None;
-            }
-            Some(match (structure, variant, local, threads, data_only) {
-                (Fused, Register, Fdm, Column, false) if patches.is_none() => &[],
-                (Fused, Basic, Fdm, Column, false) => &[(Step::Fused, Basic)],
-                (Fused, Linear, Fdm, Column, false) => &[(Step::Fused, Linear)],
-                (Fused, ConflictFree, Fdm, Column, false) => &[(Step::Fused, ConflictFree)],
-                (Fused, ConflictFree, Fdm, Column, true) => &[(Step::FusedData, ConflictFree)],
-                (Fused, Boundary, Fdm, Column, false) => &[(Step::Fused, Boundary)],
-                (Fused, Basic, Inverse, Column, false) => &[(Step::FusedInverse, Basic)],
-                (Fused, Basic, Fdm, Dof, false) if Step::FusedDof.exists(dim, degree) => &[(Step::FusedDof, Basic)],
-                (Separate, Basic, Fdm, Column, false) => &[(Step::Residual, Basic), (Step::Solve, Basic)],
-                (Separate, Linear, Fdm, Column, false) => &[(Step::Residual, Linear), (Step::Solve, Basic)],
-                (Separate, ConflictFree, Fdm, Column, false) => {
-                    &[(Step::Residual, ConflictFree), (Step::Solve, ConflictFree)]
-                }
-                (Separate, ConflictFree, Fdm, Column, true) => {
-                    &[(Step::ResidualData, ConflictFree), (Step::SolveData, ConflictFree)]
-                }
-                (Separate, Boundary, Fdm, Column, false) => &[(Step::Residual, Boundary), (Step::Solve, Boundary)],
-                (Global, Basic | Linear, Fdm, Column, false) => &[(Step::Solve, Basic)],
-                (Global, ConflictFree, Fdm, Column, false) => &[(Step::Solve, ConflictFree)],
-                _ => return None,
+            use Variant::{Basic, Boundary, ConflictFree, Linear};
+            Some(match self {
+                Self::Global(Basic | Linear) => &[(Step::Solve, Basic)],
+                Self::Global(ConflictFree) => &[(Step::Solve, ConflictFree)],
+                Self::Global(Boundary) => return None,
+                Self::Separate(Basic) => &[(Step::Residual, Basic), (Step::Solve, Basic)],
+                Self::Separate(Linear) => &[(Step::Residual, Linear), (Step::Solve, Basic)],
+                Self::Separate(ConflictFree) => &[(Step::Residual, ConflictFree), (Step::Solve, ConflictFree)],
+                Self::Separate(Boundary) => &[(Step::Residual, Boundary), (Step::Solve, Boundary)],
+                Self::Fused(Basic) => &[(Step::Fused, Basic)],
+                Self::Fused(Linear) => &[(Step::Fused, Linear)],
+                Self::Fused(ConflictFree) => &[(Step::Fused, ConflictFree)],
+                Self::Fused(Boundary) => &[(Step::Fused, Boundary)],
+                Self::FusedInverse => &[(Step::FusedInverse, Basic)],
+                Self::FusedDof if Step::FusedDof.exists(dim, degree) => &[(Step::FusedDof, Basic)],
+                Self::FusedDof => return None,
+                Self::SeparateData => &[(Step::ResidualData, ConflictFree), (Step::SolveData, ConflictFree)],
+                Self::FusedData => &[(Step::FusedData, ConflictFree)],
             })
         }
 
-        /// What [`Self::steps`] has, in the words of the command line.
+        /// Those that smooth in a space.
+        pub fn all(dim: usize, degree: usize) -> impl Iterator<Item = Self> {
+            Self::ALL.into_iter().filter(move |kernels| kernels.steps(dim, degree).is_some())
+        }
+    }
+
+    impl PatchKernel {
+        /// What continuous elements have on a GPU, in the words of the command line.
         pub const AVAILABLE: &'static str = "fused register fdm column; \
             fused or separate with basic, linear, conflict-free or boundary fdm column; \
             global with basic, linear or conflict-free fdm column; fused basic inverse column; \
             fused basic fdm dof (3D, degree 1 to 4)";
-
-        /// Every choice that there are kernels for and that smooths, with the kernels' own number of patches.
-        pub fn all(dim: usize, degree: usize) -> Vec<Self> {
-            let locals_and_threads = [
-                (LocalSolver::Fdm, ThreadStructure::Column),
-                (LocalSolver::Fdm, ThreadStructure::Dof),
-                (LocalSolver::Inverse, ThreadStructure::Column),
-            ];
-            let mut choices = Vec::new();
-            for structure in Structure::ALL {
-                for variant in Variant::ALL {
-                    for (local, threads) in locals_and_threads {
-                        let choice = Self { structure, variant, local, threads, ..Self::default() };
-                        choices.extend(choice.steps(dim, degree).map(|_| choice));
-                    }
-                }
-            }
-            choices
-        }
     }
 }

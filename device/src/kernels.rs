@@ -10,8 +10,7 @@ mod module;
 mod spec;
 
 pub use crate::choice::{
-    Boxes, Engine, LocalSolver, MatrixMemory, Operands, PatchKernel, ProductShape, Products, Structure, TensorKernel,
-    ThreadStructure, Variant,
+    Boxes, Engine, MatrixMemory, Operands, Paper1, PatchKernel, ProductShape, Products, TensorKernel, Variant,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use module::Module;

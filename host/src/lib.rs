@@ -3,8 +3,8 @@
 //! CPUs and on NVIDIA GPUs.
 //!
 //! It is for people who need fast solves, and for people who study fast solvers. A solve needs five values: a
-//! [`backend`], a [`mesh`], a [`space`] on it, a load vector from [`problem`] and a [`solve::Config`]. A [`solve::Solver`]
-//! returns the solution, a [`function`] of the space, with its residual history:
+//! [`backend`], a [`mesh`], a [`system`] on it, a load vector from [`problem`] and a [`solve::Config`]. A [`solve::Solver`]
+//! returns the solution, a [`function`] of the system's [`space`], with its residual history:
 //!
 //! ```
 //! use glam::DVec3;
@@ -12,14 +12,14 @@
 //! use patchmg::mesh::Mesh;
 //! use patchmg::problem::load_vector;
 //! use patchmg::solve::{Config, Solver};
-//! use patchmg::space::Space;
+//! use patchmg::system::Poisson;
 //! use std::sync::Arc;
 //!
 //! # fn main() -> patchmg::Result<()> {
 //! let backend = Arc::new(Cpu::new(None)?); // all cores
-//! let space = Space::new(Mesh::unit_cube(2, 4)?, 3)?; // 2D, 16 cells a direction, degree 3
-//! let load = load_vector(&space, &|x: DVec3| x.x * (8.0 * x.y).sin())?;
-//! let mut solver = Solver::new(&backend, &space, &Config::default())?;
+//! let poisson = Poisson::continuous(Mesh::unit_cube(2, 4)?, 3)?; // 2D, 16 cells a direction, degree 3
+//! let mut solver = Solver::new(&backend, &poisson, &Config::default())?;
+//! let load = load_vector(solver.space(), &|x: DVec3| x.x * (8.0 * x.y).sin())?;
 //! let solution = solver.solve(&load)?;
 //! assert!(solution.info.converged);
 //! println!("u = {} in the middle", solution.u.at(DVec3::new(0.5, 0.5, 0.0))?);

@@ -4,11 +4,12 @@ use super::compare::{downloaded, random, uploaded};
 use crate::{Outcome, Suite};
 use libtest_mimic::Failed;
 use patchmg::Error;
+use patchmg::backend::Backend;
 use patchmg::backend::cuda::{Cuda, Event, devices};
-use patchmg::backend::{Backend, PatchKernel};
 use patchmg::mesh::Mesh;
 use patchmg::space::Space;
 use patchmg::system::Runs;
+use patchmg::system::poisson::{Paper1, Poisson};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ fn info(gpu: &Arc<Cuda>) -> Outcome {
 fn launched(_: &Arc<Cuda>) -> Outcome {
     let gpu = Arc::new(Cuda::new(0)?);
     let space = Space::new(Mesh::unit_cube(2, 3)?, 3)?;
-    let level = gpu.level::<f64>(&space, PatchKernel::default())?;
+    let level = gpu.level::<f64>(&Poisson::from(&space))?;
     let (x, mut y) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage())?);
     let names = gpu.take_launched();
     require(names.is_empty(), names)?;
@@ -178,7 +179,7 @@ fn lengths(gpu: &Arc<Cuda>) -> Outcome {
         other => Err(Failed::from(format!("{other:?}"))),
     };
     let space = Space::new(Mesh::unit_cube(2, 2)?, 1)?;
-    let level = gpu.level::<f64>(&space, PatchKernel::default())?;
+    let level = gpu.level::<f64>(&Poisson::from(&space))?;
     let (mut right, wrong) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage() + 1)?);
     let mut other = gpu.zeros::<f64>(space.storage())?;
     refused(gpu.upload(&[0.0], &mut right))?;
@@ -210,7 +211,7 @@ fn foreign(gpu: &Arc<Cuda>) -> Outcome {
 
 fn levels(gpu: &Arc<Cuda>) -> Outcome {
     let space = Space::new(Mesh::unit_cube(2, 1)?, 2)?;
-    let level = gpu.level::<f64>(&space, PatchKernel::default())?;
+    let level = gpu.level::<f64>(&Poisson::from(&space))?;
     let (b, mut x) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage())?);
     let result = level.patches()?.smooth_color(4, &b, &mut x);
     require(matches!(result, Err(Error::InvalidArgument { name: "color", .. })), result)?;
@@ -224,7 +225,7 @@ fn levels(gpu: &Arc<Cuda>) -> Outcome {
 
 fn discontinuous(gpu: &Arc<Cuda>) -> Outcome {
     let space = Space::discontinuous(Mesh::unit_cube(2, 1)?, 2)?;
-    let level = gpu.level::<f64>(&space, PatchKernel::default())?;
+    let level = gpu.level::<f64>(&Poisson::from(&space))?;
     let (b, mut x) = (gpu.zeros::<f64>(space.storage())?, gpu.zeros::<f64>(space.storage())?);
     let result = level.point_gauss_seidel(&b, &mut x, false);
     require(matches!(result, Err(Error::Unsupported { backend: "cuda", .. })), result)?;
@@ -232,8 +233,8 @@ fn discontinuous(gpu: &Arc<Cuda>) -> Outcome {
     for color in 0..4 {
         level.patches()?.smooth_color(color, &b, &mut x)?;
     }
-    for kernel in PatchKernel::all(2, 2).into_iter().filter(|&kernel| kernel != PatchKernel::default()) {
-        let refused = gpu.level::<f64>(&space, kernel).map(|_| ());
+    for kernels in Paper1::all(2, 2) {
+        let refused = gpu.level::<f64>(&Poisson::from(&space).with_kernel(kernels.by_default())).map(|_| ());
         require(matches!(refused, Err(Error::Unsupported { backend: "cuda", .. })), refused)?;
     }
     Ok(())

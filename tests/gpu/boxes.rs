@@ -5,15 +5,15 @@ use crate::Suite;
 use crate::naive::{self, Naive};
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::cuda::{Cuda, Vector};
-use patchmg::backend::{Backend, Boxes, Engine, Operands, PatchKernel, Products, Scalar, TensorKernel};
+use patchmg::backend::{Backend, Scalar};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::measure::Protocol;
 use patchmg::mesh::Mesh;
-use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::Problem;
-use patchmg::solve::{Case, Config, Method, Precision, System};
+use patchmg::solve::{Case, Config, Method, Precision};
 use patchmg::space::{DiscontinuousSpace, Space};
 use patchmg::system::Runs;
+use patchmg::system::poisson::{Boxes, Engine, Operands, PatchKernel, Poisson, Products, TensorKernel};
 use patchmg_device::patch::DgGrid;
 use patchmg_device::tensor_core::NODES;
 use patchmg_device::tensor_core::list::{Listed, listed};
@@ -86,17 +86,18 @@ fn check_solve(
     operands: Operands,
 ) -> crate::Outcome {
     let solve = |precision, kernel| {
-        let (smoother, stopping) = (SmootherConfig::Patch(kernel), Stopping { rtol: 1e-10, max_iters: 20 });
-        let config = Config { method: Method::Fgmres, precision, smoother, stopping, ..Config::default() };
-        let case = Case { system: System::PoissonDg, dim: 3, degree, refine, problem: Problem::Sine, config };
+        let stopping = Stopping { rtol: 1e-10, max_iters: 20 };
+        let config = Config { method: Method::Fgmres, precision, stopping, ..Config::default() };
+        let system = Poisson::discontinuous(Mesh::unit_cube(3, refine)?, degree)?.with_kernel(kernel);
+        let case = Case { system, problem: Problem::Sine, config };
         Ok::<_, patchmg::Error>(case.solve(gpu, &mut unobserved)?.0)
     };
     let nodes = Boxes::Patch.nodes(degree);
     let best = listed(nodes).into_iter().map(|listed| listed.kernel);
     let best = best.into_iter().find(|kernel| (kernel.engine, kernel.operands) == (Engine::MmaSwizzled, operands));
-    let products = best.map(|kernel| Products { kernel, boxes: Boxes::Patch });
+    let products = best.map(|kernel| PatchKernel::Products(Products { kernel, boxes: Boxes::Patch }));
     let columns = solve(Precision::F64, PatchKernel::default())?;
-    let found = solve(precision, PatchKernel { products, ..PatchKernel::default() })?;
+    let found = solve(precision, products.unwrap_or_default())?;
     if found.info.iterations != columns.info.iterations {
         return Err(format!("{} iterations, columns {}", found.info.iterations, columns.info.iterations).into());
     }
@@ -119,8 +120,9 @@ fn tolerance(kernel: TensorKernel) -> f64 {
 
 fn check<T: Scalar>(gpu: &Arc<Cuda>, degree: usize, products: Products) -> crate::Outcome {
     let space = Space::discontinuous(Mesh::unit_cube(3, 2)?, degree)?;
-    let (cpu, kernel) = (Arc::new(Cpu::new(None)?), PatchKernel { products: Some(products), ..PatchKernel::default() });
-    let (reference, level) = (cpu.level::<f64>(&space, PatchKernel::default())?, gpu.level::<T>(&space, kernel)?);
+    let (cpu, kernel) = (Arc::new(Cpu::new(None)?), PatchKernel::Products(products));
+    let (reference, level) =
+        (cpu.level::<f64>(&Poisson::from(&space))?, gpu.level::<T>(&Poisson::from(&space).with_kernel(kernel))?);
     let (length, tolerance) = (space.storage(), tolerance(products.kernel));
     let (b, x) = (random::<T>(1, length), random::<T>(2, length));
     let exact = |values: &[T]| -> Vec<f64> { values.iter().map(|value| value.to_f64()).collect() };

@@ -3,15 +3,21 @@
 use crate::Suite;
 use crate::histories::{DgOracle, Oracle, deviation, dg_oracles, fine_oracles, oracles};
 use patchmg::krylov::{Stopping, unobserved};
+use patchmg::mesh::Mesh;
 use patchmg::problem::Problem;
-use patchmg::solve::{Case, Config, Method, Precision, System};
+use patchmg::solve::{Case, Config, Method, Precision};
+use patchmg::system::Poisson;
 
 pub fn add(suite: &mut Suite) {
     for Oracle { dim, degree, refine, rtol, fmg, vcycle, gmres } in oracles() {
         for (method, expected) in [(Method::Fmg, fmg), (Method::VCycle, vcycle), (Method::Gmres, gmres)] {
             suite.test(format!("oracles::{dim}d::q{degree}::level{refine}::{method:?}"), move |gpu| {
                 let config = Config { method, stopping: Stopping { rtol, max_iters: 30 }, ..Config::default() };
-                let case = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::One, config };
+                let case = Case {
+                    system: Poisson::continuous(Mesh::unit_cube(dim, refine)?, degree)?,
+                    problem: Problem::One,
+                    config,
+                };
                 let found = case.solve(gpu, &mut unobserved)?.0.info.residual_history;
                 if found.len() == expected.len() && deviation(&found, &expected) < 0.01 {
                     return Ok(());
@@ -24,7 +30,11 @@ pub fn add(suite: &mut Suite) {
         let (dim, degree, refine) = (oracle.dim, oracle.degree, oracle.refine);
         suite.test(format!("oracles::{dim}d::q{degree}::level{refine}::Fmg"), move |gpu| {
             let config = Config { stopping: Stopping { rtol: oracle.rtol, max_iters: 30 }, ..Config::default() };
-            let case = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::One, config };
+            let case = Case {
+                system: Poisson::continuous(Mesh::unit_cube(dim, refine)?, degree)?,
+                problem: Problem::One,
+                config,
+            };
             let found = case.solve(gpu, &mut unobserved)?.0.info.residual_history;
             if found.len() == oracle.fmg.len() && oracle.deviation(&found) < 0.01 {
                 return Ok(());
@@ -34,7 +44,7 @@ pub fn add(suite: &mut Suite) {
     }
     for DgOracle { dim, degree, refine, rtol, gmres, .. } in dg_oracles() {
         suite.test(format!("oracles::dg::{dim}d::q{degree}::level{refine}"), move |gpu| {
-            let case = dg_case([dim, degree, refine], Method::Fgmres, Precision::F64, rtol);
+            let case = dg_case([dim, degree, refine], Method::Fgmres, Precision::F64, rtol)?;
             let found = case.solve(gpu, &mut unobserved)?.0.info.residual_history;
             // The last entry is computed anew from the solution, with its rounding.
             let close = |(found, expected): (&f64, &f64)| (found - expected).abs() < 1e-3 * expected + 5e-13;
@@ -48,7 +58,11 @@ pub fn add(suite: &mut Suite) {
     for [dim, degree, refine] in [[2, 10, 6], [2, 8, 6], [2, 5, 7]] {
         suite.test(format!("oracles::rounding::{dim}d::q{degree}::level{refine}"), move |gpu| {
             let config = Config::default();
-            let case = Case { system: System::PoissonCg, dim, degree, refine, problem: Problem::Sine, config };
+            let case = Case {
+                system: Poisson::continuous(Mesh::unit_cube(dim, refine)?, degree)?,
+                problem: Problem::Sine,
+                config,
+            };
             let l2 = case.solve(gpu, &mut unobserved)?.0.errors.map_or(f64::NAN, |errors| errors.l2);
             if l2 < 2e-13 { Ok(()) } else { Err(format!("error {l2:e}").into()) }
         });
@@ -62,8 +76,8 @@ pub fn add(suite: &mut Suite) {
             (Method::Fgmres, Precision::Mixed),
         ] {
             suite.test(format!("oracles::dg::converges::{parameters:?}::{method:?}::{precision:?}"), move |gpu| {
-                let report = dg_case(parameters, method, precision, 1e-8).solve(gpu, &mut unobserved)?.0;
-                let reference = dg_case(parameters, Method::Fgmres, Precision::F64, 1e-8);
+                let report = dg_case(parameters, method, precision, 1e-8)?.solve(gpu, &mut unobserved)?.0;
+                let reference = dg_case(parameters, Method::Fgmres, Precision::F64, 1e-8)?;
                 let [found, expected] = [&report, &reference.solve(gpu, &mut unobserved)?.0]
                     .map(|report| report.errors.map_or(f64::NAN, |errors| errors.l2));
                 if report.info.converged && (found / expected - 1.0).abs() < 1e-2 {
@@ -75,7 +89,12 @@ pub fn add(suite: &mut Suite) {
     }
 }
 
-fn dg_case([dim, degree, refine]: [usize; 3], method: Method, precision: Precision, rtol: f64) -> Case {
+fn dg_case(
+    [dim, degree, refine]: [usize; 3],
+    method: Method,
+    precision: Precision,
+    rtol: f64,
+) -> patchmg::Result<Case<Poisson>> {
     let config = Config { method, precision, stopping: Stopping { rtol, max_iters: 30 }, ..Config::default() };
-    Case { system: System::PoissonDg, dim, degree, refine, problem: Problem::Sine, config }
+    Ok(Case { system: Poisson::discontinuous(Mesh::unit_cube(dim, refine)?, degree)?, problem: Problem::Sine, config })
 }

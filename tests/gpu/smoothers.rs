@@ -5,16 +5,16 @@ use super::spaces::refine;
 use crate::dense::line_matrices;
 use crate::{Outcome, Suite};
 use patchmg::Result;
+use patchmg::backend::Scalar;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::cuda::Cuda;
-use patchmg::backend::{PatchKernel, Scalar};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::Problem;
-use patchmg::solve::{Case, Config, Method, System};
+use patchmg::solve::{Case, Config, Method};
 use patchmg::space::Space;
-use patchmg::system::Runs;
+use patchmg::system::{Poisson, Runs};
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 use std::sync::Arc;
 
@@ -55,8 +55,11 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
                     let stopping = Stopping { rtol: 1e-9, max_iters: 30 };
                     let smoother = SmootherConfig::PointGaussSeidel;
                     let config = Config { method, smoother, stopping, ..Config::default() };
-                    let case =
-                        Case { system: System::PoissonCg, dim, degree, refine: 3, problem: Problem::Sine, config };
+                    let case = Case {
+                        system: Poisson::continuous(Mesh::unit_cube(dim, 3)?, degree)?,
+                        problem: Problem::Sine,
+                        config,
+                    };
                     let info = case.solve(gpu, &mut unobserved)?.0.info;
                     if info.converged { Ok(()) } else { Err(format!("{info:?}").into()) }
                 });
@@ -70,8 +73,8 @@ fn space(dim: usize, degree: usize) -> Result<Space> {
 }
 
 /// One step from random numbers.
-fn step<B: Runs, T: Scalar>(backend: &Arc<B>, space: &Space, smoother: SmootherConfig) -> Result<Vec<T>> {
-    let level = backend.level::<T>(space, PatchKernel::default())?;
+fn step<B: Runs<Poisson>, T: Scalar>(backend: &Arc<B>, space: &Space, smoother: SmootherConfig) -> Result<Vec<T>> {
+    let level = backend.level::<T>(&Poisson::from(space))?;
     let vector = |seed| uploaded(&**backend, &space.from_dofs(&random::<T>(seed, space.dofs()))?);
     let (b, mut x) = (vector(1)?, vector(2)?);
     smoother.build(&level)?.step(&b, &mut x)?;
@@ -80,7 +83,7 @@ fn step<B: Runs, T: Scalar>(backend: &Arc<B>, space: &Space, smoother: SmootherC
 
 fn point_gauss_seidel<T: Scalar>(gpu: &Arc<Cuda>, space: &Space, reverse: bool) -> Outcome {
     let (b, x) = (random::<T>(1, space.dofs()), random::<T>(2, space.dofs()));
-    let level = gpu.level::<T>(space, PatchKernel::default())?;
+    let level = gpu.level::<T>(&Poisson::from(space))?;
     let mut on_gpu = uploaded(&**gpu, &space.from_dofs(&x)?)?;
     level.point_gauss_seidel(&uploaded(&**gpu, &space.from_dofs(&b)?)?, &mut on_gpu, reverse)?;
     let found = downloaded(&**gpu, &on_gpu, space.storage())?;

@@ -4,13 +4,13 @@ use super::compare::{assert_close, assert_identical, downloaded, random, toleran
 use crate::Suite;
 use patchmg::Result;
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, PatchKernel, Scalar};
+use patchmg::backend::{Backend, Scalar};
 use patchmg::level::SharedLevel;
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
 use patchmg::space::Space;
-use patchmg::system::Runs;
+use patchmg::system::{Poisson, Runs};
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 use patchmg_device::patch::DgGrid;
 use std::sync::Arc;
@@ -85,15 +85,16 @@ pub fn refine(dim: usize, degree: usize) -> usize {
 }
 
 /// What an operation makes of random vectors. What it is to overwrite holds other numbers before.
-fn run<B: Runs, T: Scalar>(operation: Operation, backend: &Arc<B>, space: &Space) -> Result<Vec<T>> {
+fn run<B: Runs<Poisson>, T: Scalar>(operation: Operation, backend: &Arc<B>, space: &Space) -> Result<Vec<T>> {
     let vector = |seed, space: &Space| uploaded(&**backend, &space.from_dofs(&random::<T>(seed, space.dofs()))?);
     let len = space.storage();
     let (b, mut x, mut y) = (vector(1, space)?, vector(2, space)?, vector(3, space)?);
     if let Operation::VCycle = operation {
-        Multigrid::<B, T>::new(backend, space, &SmootherConfig::default(), VCycle::default())?.cycle(&b, &mut x)?;
+        Multigrid::<B, T>::new(backend, &Poisson::from(space), &SmootherConfig::default(), VCycle::default())?
+            .cycle(&b, &mut x)?;
         return downloaded(&**backend, &x, len);
     }
-    let level = backend.level::<T>(space, PatchKernel::default())?;
+    let level = backend.level::<T>(&Poisson::from(space))?;
     let coarser = space.coarser().expect("more than one patch")?;
     let mut coarse = vector(4, &coarser)?;
     match operation {

@@ -3,11 +3,12 @@
 use super::compare::{assert_close, assert_identical, tolerance};
 use super::spaces::{refine, smooth_colors};
 use crate::Suite;
+use patchmg::backend::Scalar;
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{PatchKernel, Scalar};
 use patchmg::mesh::Mesh;
 use patchmg::space::Space;
 use patchmg::system::Runs;
+use patchmg::system::poisson::{Paper1, PatchKernel, Poisson};
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use std::sync::Arc;
 
@@ -17,19 +18,20 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
         suite.test(format!("variants::{dim}d::q{degree}::{}", T::NAME), move |gpu| {
             let space = Space::new(Mesh::unit_cube(dim, refine(dim, degree))?, degree)?;
             let cpu = Arc::new(Cpu::new(None)?);
-            let expected = smooth_colors(&*cpu, &space, &cpu.level::<T>(&space, PatchKernel::default())?)?;
-            let own = PatchKernel::all(dim, degree);
+            let expected = smooth_colors(&*cpu, &space, &cpu.level::<T>(&Poisson::from(&space))?)?;
             // One patch a block, where a kernel's own number is another: those of paper 1 take any number that fits.
             let module = Module::PatchVariants { dim, degree };
-            let has_several = |choice: &&PatchKernel| {
-                let steps = choice.steps(dim, degree).unwrap_or_default();
+            let has_several = |kernels: &Paper1| {
+                let steps = kernels.steps(dim, degree).unwrap_or_default();
                 steps.iter().any(|&(step, variant)| module.kernel::<T>(Operation::Variant(step, variant)).patches > 1)
             };
-            let single = own.iter().filter(has_several);
-            let single: Vec<_> = single.map(|&choice| PatchKernel { patches: Some(1), ..choice }).collect();
-            for choice in own.into_iter().chain(single) {
-                let found = smooth_colors(&**gpu, &space, &gpu.level::<T>(&space, choice)?)?;
-                let again = smooth_colors(&**gpu, &space, &gpu.level::<T>(&space, choice)?)?;
+            let single = Paper1::all(dim, degree).filter(has_several);
+            let single = single.map(|kernels| PatchKernel::Paper1 { kernels, patches: Some(1) });
+            let own = [PatchKernel::Register].into_iter().chain(Paper1::all(dim, degree).map(Paper1::by_default));
+            for choice in own.chain(single) {
+                let system = Poisson::from(&space).with_kernel(choice);
+                let found = smooth_colors(&**gpu, &space, &gpu.level::<T>(&system)?)?;
+                let again = smooth_colors(&**gpu, &space, &gpu.level::<T>(&system)?)?;
                 let outcome = assert_close(&found, &expected, tolerance::<T>());
                 outcome
                     .and_then(|()| assert_identical(&found, &again))

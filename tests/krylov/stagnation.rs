@@ -7,7 +7,8 @@ use patchmg::krylov::{Gmres, Info, IterativeSolver, Outcome, Richardson, Stoppin
 use patchmg::multigrid::SmootherConfig;
 use patchmg::operator::{Identity, LinearOperator};
 use patchmg::problem::Problem;
-use patchmg::solve::{Config, Method, Precision, System};
+use patchmg::solve::{Config, Method, Precision};
+use patchmg::system::poisson::Elements;
 
 /// Where nothing is gained, and not because of rounding.
 #[test]
@@ -47,13 +48,13 @@ fn slow_convergence_is_not_stagnation() {
 #[test]
 fn every_solver_stops_at_rounding() {
     let cases = [
-        (System::PoissonCg, [2, 1, 5]),
-        (System::PoissonCg, [2, 3, 4]),
-        (System::PoissonCg, [2, 10, 3]),
-        (System::PoissonCg, [3, 2, 3]),
-        (System::PoissonCg, [3, 7, 2]),
-        (System::PoissonDg, [2, 2, 4]),
-        (System::PoissonDg, [3, 4, 2]),
+        (Elements::Continuous, [2, 1, 5]),
+        (Elements::Continuous, [2, 3, 4]),
+        (Elements::Continuous, [2, 10, 3]),
+        (Elements::Continuous, [3, 2, 3]),
+        (Elements::Continuous, [3, 7, 2]),
+        (Elements::Discontinuous, [2, 2, 4]),
+        (Elements::Discontinuous, [3, 4, 2]),
     ];
     for ((system, parameters), method) in cases.into_iter().flat_map(|case| Method::ALL.map(|method| (case, method))) {
         for precision in Precision::ALL {
@@ -63,7 +64,7 @@ fn every_solver_stops_at_rounding() {
                 solve_system(system, parameters, Problem::Sine, config).info
             };
             let check = |info: &Info| {
-                let name = format!("{} {parameters:?} {method:?} {precision:?}: {info:?}", system.name());
+                let name = format!("{system:?} {parameters:?} {method:?} {precision:?}: {info:?}");
                 let last = *info.residual_history.last().unwrap();
                 assert_eq!(info.outcome, Outcome::Stagnated { residual: last, rounding: true }, "{name}");
                 assert!(!info.converged && info.fractional_iterations.is_none(), "{name}");
@@ -88,7 +89,7 @@ fn slow_multigrid_converges_to_near_its_rounding() {
         let run = |rtol| {
             let stopping = Stopping { rtol, max_iters: 2000 };
             let config = Config { method, smoother, stopping, ..Config::default() };
-            solve_system(System::PoissonCg, parameters, Problem::Sine, config).info
+            solve_system(Elements::Continuous, parameters, Problem::Sine, config).info
         };
         let Outcome::Stagnated { residual, rounding: true } = run(1e-20).outcome else {
             panic!("{method:?}: {:?}", run(1e-20))

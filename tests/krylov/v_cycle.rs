@@ -3,11 +3,11 @@
 use crate::Vector;
 use crate::common::{cpu, pseudo_random, space};
 use patchmg::Error;
+use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, PatchKernel};
 use patchmg::multigrid::{LowPrecision, Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Preconditioner};
-use patchmg::system::Runs;
+use patchmg::system::{Poisson, Runs};
 
 /// A vector of random unknowns.
 fn random_vector(space: &patchmg::space::Space, seed: u64) -> Vector {
@@ -36,12 +36,14 @@ fn the_v_cycle_with_adjoint_post_smoothing_is_symmetric() {
     for [dim, degree, refine] in [[2, 1, 4], [2, 4, 3], [3, 1, 3], [3, 3, 2]] {
         let space = space(dim, degree, refine);
         let mut symmetric =
-            Multigrid::<_, f64>::new(&backend, &space, &SmootherConfig::default(), VCycle::symmetric()).unwrap();
+            Multigrid::<_, f64>::new(&backend, &Poisson::from(&space), &SmootherConfig::default(), VCycle::symmetric())
+                .unwrap();
         assert!(symmetric.is_symmetric());
         let found = asymmetry(&space, &mut symmetric);
         assert!(found < 1e-14, "{dim}D Q{degree}: {found}");
         let mut usual =
-            Multigrid::<_, f64>::new(&backend, &space, &SmootherConfig::default(), VCycle::default()).unwrap();
+            Multigrid::<_, f64>::new(&backend, &Poisson::from(&space), &SmootherConfig::default(), VCycle::default())
+                .unwrap();
         assert!(!usual.is_symmetric());
         let found = asymmetry(&space, &mut usual);
         assert!(found > 1e-7, "{dim}D Q{degree}: {found}");
@@ -53,9 +55,10 @@ fn a_v_cycle_on_one_patch_is_a_direct_solver() {
     let backend = cpu();
     for (dim, degree) in [(2, 1), (2, 10), (3, 1), (3, 5)] {
         let space = space(dim, degree, 1);
-        let operator = backend.level::<f64>(&space, PatchKernel::default()).unwrap();
+        let operator = backend.level::<f64>(&Poisson::from(&space)).unwrap();
         let mut multigrid =
-            Multigrid::<_, f64>::new(&backend, &space, &SmootherConfig::default(), VCycle::default()).unwrap();
+            Multigrid::<_, f64>::new(&backend, &Poisson::from(&space), &SmootherConfig::default(), VCycle::default())
+                .unwrap();
         let b = random_vector(&space, 3);
         let (mut x, mut r) = (operator.vector().unwrap(), operator.vector().unwrap());
         multigrid.apply(&b, &mut x).unwrap();
@@ -69,8 +72,12 @@ fn a_v_cycle_on_one_patch_is_a_direct_solver() {
 fn low_precision_does_not_underflow() {
     let backend = cpu();
     let space = space(2, 3, 3);
-    let mut double = Multigrid::<_, f64>::new(&backend, &space, &SmootherConfig::default(), VCycle::default()).unwrap();
-    let single = Multigrid::<_, f32>::new(&backend, &space, &SmootherConfig::default(), VCycle::default()).unwrap();
+    let mut double =
+        Multigrid::<_, f64>::new(&backend, &Poisson::from(&space), &SmootherConfig::default(), VCycle::default())
+            .unwrap();
+    let single =
+        Multigrid::<_, f32>::new(&backend, &Poisson::from(&space), &SmootherConfig::default(), VCycle::default())
+            .unwrap();
     let mut single = LowPrecision::<_, f64, f32, _>::new(&backend, &space, single).unwrap();
     let (unit, mut small) = (random_vector(&space, 4), random_vector(&space, 4));
     backend.axpby(1e-60, &unit, 0.0, &mut small).unwrap();
@@ -87,7 +94,7 @@ fn low_precision_does_not_underflow() {
 fn a_v_cycle_that_does_not_smooth_is_refused() {
     let cycle = VCycle { pre: 0, post: 0, ..VCycle::default() };
     assert!(matches!(
-        Multigrid::<_, f64>::new(&cpu(), &space(2, 1, 2), &SmootherConfig::default(), cycle),
+        Multigrid::<_, f64>::new(&cpu(), &Poisson::from(&space(2, 1, 2)), &SmootherConfig::default(), cycle),
         Err(Error::InvalidArgument { .. })
     ));
 }

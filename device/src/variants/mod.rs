@@ -59,7 +59,6 @@ impl Step {
                 &[Step::Fused, Step::Residual, Step::Solve, Step::FusedData, Step::ResidualData, Step::SolveData]
             }
             Variant::Boundary => &[Step::Fused, Step::Residual, Step::Solve],
-            Variant::Register => &[],
         }
     }
 

@@ -6,9 +6,11 @@
 use patchmg::Result;
 use patchmg::backend::cpu::Cpu;
 use patchmg::krylov::{Stopping, unobserved};
+use patchmg::mesh::Mesh;
 use patchmg::output::table::{Table, count, order};
 use patchmg::problem::{ErrorNorms, Problem};
-use patchmg::solve::{Case, Config, Report, System};
+use patchmg::solve::{Case, Config, Report};
+use patchmg::system::{Poisson, System};
 use patchmg_cli::chart::{Chart, Scale, Series};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,10 +27,11 @@ fn main() -> Result<()> {
         let mut points = Vec::new();
         let mut coarser: Option<ErrorNorms> = None;
         for refine in 1.. {
-            let case = Case { system: System::PoissonCg, dim: 3, degree, refine, problem: Problem::Sine, config };
-            if case.space()?.dofs() > MOST_DOFS {
+            let system = Poisson::continuous(Mesh::unit_cube(3, refine)?, degree)?;
+            if system.space().dofs() > MOST_DOFS {
                 break;
             }
+            let case = Case { system, problem: Problem::Sine, config };
             let (Report { cells, dofs, errors, .. }, _) = case.solve(&backend, &mut unobserved)?;
             // The solution of this problem is known.
             let Some(ErrorNorms { l2, h1 }) = errors else { continue };

@@ -2,12 +2,10 @@
 
 use crate::choices;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use patchmg::backend::{
-    Boxes, Engine, LocalSolver, MatrixMemory, Operands, ProductShape, Structure, ThreadStructure, Variant,
-};
 use patchmg::measure::Protocol;
 use patchmg::problem::Problem;
-use patchmg::solve::{Method, Precision, System};
+use patchmg::solve::{Method, Precision};
+use patchmg::system::poisson::{Boxes, Elements, Engine, MatrixMemory, Operands, ProductShape};
 use std::path::PathBuf;
 
 /// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
@@ -195,8 +193,8 @@ const SINGLE_CASE: [&str; 22] = [
 #[derive(Debug, Args)]
 pub struct CaseArgs {
     /// Equation and discretization.
-    #[arg(long, value_parser = choices::system(), default_value = System::default().name())]
-    pub system: System,
+    #[arg(long, value_parser = choices::system(), default_value = choices::system_name(Elements::default()))]
+    pub system: Elements,
     /// Dimension: the unit square or the unit cube.
     #[arg(long, value_name = "2|3", default_value_t = 3, value_parser = dimension, allow_hyphen_values = true)]
     pub dim: usize,
@@ -221,16 +219,16 @@ pub struct CaseArgs {
     pub damping: Option<f64>,
     /// Structure of the patch smoother. [default: fused]
     #[arg(long, value_parser = choices::structure())]
-    pub kernel: Option<Structure>,
+    pub kernel: Option<String>,
     /// Optimization level of the patch smoother's kernel. [default: register]
     #[arg(long, value_parser = choices::variant())]
-    pub variant: Option<Variant>,
+    pub variant: Option<String>,
     /// Solver on a patch. [default: fdm]
     #[arg(long, value_parser = choices::local_solver())]
-    pub local: Option<LocalSolver>,
+    pub local: Option<String>,
     /// What a thread of the patch smoother owns. [default: column]
     #[arg(long, value_parser = choices::thread_structure())]
-    pub thread_structure: Option<ThreadStructure>,
+    pub thread_structure: Option<String>,
     /// Patches of a block of the patch smoother. [default: the kernel's own]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub patches_per_block: Option<usize>,

@@ -13,7 +13,7 @@ use patchmg::backend::cpu::Cpu;
 use patchmg::krylov::unobserved;
 use patchmg::measure::{Measurement, Protocol, Timing, parts};
 use patchmg::output::table::{Table, seconds};
-use patchmg::system::Runs;
+use patchmg::system::{Poisson, Runs};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -37,12 +37,12 @@ pub fn report(args: &BenchArgs) -> Result<BenchReport, Failure> {
     }
 }
 
-fn on<B: Runs>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Result<BenchReport, Failure> {
+fn on<B: Runs<Poisson>>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Result<BenchReport, Failure> {
     let case = args.case.model()?;
     let device = backend.info();
-    let space = case.space()?;
-    case.config.check(&**backend, &space).map_err(|error| args.case.refused(error))?;
-    console.line(parameters(&args.case, &case.config, &device, case.config.bytes::<B>(&space)?));
+    case.check(&**backend).map_err(|error| args.case.refused(error))?;
+    let (system, config) = (case.system.clone(), case.config);
+    console.line(parameters(&args.case, system.kernel(), &device, config.bytes::<_, B>(&system)?));
 
     let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);
     let protocol = Protocol { warmup: args.warmup, repetitions };
@@ -50,8 +50,8 @@ fn on<B: Runs>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Result<B
     let host = Cpu::new(args.case.machine.threads)?;
     let (report, _) = host.install(|| case.prepare(&**backend)?.solve(backend, protocol, &mut unobserved))?;
     let solve_timing = report.timing;
-    let solve = solve::record(&args.case, &case, &device, report);
-    let measurements = parts(backend, &case, protocol)?;
+    let solve = solve::record(&args.case, system.kernel(), &device, report);
+    let measurements = parts(backend, &system, &config, protocol)?;
     console.line(table(&solve, solve_timing, &measurements));
 
     let DeviceInfo { driver, cuda_api, .. } = device;

@@ -1,22 +1,22 @@
 //! The model problem that the arguments describe.
 
 use crate::args::{self, CaseArgs, ProductArgs};
+use crate::choices;
 use crate::failure::Failure;
 use patchmg::Error;
-use patchmg::backend::{
-    DeviceInfo, Engine, LocalSolver, Operands, PRODUCTS, PatchKernel, Products, Structure, TensorKernel,
-    ThreadStructure, Variant,
-};
+use patchmg::backend::DeviceInfo;
 use patchmg::krylov::Stopping;
+use patchmg::mesh::Mesh;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::output::table::bytes;
-use patchmg::solve::{Case, Config, Precision, System};
+use patchmg::solve::{Case, Config, Precision};
+use patchmg::system::poisson::{Elements, Engine, Operands, PRODUCTS, PatchKernel, Poisson, Products, TensorKernel};
 use patchmg_device::patch::DgGrid;
 use patchmg_device::tensor_core::list::listed;
 
 impl CaseArgs {
     /// The library says which values are not allowed; here, which options do not go together.
-    pub fn model(&self) -> Result<Case, Failure> {
+    pub fn model(&self) -> Result<Case<Poisson>, Failure> {
         let stopping = Stopping { rtol: self.rtol, max_iters: self.max_iters };
         let config = Config {
             method: self.solver,
@@ -25,14 +25,14 @@ impl CaseArgs {
             stopping,
             ..Config::default()
         };
-        let Self { system, dim, degree, refine, problem, .. } = *self;
-        Ok(Case { system, dim, degree, refine, problem, config })
+        let kernel = self.patch_kernel()?;
+        let system = Poisson::new(self.system, Mesh::unit_cube(self.dim, self.refine)?, self.degree)?;
+        Ok(Case { system: system.with_kernel(kernel), problem: self.problem, config })
     }
 
     fn smoother(&self) -> Result<SmootherConfig, Failure> {
-        let products = self.products()?;
         let mut smoother = match self.smoother {
-            args::Smoother::Patch => SmootherConfig::Patch(self.patch_kernel(products)),
+            args::Smoother::Patch => SmootherConfig::Patch,
             args::Smoother::AdditivePatch => SmootherConfig::additive_patch(self.dim),
             args::Smoother::PointGs => SmootherConfig::PointGaussSeidel,
             args::Smoother::Jacobi => SmootherConfig::jacobi(),
@@ -64,52 +64,50 @@ impl CaseArgs {
                 let reason = format_args!("{asked}; {backend} has: {available}; leave out --engine to do without");
                 Failure::usage("engine", engine.name(), reason)
             }
-            (error @ Error::Unsupported { .. }, _) => self.refused_kernel(error),
+            (Error::Unsupported { backend, what, asked, available }, _) => {
+                let refused = self.refused_kernel(format_args!("{backend} has: {available}"));
+                refused.unwrap_or_else(|| Error::Unsupported { backend, what, asked, available }.into())
+            }
             (other, _) => other.into(),
         }
     }
 
-    /// Names the options that ask for another kernel than the default one.
-    fn refused_kernel(&self, error: Error) -> Failure {
-        let default = [
-            Structure::default().name(),
-            Variant::default().name(),
-            LocalSolver::default().name(),
-            ThreadStructure::default().name(),
-        ];
+    /// Names the options that ask for another kernel than the default one, and what there is instead.
+    fn refused_kernel(&self, there_is: std::fmt::Arguments) -> Option<Failure> {
+        let default = PatchKernel::default().names();
         let mut given = self.kernel_options();
         given.retain(|(_, value)| !default.contains(&value.as_str()));
-        match (error, given.split_first()) {
-            (Error::Unsupported { backend, available, .. }, Some(((option, value), others))) => {
-                let others: Vec<_> = others.iter().map(|(option, value)| format!("--{option} '{value}'")).collect();
-                let others = if others.is_empty() { String::new() } else { format!("with {}, ", others.join(" ")) };
-                Failure::usage(option, value, format_args!("{others}{backend} has: {available}"))
-            }
-            (error, _) => error.into(),
-        }
+        let ((option, value), others) = given.split_first()?;
+        let others: Vec<_> = others.iter().map(|(option, value)| format!("--{option} '{value}'")).collect();
+        let others = if others.is_empty() { String::new() } else { format!("with {}, ", others.join(" ")) };
+        Some(Failure::usage(option, value, format_args!("{others}{there_is}")))
     }
 
     /// Options of the patch smoother's kernel that were given, with their values.
     fn kernel_options(&self) -> Vec<(&'static str, String)> {
         let options = [
-            ("kernel", self.kernel.map(|kernel| kernel.name().to_string())),
-            ("variant", self.variant.map(|variant| variant.name().to_string())),
-            ("local", self.local.map(|local| local.name().to_string())),
-            ("thread-structure", self.thread_structure.map(|threads| threads.name().to_string())),
+            ("kernel", self.kernel.clone()),
+            ("variant", self.variant.clone()),
+            ("local", self.local.clone()),
+            ("thread-structure", self.thread_structure.clone()),
             ("patches-per-block", self.patches_per_block.map(|patches| patches.to_string())),
         ];
         options.into_iter().filter_map(|(option, value)| Some((option, value?))).collect()
     }
 
-    fn patch_kernel(&self, products: Option<Products>) -> PatchKernel {
-        PatchKernel {
-            structure: self.kernel.unwrap_or_default(),
-            variant: self.variant.unwrap_or_default(),
-            local: self.local.unwrap_or_default(),
-            threads: self.thread_structure.unwrap_or_default(),
-            patches: self.patches_per_block,
-            data_only: false,
-            products,
+    fn patch_kernel(&self) -> Result<PatchKernel, Failure> {
+        let default = PatchKernel::default().names();
+        let given = [&self.kernel, &self.variant, &self.local, &self.thread_structure];
+        let names = std::array::from_fn(|i| given[i].as_deref().unwrap_or(default[i]));
+        match (PatchKernel::of_names(names), self.products()?, self.patches_per_block) {
+            (Some(PatchKernel::Register), products, None) => {
+                Ok(products.map_or_else(Default::default, PatchKernel::Products))
+            }
+            (Some(PatchKernel::Paper1 { kernels, .. }), None, patches) => Ok(PatchKernel::Paper1 { kernels, patches }),
+            _ => {
+                let refused = self.refused_kernel(format_args!("there is: {}", PatchKernel::AVAILABLE));
+                Err(refused.expect("an option asks for another kernel than the default one"))
+            }
         }
     }
 
@@ -118,7 +116,7 @@ impl CaseArgs {
         let ProductArgs { engine, operands, matrices, product_shape, boxes } = self.products;
         // A degree that there is not is found where the space is made.
         let Some(engine) = engine.filter(|_| DgGrid::DEGREES.contains(&self.degree)) else { return Ok(None) };
-        if self.system != System::PoissonDg || self.smoother != args::Smoother::Patch {
+        if self.system != Elements::Discontinuous || self.smoother != args::Smoother::Patch {
             let reason = "needs --system poisson-dg and --smoother patch";
             return Err(Failure::usage("engine", engine.name(), reason));
         }
@@ -151,15 +149,14 @@ pub fn iterations(count: usize) -> String {
 }
 
 /// What is about to run.
-pub fn parameters(args: &CaseArgs, config: &Config, device: &DeviceInfo, memory: u64) -> String {
+pub fn parameters(args: &CaseArgs, kernel: PatchKernel, device: &DeviceInfo, memory: u64) -> String {
     let domain = if args.dim == 2 { "square" } else { "cube" };
-    let PatchKernel { structure, variant, local, products, .. } = config.smoother.patch_kernel();
-    let kernel = match products {
+    let kernel = match kernel {
         _ if args.smoother != args::Smoother::Patch => String::new(),
-        Some(products) => format!(": {products}"),
-        None => {
-            let [kernel, variant, local] = [structure.name(), variant.name(), local.name()];
-            format!(": kernel {kernel}, variant {variant}, local solver {local}")
+        PatchKernel::Products(products) => format!(": {products}"),
+        _ => {
+            let [structure, variant, local, _] = kernel.names();
+            format!(": kernel {structure}, variant {variant}, local solver {local}")
         }
     };
     format!(
@@ -170,7 +167,7 @@ smoother   {}{kernel}
 backend    {}: {}, {} {}, {}
 memory     {} needed, {} free
 ",
-        args.system.name(),
+        choices::system_name(args.system),
         args.degree,
         args.refine,
         args.problem.name(),

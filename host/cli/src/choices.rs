@@ -1,11 +1,9 @@
 //! Choices on the command line, under the names that the library has for them.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use patchmg::backend::{
-    Boxes, Engine, LocalSolver, MatrixMemory, Operands, ProductShape, Structure, ThreadStructure, Variant,
-};
 use patchmg::problem::Problem;
-use patchmg::solve::{Method, Precision, System};
+use patchmg::solve::{Method, Precision};
+use patchmg::system::poisson::{Boxes, Elements, Engine, MatrixMemory, Operands, ProductShape};
 
 /// One of `all`, by its name; `help` says what it is.
 fn one_of<T: Copy + Send + Sync + 'static>(
@@ -19,10 +17,18 @@ fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
-pub fn system() -> impl TypedValueParser<Value = System> {
-    one_of(&System::ALL, System::name, |system| match system {
-        System::PoissonCg => "Poisson's equation, continuous elements",
-        System::PoissonDg => "Poisson's equation, discontinuous elements, symmetric interior penalty",
+/// A system's name on the command line and in results.
+pub fn system_name(elements: Elements) -> &'static str {
+    match elements {
+        Elements::Continuous => "poisson-cg",
+        Elements::Discontinuous => "poisson-dg",
+    }
+}
+
+pub fn system() -> impl TypedValueParser<Value = Elements> {
+    one_of(&[Elements::Continuous, Elements::Discontinuous], system_name, |elements| match elements {
+        Elements::Continuous => "Poisson's equation, continuous elements",
+        Elements::Discontinuous => "Poisson's equation, discontinuous elements, symmetric interior penalty",
     })
 }
 
@@ -52,36 +58,38 @@ pub fn precision() -> impl TypedValueParser<Value = Precision> {
     })
 }
 
-pub fn structure() -> impl TypedValueParser<Value = Structure> {
-    one_of(&Structure::ALL, Structure::name, |structure| match structure {
-        Structure::Global => "Residual of all dofs by the operator, then local solves",
-        Structure::Separate => "Residual of a color's patches, then their local solves",
-        Structure::Fused => "Residual, local solve and update in one kernel",
-    })
+/// Names of [`PatchKernel::names`](patchmg::system::poisson::PatchKernel::names), each with what it is.
+fn named(names: &'static [(&'static str, &'static str)]) -> PossibleValuesParser {
+    PossibleValuesParser::new(names.iter().map(|(name, help)| PossibleValue::new(name).help(help)))
 }
 
-pub fn variant() -> impl TypedValueParser<Value = Variant> {
-    one_of(&Variant::ALL, Variant::name, |variant| match variant {
-        Variant::Basic => "Boundary threads masked",
-        Variant::Linear => "Threads numbered through the interior dofs",
-        Variant::ConflictFree => "No bank conflicts",
-        Variant::Boundary => "No bank conflicts, and of the residual only what the exact local solver needs",
-        Variant::Register => "Columns of a patch in registers",
-    })
+pub fn structure() -> PossibleValuesParser {
+    named(&[
+        ("global", "Residual of all dofs by the operator, then local solves"),
+        ("separate", "Residual of a color's patches, then their local solves"),
+        ("fused", "Residual, local solve and update in one kernel"),
+    ])
 }
 
-pub fn local_solver() -> impl TypedValueParser<Value = LocalSolver> {
-    one_of(&[LocalSolver::Fdm, LocalSolver::Inverse], LocalSolver::name, |local| match local {
-        LocalSolver::Fdm => "Fast diagonalization",
-        LocalSolver::Inverse => "One stored inverse",
-    })
+pub fn variant() -> PossibleValuesParser {
+    named(&[
+        ("basic", "Boundary threads masked"),
+        ("linear", "Threads numbered through the interior dofs"),
+        ("conflict-free", "No bank conflicts"),
+        ("boundary", "No bank conflicts, and of the residual only what the exact local solver needs"),
+        ("register", "Columns of a patch in registers"),
+    ])
 }
 
-pub fn thread_structure() -> impl TypedValueParser<Value = ThreadStructure> {
-    one_of(&[ThreadStructure::Column, ThreadStructure::Dof], ThreadStructure::name, |threads| match threads {
-        ThreadStructure::Column => "A thread owns a column of dofs (in 2D, with the paper's kernels, a dof)",
-        ThreadStructure::Dof => "A thread owns a dof",
-    })
+pub fn local_solver() -> PossibleValuesParser {
+    named(&[("fdm", "Fast diagonalization"), ("inverse", "One stored inverse")])
+}
+
+pub fn thread_structure() -> PossibleValuesParser {
+    named(&[
+        ("column", "A thread owns a column of dofs (in 2D, with the paper's kernels, a dof)"),
+        ("dof", "A thread owns a dof"),
+    ])
 }
 
 pub fn engine() -> impl TypedValueParser<Value = Engine> {
@@ -128,4 +136,20 @@ pub fn boxes() -> impl TypedValueParser<Value = Boxes> {
         Boxes::Patch => "2 x 2 x 2 cells",
         Boxes::Cell => "A cell",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use patchmg::system::poisson::{Paper1, PatchKernel};
+
+    #[test]
+    fn options_of_the_patch_smoother_have_the_names_of_its_kernels() {
+        let kernels = || Paper1::ALL.into_iter().map(Paper1::by_default).chain([PatchKernel::Register]);
+        for (place, parser) in [structure(), variant(), local_solver(), thread_structure()].iter().enumerate() {
+            let values: Vec<_> = parser.possible_values().unwrap().map(|value| value.get_name().to_string()).collect();
+            assert!(kernels().all(|kernel| values.iter().any(|value| value == kernel.names()[place])), "{values:?}");
+            assert!(values.iter().all(|value| kernels().any(|kernel| kernel.names()[place] == value)), "{values:?}");
+        }
+    }
 }

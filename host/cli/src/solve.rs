@@ -3,6 +3,7 @@
 use crate::args::{CaseArgs, SolveArgs};
 use crate::case::{iterations, parameters};
 use crate::chart::{Chart, Format};
+use crate::choices::system_name;
 use crate::console::{Console, Progress};
 use crate::failure::Failure;
 use crate::machine::Machine;
@@ -18,9 +19,11 @@ use patchmg::memory;
 use patchmg::multigrid::hierarchy;
 use patchmg::output::table::{Table, bytes, count, seconds};
 use patchmg::output::vtu;
+use patchmg::problem::ExactSolution;
 use patchmg::solve::{Case, Report};
 use patchmg::space::Space;
-use patchmg::system::Runs;
+use patchmg::system::poisson::{PatchKernel, Poisson};
+use patchmg::system::{Runs, System};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -31,13 +34,12 @@ pub const NOT_CONVERGED: u8 = 3;
 
 pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
     let case = args.case.model()?;
-    let space = case.space()?;
     let console = result::console(args.json.as_deref(), args.quiet);
     check_files(args, console)?;
     match Machine::choose(&args.case.machine, console)? {
-        Machine::Cpu(backend) => on(&backend, args, &case, &space, console),
+        Machine::Cpu(backend) => on(&backend, args, case, console),
         #[cfg(feature = "cuda")]
-        Machine::Cuda(backend) => on(&backend, args, &case, &space, console),
+        Machine::Cuda(backend) => on(&backend, args, case, console),
     }
 }
 
@@ -61,23 +63,23 @@ fn check_vtu(space: &Space) -> Result<(), Failure> {
     })
 }
 
-fn on<B: Runs>(
+fn on<B: Runs<Poisson>>(
     backend: &Arc<B>,
     args: &SolveArgs,
-    case: &Case,
-    space: &Space,
+    case: Case<Poisson>,
     console: Console,
 ) -> Result<ExitCode, Failure> {
     let device = backend.info();
-    case.config.check(&**backend, space).map_err(|error| args.case.refused(error))?;
-    let mut plan = parameters(&args.case, &case.config, &device, case.config.bytes::<B>(space)?);
+    case.check(&**backend).map_err(|error| args.case.refused(error))?;
+    let (space, kernel, exact) = (case.system.space(), case.system.kernel(), case.problem.solution(args.case.dim));
+    let mut plan = parameters(&args.case, kernel, &device, case.config.bytes::<_, B>(&case.system)?);
     if args.vtu.is_some() {
         check_vtu(space)?;
-        let size = vtu::size(space, case.problem.solution(case.dim).is_some());
+        let size = vtu::size(space, exact.is_some());
         plan += &format!("VTU        {}, takes {} on the host\n", bytes(size), bytes(vtu::memory(space)));
     }
     console.line(plan);
-    console.line(levels(space)?);
+    console.line(levels(&case.system)?);
 
     console.line("iteration       residual   reduction");
     let mut progress = Progress::new(console, args.case.rtol);
@@ -104,29 +106,29 @@ fn on<B: Runs>(
     let (report, solution) = solved?;
 
     let outcome = report.info.outcome;
-    let report = record(&args.case, case, &device, report);
+    let report = record(&args.case, kernel, &device, report);
     console.line(summary(&report, outcome));
     let start = Instant::now();
-    write(args, case, &solution, &report, console)?;
+    write(args, exact.as_deref(), &solution, &report, console)?;
     debug!("output: {}", seconds(start.elapsed().as_secs_f64()));
     Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
 }
 
-fn levels(space: &Space) -> Result<Table, Failure> {
+fn levels(system: &Poisson) -> Result<Table, Failure> {
     let mut table = Table::new(["level", "cells", "dofs"]);
-    for level in hierarchy(space)? {
-        let mesh = level.mesh();
-        table.row([mesh.refine().to_string(), count(mesh.cells()), count(level.dofs())]);
+    for level in hierarchy(system)? {
+        let (mesh, dofs) = (level.space().mesh(), level.space().dofs());
+        table.row([mesh.refine().to_string(), count(mesh.cells()), count(dofs)]);
     }
     Ok(table)
 }
 
-pub fn record(args: &CaseArgs, case: &Case, device: &DeviceInfo, report: Report) -> SolveReport {
+pub fn record(args: &CaseArgs, kernel: PatchKernel, device: &DeviceInfo, report: Report) -> SolveReport {
     let Report { cells, dofs, info, errors, setup_s, timing } = report;
     let solve_s = timing.median_s;
-    let kernel = case.config.smoother.patch_kernel();
+    let [structure, variant, local, _] = kernel.names().map(String::from);
     SolveReport {
-        system: args.system.name().to_string(),
+        system: system_name(args.system).to_string(),
         dim: args.dim,
         degree: args.degree,
         refine: args.refine,
@@ -135,10 +137,10 @@ pub fn record(args: &CaseArgs, case: &Case, device: &DeviceInfo, report: Report)
         problem: args.problem.name().to_string(),
         solver: args.solver.name().to_string(),
         smoother: args.smoother.to_string(),
-        kernel: kernel.structure.name().to_string(),
-        variant: kernel.variant.name().to_string(),
-        local: kernel.local.name().to_string(),
-        products: kernel.products.map(|products| products.to_string()),
+        kernel: structure,
+        variant,
+        local,
+        products: if let PatchKernel::Products(products) = kernel { Some(products.to_string()) } else { None },
         precision: args.precision.name().to_string(),
         backend: device.backend.to_string(),
         device: device.name.clone(),
@@ -183,7 +185,7 @@ fn summary(report: &SolveReport, outcome: Outcome) -> String {
 
 fn write(
     args: &SolveArgs,
-    case: &Case,
+    exact: Option<&dyn ExactSolution>,
     solution: &Function,
     report: &SolveReport,
     console: Console,
@@ -203,7 +205,7 @@ fn write(
                 .line(format_args!("{} is not written: the solution has values that are not finite", path.display()));
             return Ok(());
         }
-        match case.problem.solution(case.dim) {
+        match exact {
             Some(exact) => solution.write_vtu(path, Some(&|point| exact.value(point)))?,
             None => solution.write_vtu(path, None)?,
         }

@@ -6,14 +6,7 @@ pub mod cpu;
 pub mod cuda;
 
 use crate::error::Result;
-pub use patchmg_device::kernels::{
-    Boxes, Engine, LocalSolver, MatrixMemory, Operands, PatchKernel, ProductShape, Products, Structure, TensorKernel,
-    ThreadStructure, Variant,
-};
 pub use patchmg_device::scalar::Real;
-
-/// What [`Unsupported`](crate::Error::Unsupported) calls [`Products`] that a machine does not have.
-pub const PRODUCTS: &str = "products of small matrices";
 
 /// A scalar that vectors on every backend can have: `f32` or `f64`, and no other.
 pub trait Scalar: Real + sealed::Sealed {}

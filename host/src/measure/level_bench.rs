@@ -1,13 +1,13 @@
 //! The parts of a V-cycle on one level, each to be timed alone.
 
-use crate::backend::{Backend, PatchKernel, Scalar};
+use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::SharedLevel;
 use crate::measure::{Protocol, Timing, measure};
 use crate::multigrid::{PatchSmoother, Smoother, SmootherConfig};
 use crate::operator::vector_bytes;
 use crate::space::Space;
-use crate::system::Runs;
+use crate::system::{Runs, System};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -74,21 +74,26 @@ pub struct LevelBench<B: Backend, T: Scalar> {
     coarse: Option<B::Vector<T>>,
 }
 
-impl<B: Runs, T: Scalar> LevelBench<B, T> {
+impl<B: Backend, T: Scalar> LevelBench<B, T> {
     /// A space of at least four cells a direction can do all parts, one patch only those without transfer.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] before anything is allocated; those of [`Runs::level`] and [`Backend::zeros`].
-    pub fn new(backend: &Arc<B>, space: &Space, kernel: PatchKernel) -> Result<Self> {
+    pub fn new<E: System>(backend: &Arc<B>, system: &E) -> Result<Self>
+    where
+        B: Runs<E>,
+    {
+        let space = system.space();
         let (needed, info) = (Self::bytes(space), backend.info());
         if needed > info.memory_free {
             return Err(Error::OutOfMemory { device: info.name, needed, available: info.memory_free });
         }
-        let level = backend.level(space, kernel)?;
-        let coarse = space.coarser().transpose()?.map(|coarser| random::<B, T>(backend, &coarser, 3)).transpose()?;
+        let level = backend.level(system)?;
+        let coarse =
+            system.coarser().transpose()?.map(|coarser| random::<E, B, T>(backend, &coarser, 3)).transpose()?;
         Ok(Self {
-            x: random::<B, T>(backend, space, 1)?,
-            b: random::<B, T>(backend, space, 2)?,
+            x: random::<E, B, T>(backend, system, 1)?,
+            b: random::<E, B, T>(backend, system, 2)?,
             y: backend.zeros(space.storage())?,
             backend: backend.clone(),
             space: space.clone(),
@@ -108,12 +113,19 @@ impl<B: Runs, T: Scalar> LevelBench<B, T> {
         &self.space
     }
 
-    /// The same vectors under another kernel of the patch smoother.
+    /// The same vectors under other kernels of the same system.
     ///
     /// # Errors
-    /// Those of [`Runs::level`].
-    pub fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()> {
-        self.level = self.backend.level(&self.space, kernel)?;
+    /// [`Error::SizeMismatch`] for a system with other vectors; those of [`Runs::level`].
+    pub fn set_system<E: System>(&mut self, system: &E) -> Result<()>
+    where
+        B: Runs<E>,
+    {
+        let (expected, found) = (self.space.storage(), system.space().storage());
+        if expected != found {
+            return Err(Error::SizeMismatch { what: "vectors of the system", expected, found });
+        }
+        self.level = self.backend.level(system)?;
         self.smoother = PatchSmoother::new(&self.level)?;
         Ok(())
     }
@@ -167,11 +179,12 @@ impl<B: Runs, T: Scalar> LevelBench<B, T> {
 const DRAWN: usize = 1 << 22;
 
 /// A vector of numbers in -1..1 at the unknowns; a long one is prolongated from a coarser level, on the machine.
-fn random<B: Runs, T: Scalar>(backend: &Arc<B>, space: &Space, seed: u64) -> Result<B::Vector<T>> {
+fn random<E: System, B: Runs<E>, T: Scalar>(backend: &Arc<B>, system: &E, seed: u64) -> Result<B::Vector<T>> {
+    let space = system.space();
     let mut vector = backend.zeros(space.storage())?;
-    if let (true, Some(coarser)) = (space.dofs() > DRAWN, space.coarser().transpose()?) {
-        let coarse = random::<B, T>(backend, &coarser, seed)?;
-        backend.level(space, PatchKernel::default())?.prolongate_add(&coarse, &mut vector)?;
+    if let (true, Some(coarser)) = (space.dofs() > DRAWN, system.coarser().transpose()?) {
+        let coarse = random::<E, B, T>(backend, &coarser, seed)?;
+        backend.level(&system.by_default_kernels())?.prolongate_add(&coarse, &mut vector)?;
         return Ok(vector);
     }
     let mut host = vec![T::ZERO; space.storage()];

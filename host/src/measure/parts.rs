@@ -1,14 +1,14 @@
 //! Times of a model problem's parts.
 
 use super::level_bench::{LevelBench, Part};
-use crate::backend::Scalar;
+use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::measure::{Protocol, Timing, measure};
 use crate::multigrid::{Multigrid, SmootherConfig};
 use crate::operator::Preconditioner;
-use crate::solve::{Case, Precision};
+use crate::solve::{Config, Precision};
 use crate::space::Space;
-use crate::system::Runs;
+use crate::system::{Runs, System};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -36,44 +36,56 @@ pub struct Measurement {
 ///
 /// # Errors
 /// Those of the backend.
-pub fn parts<B: Runs>(backend: &Arc<B>, case: &Case, protocol: Protocol) -> Result<Vec<Measurement>> {
-    let space = case.space()?;
-    case.config.check(&**backend, &space)?;
-    Ok(match case.config.precision {
-        Precision::F64 => {
-            [operator::<B, f64>(backend, &space, protocol)?, cycle::<B, f64>(backend, &space, case, protocol)?]
-        }
-        Precision::F32 => {
-            [operator::<B, f32>(backend, &space, protocol)?, cycle::<B, f32>(backend, &space, case, protocol)?]
-        }
-        Precision::Mixed => {
-            [operator::<B, f64>(backend, &space, protocol)?, cycle::<B, f32>(backend, &space, case, protocol)?]
-        }
-    }
-    .concat())
+pub fn parts<E: System, B: Runs<E>>(
+    backend: &Arc<B>,
+    system: &E,
+    config: &Config,
+    protocol: Protocol,
+) -> Result<Vec<Measurement>> {
+    config.check(&**backend, system)?;
+    let smoother = config.smoother;
+    let (operator, cycle) = match config.precision {
+        Precision::F64 => (
+            operator::<E, B, f64>(backend, system, protocol)?,
+            cycle::<E, B, f64>(backend, system, smoother, protocol)?,
+        ),
+        Precision::F32 => (
+            operator::<E, B, f32>(backend, system, protocol)?,
+            cycle::<E, B, f32>(backend, system, smoother, protocol)?,
+        ),
+        Precision::Mixed => (
+            operator::<E, B, f64>(backend, system, protocol)?,
+            cycle::<E, B, f32>(backend, system, smoother, protocol)?,
+        ),
+    };
+    Ok([operator, cycle].concat())
 }
 
-fn operator<B: Runs, T: Scalar>(backend: &Arc<B>, space: &Space, protocol: Protocol) -> Result<Vec<Measurement>> {
-    let mut bench = LevelBench::<B, T>::new(backend, space, Default::default())?;
+fn operator<E: System, B: Runs<E>, T: Scalar>(
+    backend: &Arc<B>,
+    system: &E,
+    protocol: Protocol,
+) -> Result<Vec<Measurement>> {
+    let mut bench = LevelBench::<B, T>::new(backend, &system.by_default_kernels())?;
     [Part::Operator, Part::Residual].into_iter().map(|part| Measurement::of_part(&mut bench, part, protocol)).collect()
 }
 
-fn cycle<B: Runs, S: Scalar>(
+fn cycle<E: System, B: Runs<E>, S: Scalar>(
     backend: &Arc<B>,
-    space: &Space,
-    case: &Case,
+    system: &E,
+    smoother: SmootherConfig,
     protocol: Protocol,
 ) -> Result<Vec<Measurement>> {
-    let smoother = case.config.smoother;
-    let mut bench = LevelBench::<B, S>::new(backend, space, smoother.patch_kernel())?;
-    let (step, step_words) = (step(backend, space, smoother, &mut bench, protocol)?, smoother.words_per_dof(space));
+    let space = system.space();
+    let mut bench = LevelBench::<B, S>::new(backend, system)?;
+    let (step, step_words) = (step(backend, system, smoother, &mut bench, protocol)?, smoother.words_per_dof(space));
     let mut results = vec![Measurement::of::<S>(Part::Step.name(), step, space, step_words)];
-    let has_patches = matches!(smoother, SmootherConfig::Patch(_));
+    let has_patches = smoother == SmootherConfig::Patch;
     let transfers = [Part::Restrict, Part::Prolongate].into_iter().chain(has_patches.then_some(Part::CorrectedStep));
     for part in transfers.filter(|_| space.coarser().is_some()) {
         results.push(Measurement::of_part(&mut bench, part, protocol)?);
     }
-    let mut multigrid = Multigrid::<B, S>::new(backend, space, &smoother, Default::default())?;
+    let mut multigrid = Multigrid::<B, S>::new(backend, system, &smoother, Default::default())?;
     let (b, x) = bench.vectors();
     let v_cycle = measure(&**backend, protocol, || multigrid.apply(b, x))?;
     results.push(Measurement::of::<S>("V-cycle", v_cycle, space, cycle_words_per_dof(space, step_words)));
@@ -90,20 +102,20 @@ pub fn cycle_words_per_dof(space: &Space, step_words: f64) -> f64 {
 }
 
 /// A step of the smoother on a level.
-fn step<B: Runs, S: Scalar>(
+fn step<E: System, B: Runs<E>, S: Scalar>(
     backend: &Arc<B>,
-    space: &Space,
+    system: &E,
     smoother: SmootherConfig,
     bench: &mut LevelBench<B, S>,
     protocol: Protocol,
 ) -> Result<Timing> {
-    let mut smoother = smoother.build(&backend.level(space, smoother.patch_kernel())?)?;
+    let mut smoother = smoother.build(&backend.level(system)?)?;
     let (b, x) = bench.vectors();
     measure(&**backend, protocol, || smoother.step(b, x))
 }
 
 impl Measurement {
-    fn of_part<B: Runs, T: Scalar>(bench: &mut LevelBench<B, T>, part: Part, protocol: Protocol) -> Result<Self> {
+    fn of_part<B: Backend, T: Scalar>(bench: &mut LevelBench<B, T>, part: Part, protocol: Protocol) -> Result<Self> {
         let timing = bench.time(part, protocol)?;
         let space = bench.space();
         Ok(Self::of::<T>(part.name(), timing, space, part.words_per_dof(space)))

@@ -5,9 +5,7 @@ use super::smoother::Smoother;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::SharedLevel;
-use crate::space::Space;
-use crate::system::Runs;
-use patchmg_device::kernels::PatchKernel;
+use crate::system::{Runs, System};
 use std::sync::Arc;
 
 /// A level above the coarsest. The vectors are those of the next coarser one.
@@ -41,27 +39,23 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
     }
 }
 
-/// The spaces of all levels, from two cells a direction to those of `finest`.
+/// A system on all its meshes, from the coarsest to that of `finest`.
 ///
 /// # Errors
-/// Those of [`Space::new`].
-pub fn hierarchy(finest: &Space) -> Result<Vec<Space>> {
-    let mut spaces = vec![finest.clone()];
-    while let Some(coarser) = spaces[spaces.len() - 1].coarser() {
-        spaces.push(coarser?);
+/// Those of [`System::coarser`].
+pub fn hierarchy<E: System>(finest: &E) -> Result<Vec<E>> {
+    let mut systems = vec![finest.clone()];
+    while let Some(coarser) = systems[systems.len() - 1].coarser() {
+        systems.push(coarser?);
     }
-    spaces.reverse();
-    Ok(spaces)
+    systems.reverse();
+    Ok(systems)
 }
 
-/// The levels of `finest` and all coarser spaces on a machine, coarse to fine; `kernel` is what a patch smoother uses.
+/// The levels of a system on a machine, coarse to fine.
 ///
 /// # Errors
 /// Those of [`hierarchy`] and of [`Runs::level`].
-pub fn levels<B: Runs, S: Scalar>(
-    backend: &Arc<B>,
-    finest: &Space,
-    kernel: PatchKernel,
-) -> Result<Vec<SharedLevel<B, S>>> {
-    hierarchy(finest)?.iter().map(|space| backend.level(space, kernel)).collect()
+pub fn levels<E: System, B: Runs<E>, S: Scalar>(backend: &Arc<B>, finest: &E) -> Result<Vec<SharedLevel<B, S>>> {
+    hierarchy(finest)?.iter().map(|system| backend.level(system)).collect()
 }

@@ -9,9 +9,7 @@ use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::SharedLevel;
 use crate::operator::{Preconditioner, vector_bytes};
-use crate::space::Space;
-use crate::system::Runs;
-use patchmg_device::kernels::PatchKernel;
+use crate::system::{Runs, System};
 use std::sync::Arc;
 
 /// V-cycles in `S` that correct residuals in `T`, on the coarser levels of the first pass as on the finest: it ends as
@@ -32,13 +30,16 @@ struct NestedLevel<B: Backend, T: Scalar> {
     coarse_r: B::Vector<T>,
 }
 
-impl<B: Runs, T: Scalar, S: Scalar> LowPrecisionNesting<B, T, S> {
+impl<B: Backend, T: Scalar, S: Scalar> LowPrecisionNesting<B, T, S> {
     /// All levels below and of `finest`.
     ///
     /// # Errors
     /// Those of [`Multigrid::new`].
-    pub fn new(backend: &Arc<B>, finest: &Space, smoother: &SmootherConfig, cycle: VCycle) -> Result<Self> {
-        let levels = levels::<B, T>(backend, finest, PatchKernel::default())?;
+    pub fn new<E: System>(backend: &Arc<B>, finest: &E, smoother: &SmootherConfig, cycle: VCycle) -> Result<Self>
+    where
+        B: Runs<E>,
+    {
+        let levels = levels::<E, B, T>(backend, &finest.by_default_kernels())?;
         let nested = |pair: &[SharedLevel<B, T>]| {
             let [coarse, level] = [&pair[0], &pair[1]].map(Arc::clone);
             let (coarse_b, coarse_x, coarse_r) = (coarse.vector()?, coarse.vector()?, coarse.vector()?);
@@ -46,20 +47,24 @@ impl<B: Runs, T: Scalar, S: Scalar> LowPrecisionNesting<B, T, S> {
         };
         Ok(Self {
             levels: levels.windows(2).map(nested).collect::<Result<_>>()?,
-            multigrid: LowPrecision::new(backend, finest, Multigrid::new(backend, finest, smoother, cycle)?)?,
+            multigrid: LowPrecision::new(backend, finest.space(), Multigrid::new(backend, finest, smoother, cycle)?)?,
         })
     }
 
     /// Bytes of the vectors and tables that [`Self::new`] allocates on the machine.
     ///
     /// # Errors
-    /// Those of [`Space::new`] on the coarser levels.
-    pub fn bytes(finest: &Space, smoother: &SmootherConfig) -> Result<u64> {
+    /// Those of [`hierarchy`].
+    pub fn bytes<E: System>(finest: &E, smoother: &SmootherConfig) -> Result<u64>
+    where
+        B: Runs<E>,
+    {
         let multigrid = Multigrid::<B, S>::bytes(finest, smoother)?;
-        let rounded = LowPrecision::<B, T, S, Multigrid<B, S>>::bytes(finest);
-        let spaces = hierarchy(finest)?;
-        let tables: u64 = spaces.iter().map(|space| B::level_bytes::<T>(space, PatchKernel::default())).sum();
-        let vectors: u64 = spaces[..spaces.len() - 1].iter().map(|space| vector_bytes::<T>(3, space.storage())).sum();
+        let rounded = LowPrecision::<B, T, S, Multigrid<B, S>>::bytes(finest.space());
+        let systems = hierarchy(&finest.by_default_kernels())?;
+        let tables: u64 = systems.iter().map(|system| B::level_bytes::<T>(system)).sum();
+        let coarser = &systems[..systems.len() - 1];
+        let vectors: u64 = coarser.iter().map(|system| vector_bytes::<T>(3, system.space().storage())).sum();
         Ok(multigrid + rounded + tables + vectors)
     }
 }

@@ -7,8 +7,7 @@ use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::SharedLevel;
 use crate::operator::{Preconditioner, vector_bytes};
-use crate::space::Space;
-use crate::system::Runs;
+use crate::system::{Runs, System};
 use std::sync::Arc;
 
 /// Which step smooths after the coarse correction.
@@ -57,13 +56,13 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
     /// All levels below and of `finest`.
     ///
     /// # Errors
-    /// Those of [`Self::with_levels`], [`levels`] and [`SmootherConfig::build`].
-    pub fn new(backend: &Arc<B>, finest: &Space, smoother: &SmootherConfig, cycle: VCycle) -> Result<Self>
+    /// Those of [`Self::with_levels`], [`levels`], [`SmootherConfig::check_system`] and [`SmootherConfig::build`].
+    pub fn new<E: System>(backend: &Arc<B>, finest: &E, smoother: &SmootherConfig, cycle: VCycle) -> Result<Self>
     where
-        B: Runs,
+        B: Runs<E>,
     {
-        smoother.check_space(finest)?;
-        Self::with_levels(&levels(backend, finest, smoother.patch_kernel())?, |level| smoother.build(level), cycle)
+        smoother.check_system(finest)?;
+        Self::with_levels(&levels(backend, finest)?, |level| smoother.build(level), cycle)
     }
 
     /// On levels that are ready, coarse to fine, each above the coarsest with a smoother. The coarsest one is one patch.
@@ -101,15 +100,16 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
     /// Bytes of the vectors and tables that [`Self::new`] allocates on the machine.
     ///
     /// # Errors
-    /// Those of [`Space::new`] on the coarser levels.
-    pub fn bytes(finest: &Space, smoother: &SmootherConfig) -> Result<u64>
+    /// Those of [`hierarchy`].
+    pub fn bytes<E: System>(finest: &E, smoother: &SmootherConfig) -> Result<u64>
     where
-        B: Runs,
+        B: Runs<E>,
     {
-        let spaces = hierarchy(finest)?;
-        let tables: u64 = spaces.iter().map(|space| B::level_bytes::<S>(space, smoother.patch_kernel())).sum();
-        let vectors: u64 = spaces[..spaces.len() - 1].iter().map(|space| vector_bytes::<S>(2, space.storage())).sum();
-        let smoothers: u64 = spaces[1..].iter().map(|space| smoother.bytes::<B, S>(space)).sum();
+        let systems = hierarchy(finest)?;
+        let tables: u64 = systems.iter().map(|system| B::level_bytes::<S>(system)).sum();
+        let (coarser, finer) = (&systems[..systems.len() - 1], &systems[1..]);
+        let vectors: u64 = coarser.iter().map(|system| vector_bytes::<S>(2, system.space().storage())).sum();
+        let smoothers: u64 = finer.iter().map(|system| smoother.bytes::<B, S>(system.space())).sum();
         Ok(tables + vectors + smoothers)
     }
 

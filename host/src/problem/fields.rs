@@ -1,6 +1,7 @@
 //! Functions on the unit square and cube, and the model problems made of them.
 
 use crate::error::{Error, Result};
+use crate::space::Space;
 use glam::DVec3;
 use std::f64::consts::PI;
 use std::fmt;
@@ -182,6 +183,21 @@ impl Problem {
         match self {
             Self::One | Self::Sine => None,
             Self::Cosine => Some(Box::new(CosineProduct { dim, scale: 1.0 })),
+        }
+    }
+
+    /// Whether functions of a space can have its boundary values.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if they cannot.
+    pub fn check(self, space: &Space) -> Result<()> {
+        match (self.boundary_values(space.dim()), space) {
+            (Some(_), Space::Continuous(_)) => Err(Error::InvalidArgument {
+                name: "problem",
+                value: self.name().into(),
+                allowed: "zero on the boundary with continuous elements: one or sine".into(),
+            }),
+            _ => Ok(()),
         }
     }
 

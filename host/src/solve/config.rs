@@ -1,12 +1,11 @@
 //! What a solve is to do, and the memory that it takes.
 
-use crate::backend::{PatchKernel, Scalar};
+use crate::backend::Scalar;
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, DEFAULT_RESTART, Fgmres, Gmres, Richardson, Stopping, check_restart};
 use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, SmootherConfig, VCycle};
 use crate::operator::vector_bytes;
-use crate::space::Space;
-use crate::system::Runs;
+use crate::system::{Runs, System};
 
 /// How to solve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -100,27 +99,27 @@ impl Config {
     /// Bytes of the machine's memory that [`solve`](super::solve) needs: all vectors and tables.
     ///
     /// # Errors
-    /// Those of [`Space::new`] on the coarser levels.
-    pub fn bytes<B: Runs>(&self, space: &Space) -> Result<u64> {
-        let single = Multigrid::<B, f32>::bytes(space, &self.smoother)?;
-        let double = Multigrid::<B, f64>::bytes(space, &self.smoother)?;
+    /// Those of [`hierarchy`](crate::multigrid::hierarchy).
+    pub fn bytes<E: System, B: Runs<E>>(&self, system: &E) -> Result<u64> {
+        let single = Multigrid::<B, f32>::bytes(system, &self.smoother)?;
+        let double = Multigrid::<B, f64>::bytes(system, &self.smoother)?;
         Ok(match self.precision {
-            Precision::F64 => double + self.outer_bytes::<B, f64>(space),
-            Precision::F32 => single + self.outer_bytes::<B, f32>(space),
+            Precision::F64 => double + self.outer_bytes::<E, B, f64>(system),
+            Precision::F32 => single + self.outer_bytes::<E, B, f32>(system),
             Precision::Mixed if self.method == Method::Fmg => {
-                let nested = LowPrecisionNesting::<B, f64, f32>::bytes(space, &self.smoother)?;
-                nested + self.outer_bytes::<B, f64>(space)
+                let nested = LowPrecisionNesting::<B, f64, f32>::bytes(system, &self.smoother)?;
+                nested + self.outer_bytes::<E, B, f64>(system)
             }
             Precision::Mixed => {
-                let rounded = LowPrecision::<B, f64, f32, Multigrid<B, f32>>::bytes(space);
-                single + rounded + self.outer_bytes::<B, f64>(space)
+                let rounded = LowPrecision::<B, f64, f32, Multigrid<B, f32>>::bytes(system.space());
+                single + rounded + self.outer_bytes::<E, B, f64>(system)
             }
         })
     }
 
     /// What is in the scalar of the solver: its vectors, operator, load vector and solution.
-    fn outer_bytes<B: Runs, T: Scalar>(&self, space: &Space) -> u64 {
-        let storage = space.storage();
+    fn outer_bytes<E: System, B: Runs<E>, T: Scalar>(&self, system: &E) -> u64 {
+        let storage = system.space().storage();
         let solver = match self.method {
             Method::Fmg => Fmg::<B, T>::bytes(storage),
             Method::VCycle => Richardson::<B, T>::bytes(storage),
@@ -129,24 +128,23 @@ impl Config {
             Method::Fgmres => Fgmres::<B, T>::bytes(storage, self.basis_vectors()),
             Method::Cg => Cg::<B, T>::bytes(storage),
         };
-        solver + B::level_bytes::<T>(space, PatchKernel::default()) + vector_bytes::<T>(2, storage)
+        solver + B::level_bytes::<T>(&system.by_default_kernels()) + vector_bytes::<T>(2, storage)
     }
 
     /// Whether the values are allowed, and the backend has the memory.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`], [`Error::Unsupported`] and [`Error::OutOfMemory`].
-    pub fn check<B: Runs>(&self, backend: &B, space: &Space) -> Result<()> {
+    pub fn check<E: System, B: Runs<E>>(&self, backend: &B, system: &E) -> Result<()> {
         self.stopping.check()?;
         self.smoother.check()?;
-        self.smoother.check_space(space)?;
-        let kernel = self.smoother.patch_kernel();
+        self.smoother.check_system(system)?;
         match self.precision {
-            Precision::F64 => backend.check_kernel::<f64>(space, kernel)?,
-            Precision::F32 | Precision::Mixed => backend.check_kernel::<f32>(space, kernel)?,
+            Precision::F64 => backend.check::<f64>(system)?,
+            Precision::F32 | Precision::Mixed => backend.check::<f32>(system)?,
         }
         check_restart(self.restart)?;
-        let (needed, info) = (self.bytes::<B>(space)?, backend.info());
+        let (needed, info) = (self.bytes::<E, B>(system)?, backend.info());
         if needed > info.memory_free {
             return Err(Error::OutOfMemory { device: info.name, needed, available: info.memory_free });
         }

@@ -4,7 +4,7 @@
 mod case;
 mod config;
 
-use crate::backend::{PatchKernel, Scalar};
+use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::krylov::{Cg, Fgmres, Gmres, Info, IterativeSolver, Observer, Richardson, Stopping, unobserved};
@@ -14,11 +14,11 @@ use crate::memory;
 use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration};
 use crate::operator::{LinearOperator, Preconditioner};
 use crate::space::Space;
-use crate::system::Runs;
+use crate::system::{Runs, System};
 use std::sync::Arc;
 use std::time::Instant;
 
-pub use case::{Case, PreparedCase, Report, System};
+pub use case::{Case, PreparedCase, Report};
 pub use config::{Config, Method, Precision};
 
 /// What a solve found.
@@ -34,35 +34,36 @@ pub struct Solution {
     pub timing: Timing,
 }
 
-/// Solves `-Δu = f` for the load vector `b_i = ∫ f φ_i`, with that of [boundary values](crate::problem::add_boundary_load) if
-/// there are any, given in the storage order of `space`. For more than one right-hand side there is [`Solver`].
+/// Solves a system for a load vector in the storage order of its space: for [`Poisson`](crate::system::Poisson)'s equation,
+/// `b_i = ∫ f φ_i` and that of [boundary values](crate::problem::add_boundary_load) if there are any. For more than one right-hand
+/// side there is [`Solver`].
 ///
 /// # Errors
 /// Those of [`Solver::new`] and [`Solver::solve`].
-pub fn solve<B: Runs>(
+pub fn solve<E: System, B: Runs<E>>(
     backend: &Arc<B>,
-    space: &Space,
+    system: &E,
     load: Vec<f64>,
     config: &Config,
     observer: &mut Observer,
 ) -> Result<Solution> {
-    solve_repeatedly(backend, space, load, config, Protocol::ONCE, observer)
+    solve_repeatedly(backend, system, load, config, Protocol::ONCE, observer)
 }
 
 /// [`solve`] from `x = 0` as often as `protocol` says, on what is set up once: the last solution, and all times.
 ///
 /// # Errors
 /// Those of [`solve`]; [`Error::InvalidArgument`] for no repetition.
-pub fn solve_repeatedly<B: Runs>(
+pub fn solve_repeatedly<E: System, B: Runs<E>>(
     backend: &Arc<B>,
-    space: &Space,
+    system: &E,
     load: Vec<f64>,
     config: &Config,
     protocol: Protocol,
     observer: &mut Observer,
 ) -> Result<Solution> {
     protocol.check()?;
-    let mut solver = Solver::set_up(backend, space, config, Some(load))?;
+    let mut solver = Solver::set_up(backend, system, config, Some(load))?;
     let (mut info, mut seconds) = (Info::default(), Vec::new());
     for _ in 0..protocol.warmup + protocol.repetitions {
         let (done, took) = solver.parts.run(None, &config.stopping, observer)?;
@@ -74,7 +75,7 @@ pub fn solve_repeatedly<B: Runs>(
     Ok(Solution { u: Function::new(&space, parts.into_values()?)?, info, setup_s, timing })
 }
 
-/// Operator, multigrid and solver for a space, with all their vectors on a machine: set up once, for any number of right-hand
+/// Operator, multigrid and solver of a system, with all their vectors on a machine: set up once, for any number of right-hand
 /// sides.
 ///
 /// ```
@@ -82,45 +83,51 @@ pub fn solve_repeatedly<B: Runs>(
 /// use patchmg::mesh::Mesh;
 /// use patchmg::problem::load_vector;
 /// use patchmg::solve::{Config, Solver};
-/// use patchmg::space::Space;
+/// use patchmg::system::Poisson;
 /// use glam::DVec3;
 /// use std::sync::Arc;
 ///
 /// # fn main() -> patchmg::Result<()> {
-/// let space = Space::new(Mesh::unit_cube(2, 4)?, 3)?;
-/// let mut solver = Solver::new(&Arc::new(Cpu::new(None)?), &space, &Config::default())?;
+/// let poisson = Poisson::continuous(Mesh::unit_cube(2, 4)?, 3)?;
+/// let mut solver = Solver::new(&Arc::new(Cpu::new(None)?), &poisson, &Config::default())?;
 /// for frequency in 1..4 {
-///     let load = load_vector(&space, &|x: DVec3| (f64::from(frequency) * x.x).sin())?;
+///     let load = load_vector(solver.space(), &|x: DVec3| (f64::from(frequency) * x.x).sin())?;
 ///     let solution = solver.solve(&load)?;
 ///     println!("{}", solution.u.at(DVec3::new(0.5, 0.5, 0.0))?);
 /// }
 /// # Ok(())
 /// # }
 /// ```
-pub struct Solver<B: Runs> {
+pub struct Solver {
     space: Space,
     stopping: Stopping,
-    parts: Box<dyn Parts<B>>,
+    parts: Box<dyn Parts>,
     setup_s: f64,
 }
 
-impl<B: Runs> Solver<B> {
+impl Solver {
     /// Allocates all that solves need.
     ///
     /// # Errors
     /// Those of [`Config::check`], before anything is allocated, and of the backend.
-    pub fn new(backend: &Arc<B>, space: &Space, config: &Config) -> Result<Self> {
-        Self::set_up(backend, space, config, None)
+    pub fn new<E: System, B: Runs<E>>(backend: &Arc<B>, system: &E, config: &Config) -> Result<Self> {
+        Self::set_up(backend, system, config, None)
     }
 
     /// With the first load vector, whose memory is free again before the multigrid takes its own.
-    fn set_up(backend: &Arc<B>, space: &Space, config: &Config, load: Option<Vec<f64>>) -> Result<Self> {
-        config.check(&**backend, space)?;
+    fn set_up<E: System, B: Runs<E>>(
+        backend: &Arc<B>,
+        system: &E,
+        config: &Config,
+        load: Option<Vec<f64>>,
+    ) -> Result<Self> {
+        config.check(&**backend, system)?;
+        let space = system.space();
         if let Some(load) = &load {
             check_length("load vector", space, load)?;
         }
         let start = Instant::now();
-        let parts = parts(backend, space, config, load)?;
+        let parts = parts(backend, system, config, load)?;
         backend.synchronize()?;
         let setup_s = start.elapsed().as_secs_f64();
         Ok(Self { space: space.clone(), stopping: config.stopping, parts, setup_s })
@@ -169,7 +176,7 @@ fn check_length(what: &'static str, space: &Space, values: &[f64]) -> Result<()>
 }
 
 /// A [`Solver`] in a precision.
-trait Parts<B: Runs> {
+trait Parts {
     fn load(&mut self, load: &[f64]) -> Result<()>;
     /// From a guess, or zero; what was done, and seconds.
     fn run(&mut self, guess: Option<&[f64]>, stopping: &Stopping, observer: &mut Observer) -> Result<(Info, f64)>;
@@ -178,7 +185,7 @@ trait Parts<B: Runs> {
     fn into_values(self: Box<Self>) -> Result<Vec<f64>>;
 }
 
-struct PartsIn<B: Runs, T: Scalar, M> {
+struct PartsIn<B: Backend, T: Scalar, M> {
     backend: Arc<B>,
     operator: SharedLevel<B, T>,
     multigrid: M,
@@ -187,55 +194,53 @@ struct PartsIn<B: Runs, T: Scalar, M> {
     x: B::Vector<T>,
 }
 
-fn parts<B: Runs>(
+fn parts<E: System, B: Runs<E>>(
     backend: &Arc<B>,
-    space: &Space,
+    system: &E,
     config: &Config,
     load: Option<Vec<f64>>,
-) -> Result<Box<dyn Parts<B>>> {
-    let (smoother, cycle) = (&config.smoother, config.cycle());
+) -> Result<Box<dyn Parts>> {
+    let (smoother, cycle, outer) = (&config.smoother, config.cycle(), system.by_default_kernels());
     Ok(match config.precision {
-        Precision::F64 => Box::new(PartsIn::<B, f64, _>::new(backend, space, load, |operator| {
-            Ok((Multigrid::new(backend, space, smoother, cycle)?, solver(config, operator)?))
+        Precision::F64 => Box::new(PartsIn::new(backend.level::<f64>(&outer)?, load, |operator| {
+            Ok((Multigrid::new(backend, system, smoother, cycle)?, solver(config, operator)?))
         })?),
-        Precision::F32 => Box::new(PartsIn::<B, f32, _>::new(backend, space, load, |operator| {
-            Ok((Multigrid::new(backend, space, smoother, cycle)?, solver(config, operator)?))
+        Precision::F32 => Box::new(PartsIn::new(backend.level::<f32>(&outer)?, load, |operator| {
+            Ok((Multigrid::new(backend, system, smoother, cycle)?, solver(config, operator)?))
         })?),
         Precision::Mixed if config.method == Method::Fmg => {
-            Box::new(PartsIn::<B, f64, _>::new(backend, space, load, |operator| {
-                let multigrid = LowPrecisionNesting::<B, f64, f32>::new(backend, space, smoother, cycle)?;
+            Box::new(PartsIn::new(backend.level::<f64>(&outer)?, load, |operator| {
+                let multigrid = LowPrecisionNesting::<B, f64, f32>::new(backend, system, smoother, cycle)?;
                 Ok((multigrid, solver(config, operator)?))
             })?)
         }
-        Precision::Mixed => Box::new(PartsIn::<B, f64, _>::new(backend, space, load, |operator| {
-            let multigrid = Multigrid::<B, f32>::new(backend, space, smoother, cycle)?;
-            Ok((LowPrecision::new(backend, space, multigrid)?, preconditioned(config, operator)?))
+        Precision::Mixed => Box::new(PartsIn::new(backend.level::<f64>(&outer)?, load, |operator| {
+            let multigrid = Multigrid::<B, f32>::new(backend, system, smoother, cycle)?;
+            Ok((LowPrecision::new(backend, system.space(), multigrid)?, preconditioned(config, operator)?))
         })?),
     })
 }
 
-impl<B: Runs, T: Scalar, M> PartsIn<B, T, M> {
+impl<B: Backend, T: Scalar, M> PartsIn<B, T, M> {
     /// `set_up` makes the multigrid and the solver for an operator.
     fn new(
-        backend: &Arc<B>,
-        space: &Space,
+        operator: SharedLevel<B, T>,
         load: Option<Vec<f64>>,
         set_up: impl FnOnce(&SharedLevel<B, T>) -> Result<(M, Box<AnySolver<B, T, M>>)>,
     ) -> Result<Self> {
-        let operator = backend.level::<T>(space, PatchKernel::default())?;
-        let mut b = operator.vector()?;
+        let (backend, mut b) = (operator.backend().clone(), operator.vector()?);
         if let Some(load) = load {
             let load: Vec<T> = memory::convert(load)?;
             backend.upload(&load, &mut b)?;
         }
         let x = operator.vector()?;
         let (multigrid, solver) = set_up(&operator)?;
-        Ok(Self { backend: backend.clone(), operator, multigrid, solver, b, x })
+        Ok(Self { backend, operator, multigrid, solver, b, x })
     }
 }
 
 /// `values` in the scalar of a vector, to the machine.
-fn upload<B: Runs, T: Scalar>(backend: &B, values: &[f64], vector: &mut B::Vector<T>) -> Result<()> {
+fn upload<B: Backend, T: Scalar>(backend: &B, values: &[f64], vector: &mut B::Vector<T>) -> Result<()> {
     if size_of::<T>() == size_of::<f64>() {
         return backend.upload(bytemuck::cast_slice::<f64, T>(values), vector);
     }
@@ -245,13 +250,13 @@ fn upload<B: Runs, T: Scalar>(backend: &B, values: &[f64], vector: &mut B::Vecto
 }
 
 /// A vector of the machine in `f64`.
-fn download<B: Runs, T: Scalar>(backend: &B, vector: &B::Vector<T>, len: usize) -> Result<Vec<f64>> {
+fn download<B: Backend, T: Scalar>(backend: &B, vector: &B::Vector<T>, len: usize) -> Result<Vec<f64>> {
     let mut values: Vec<T> = memory::zeros(len)?;
     backend.download(vector, &mut values)?;
     memory::convert(values)
 }
 
-impl<B: Runs, T: Scalar, M> Parts<B> for PartsIn<B, T, M> {
+impl<B: Backend, T: Scalar, M> Parts for PartsIn<B, T, M> {
     fn load(&mut self, load: &[f64]) -> Result<()> {
         upload(&*self.backend, load, &mut self.b)
     }
@@ -288,7 +293,7 @@ impl<B: Runs, T: Scalar, M> Parts<B> for PartsIn<B, T, M> {
 type AnySolver<B, T, M> = dyn IterativeSolver<B, T, SharedLevel<B, T>, M>;
 
 /// Any solver: full multigrid asks for a multigrid that can do its first pass.
-fn solver<B: Runs, T: Scalar, M: NestedIteration<B, T>>(
+fn solver<B: Backend, T: Scalar, M: NestedIteration<B, T>>(
     config: &Config,
     operator: &SharedLevel<B, T>,
 ) -> Result<Box<AnySolver<B, T, M>>> {
@@ -299,7 +304,7 @@ fn solver<B: Runs, T: Scalar, M: NestedIteration<B, T>>(
 }
 
 /// A solver that asks for a preconditioner alone; full multigrid without its first pass is V-cycle iteration.
-fn preconditioned<B: Runs, T: Scalar, M: Preconditioner<B, T>>(
+fn preconditioned<B: Backend, T: Scalar, M: Preconditioner<B, T>>(
     config: &Config,
     operator: &SharedLevel<B, T>,
 ) -> Result<Box<AnySolver<B, T, M>>> {

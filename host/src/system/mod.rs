@@ -1,29 +1,46 @@
-//! Equations with their discretizations: where spaces meet machines.
+//! Equations with their discretizations: where these meet machines.
 
 pub mod poisson;
 
-use crate::backend::{Backend, PatchKernel, Scalar};
+pub use poisson::Poisson;
+
+use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::SharedLevel;
 use crate::space::Space;
 use std::sync::Arc;
 
-/// A machine that has levels of the spaces.
-pub trait Runs: Backend {
-    /// Whether the machine has these kernels for a space and a scalar.
+/// An equation with its discretization on one mesh, and the kernels by which it is computed.
+pub trait System: Clone + Send + Sync + 'static {
+    /// The space that its solutions are in.
+    fn space(&self) -> &Space;
+
+    /// The same on the next coarser mesh, unless this one is the coarsest.
+    fn coarser(&self) -> Option<Result<Self>>;
+
+    /// The same by the kernels that are the fastest: an operator outside of the V-cycle has these.
+    fn by_default_kernels(&self) -> Self;
+
+    /// Whether V-cycles converge with any smoother, and not only with vertex patches and Chebyshev's.
+    fn takes_any_smoother(&self) -> bool {
+        true
+    }
+}
+
+/// A machine that has levels of a system.
+pub trait Runs<E: System>: Backend {
+    /// Whether the machine has the system's kernels for its space and a scalar.
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported), with those that it has.
-    fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()>;
+    fn check<T: Scalar>(&self, system: &E) -> Result<()>;
 
-    /// Makes a space ready, with the kernels that smooth there: 1D matrices and tables in the machine's memory.
+    /// Makes a system ready: 1D matrices and tables in the machine's memory.
     ///
     /// # Errors
-    /// Those of [`Self::check_kernel`] and of the machine.
-    fn level<T: Scalar>(self: &Arc<Self>, space: &Space, kernel: PatchKernel) -> Result<SharedLevel<Self, T>>;
+    /// Those of [`Self::check`] and of the machine.
+    fn level<T: Scalar>(self: &Arc<Self>, system: &E) -> Result<SharedLevel<Self, T>>;
 
     /// Bytes of a level's tables on the machine.
-    fn level_bytes<T: Scalar>(space: &Space, kernel: PatchKernel) -> u64 {
-        poisson::level_bytes::<T>(space, kernel)
-    }
+    fn level_bytes<T: Scalar>(system: &E) -> u64;
 }

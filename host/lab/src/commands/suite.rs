@@ -8,7 +8,7 @@ use patchmg::Error;
 use patchmg::backend::cpu::Cpu;
 use patchmg::measure::Protocol;
 use patchmg::output::table::Table;
-use patchmg::system::Runs;
+use patchmg::system::{Poisson, Runs};
 use patchmg_cli::args::{BenchArgs, MachineArgs};
 use patchmg_cli::console::Console;
 use patchmg_cli::failure::Failure;
@@ -45,7 +45,7 @@ pub fn run(args: &BenchArgs, name: &str, earlier: Option<Vec<Record>>) -> Result
     }
 }
 
-fn on<B: Runs>(
+fn on<B: Runs<Poisson>>(
     backend: &Arc<B>,
     args: &BenchArgs,
     suite: &'static Suite,

@@ -244,11 +244,12 @@ mod tests {
 
     #[test]
     fn one_problem_is_compared_by_its_parts_and_its_solve() {
-        use patchmg::solve::{Case, Config, System};
+        use patchmg::mesh::Mesh;
+        use patchmg::solve::Config;
+        use patchmg::system::Poisson;
         let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
-        let (system, problem, config) = (System::PoissonCg, patchmg::problem::Problem::One, Config::default());
-        let case = Case { system, dim: 2, degree: 2, refine: 2, problem, config };
-        let measurements = patchmg::measure::parts(&cpu, &case, Protocol::ONCE).unwrap();
+        let system = Poisson::continuous(Mesh::unit_cube(2, 2).unwrap(), 2).unwrap();
+        let measurements = patchmg::measure::parts(&cpu, &system, &Config::default(), Protocol::ONCE).unwrap();
         let text = serde_json::json!({
             "system": "poisson-cg", "dim": 2, "degree": 2, "refine": 2, "cells": 16, "dofs": 49, "problem": "one",
             "solver": "fmg", "smoother": "patch", "kernel": "fused", "variant": "register", "local": "fdm",

@@ -3,11 +3,11 @@
 use super::drawing::Picture;
 use super::goal::{Better, Goal};
 use super::sizes::Sizes;
-use patchmg::backend::PatchKernel;
 use patchmg::measure::Part;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::Problem;
-use patchmg::solve::{Config, Method, Precision, System};
+use patchmg::solve::{Config, Method, Precision};
+use patchmg::system::poisson::{Elements, PatchKernel};
 use serde::{Deserialize, Serialize};
 
 /// A table or a figure.
@@ -68,7 +68,7 @@ impl Column {
 #[derive(Clone, Debug)]
 pub struct Point {
     pub key: Key,
-    pub system: System,
+    pub elements: Elements,
     pub task: Task,
     /// What the paper has, by column.
     pub paper: Vec<(&'static str, f64)>,
@@ -129,9 +129,9 @@ pub enum Task {
     /// Iterations until the residual is `1e-9` of that of the stopping rule.
     Iterations { method: Method, smoother: SmootherConfig, rule: Rule },
     /// Error, iterations and time of a solve, in the precision of the point.
-    Solve { problem: Problem, config: Config },
+    Solve { problem: Problem, config: Config, kernel: PatchKernel },
     /// Residuals of a solve of `u = prod sin(pi x_i)`.
-    History(Config),
+    History { config: Config, kernel: PatchKernel },
     /// Errors of GMRES, or of its flexible variant, over a V-cycle in `f32` with these kernels.
     Errors { flexible: bool, kernel: PatchKernel },
     /// One step of the patch smoother.
@@ -224,21 +224,21 @@ pub enum Rule {
 impl Point {
     /// Of dimension, degree and refinement, with continuous elements, in double precision, without a value of the paper.
     pub fn new(series: impl Into<String>, size: [usize; 3], task: Task) -> Self {
-        let (key, system) = (Key::new(series, size), System::PoissonCg);
-        Self { key, system, task, paper: Vec::new(), goals: Vec::new() }
+        let (key, elements) = (Key::new(series, size), Elements::Continuous);
+        Self { key, elements, task, paper: Vec::new(), goals: Vec::new() }
     }
 
     /// With discontinuous elements.
     pub fn discontinuous(self) -> Self {
-        Self { system: System::PoissonDg, ..self }
+        Self { elements: Elements::Discontinuous, ..self }
     }
 
     /// Unknowns.
     pub fn dofs(&self) -> usize {
         let Key { dim, degree, refine, .. } = self.key;
-        let row = match self.system {
-            System::PoissonCg => (degree << refine) - 1,
-            System::PoissonDg => (degree + 1) << refine,
+        let row = match self.elements {
+            Elements::Continuous => (degree << refine) - 1,
+            Elements::Discontinuous => (degree + 1) << refine,
         };
         row.pow(dim as u32)
     }

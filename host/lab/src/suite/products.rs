@@ -1,7 +1,7 @@
 //! Floating-point operations of the operator of discontinuous elements, by kernel: those that its instructions do, zeros of
 //! padding included.
 
-use patchmg::backend::{Boxes, Engine, Operands, PatchKernel, ProductShape, Products, TensorKernel};
+use patchmg::system::poisson::{Boxes, Engine, Operands, PatchKernel, ProductShape, Products, TensorKernel};
 use patchmg_device::mma::{Bf16, F16, M8N8K4, M16N8K4, M16N8K8, M16N8K16, Product, Shape, Tf32};
 use patchmg_device::tensor_core::TRACES;
 
@@ -39,9 +39,9 @@ const OPERATOR: [Contraction; 6] =
 /// Columns in registers, the default, are counted as cells (`N = k + 1`) on CUDA cores; they do less, because they split into
 /// even and odd parts.
 pub fn flops_per_dof(kernel: PatchKernel, degree: usize) -> f64 {
-    let (kernel, boxes) = match kernel.products {
-        Some(Products { kernel, boxes }) => (Some(kernel), boxes),
-        None => (None, Boxes::Cell),
+    let (kernel, boxes) = match kernel {
+        PatchKernel::Products(Products { kernel, boxes }) => (Some(kernel), boxes),
+        _ => (None, Boxes::Cell),
     };
     let n = boxes.nodes(degree);
     let contractions: usize = OPERATOR.iter().map(|&contraction| flops(contraction, kernel, n)).sum();
@@ -85,12 +85,11 @@ fn shape(kernel: TensorKernel) -> Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use patchmg::backend::MatrixMemory;
+    use patchmg::system::poisson::MatrixMemory;
 
     fn count(engine: Engine, operands: Operands, shape: Option<ProductShape>, nodes: usize) -> f64 {
         let kernel = TensorKernel { engine, operands, matrices: MatrixMemory::Shared, shape };
-        let products = Some(Products { kernel, boxes: Boxes::Patch });
-        flops_per_dof(PatchKernel { products, ..PatchKernel::default() }, nodes / 2 - 1)
+        flops_per_dof(PatchKernel::Products(Products { kernel, boxes: Boxes::Patch }), nodes / 2 - 1)
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::store::{Earlier, Store};
 use super::{Suite, drawing};
 use patchmg::error::{Error, Result};
 use patchmg::measure::Protocol;
-use patchmg::system::Runs;
+use patchmg::system::{Poisson, Runs};
 use patchmg_cli::hashes::Hashes;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub enum Progress<'a> {
 /// Before anything is written: those of [`Protocol::check`], and [`Error::OtherRun`] or [`Error::Input`] for results in the
 /// folder that would be lost ([`Earlier`]). Those of files; those of the machine that end all work, such as
 /// [`Error::Driver`] and [`Error::Timeout`].
-pub fn run<B: Runs>(
+pub fn run<B: Runs<Poisson>>(
     backend: &Arc<B>,
     suite: &Suite,
     experiments: &[&'static Experiment],
@@ -100,7 +100,12 @@ pub fn run<B: Runs>(
 }
 
 /// Where the rows of an experiment come from on this machine.
-pub fn header<B: Runs>(backend: &Arc<B>, suite: &Suite, experiment: &Experiment, settings: &Settings) -> Header {
+pub fn header<B: Runs<Poisson>>(
+    backend: &Arc<B>,
+    suite: &Suite,
+    experiment: &Experiment,
+    settings: &Settings,
+) -> Header {
     let device = backend.info();
     Header {
         suite: suite.name.into(),
@@ -122,7 +127,7 @@ pub fn header<B: Runs>(backend: &Arc<B>, suite: &Suite, experiment: &Experiment,
     }
 }
 
-fn row<B: Runs>(
+fn row<B: Runs<Poisson>>(
     laboratory: &mut Laboratory<B>,
     experiment: &Experiment,
     point: &Point,

@@ -1,7 +1,8 @@
 //! Traffic of shared memory: what no GPU is needed for.
 
 use crate::inspect::SharedMemory;
-use patchmg::backend::{PatchKernel, Scalar};
+use patchmg::backend::Scalar;
+use patchmg::system::poisson::PatchKernel;
 use patchmg_device::kernels::{KernelSpec, Module, Operation, TensorKernel};
 use patchmg_device::tensor_core::list::listed;
 
@@ -20,16 +21,18 @@ pub struct Traffic {
 impl Traffic {
     /// None if there are no such kernels; a global residual, the operator's, is left out.
     pub fn of<T: Scalar>(kernel: PatchKernel, dim: usize, degree: usize) -> Option<Self> {
-        let steps = kernel.steps(dim, degree)?;
-        let kernels = if steps.is_empty() {
-            vec![(Module::PoissonCg { dim, degree }, Operation::Smooth)]
-        } else {
-            let module = Module::PatchVariants { dim, degree };
-            steps.iter().map(|&(step, variant)| (module, Operation::Variant(step, variant))).collect()
+        let (kernels, patches) = match kernel {
+            PatchKernel::Register => (vec![(Module::PoissonCg { dim, degree }, Operation::Smooth)], None),
+            PatchKernel::Paper1 { kernels, patches } => {
+                let module = Module::PatchVariants { dim, degree };
+                let steps = kernels.steps(dim, degree)?.iter();
+                (steps.map(|&(step, variant)| (module, Operation::Variant(step, variant))).collect(), patches)
+            }
+            PatchKernel::Products(_) => return None,
         };
         kernels.into_iter().try_fold(Self::default(), |sum, (module, operation)| {
             let spec = module.kernel::<T>(operation);
-            let spec = match kernel.patches {
+            let spec = match patches {
                 Some(patches) => spec.with_patches(patches.try_into().ok()?)?,
                 None => spec,
             };
@@ -59,7 +62,7 @@ pub fn box_wavefronts(kernel: TensorKernel, nodes: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use patchmg::backend::{Engine, MatrixMemory, Operands, ProductShape, Structure, Variant};
+    use patchmg::system::poisson::{Engine, MatrixMemory, Operands, Paper1, ProductShape, Variant};
 
     #[test]
     fn permuted_tensors_take_fewer_wavefronts_and_there_are_none_of_kernels_that_there_are_not() {
@@ -75,24 +78,16 @@ mod tests {
 
     #[test]
     fn conflict_free_kernels_have_no_conflicts_and_the_others_do() {
-        let traffic = |structure, variant| {
-            let kernel = PatchKernel { structure, variant, ..PatchKernel::default() };
-            Traffic::of::<f64>(kernel, 3, 3).unwrap()
-        };
-        assert_eq!(traffic(Structure::Fused, Variant::ConflictFree).block_excess, 0.0);
-        assert!(traffic(Structure::Fused, Variant::Basic).block_excess > 0.0);
+        let traffic = |kernel| Traffic::of::<f64>(kernel, 3, 3).unwrap();
+        let fused = |variant| traffic(Paper1::Fused(variant).by_default());
+        assert_eq!(fused(Variant::ConflictFree).block_excess, 0.0);
+        assert!(fused(Variant::Basic).block_excess > 0.0);
         // Less than an access of 8 bytes a wavefront of 16 would be no traffic at all.
         let least = 2.0 * 7f64.powi(4) / 16.0;
-        let conflict_free = traffic(Structure::Fused, Variant::ConflictFree).patch_wavefronts;
+        let conflict_free = fused(Variant::ConflictFree).patch_wavefronts;
         assert!(conflict_free > least);
-        assert!(traffic(Structure::Fused, Variant::Register).patch_wavefronts < conflict_free);
-        assert_eq!(
-            Traffic::of::<f64>(
-                PatchKernel { patches: Some(10_000), variant: Variant::Basic, ..PatchKernel::default() },
-                3,
-                3
-            ),
-            None
-        );
+        assert!(traffic(PatchKernel::Register).patch_wavefronts < conflict_free);
+        let crowded = PatchKernel::Paper1 { kernels: Paper1::Fused(Variant::Basic), patches: Some(10_000) };
+        assert_eq!(Traffic::of::<f64>(crowded, 3, 3), None);
     }
 }

@@ -5,14 +5,15 @@ use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::SharedLevel;
 use crate::space::Space;
-use patchmg_device::kernels::PatchKernel;
+use crate::system::System;
 
 /// Which smoother a level has.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum SmootherConfig {
     /// Multiplicative vertex patches, [`PatchSmoother`].
-    Patch(PatchKernel),
+    #[default]
+    Patch,
     /// Additive vertex patches, [`AdditivePatchSmoother`].
     AdditivePatch {
         /// Factor of the correction, above 0 and below 2.
@@ -34,12 +35,6 @@ pub enum SmootherConfig {
     },
 }
 
-impl Default for SmootherConfig {
-    fn default() -> Self {
-        Self::Patch(PatchKernel::default())
-    }
-}
-
 impl SmootherConfig {
     /// Additive patches with damping `1 / 2^dim`: so many patches overlap at a dof inside of a cell, so that no eigenvalue
     /// of the correction is above 1.
@@ -55,14 +50,6 @@ impl SmootherConfig {
     /// Chebyshev of degree 5 and range 15, as in deal.II's tutorial program step-37.
     pub fn chebyshev() -> Self {
         Self::Chebyshev { degree: 5, range: 15.0 }
-    }
-
-    /// Kernels of the patch smoother, which solves on the coarsest level whatever smooths above.
-    pub fn patch_kernel(&self) -> PatchKernel {
-        match *self {
-            Self::Patch(kernel) => kernel,
-            _ => PatchKernel::default(),
-        }
     }
 
     /// Whether the values are allowed.
@@ -86,17 +73,17 @@ impl SmootherConfig {
         }
     }
 
-    /// Whether it smooths in a space. A coarse level of discontinuous elements has half the penalty, so that its corrections
-    /// overshoot at jumps: with weak smoothers V-cycles diverge, and these are refused.
+    /// Whether V-cycles of a system converge with it.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].
-    pub fn check_space(&self, space: &Space) -> Result<()> {
-        let refused = match (space, self) {
-            (Space::Continuous(_), _) | (_, Self::Patch(_) | Self::Chebyshev { .. }) => return Ok(()),
-            (_, Self::AdditivePatch { .. }) => "additive-patch",
-            (_, Self::PointGaussSeidel) => "point-gs",
-            (_, Self::Jacobi { .. }) => "jacobi",
+    pub fn check_system(&self, system: &impl System) -> Result<()> {
+        let refused = match self {
+            _ if system.takes_any_smoother() => return Ok(()),
+            Self::Patch | Self::Chebyshev { .. } => return Ok(()),
+            Self::AdditivePatch { .. } => "additive-patch",
+            Self::PointGaussSeidel => "point-gs",
+            Self::Jacobi { .. } => "jacobi",
         };
         Err(Error::InvalidArgument {
             name: "smoother",
@@ -112,7 +99,7 @@ impl SmootherConfig {
     pub fn build<B: Backend, S: Scalar>(&self, level: &SharedLevel<B, S>) -> Result<Box<dyn Smoother<B, S>>> {
         self.check()?;
         Ok(match *self {
-            Self::Patch(_) => Box::new(PatchSmoother::new(level)?),
+            Self::Patch => Box::new(PatchSmoother::new(level)?),
             Self::AdditivePatch { damping } => Box::new(AdditivePatchSmoother::new(level, damping)?),
             Self::PointGaussSeidel => Box::new(PointGaussSeidel::new(level)),
             Self::Jacobi { damping } => Box::new(Jacobi::new(level, damping)?),
@@ -125,7 +112,7 @@ impl SmootherConfig {
     pub fn words_per_dof(&self, space: &Space) -> f64 {
         let (colors, patches) = (1 << space.dim(), if let Space::Discontinuous(_) = space { 3 + 3 } else { 3 });
         let words = match *self {
-            Self::Patch(_) => patches * colors,
+            Self::Patch => patches * colors,
             // The residual; a color's zeros, patches, and sum.
             Self::AdditivePatch { .. } => 3 + (1 + patches + 3) * colors,
             Self::PointGaussSeidel => 3,
@@ -140,7 +127,7 @@ impl SmootherConfig {
     pub fn bytes<B: Backend, S: Scalar>(&self, space: &Space) -> u64 {
         let storage = space.storage();
         match self {
-            Self::Patch(_) | Self::PointGaussSeidel => 0,
+            Self::Patch | Self::PointGaussSeidel => 0,
             Self::AdditivePatch { .. } => AdditivePatchSmoother::<B, S>::bytes(storage),
             Self::Jacobi { .. } => Jacobi::<B, S>::bytes(storage),
             Self::Chebyshev { .. } => Chebyshev::<B, S>::bytes(storage),

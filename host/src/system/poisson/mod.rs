@@ -7,18 +7,120 @@ mod cpu;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 
-use crate::backend::{Backend, PatchKernel, Scalar};
+use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::mesh::Mesh;
 use crate::operator::vector_bytes;
 use crate::space::Space;
+use crate::system::System;
 use bytemuck::{Pod, bytes_of};
-use patchmg_device::kernels::{LocalSolver, Structure, patch_nodes};
+use patchmg_device::kernels::patch_nodes;
+pub use patchmg_device::kernels::{
+    Boxes, Engine, MatrixMemory, Operands, Paper1, PatchKernel, ProductShape, Products, TensorKernel, Variant,
+};
 use patchmg_device::patch::{bit, color_count};
+
+/// What [`Unsupported`](Error::Unsupported) calls [`Products`] that a machine does not have.
+pub const PRODUCTS: &str = "products of small matrices";
+
+/// How Poisson's equation is discretized.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Elements {
+    /// Continuous elements, zero on the boundary.
+    #[default]
+    Continuous,
+    /// Discontinuous elements, by the symmetric interior penalty method.
+    Discontinuous,
+}
+
+/// `-Δu = f` on a mesh, by elements of a degree.
+#[derive(Clone, Debug)]
+pub struct Poisson {
+    space: Space,
+    kernel: PatchKernel,
+}
+
+impl Poisson {
+    /// By either kind of elements.
+    ///
+    /// # Errors
+    /// Those of [`Space::new`] and [`Space::discontinuous`].
+    pub fn new(elements: Elements, mesh: Mesh, degree: usize) -> Result<Self> {
+        let space = match elements {
+            Elements::Continuous => Space::new(mesh, degree),
+            Elements::Discontinuous => Space::discontinuous(mesh, degree),
+        };
+        Ok(Self { space: space?, kernel: PatchKernel::default() })
+    }
+
+    /// By continuous elements.
+    ///
+    /// # Errors
+    /// Those of [`Space::new`].
+    pub fn continuous(mesh: Mesh, degree: usize) -> Result<Self> {
+        Self::new(Elements::Continuous, mesh, degree)
+    }
+
+    /// By discontinuous elements.
+    ///
+    /// # Errors
+    /// Those of [`Space::discontinuous`].
+    pub fn discontinuous(mesh: Mesh, degree: usize) -> Result<Self> {
+        Self::new(Elements::Discontinuous, mesh, degree)
+    }
+
+    /// By other kernels than the default ones, for comparison.
+    pub fn with_kernel(self, kernel: PatchKernel) -> Self {
+        Self { kernel, ..self }
+    }
+
+    /// The kernels.
+    pub fn kernel(&self) -> PatchKernel {
+        self.kernel
+    }
+
+    /// The kind of elements.
+    pub fn elements(&self) -> Elements {
+        match self.space {
+            Space::Continuous(_) => Elements::Continuous,
+            Space::Discontinuous(_) => Elements::Discontinuous,
+        }
+    }
+}
+
+/// By the elements of a space, and the default kernels.
+impl From<&Space> for Poisson {
+    fn from(space: &Space) -> Self {
+        Self { space: space.clone(), kernel: PatchKernel::default() }
+    }
+}
+
+impl System for Poisson {
+    fn space(&self) -> &Space {
+        &self.space
+    }
+
+    fn coarser(&self) -> Option<Result<Self>> {
+        let coarser = self.space.coarser()?;
+        Some(coarser.map(|space| Self { space, kernel: self.kernel }))
+    }
+
+    fn by_default_kernels(&self) -> Self {
+        self.clone().with_kernel(PatchKernel::default())
+    }
+
+    /// A coarse level of discontinuous elements has half the penalty, so that its corrections overshoot at jumps: with weak
+    /// smoothers V-cycles diverge.
+    fn takes_any_smoother(&self) -> bool {
+        self.elements() == Elements::Continuous
+    }
+}
 
 /// Bytes of a level's tables: the eigenvalues of a patch or the inverse of its matrix, and the residual between two kernels
 /// of the smoother. 1D matrices are too few to count.
-pub fn level_bytes<T: Scalar>(space: &Space, kernel: PatchKernel) -> u64 {
+fn level_bytes<T: Scalar>(system: &Poisson) -> u64 {
+    let space = &system.space;
     let dim = space.dim() as u32;
     if let Space::Discontinuous(space) = space {
         // Those of patches at an end of a direction and of others; the residual of a color before its patches.
@@ -27,8 +129,13 @@ pub fn level_bytes<T: Scalar>(space: &Space, kernel: PatchKernel) -> u64 {
     }
     let (interior, _) = patch_nodes(space.degree());
     let patch = interior.pow(dim);
-    let entries = if kernel.local == LocalSolver::Inverse { patch * patch } else { patch };
-    let residuals = usize::from(kernel.structure != Structure::Fused);
+    let (entries, residuals) = match system.kernel {
+        PatchKernel::Paper1 { kernels: Paper1::FusedInverse, .. } => (patch * patch, 0),
+        PatchKernel::Paper1 { kernels: Paper1::Global(_) | Paper1::Separate(_) | Paper1::SeparateData, .. } => {
+            (patch, 1)
+        }
+        _ => (patch, 0),
+    };
     vector_bytes::<T>(1, entries) + vector_bytes::<T>(residuals, space.storage())
 }
 

@@ -4,7 +4,7 @@ use super::Laboratory;
 use crate::suite::record::Measured;
 use patchmg::error::Result;
 use patchmg::measure::Timing;
-use patchmg::system::Runs;
+use patchmg::system::{Poisson, Runs};
 use std::collections::BTreeSet;
 
 /// What values come from.
@@ -32,7 +32,7 @@ impl Basis {
     }
 }
 
-impl<B: Runs> Laboratory<B> {
+impl<B: Runs<Poisson>> Laboratory<B> {
     /// What `work` finds and what that comes from, which what it is a part of comes from, too.
     pub(super) fn with_basis<V>(&mut self, work: impl FnOnce(&mut Self) -> Result<V>) -> Result<(V, Basis)> {
         self.note_launched();

@@ -1,12 +1,12 @@
 //! Parts of a V-cycle beside the least time that memory allows them.
 
 use super::{Laboratory, Size, Values, values};
-use patchmg::backend::{DeviceInfo, PatchKernel};
+use patchmg::backend::DeviceInfo;
 use patchmg::error::Result;
 use patchmg::measure::Timing;
 use patchmg::measure::{Part, cycle_words_per_dof};
-use patchmg::multigrid::SmootherConfig;
 use patchmg::system::Runs;
+use patchmg::system::poisson::{PatchKernel, Poisson};
 
 /// Bytes a second of an H200 that floors are stated for: what long copies come near to, 7/8 of what its memory's clock and
 /// width give.
@@ -21,7 +21,7 @@ fn bandwidth(device: &DeviceInfo) -> Option<f64> {
     }
 }
 
-impl<B: Runs> Laboratory<B> {
+impl<B: Runs<Poisson>> Laboratory<B> {
     /// A time, and the floor `bytes / bandwidth` under it.
     fn above_floor(&self, timing: Timing, dofs: usize, bytes: f64) -> Values {
         let Timing { median_s, min_s, max_s, .. } = timing;
@@ -77,7 +77,7 @@ impl<B: Runs> Laboratory<B> {
                 bytes += part.words_per_dof(&space) * size.word() * space.dofs() as f64;
             }
         }
-        let cycle = self.cycle(size, SmootherConfig::default())?;
+        let cycle = self.cycle(size, PatchKernel::default())?;
         let mut row = self.above_floor(sum, size.space()?.dofs(), bytes);
         row.extend(values([("share", 100.0 * sum.median_s / cycle.median_s)]));
         Ok(row)
@@ -85,7 +85,7 @@ impl<B: Runs> Laboratory<B> {
 
     /// A V-cycle; its words are [`cycle_words_per_dof`].
     pub(super) fn v_cycle(&mut self, size: Size) -> Result<Values> {
-        let timing = self.cycle(size, SmootherConfig::default())?;
+        let timing = self.cycle(size, PatchKernel::default())?;
         let space = size.space()?;
         let (dofs, words) = (space.dofs(), cycle_words_per_dof(&space, Part::Step.words_per_dof(&space)));
         Ok(self.above_floor(timing, dofs, words * size.word() * dofs as f64))

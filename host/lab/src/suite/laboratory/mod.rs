@@ -13,7 +13,7 @@ pub use program::Program;
 
 use super::experiment::{Launch, Point, Rule, Task};
 use operator::Reference;
-use patchmg::backend::{PatchKernel, Scalar, Structure, Variant};
+use patchmg::backend::Scalar;
 use patchmg::error::{Error, Result};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::measure::{LevelBench, Part};
@@ -22,9 +22,10 @@ use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig};
 use patchmg::operator::Preconditioner;
 use patchmg::problem::Problem;
-use patchmg::solve::{Case, Config, Method, Precision, Report, System};
+use patchmg::solve::{Case, Config, Method, Precision, Report};
 use patchmg::space::Space;
-use patchmg::system::Runs;
+use patchmg::system::poisson::{Elements, Paper1, PatchKernel, Poisson, Variant};
+use patchmg::system::{Runs, System};
 use speed::Solved;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ const LONG: f64 = 0.5;
 const RTOL: f64 = 1e-9;
 
 /// One machine.
-pub struct Laboratory<B: Runs> {
+pub struct Laboratory<B: Runs<Poisson>> {
     backend: Arc<B>,
     protocol: Protocol,
     /// The last level that was timed: neighbouring points differ in the kernel alone.
@@ -47,7 +48,7 @@ pub struct Laboratory<B: Runs> {
     timings: Known<(Size, PatchKernel, Part), Timing>,
     /// And whole points.
     points: Known<(Size, bool, Task), Values>,
-    cycles: Known<(Size, SmootherConfig), Timing>,
+    cycles: Known<(Size, PatchKernel), Timing>,
     solves: Known<(Size, bool, Method), Solved>,
     /// The last load vector of `u = prod sin(pi x_i)`.
     load: Option<(Size, Vec<f64>)>,
@@ -63,7 +64,7 @@ type Known<K, V> = Vec<(K, V, Basis)>;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Size {
-    system: System,
+    elements: Elements,
     dim: usize,
     degree: usize,
     refine: usize,
@@ -71,12 +72,13 @@ struct Size {
 }
 
 impl Size {
-    fn space(&self) -> Result<Space> {
+    fn system(&self, kernel: PatchKernel) -> Result<Poisson> {
         let mesh = Mesh::unit_cube(self.dim, self.refine)?;
-        match self.system {
-            System::PoissonCg => Space::new(mesh, self.degree),
-            System::PoissonDg => Space::discontinuous(mesh, self.degree),
-        }
+        Ok(Poisson::new(self.elements, mesh, self.degree)?.with_kernel(kernel))
+    }
+
+    fn space(&self) -> Result<Space> {
+        Ok(self.system(PatchKernel::default())?.space().clone())
     }
 
     fn double(self) -> Self {
@@ -94,14 +96,14 @@ impl Size {
 
 /// A [`LevelBench`] in any scalar.
 trait TimedLevel {
-    fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()>;
+    fn set_system(&mut self, system: &Poisson) -> Result<()>;
     fn time(&mut self, part: Part, protocol: Protocol) -> Result<Timing>;
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>>;
 }
 
-impl<B: Runs, T: Scalar> TimedLevel for LevelBench<B, T> {
-    fn set_kernel(&mut self, kernel: PatchKernel) -> Result<()> {
-        self.set_kernel(kernel)
+impl<B: Runs<Poisson>, T: Scalar> TimedLevel for LevelBench<B, T> {
+    fn set_system(&mut self, system: &Poisson) -> Result<()> {
+        self.set_system(system)
     }
 
     fn time(&mut self, part: Part, protocol: Protocol) -> Result<Timing> {
@@ -127,7 +129,7 @@ fn in_precision(config: Config, size: Size, mixed: bool) -> Config {
     Config { precision, ..config }
 }
 
-impl<B: Runs> Laboratory<B> {
+impl<B: Runs<Poisson>> Laboratory<B> {
     /// With nothing set up.
     pub fn new(backend: &Arc<B>, protocol: Protocol, program: Option<Program>) -> Self {
         Self {
@@ -152,7 +154,7 @@ impl<B: Runs> Laboratory<B> {
     pub fn compute(&mut self, point: &Point) -> Result<(Values, Basis)> {
         let key = &point.key;
         let size = Size {
-            system: point.system,
+            elements: point.elements,
             dim: key.dim,
             degree: key.degree,
             refine: key.refine,
@@ -171,8 +173,10 @@ impl<B: Runs> Laboratory<B> {
     fn task(&mut self, task: Task, size: Size, mixed: bool) -> Result<Values> {
         match task {
             Task::Iterations { method, smoother, rule } => self.iterations(size, method, smoother, rule),
-            Task::Solve { problem, config } => self.solve(size, problem, in_precision(config, size, mixed)),
-            Task::History(config) => self.history(size, in_precision(config, size, mixed)),
+            Task::Solve { problem, config, kernel } => {
+                self.solve(size, problem, in_precision(config, size, mixed), kernel)
+            }
+            Task::History { config, kernel } => self.history(size, in_precision(config, size, mixed), kernel),
             Task::Errors { flexible, kernel } => self.errors(size, flexible, kernel),
             Task::Step(kernel) => self.step(size, kernel),
             Task::Analysis(kernel) => self.analysis(size, kernel),
@@ -198,21 +202,21 @@ impl<B: Runs> Laboratory<B> {
         match &mut self.level {
             Some((at, current, level)) if *at == size => {
                 if *current != kernel {
-                    level.set_kernel(kernel)?;
+                    level.set_system(&size.system(kernel)?)?;
                     *current = kernel;
                 }
             }
             _ => {
                 // Makes room first.
                 self.level = None;
-                let space = size.space()?;
+                let system = size.system(kernel)?;
                 let backend = self.backend.clone();
                 // Kernels that fill vectors are not those that are timed.
                 let level = self.without_basis(|| {
                     let level: Box<dyn TimedLevel> = if size.single {
-                        Box::new(LevelBench::<B, f32>::new(&backend, &space, kernel)?)
+                        Box::new(LevelBench::<B, f32>::new(&backend, &system)?)
                     } else {
-                        Box::new(LevelBench::<B, f64>::new(&backend, &space, kernel)?)
+                        Box::new(LevelBench::<B, f64>::new(&backend, &system)?)
                     };
                     Ok(level)
                 })?;
@@ -262,43 +266,46 @@ impl<B: Runs> Laboratory<B> {
 
     /// Milliseconds of a color, and of its loads and stores alone where they can be timed, and blocks of a multiprocessor.
     fn launch(&mut self, size: Size, launch: Launch) -> Result<Values> {
-        let kernel = |structure| PatchKernel { structure, variant: Variant::ConflictFree, ..Default::default() };
         let color_ms = |laboratory: &mut Self, kernel| {
             Ok::<_, Error>(1e3 * laboratory.time(size, kernel, Part::Step)?.median_s / f64::from(1 << size.dim))
         };
-        let separate = kernel(Structure::Separate);
+        let [global, separate, fused] = [Paper1::Global, Paper1::Separate, Paper1::Fused]
+            .map(|kernels| kernels(Variant::ConflictFree).by_default());
         // The solver alone is the global step without its residual.
         let solver_ms = |laboratory: &mut Self| {
-            let global = kernel(Structure::Global);
             Ok::<_, Error>(
                 color_ms(laboratory, global)? - 1e3 * laboratory.time(size, global, Part::Residual)?.median_s,
             )
         };
         let (whole, index, milliseconds) = match launch {
-            Launch::Fused => {
-                let fused = kernel(Structure::Fused);
-                (Some(fused), 0, color_ms(self, fused)?)
-            }
-            Launch::Separate => (Some(separate), usize::MAX, color_ms(self, separate)?),
+            Launch::Fused => (Some((fused, Paper1::FusedData)), 0, color_ms(self, fused)?),
+            Launch::Separate => (Some((separate, Paper1::SeparateData)), usize::MAX, color_ms(self, separate)?),
             Launch::Solver => (None, 1, solver_ms(self)?),
             Launch::Residual => (None, 0, color_ms(self, separate)? - solver_ms(self)?),
         };
         let mut row = values([("color_ms", milliseconds)]);
-        if let Some(whole) = whole {
-            row.extend(values([("data_only_ms", color_ms(self, PatchKernel { data_only: true, ..whole })?)]));
+        if let Some((_, data)) = whole {
+            row.extend(values([("data_only_ms", color_ms(self, data.by_default())?)]));
         }
-        if let Some((_, blocks)) = self.set_up(size, whole.unwrap_or(separate))?.resident_blocks()?.get(index) {
+        let timed = whole.map_or(separate, |(kernel, _)| kernel);
+        if let Some((_, blocks)) = self.set_up(size, timed)?.resident_blocks()?.get(index) {
             row.extend(values([("blocks_per_sm", f64::from(*blocks))]));
         }
         Ok(row)
     }
 
     /// Solves from nothing.
-    fn report(&mut self, size: Size, problem: Problem, config: Config, protocol: Protocol) -> Result<Report> {
+    fn report(
+        &mut self,
+        size: Size,
+        kernel: PatchKernel,
+        problem: Problem,
+        config: Config,
+        protocol: Protocol,
+    ) -> Result<Report> {
         // Makes room.
         self.level = None;
-        let Size { system, dim, degree, refine, .. } = size;
-        let case = Case { system, dim, degree, refine, problem, config };
+        let case = Case { system: size.system(kernel)?, problem, config };
         Ok(case.prepare(&*self.backend)?.solve(&self.backend, protocol, &mut unobserved)?.0)
     }
 
@@ -307,7 +314,7 @@ impl<B: Runs> Laboratory<B> {
         let rtol = if rule == Rule::FirstPass { 1e-14 } else { RTOL };
         let max_iters = if rule == Rule::FirstPass { 30 } else { 100 };
         let config = Config { method, smoother, stopping: Stopping { rtol, max_iters }, ..Config::default() };
-        let info = self.report(size, Problem::One, config, Protocol::ONCE)?.info;
+        let info = self.report(size, PatchKernel::default(), Problem::One, config, Protocol::ONCE)?.info;
         let history = &info.residual_history;
         let first = if rule == Rule::FirstPass { history.first().copied().unwrap_or(1.0) } else { 1.0 };
         let iterations = history.iter().position(|&residual| residual <= RTOL * first);
@@ -321,8 +328,8 @@ impl<B: Runs> Laboratory<B> {
     }
 
     /// A V-cycle on a level.
-    fn cycle(&mut self, size: Size, smoother: SmootherConfig) -> Result<Timing> {
-        if let Some((_, timing, basis)) = self.cycles.iter().find(|(known, ..)| *known == (size, smoother)) {
+    fn cycle(&mut self, size: Size, kernel: PatchKernel) -> Result<Timing> {
+        if let Some((_, timing, basis)) = self.cycles.iter().find(|(known, ..)| *known == (size, kernel)) {
             self.basis.extend(basis);
             return Ok(*timing);
         }
@@ -330,22 +337,22 @@ impl<B: Runs> Laboratory<B> {
         self.level = None;
         let (timing, basis) = self.with_basis(|laboratory| {
             let timing = match size.single {
-                true => laboratory.cycle_in::<f32>(size, smoother),
-                false => laboratory.cycle_in::<f64>(size, smoother),
+                true => laboratory.cycle_in::<f32>(size, kernel),
+                false => laboratory.cycle_in::<f64>(size, kernel),
             }?;
             let what = format!("V-cycle, {}, L = {}", size.scalar(), size.refine);
             laboratory.basis.measured(what, laboratory.protocol.warmup, timing);
             Ok(timing)
         })?;
-        self.cycles.push(((size, smoother), timing, basis));
+        self.cycles.push(((size, kernel), timing, basis));
         Ok(timing)
     }
 
-    fn cycle_in<S: Scalar>(&mut self, size: Size, smoother: SmootherConfig) -> Result<Timing> {
-        let space = size.space()?;
-        let mut multigrid = Multigrid::<B, S>::new(&self.backend, &space, &smoother, Default::default())?;
+    fn cycle_in<S: Scalar>(&mut self, size: Size, kernel: PatchKernel) -> Result<Timing> {
+        let (system, smoother) = (size.system(kernel)?, SmootherConfig::default());
+        let mut multigrid = Multigrid::<B, S>::new(&self.backend, &system, &smoother, Default::default())?;
         let backend = self.backend.clone();
-        let bench = || LevelBench::<B, S>::new(&backend, &space, smoother.patch_kernel());
+        let bench = || LevelBench::<B, S>::new(&backend, &system);
         let mut bench = self.without_basis(bench)?;
         let (b, x) = bench.vectors();
         measure(&*self.backend, self.protocol, || multigrid.apply(b, x))
@@ -354,11 +361,10 @@ impl<B: Runs> Laboratory<B> {
     /// Components of GMRES in mixed precision, each the time of doing it once times how often the solve does it; vector
     /// operations of GMRES are what is left of the solve.
     fn components(&mut self, size: Size, kernel: PatchKernel) -> Result<Values> {
-        let smoother = SmootherConfig::Patch(kernel);
-        let config = Config { method: Method::Gmres, precision: Precision::Mixed, smoother, ..Config::default() };
+        let config = Config { method: Method::Gmres, precision: Precision::Mixed, ..Config::default() };
         // The basic kernels take long.
         let protocol = Protocol { repetitions: 1, ..self.protocol };
-        let Report { dofs, info, timing, .. } = self.report(size, Problem::One, config, protocol)?;
+        let Report { dofs, info, timing, .. } = self.report(size, kernel, Problem::One, config, protocol)?;
         self.basis.measured("solve", protocol.warmup, timing);
         if !info.converged {
             // Its time is that of the most iterations allowed.
@@ -370,7 +376,7 @@ impl<B: Runs> Laboratory<B> {
         let smooth = 2.0 * part(self, Part::Step)?;
         let transfer = part(self, Part::Restrict)? + self.correction_time(single, kernel)?.median_s;
         let operator = self.time(double, PatchKernel::default(), Part::Operator)?.median_s;
-        let coarser = self.cycle(Size { refine: size.refine - 1, ..single }, smoother)?.median_s;
+        let coarser = self.cycle(Size { refine: size.refine - 1, ..single }, kernel)?.median_s;
         let total = timing.median_s;
         // One application more than cycles: the first residual.
         let known = [cycles * coarser, cycles * transfer, cycles * smooth, (cycles + 1.0) * operator];
@@ -394,10 +400,10 @@ impl<B: Runs> Laboratory<B> {
 
     /// Shares of the levels: differences of V-cycles that start on neighbouring levels.
     fn levels(&mut self, size: Size) -> Result<Values> {
-        let smoother = SmootherConfig::default();
-        let finest = self.cycle(size, smoother)?.median_s;
+        let kernel = PatchKernel::default();
+        let finest = self.cycle(size, kernel)?.median_s;
         let mut at = |below: usize| match size.refine.checked_sub(below) {
-            Some(refine) if refine >= 1 => Ok(self.cycle(Size { refine, ..size }, smoother)?.median_s),
+            Some(refine) if refine >= 1 => Ok(self.cycle(Size { refine, ..size }, kernel)?.median_s),
             _ => Ok::<_, Error>(0.0),
         };
         let (second, third) = (at(1)?, at(2)?);

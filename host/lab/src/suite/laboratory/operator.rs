@@ -6,11 +6,11 @@ use crate::inspect::{self, Assembler, Resources};
 use crate::suite::experiment::Aspect;
 use crate::suite::products::flops_per_dof;
 use crate::suite::traffic::{WAVEFRONT_BYTES, box_operator, box_wavefronts};
-use patchmg::backend::{Engine, PatchKernel, Products, Scalar};
+use patchmg::backend::Scalar;
 use patchmg::error::{Error, Result};
 use patchmg::measure::Part;
-use patchmg::space::Space;
-use patchmg::system::Runs;
+use patchmg::system::poisson::{Engine, PatchKernel, Poisson, Products};
+use patchmg::system::{Runs, System};
 use std::sync::Arc;
 
 /// A vector of normally distributed numbers, and what the default operator in `f64` makes of it.
@@ -22,7 +22,7 @@ pub struct Reference {
 /// What registers and spills are for where there is no GPU.
 const ARCHITECTURE: &str = "sm_90";
 
-impl<B: Runs> Laboratory<B> {
+impl<B: Runs<Poisson>> Laboratory<B> {
     pub(super) fn operator(&mut self, size: Size, aspect: Aspect, kernel: PatchKernel) -> Result<Values> {
         match aspect {
             Aspect::Speed => self.operator_speed(size, kernel),
@@ -62,8 +62,10 @@ impl<B: Runs> Laboratory<B> {
     /// Operations a second that the units of a kernel could do.
     fn peak(&self, size: Size, kernel: PatchKernel) -> Option<f64> {
         let info = self.backend.info();
-        match kernel.products {
-            Some(Products { kernel, .. }) if kernel.engine != Engine::Fma => tensor_core_flops(&info, kernel.operands),
+        match kernel {
+            PatchKernel::Products(Products { kernel, .. }) if kernel.engine != Engine::Fma => {
+                tensor_core_flops(&info, kernel.operands)
+            }
             _ => info.rates.map(|rates| rates.flops(size.word() as usize)),
         }
     }
@@ -79,7 +81,7 @@ impl<B: Runs> Laboratory<B> {
 
     /// A row with the traffic of shared memory, from a trace of a box.
     fn with_shared_memory(&mut self, size: Size, kernel: PatchKernel, mut row: Values) -> Result<Values> {
-        let Some(Products { kernel: products, boxes }) = kernel.products else { return Ok(row) };
+        let PatchKernel::Products(Products { kernel: products, boxes }) = kernel else { return Ok(row) };
         let nodes = boxes.nodes(size.degree);
         let Some(wavefronts) = box_wavefronts(products, nodes) else { return Ok(row) };
         let bytes_per_dof = wavefronts * WAVEFRONT_BYTES / nodes.pow(3) as f64;
@@ -96,10 +98,9 @@ impl<B: Runs> Laboratory<B> {
         let row = self.and_speed(size, kernel, Values::new())?;
         let timed = !row.is_empty();
         let mut row = self.with_shared_memory(size, kernel, row)?;
-        let operator = kernel.products.and_then(|products| {
-            box_operator(products.kernel, products.boxes.nodes(size.degree)).map(|(_, spec)| spec.name)
-        });
-        let Some(name) = operator else { return Ok(row) };
+        let PatchKernel::Products(Products { kernel: products, boxes }) = kernel else { return Ok(row) };
+        let Some((_, spec)) = box_operator(products, boxes.nodes(size.degree)) else { return Ok(row) };
+        let name = spec.name;
         let architecture = self.backend.info().architecture;
         let architecture = if timed { &*architecture } else { ARCHITECTURE };
         if let Some(Resources { registers, spill_store_bytes, spill_load_bytes, .. }) = resources(architecture, &name)?
@@ -122,29 +123,29 @@ impl<B: Runs> Laboratory<B> {
     fn operator_error(&mut self, size: Size, kernel: PatchKernel) -> Result<Values> {
         // Makes room.
         self.level = None;
-        let space = size.space()?;
+        let system = size.system(kernel)?;
         if size.single {
-            self.backend.check_kernel::<f32>(&space, kernel)?;
+            self.backend.check::<f32>(&system)?;
         } else {
-            self.backend.check_kernel::<f64>(&space, kernel)?;
+            self.backend.check::<f64>(&system)?;
         }
         let backend = self.backend.clone();
-        let Reference { x, y } = self.reference(size, &space)?;
+        let Reference { x, y } = self.reference(size, &system)?;
         let error = if size.single {
-            difference(&apply::<B, f32>(&backend, &space, kernel, x)?, y)
+            difference(&apply::<B, f32>(&backend, &system, x)?, y)
         } else {
-            difference(&apply::<B, f64>(&backend, &space, kernel, x)?, y)
+            difference(&apply::<B, f64>(&backend, &system, x)?, y)
         };
         Ok(values([("relative_error", error)]))
     }
 
     /// The same for all kernels of a size.
-    fn reference(&mut self, size: Size, space: &Space) -> Result<&Reference> {
+    fn reference(&mut self, size: Size, system: &Poisson) -> Result<&Reference> {
         if self.reference.as_ref().is_none_or(|(known, ..)| *known != size.double()) {
             self.reference = None;
-            let x = normal(space.storage());
-            let (y, basis) =
-                self.with_basis(|laboratory| apply::<B, f64>(&laboratory.backend, space, PatchKernel::default(), &x))?;
+            let x = normal(system.space().storage());
+            let system = system.by_default_kernels();
+            let (y, basis) = self.with_basis(|laboratory| apply::<B, f64>(&laboratory.backend, &system, &x))?;
             self.reference = Some((size.double(), Reference { x, y }, basis));
         }
         let Some((_, reference, basis)) = &self.reference else { unreachable!("it was made") };
@@ -165,8 +166,8 @@ fn resources(architecture: &str, name: &str) -> Result<Option<Resources>> {
 }
 
 /// `A x`, of a vector rounded to `T`.
-fn apply<B: Runs, T: Scalar>(backend: &Arc<B>, space: &Space, kernel: PatchKernel, x: &[f64]) -> Result<Vec<T>> {
-    let level = backend.level::<T>(space, kernel)?;
+fn apply<B: Runs<Poisson>, T: Scalar>(backend: &Arc<B>, system: &Poisson, x: &[f64]) -> Result<Vec<T>> {
+    let level = backend.level::<T>(system)?;
     let mut values: Vec<T> = x.iter().map(|&value| T::from_f64(value)).collect();
     let (mut vector, mut product) = (backend.zeros(x.len())?, backend.zeros(x.len())?);
     backend.upload(&values, &mut vector)?;

@@ -4,12 +4,13 @@ use super::{Laboratory, Size, Values, values};
 use crate::suite::experiment::Units;
 use crate::suite::traffic::{Traffic, WAVEFRONT_BYTES};
 use crate::suite::work::{flops_per_piece, pieces};
-use patchmg::backend::{DeviceInfo, Operands, PatchKernel};
+use patchmg::backend::DeviceInfo;
 use patchmg::error::{Error, Result};
 use patchmg::measure::Part;
 use patchmg::system::Runs;
+use patchmg::system::poisson::{Operands, PatchKernel, Poisson};
 
-impl<B: Runs> Laboratory<B> {
+impl<B: Runs<Poisson>> Laboratory<B> {
     /// Shared memory first, which needs no GPU; times where the machine has the kernel.
     pub(super) fn analysis(&mut self, size: Size, kernel: PatchKernel) -> Result<Values> {
         let Size { dim, degree, .. } = size;

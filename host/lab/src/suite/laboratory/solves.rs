@@ -1,7 +1,6 @@
 //! Solves by their results: iterations, errors, residuals.
 
 use super::{Laboratory, Size, Values, values};
-use patchmg::backend::PatchKernel;
 use patchmg::error::Result;
 use patchmg::krylov::{Gmres, Info, IterativeSolver, Stopping, unobserved};
 use patchmg::measure::Protocol;
@@ -9,7 +8,8 @@ use patchmg::multigrid::{LowPrecision, Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
 use patchmg::problem::{ErrorNorms, Problem, error_norms};
 use patchmg::solve::{Config, Method, Precision, Report};
-use patchmg::system::Runs;
+use patchmg::system::poisson::{PatchKernel, Poisson};
+use patchmg::system::{Runs, System};
 
 /// Relative tolerance of paper 4.
 const RTOL: f64 = 1e-8;
@@ -19,10 +19,16 @@ fn iterations(info: &Info) -> Option<f64> {
     info.converged.then_some(info.iterations as f64)
 }
 
-impl<B: Runs> Laboratory<B> {
+impl<B: Runs<Poisson>> Laboratory<B> {
     /// Time, iterations and error.
-    pub(super) fn solve(&mut self, size: Size, problem: Problem, config: Config) -> Result<Values> {
-        let Report { dofs, info, errors, timing, .. } = self.report(size, problem, config, self.protocol)?;
+    pub(super) fn solve(
+        &mut self,
+        size: Size,
+        problem: Problem,
+        config: Config,
+        kernel: PatchKernel,
+    ) -> Result<Values> {
+        let Report { dofs, info, errors, timing, .. } = self.report(size, kernel, problem, config, self.protocol)?;
         self.basis.measured(format!("solve, L = {}", size.refine), self.protocol.warmup, timing);
         let mut row = values([
             ("time_s", timing.median_s),
@@ -37,8 +43,8 @@ impl<B: Runs> Laboratory<B> {
     }
 
     /// `residual_i` after iteration `i`.
-    pub(super) fn history(&mut self, size: Size, config: Config) -> Result<Values> {
-        let info = self.report(size, Problem::Sine, config, Protocol::ONCE)?.info;
+    pub(super) fn history(&mut self, size: Size, config: Config, kernel: PatchKernel) -> Result<Values> {
+        let info = self.report(size, kernel, Problem::Sine, config, Protocol::ONCE)?.info;
         let name = |iteration| format!("residual_{iteration}");
         let residuals = info.residual_history.iter().enumerate();
         let mut row: Values = residuals.map(|(iteration, &residual)| (name(iteration), Some(residual))).collect();
@@ -52,13 +58,11 @@ impl<B: Runs> Laboratory<B> {
         let config = Config {
             method: Method::Fgmres,
             precision: Precision::Mixed,
-            smoother: SmootherConfig::Patch(kernel),
             stopping: Stopping { rtol: RTOL, ..Stopping::default() },
             ..Config::default()
         };
-        let Report { info, errors, .. } = self.report(size, Problem::Sine, config, Protocol::ONCE)?;
-        let (info, errors) =
-            if flexible { (info, errors) } else { self.gmres(size, config.smoother, info.iterations.max(1))? };
+        let Report { info, errors, .. } = self.report(size, kernel, Problem::Sine, config, Protocol::ONCE)?;
+        let (info, errors) = if flexible { (info, errors) } else { self.gmres(size, kernel, info.iterations.max(1))? };
         let mut row = values([
             ("iterations", info.iterations as f64),
             ("residual", info.residual_history.last().copied().unwrap_or(f64::NAN)),
@@ -69,21 +73,22 @@ impl<B: Runs> Laboratory<B> {
     }
 
     /// GMRES in `f64` that takes a V-cycle in `f32` for one linear map.
-    fn gmres(&mut self, size: Size, smoother: SmootherConfig, max_iters: usize) -> Result<(Info, Option<ErrorNorms>)> {
-        let space = size.space()?;
-        let load = self.load(size, &space)?;
+    fn gmres(&mut self, size: Size, kernel: PatchKernel, max_iters: usize) -> Result<(Info, Option<ErrorNorms>)> {
+        let system = size.system(kernel)?;
+        let space = system.space();
+        let load = self.load(size, space)?;
         let backend = &self.backend;
-        let operator = backend.level::<f64>(&space, PatchKernel::default())?;
+        let operator = backend.level::<f64>(&system.by_default_kernels())?;
         let (mut b, mut x) = (operator.vector()?, operator.vector()?);
         backend.upload(&load, &mut b)?;
-        let multigrid = Multigrid::<B, f32>::new(backend, &space, &smoother, VCycle::default())?;
-        let mut cycle = LowPrecision::<B, f64, f32, _>::new(backend, &space, multigrid)?;
+        let multigrid = Multigrid::<B, f32>::new(backend, &system, &SmootherConfig::default(), VCycle::default())?;
+        let mut cycle = LowPrecision::<B, f64, f32, _>::new(backend, space, multigrid)?;
         let mut gmres = Gmres::<B, f64>::new(&operator, max_iters)?;
         let stopping = Stopping { rtol: RTOL, max_iters };
         let info = gmres.solve(&operator, &mut cycle, &b, &mut x, &stopping, &mut unobserved)?;
         let mut values = load;
         backend.download(&x, &mut values)?;
         let exact = Problem::Sine.solution(size.dim);
-        Ok((info, exact.map(|exact| error_norms(&space, &values, &*exact)).transpose()?))
+        Ok((info, exact.map(|exact| error_norms(space, &values, &*exact)).transpose()?))
     }
 }

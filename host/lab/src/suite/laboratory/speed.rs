@@ -9,7 +9,8 @@ use patchmg::operator::vector_bytes;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Config, Method, Precision, Solution, solve_repeatedly};
 use patchmg::space::Space;
-use patchmg::system::Runs;
+use patchmg::system::poisson::{PatchKernel, Poisson};
+use patchmg::system::{Runs, System};
 use std::ops::ControlFlow;
 
 /// What a solve took.
@@ -39,7 +40,7 @@ fn allowed_bytes(method: Method, precision: Precision, restart: usize, storage: 
     vector_bytes::<f64>(6 + basis, storage)
 }
 
-impl<B: Runs> Laboratory<B> {
+impl<B: Runs<Poisson>> Laboratory<B> {
     /// Nanoseconds for an unknown, and iterations.
     pub(super) fn speed(&mut self, size: Size, mixed: bool, method: Method) -> Result<Values> {
         let Solved { dofs, info, timing, .. } = self.solved(size, mixed, method)?;
@@ -80,9 +81,10 @@ impl<B: Runs> Laboratory<B> {
         let precision = if mixed { Precision::Mixed } else { Precision::F64 };
         let stopping = Stopping { rtol: RTOL, ..Stopping::default() };
         let config = Config { method, precision, stopping, ..Config::default() };
-        let space = size.space()?;
-        config.check(&*self.backend, &space)?;
-        let load = self.load(size, &space)?;
+        let system = size.system(PatchKernel::default())?;
+        let space = system.space();
+        config.check(&*self.backend, &system)?;
+        let load = self.load(size, space)?;
 
         let backend = &*self.backend;
         let before = backend.info();
@@ -93,8 +95,8 @@ impl<B: Runs> Laboratory<B> {
             ControlFlow::Continue(())
         };
         let Solution { info, timing, .. } =
-            solve_repeatedly(&self.backend, &space, load, &config, self.protocol, &mut observer)?;
-        let asked = config.bytes::<B>(&space)?;
+            solve_repeatedly(&self.backend, &system, load, &config, self.protocol, &mut observer)?;
+        let asked = config.bytes::<_, B>(&system)?;
         let bytes = match during {
             Some(during) if before.backend != "cpu" => before.memory_free.saturating_sub(during),
             _ => asked,
@@ -141,7 +143,7 @@ impl<B: Runs> Laboratory<B> {
         // The kernels of that process are those of the same solve here.
         if self.backend.info().backend != "cpu" {
             let config = Config { method: Method::Fmg, precision: Precision::Mixed, ..Config::default() };
-            self.report(size, Problem::Sine, config, Protocol::ONCE)?;
+            self.report(size, PatchKernel::default(), Problem::Sine, config, Protocol::ONCE)?;
         }
         let Timing { median_s, min_s, max_s, .. } = timing;
         let mut row = values([("measured", median_s), ("min", min_s), ("max", max_s)]);

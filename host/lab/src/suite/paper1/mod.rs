@@ -10,8 +10,8 @@ mod tables;
 
 use super::Suite;
 use super::experiment::{Point, Task};
-use patchmg::backend::{PatchKernel, Structure, Variant};
 use patchmg::solve::Precision;
+use patchmg::system::poisson::{Paper1, PatchKernel, Variant};
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 
 /// In the order of the paper.
@@ -43,24 +43,12 @@ pub const PAPER1: Suite = Suite {
     ],
 };
 
-const fn kernel(structure: Structure, variant: Variant) -> PatchKernel {
-    PatchKernel { structure, variant, ..REGISTER }
-}
-
 /// Our own.
-const REGISTER: PatchKernel = PatchKernel {
-    structure: Structure::Fused,
-    variant: Variant::Register,
-    local: patchmg::backend::LocalSolver::Fdm,
-    threads: patchmg::backend::ThreadStructure::Column,
-    patches: None,
-    data_only: false,
-    products: None,
-};
-const BASIC: PatchKernel = kernel(Structure::Fused, Variant::Basic);
-const LINEAR: PatchKernel = kernel(Structure::Fused, Variant::Linear);
-const CONFLICT_FREE: PatchKernel = kernel(Structure::Fused, Variant::ConflictFree);
-const BOUNDARY: PatchKernel = kernel(Structure::Fused, Variant::Boundary);
+const REGISTER: PatchKernel = PatchKernel::Register;
+const BASIC: PatchKernel = Paper1::Fused(Variant::Basic).by_default();
+const LINEAR: PatchKernel = Paper1::Fused(Variant::Linear).by_default();
+const CONFLICT_FREE: PatchKernel = Paper1::Fused(Variant::ConflictFree).by_default();
+const BOUNDARY: PatchKernel = Paper1::Fused(Variant::Boundary).by_default();
 
 /// `(dim, degree)` of all spaces, 2D first.
 fn spaces() -> impl Iterator<Item = (usize, usize)> + Clone {

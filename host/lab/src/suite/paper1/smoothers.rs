@@ -3,9 +3,9 @@
 use super::super::drawing::{Axis, Picture};
 use super::super::experiment::{Column, Experiment, Point, Task};
 use super::super::sizes::Sizes;
-use super::{BASIC, BOUNDARY, CONFLICT_FREE, LINEAR, REGISTER, kernel, kernels_in_spaces, spaces};
-use patchmg::backend::{LocalSolver, PatchKernel, Structure, ThreadStructure, Variant};
+use super::{BASIC, BOUNDARY, CONFLICT_FREE, LINEAR, REGISTER, kernels_in_spaces, spaces};
 use patchmg::solve::Precision;
+use patchmg::system::poisson::{Paper1, PatchKernel, Variant};
 use patchmg_device::kernels::DEGREES_3D;
 
 const COLUMNS: &[Column] = &[
@@ -36,7 +36,7 @@ pub const FIGURE3: Experiment = Experiment {
              3D the inverse is measured on a coarser level: its work grows with k^6.",
     columns: COLUMNS,
     points: |sizes| {
-        let inverse = PatchKernel { local: LocalSolver::Inverse, ..BASIC };
+        let inverse = Paper1::FusedInverse.by_default();
         let mut points =
             compare(sizes, &[("fast diagonalization", BASIC), ("inverse matrix", inverse)], spaces(), DOUBLE);
         for point in &mut points {
@@ -56,7 +56,7 @@ pub const FIGURE5: Experiment = Experiment {
     remark: "Basic fused kernel. A block has at most 1024 threads: a thread a dof ends at degree 4.",
     columns: COLUMNS,
     points: |sizes| {
-        let dof = PatchKernel { threads: ThreadStructure::Dof, ..BASIC };
+        let dof = Paper1::FusedDof.by_default();
         let spaces = DEGREES_3D.filter(|&degree| (2 * degree + 1).pow(3) <= 1024).map(|degree| (3, degree));
         compare(sizes, &[("column (2D structure)", BASIC), ("dof (3D structure)", dof)], spaces, DOUBLE)
     },
@@ -66,12 +66,16 @@ pub const FIGURE5: Experiment = Experiment {
 /// Patches of a block that are tried.
 const PATCHES: [usize; 6] = [1, 2, 4, 6, 8, 16];
 
+fn conflict_free(patches: usize) -> PatchKernel {
+    PatchKernel::Paper1 { kernels: Paper1::Fused(Variant::ConflictFree), patches: Some(patches) }
+}
+
 fn with_patches(sizes: &Sizes) -> Vec<Point> {
     (2..=3)
         .flat_map(|dim| (1..=5).map(move |degree| (dim, degree)))
         .flat_map(|(dim, degree)| {
             PATCHES.into_iter().map(move |patches| {
-                let task = Task::Step(PatchKernel { patches: Some(patches), ..CONFLICT_FREE });
+                let task = Task::Step(conflict_free(patches));
                 Point::new(format!("k = {degree}"), [dim, degree, sizes.throughput(dim, degree)], task).patches(patches)
             })
         })
@@ -94,7 +98,7 @@ pub const FIGURE8: Experiment = Experiment {
     remark: "Conflict-free fused kernel with one patch, and with the number that it has by default.",
     columns: COLUMNS,
     points: |sizes| {
-        let one = PatchKernel { patches: Some(1), ..CONFLICT_FREE };
+        let one = conflict_free(1);
         let spaces = spaces().filter(|(_, degree)| *degree <= 5);
         compare(sizes, &[("one patch", one), ("several patches", CONFLICT_FREE)], spaces, DOUBLE)
     },
@@ -109,8 +113,8 @@ pub const FIGURE9: Experiment = Experiment {
     columns: COLUMNS,
     points: |sizes| {
         let kernels = [
-            ("global", kernel(Structure::Global, Variant::Basic)),
-            ("separate", kernel(Structure::Separate, Variant::Basic)),
+            ("global", Paper1::Global(Variant::Basic).by_default()),
+            ("separate", Paper1::Separate(Variant::Basic).by_default()),
             ("fused", BASIC),
         ];
         compare(sizes, &kernels, spaces(), DOUBLE)
@@ -143,8 +147,8 @@ pub const FIGURE17: Experiment = Experiment {
     columns: COLUMNS,
     points: |sizes| {
         let kernels = [
-            ("separate, conflict-free", kernel(Structure::Separate, Variant::ConflictFree)),
-            ("separate, boundary", kernel(Structure::Separate, Variant::Boundary)),
+            ("separate, conflict-free", Paper1::Separate(Variant::ConflictFree).by_default()),
+            ("separate, boundary", Paper1::Separate(Variant::Boundary).by_default()),
             ("fused, conflict-free", CONFLICT_FREE),
             ("fused, boundary", BOUNDARY),
         ];

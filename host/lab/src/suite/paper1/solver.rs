@@ -4,9 +4,9 @@ use super::super::drawing::{Axis, Picture};
 use super::super::experiment::{Column, Experiment, Point, Task};
 use super::super::sizes::Sizes;
 use super::{BASIC, BOUNDARY, REGISTER, kernels_in_spaces, spaces};
-use patchmg::backend::PatchKernel;
 use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision};
+use patchmg::system::poisson::PatchKernel;
 use patchmg_device::kernels::DEGREES_3D;
 
 const SECONDS: &[Column] = &[
@@ -119,7 +119,7 @@ pub const FIGURE18: Experiment = Experiment {
         series
             .flat_map(|(degree, precision)| {
                 let config = Config { method: Method::Gmres, ..Config::default() };
-                let task = Task::Solve { problem: Problem::Sine, config };
+                let task = Task::Solve { problem: Problem::Sine, config, kernel: PatchKernel::default() };
                 (2..=sizes.throughput(3, degree)).map(move |refine| {
                     Point::new(format!("k = {degree}"), [3, degree, refine], task).precision(precision)
                 })

@@ -7,6 +7,7 @@ use super::published::{self, KernelAnalysis, Solve};
 use super::{BASIC, CONFLICT_FREE, LINEAR, REGISTER};
 use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision};
+use patchmg::system::poisson::PatchKernel;
 
 pub const TABLE5: Experiment = Experiment {
     name: "table5",
@@ -101,7 +102,7 @@ fn precisions(sizes: &Sizes) -> Vec<Point> {
             [Precision::F64, Precision::Mixed].into_iter().zip(rows).map(move |(precision, paper)| {
                 let Solve { l2_error, iterations, time_s } = paper;
                 let config = Config { method, ..Config::default() };
-                let task = Task::Solve { problem: Problem::Sine, config };
+                let task = Task::Solve { problem: Problem::Sine, config, kernel: PatchKernel::default() };
                 Point::new(name, [3, degree, sizes.throughput(3, degree)], task)
                     .precision(precision)
                     .paper("l2_error", l2_error)

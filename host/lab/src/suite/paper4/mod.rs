@@ -11,8 +11,10 @@ mod tables;
 use super::Suite;
 use super::experiment::{Aspect, Point, Task};
 use super::sizes::Sizes;
-use patchmg::backend::{Boxes, Engine, MatrixMemory, Operands, PatchKernel, ProductShape, Products, TensorKernel};
 use patchmg::solve::Precision;
+use patchmg::system::poisson::{
+    Boxes, Engine, MatrixMemory, Operands, PatchKernel, ProductShape, Products, TensorKernel,
+};
 use patchmg_device::tensor_core::list::is_patch;
 
 /// In the order of the paper.
@@ -64,7 +66,7 @@ fn boxes(nodes: usize) -> (usize, Boxes) {
 
 /// As a choice of a level.
 fn choice(kernel: TensorKernel, boxes: Boxes) -> PatchKernel {
-    PatchKernel { products: Some(Products { kernel, boxes }), ..PatchKernel::default() }
+    PatchKernel::Products(Products { kernel, boxes })
 }
 
 /// Of the vectors that a kernel takes.
@@ -123,11 +125,13 @@ mod tests {
         let sizes = Sizes { gpu: true, quick: false };
         for point in PAPER4.experiments.iter().flat_map(|experiment| (experiment.points)(&sizes)) {
             let kernel = match point.task {
-                Task::Operator(_, kernel) | Task::Errors { kernel, .. } => kernel,
-                Task::Solve { config, .. } | Task::History(config) => config.smoother.patch_kernel(),
+                Task::Operator(_, kernel)
+                | Task::Errors { kernel, .. }
+                | Task::Solve { kernel, .. }
+                | Task::History { kernel, .. } => kernel,
                 _ => continue,
             };
-            let Some(Products { kernel, boxes }) = kernel.products else { continue };
+            let PatchKernel::Products(Products { kernel, boxes }) = kernel else { continue };
             let nodes = boxes.nodes(point.key.degree);
             assert!(box_operator(kernel, nodes).is_some(), "{}", point.key);
             assert!(point.key.nodes.is_none_or(|known| known == nodes), "{}", point.key);

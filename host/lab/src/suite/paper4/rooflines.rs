@@ -6,8 +6,8 @@ use super::super::sizes::Sizes;
 use super::{
     BASIC_F16, BASIC_F64, CC_F32, CC_F64, TC_F16, TC_F16_EC, TC_F64, TC_TF32_EC, WMMA_F64, boxes, operator, register,
 };
-use patchmg::backend::TensorKernel;
 use patchmg::solve::Precision;
+use patchmg::system::poisson::TensorKernel;
 
 /// The paper's sizes of boxes.
 const NODES: [usize; 2] = [8, 16];

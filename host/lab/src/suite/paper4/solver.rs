@@ -5,20 +5,18 @@ use super::super::experiment::{Column, Experiment, Point, Task};
 use super::super::sizes::Sizes;
 use super::published::{self, Solve};
 use super::{CC_F32, CC_F64, TC_F16, TC_F16_EC, TC_F64, choice, precision};
-use patchmg::backend::{Boxes, PatchKernel, TensorKernel};
 use patchmg::krylov::Stopping;
-use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision};
+use patchmg::system::poisson::{Boxes, PatchKernel, TensorKernel};
 
 /// Basis vectors: more than the paper's solves have iterations, so that none restarts.
 const BASIS: usize = 30;
 
 /// The paper's solver; the V-cycle takes the kernels, the operator of GMRES is the default one.
-fn fgmres(kernel: PatchKernel) -> Config {
+fn fgmres() -> Config {
     let stopping = Stopping { rtol: 1e-8, ..Stopping::default() };
-    let smoother = SmootherConfig::Patch(kernel);
-    Config { method: Method::Fgmres, smoother, stopping, restart: BASIS, ..Config::default() }
+    Config { method: Method::Fgmres, stopping, restart: BASIS, ..Config::default() }
 }
 
 /// The paper's kernels in the V-cycle, in its order: the first three for degree 3, too.
@@ -32,13 +30,14 @@ fn mixed(kernel: TensorKernel) -> Precision {
 }
 
 /// Flexible GMRES by the paper's kernels, as many as there are for the degree, and by our own.
-fn solves(size: [usize; 3], paper: usize, task: impl Fn(Config) -> Task) -> Vec<Point> {
+fn solves(size: [usize; 3], paper: usize, task: impl Fn(Config, PatchKernel) -> Task) -> Vec<Point> {
     let products = KERNELS[..paper].iter().map(|&(series, kernel)| {
-        let point = Point::new(series, size, task(fgmres(choice(kernel, Boxes::Patch))));
+        let point = Point::new(series, size, task(fgmres(), choice(kernel, Boxes::Patch)));
         point.precision(mixed(kernel))
     });
-    let ours = OURS
-        .map(|(series, precision)| Point::new(series, size, task(fgmres(PatchKernel::default()))).precision(precision));
+    let ours = OURS.map(|(series, precision)| {
+        Point::new(series, size, task(fgmres(), PatchKernel::default())).precision(precision)
+    });
     products.chain(ours).map(Point::discontinuous).collect()
 }
 
@@ -69,7 +68,8 @@ pub const TABLE4: Experiment = Experiment {
 fn precisions(degree: usize, refine: usize) -> Vec<Point> {
     let published = published::TABLE4.iter().find(|(size, _)| *size == [degree, refine]);
     let kernels = if degree == 3 { 3 } else { KERNELS.len() };
-    let mut points = solves([3, degree, refine], kernels, |config| Task::Solve { problem: Problem::Sine, config });
+    let mut points =
+        solves([3, degree, refine], kernels, |config, kernel| Task::Solve { problem: Problem::Sine, config, kernel });
     for (point, paper) in points.iter_mut().zip(published.iter().flat_map(|(_, rows)| *rows)) {
         let Solve { time_s, iterations, l2_error } = *paper;
         point.paper.extend([("time_s", time_s), ("iterations", iterations)]);
@@ -93,7 +93,9 @@ pub const FIGURE13: Experiment = Experiment {
     remark: "As table 4, by the precision of the V-cycle; rN is the residual after N iterations, relative to the right-hand side. The paper, in words: f64, f32 \
              and f16 with error correction (EC) coincide, plain f16 needs many times as many iterations.",
     columns: residuals!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30),
-    points: |sizes| solves([3, 7, *sizes.solves(7).start()], KERNELS.len(), Task::History),
+    points: |sizes| {
+        solves([3, 7, *sizes.solves(7).start()], KERNELS.len(), |config, kernel| Task::History { config, kernel })
+    },
     picture: Picture::Iterations { prefix: "residual_", label: "residual" },
 };
 

@@ -4,8 +4,8 @@ use super::super::drawing::{By, Picture};
 use super::super::experiment::{Aspect, Column, Experiment};
 use super::published::{self, MatrixSource};
 use super::{CC_F32, CC_F64, TC_F16, TC_F16_EC, TC_F64, WMMA_F64, operator, register};
-use patchmg::backend::{MatrixMemory, TensorKernel};
 use patchmg::solve::Precision;
+use patchmg::system::poisson::{MatrixMemory, TensorKernel};
 
 /// The paper's matrices.
 const NODES: usize = 16;

@@ -1,36 +1,42 @@
 //! Levels on the CPU.
 
-use super::{bytes, check_color, colors, inverse_diagonal, vector_of};
+use super::{PRODUCTS, PatchKernel, Poisson, bytes, check_color, colors, inverse_diagonal, level_bytes, vector_of};
+use crate::backend::Scalar;
 use crate::backend::cpu::{Cpu, Vector, check};
-use crate::backend::{PRODUCTS, PatchKernel, Scalar};
 use crate::error::{Error, Result};
 use crate::level::{Level, Patches, SharedLevel};
 use crate::memory;
 use crate::operator::LinearOperator;
 use crate::space::{ContinuousSpace, DiscontinuousSpace, Space};
-use crate::system::Runs;
+use crate::system::{Runs, System};
 use patchmg_cpu::{Continuous, Discontinuous, GaussSeidel, Kernels, Prepared};
 use patchmg_device::patch::Ends;
 use patchmg_device::with_degree;
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 
-impl Runs for Cpu {
-    fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
-        let unsupported = |what, asked, available| Err(Error::Unsupported { backend: "cpu", what, asked, available });
-        let own = PatchKernel { products: None, ..kernel };
-        if own.steps(space.dim(), space.degree()).is_none_or(|steps| !steps.is_empty()) {
-            return unsupported("kernel of the patch smoother", own.to_string(), PatchKernel::default().to_string());
-        }
-        kernel.products.map_or(Ok(()), |products| unsupported(PRODUCTS, products.to_string(), "none".into()))
+impl Runs<Poisson> for Cpu {
+    fn check<T: Scalar>(&self, system: &Poisson) -> Result<()> {
+        let kernel = system.kernel();
+        let (what, available) = match kernel {
+            PatchKernel::Register => return Ok(()),
+            PatchKernel::Paper1 { .. } => ("kernel of the patch smoother", PatchKernel::Register.to_string()),
+            PatchKernel::Products(_) => (PRODUCTS, String::from("none")),
+        };
+        Err(Error::Unsupported { backend: "cpu", what, asked: kernel.to_string(), available })
     }
 
-    fn level<T: Scalar>(self: &Arc<Self>, space: &Space, kernel: PatchKernel) -> Result<SharedLevel<Self, T>> {
-        self.check_kernel::<T>(space, kernel)?;
+    fn level<T: Scalar>(self: &Arc<Self>, system: &Poisson) -> Result<SharedLevel<Self, T>> {
+        self.check::<T>(system)?;
+        let space = system.space();
         in_scalar(
             || Ok(Arc::new(PoissonLevel::<f32>::new(self, space)?)),
             || Ok(Arc::new(PoissonLevel::<f64>::new(self, space)?)),
         )
+    }
+
+    fn level_bytes<T: Scalar>(system: &Poisson) -> u64 {
+        level_bytes::<T>(system)
     }
 }
 

@@ -71,7 +71,7 @@ struct Fixture<'a, T: Scalar> {
 
 impl<'a, T: Scalar> Fixture<'a, T> {
     fn new(cpu: &'a Arc<Cpu>, space: &'a Space) -> Self {
-        Self { cpu, space, level: cpu.level(space, PatchKernel::default()).unwrap() }
+        Self { cpu, space, level: cpu.level(&Poisson::from(space)).unwrap() }
     }
 
     fn vector(&self, space: &Space, dofs: &[f64]) -> Vector<T> {
@@ -290,7 +290,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
 fn arguments_are_checked() {
     let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
     let space = Twin::new(2, 2, 2).space();
-    let level = cpu.level::<f64>(&space, PatchKernel::default()).unwrap();
+    let level = cpu.level::<f64>(&Poisson::from(&space)).unwrap();
     let x = cpu.zeros(space.storage()).unwrap();
     let mut y = cpu.zeros(space.storage()).unwrap();
     let mut short = cpu.zeros(space.storage() - 1).unwrap();

@@ -1,15 +1,16 @@
 //! Discontinuous elements by products of small matrices (paper 4): the operator on boxes of nodes, and solutions on patches.
 //! Arguments of kernels are those of `patchmg_device::entries`, in that order, each by value.
 
+use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::Kernel;
 use crate::backend::cuda::texture::Texture;
 use crate::backend::cuda::{Cuda, modules};
-use crate::backend::{PRODUCTS, Scalar};
 use crate::error::{Error, Result};
 use crate::measure::{Protocol, measure};
 use crate::space::DiscontinuousSpace;
+use crate::system::poisson::PRODUCTS;
 use bytemuck::{bytes_of, cast_slice};
 use cust::sys::CUdeviceptr;
 use patchmg_device::kernels::{Boxes, MatrixMemory, Module, Operation, Products, TensorKernel};

@@ -2,7 +2,7 @@
 //! value.
 
 use super::boxes::{self, BoxKernels};
-use super::smoother::check_default;
+use super::smoother::unsupported_kernel;
 use super::{Kernels, unsupported_degree};
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
@@ -64,8 +64,11 @@ struct Matrices {
 /// # Errors
 /// [`Error::Unsupported`], with those that there are.
 pub(super) fn check<T: Scalar>(gpu: &Gpu, space: &DiscontinuousSpace, choice: PatchKernel) -> Result<()> {
-    check_default(PatchKernel { products: None, ..choice })?;
-    choice.products.map_or(Ok(()), |products| boxes::check::<T>(gpu, space, products))
+    match choice {
+        PatchKernel::Register => Ok(()),
+        PatchKernel::Products(products) => boxes::check::<T>(gpu, space, products),
+        PatchKernel::Paper1 { .. } => Err(unsupported_kernel(choice, &PatchKernel::Register.to_string())),
+    }
 }
 
 impl<T: Scalar> Discontinuous<T> {
@@ -80,9 +83,9 @@ impl<T: Scalar> Discontinuous<T> {
             let blocks = |chunk| Tile::of(dim, degree).blocks(grid, chunk);
             Ok::<_, Error>(Marching::new(gpu, kernel(operation)?, longest, blocks))
         };
-        let method = match choice.products {
-            Some(products) => Method::Products(BoxKernels::new(gpu, space, products)?),
-            None => Method::Columns(Columns {
+        let method = match choice {
+            PatchKernel::Products(products) => Method::Products(BoxKernels::new(gpu, space, products)?),
+            _ => Method::Columns(Columns {
                 apply: marching(Operation::Apply)?,
                 residual: marching(Operation::Residual)?,
                 solve: kernel(Operation::Solve)?,

@@ -8,31 +8,36 @@ pub(crate) mod matrices;
 mod parameters;
 mod smoother;
 
+use super::{PatchKernel, Poisson};
+use crate::backend::Scalar;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::Kernel;
 use crate::backend::cuda::{Cuda, Vector};
-use crate::backend::{PatchKernel, Scalar};
 use crate::error::{Error, Result};
 use crate::level::{Level, Patches, SharedLevel};
 use crate::operator::LinearOperator;
 use crate::space::Space;
-use crate::system::Runs;
+use crate::system::{Runs, System};
 use continuous::Continuous;
 use cust::sys::CUdeviceptr;
 use discontinuous::Discontinuous;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-impl Runs for Cuda {
-    fn check_kernel<T: Scalar>(&self, space: &Space, kernel: PatchKernel) -> Result<()> {
-        match space {
-            Space::Continuous(space) => smoother::check(space, kernel),
-            Space::Discontinuous(space) => discontinuous::check::<T>(&self.gpu, space, kernel),
+impl Runs<Poisson> for Cuda {
+    fn check<T: Scalar>(&self, system: &Poisson) -> Result<()> {
+        match system.space() {
+            Space::Continuous(space) => smoother::check(space, system.kernel()),
+            Space::Discontinuous(space) => discontinuous::check::<T>(&self.gpu, space, system.kernel()),
         }
     }
 
-    fn level<T: Scalar>(self: &Arc<Self>, space: &Space, kernel: PatchKernel) -> Result<SharedLevel<Self, T>> {
-        Ok(Arc::new(PoissonLevel::new(self, space, kernel)?))
+    fn level<T: Scalar>(self: &Arc<Self>, system: &Poisson) -> Result<SharedLevel<Self, T>> {
+        Ok(Arc::new(PoissonLevel::new(self, system.space(), system.kernel())?))
+    }
+
+    fn level_bytes<T: Scalar>(system: &Poisson) -> u64 {
+        super::level_bytes::<T>(system)
     }
 }
 

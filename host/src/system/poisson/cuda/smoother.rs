@@ -7,7 +7,7 @@ use crate::backend::cuda::launch::Kernel;
 use crate::backend::cuda::modules;
 use crate::error::{Error, Result};
 use crate::space::ContinuousSpace;
-use patchmg_device::kernels::{self, Module, Operation, PatchKernel, Structure};
+use patchmg_device::kernels::{self, Module, Operation, Paper1, PatchKernel};
 use patchmg_device::variants::Step;
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl<T: Scalar> PatchSmoother<T> {
         let (dim, degree) = (space.dim(), space.degree());
         let uploaded = |numbers: Vec<T>| Vector::uploaded(gpu, &numbers);
         let steps = steps(space, choice)?;
-        if steps.is_empty() {
+        let PatchKernel::Paper1 { kernels: paper1, patches } = choice else {
             let module = Module::PoissonCg { dim, degree };
             let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
             let corrected = || {
@@ -55,26 +55,27 @@ impl<T: Scalar> PatchSmoother<T> {
                 table: uploaded(space.smoother_table()?)?,
                 corrected: (dim == 2).then(corrected).transpose()?,
             });
-        }
+        };
         let module = Module::PatchVariants { dim, degree };
         let kernel = |&(step, variant): &(Step, _)| {
             let spec = module.kernel::<T>(Operation::Variant(step, variant));
-            let patches = choice.patches.map_or(Some(spec.patches), |patches| u32::try_from(patches).ok());
+            let asked = patches.map_or(Some(spec.patches), |patches| u32::try_from(patches).ok());
             let most = spec.most_threads / (spec.threads / spec.patches);
-            let spec = patches.and_then(|patches| spec.with_patches(patches)).ok_or_else(|| {
-                let value = choice.patches.unwrap_or_default().to_string();
+            let spec = asked.and_then(|asked| spec.with_patches(asked)).ok_or_else(|| {
+                let value = patches.unwrap_or_default().to_string();
                 Error::InvalidArgument { name: "patches per block", value, allowed: format!("1 to {most}") }
             })?;
             modules::kernel(gpu, module, spec)
         };
         let has_inverse = steps.iter().any(|(step, _)| *step == Step::FusedInverse);
-        let has_residual = choice.structure != Structure::Fused;
+        let is_global = matches!(paper1, Paper1::Global(_));
+        let has_residual = is_global || steps.len() > 1;
         Ok(Self::Variant(Variant {
             kernels: steps.iter().map(kernel).collect::<Result<_>>()?,
             table: uploaded(space.variant_table())?,
             inverse: has_inverse.then(|| uploaded(space.patch_inverse())).transpose()?,
             residual: has_residual.then(|| Vector::zeros(gpu, space.grid().storage(dim))).transpose()?,
-            is_global: choice.structure == Structure::Global,
+            is_global,
         }))
     }
 
@@ -87,17 +88,17 @@ impl<T: Scalar> PatchSmoother<T> {
     }
 }
 
-/// The kernels of a choice.
+/// The kernels of paper 1 that a choice is; none for the default one.
 ///
 /// # Errors
 /// [`Error::Unsupported`], with what there is.
 pub(super) fn steps(space: &ContinuousSpace, choice: PatchKernel) -> Result<&'static [(Step, kernels::Variant)]> {
-    choice.steps(space.dim(), space.degree()).ok_or_else(|| Error::Unsupported {
-        backend: "cuda",
-        what: "kernel of the patch smoother",
-        asked: choice.to_string(),
-        available: PatchKernel::AVAILABLE.into(),
-    })
+    let steps = match choice {
+        PatchKernel::Register => Some(&[][..]),
+        PatchKernel::Paper1 { kernels, .. } => kernels.steps(space.dim(), space.degree()),
+        PatchKernel::Products(_) => None,
+    };
+    steps.ok_or_else(|| unsupported_kernel(choice, PatchKernel::AVAILABLE))
 }
 
 /// That the program has the kernels of a choice.
@@ -111,18 +112,8 @@ pub(super) fn check(space: &ContinuousSpace, choice: PatchKernel) -> Result<()> 
     modules::require(Module::PatchVariants { dim: space.dim(), degree: space.degree() })
 }
 
-/// That a choice is the default one, where there are no other kernels.
-///
-/// # Errors
 /// [`Error::Unsupported`], with what there is.
-pub(super) fn check_default(choice: PatchKernel) -> Result<()> {
-    if choice == PatchKernel::default() {
-        return Ok(());
-    }
-    Err(Error::Unsupported {
-        backend: "cuda",
-        what: "kernel of the patch smoother",
-        asked: choice.to_string(),
-        available: PatchKernel::default().to_string(),
-    })
+pub(super) fn unsupported_kernel(choice: PatchKernel, available: &str) -> Error {
+    let (what, asked, available) = ("kernel of the patch smoother", choice.to_string(), available.into());
+    Error::Unsupported { backend: "cuda", what, asked, available }
 }
