@@ -78,7 +78,7 @@ fn shared_memory_fits_a_block() {
 fn coefficients_in_single_precision_are_operands_of_instructions() {
     let continuous = |module: &Module| matches!(module, Module::PoissonCg { .. });
     for module in Module::all().into_iter().filter(continuous) {
-        let given = patchmg::backend::cuda::module_ptx(module).unwrap();
+        let given = patchmg::system::module_ptx(module).unwrap();
         let takes_matrices = |operation| operation != Operation::PointGaussSeidel;
         for kernel in module.kernels().into_iter().filter(|kernel| takes_matrices(kernel.operation)) {
             let loads = |text: &str| -> HashSet<String> {

@@ -77,7 +77,7 @@ fn each_kernel_ptx(names: &HashSet<&str>, mut with: impl FnMut(&str, &str)) -> R
 /// The PTX that a GPU would be given; none in a program without GPU kernels.
 #[cfg(feature = "cuda")]
 pub fn module_ptx(module: Module) -> Result<Option<String>> {
-    patchmg::backend::cuda::module_ptx(module).map(Some)
+    patchmg::system::module_ptx(module).map(Some)
 }
 
 #[cfg(not(feature = "cuda"))]

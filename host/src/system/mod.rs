@@ -27,6 +27,17 @@ pub trait System: Clone + Send + Sync + 'static {
     }
 }
 
+/// The PTX of a module that a GPU is given: that of the folder in `PATCHMG_PTX_DIR`, else that in this program, with the
+/// coefficients that are the same for every mesh as operands of its instructions.
+///
+/// # Errors
+/// [`NoModule`](crate::Error::NoModule) for a module that there is not, and [`Io`](crate::Error::Io) for a file that cannot be
+/// read.
+#[cfg(feature = "cuda")]
+pub fn module_ptx(module: patchmg_device::kernels::Module) -> Result<String> {
+    crate::backend::cuda::modules::given_ptx(module, poisson::cuda::constants)
+}
+
 /// A machine that has levels of a system.
 pub trait Runs<E: System>: Backend {
     /// Whether the machine has the system's kernels for its space and a scalar.

@@ -47,7 +47,7 @@ fn products_of_small_matrices_are_refused_where_there_are_none() {
         let asked = format!("'{engine}' for '--engine': asks for products of small matrices, {engine} f64");
         refused(&dg(&["--engine", engine]), &[&asked, "cpu has: none; leave out --engine"]);
     }
-    refused(&dg(&["--engine", "fma", "--kernel", "separate"]), &["--kernel", "'separate'", "cpu has: fused register"]);
+    refused(&dg(&["--engine", "fma", "--kernel", "separate"]), &["--kernel", "'separate'", "there is: fused register"]);
 }
 
 #[test]
@@ -75,9 +75,9 @@ fn options_that_would_be_ignored_are_refused() {
 fn the_option_that_was_given_is_named() {
     for (given, named, others) in [
         (&["--variant", "basic"][..], "'basic' for '--variant': cpu has", &["--kernel", "--local"][..]),
-        (&["--kernel", "fused", "--local", "inverse"], "'inverse' for '--local': cpu has", &["--kernel", "--variant"]),
-        (&["--thread-structure", "dof"], "'dof' for '--thread-structure': cpu has", &["--kernel"]),
-        (&["--patches-per-block", "2"], "'2' for '--patches-per-block': cpu has", &["--kernel"]),
+        (&["--kernel", "fused", "--local", "inverse"], "'inverse' for '--local': there is", &["--kernel", "--variant"]),
+        (&["--thread-structure", "dof"], "'dof' for '--thread-structure': there is", &["--kernel"]),
+        (&["--patches-per-block", "2"], "'2' for '--patches-per-block': there is", &["--kernel"]),
         (
             &["--kernel", "global", "--variant", "basic"],
             "'global' for '--kernel': with --variant 'basic', cpu has",

@@ -28,13 +28,14 @@ pub(super) struct Blas1 {
 
 impl Blas1 {
     pub fn new<T: Scalar>(gpu: &Gpu) -> Result<Self> {
-        let kernel = |operation| modules::kernel(gpu, Module::Blas1, Module::Blas1.kernel::<T>(operation));
+        let of_spec = |spec| modules::kernel(gpu, Module::Blas1, spec, |_| Ok(Vec::new()));
+        let kernel = |operation| of_spec(Module::Blas1.kernel::<T>(operation));
         Ok(Self {
             axpby: kernel(Operation::Axpby)?,
             diagonal_axpby: kernel(Operation::DiagonalAxpby)?,
             convert: kernel(Operation::Convert)?,
             dots: kernel(Operation::Dots)?,
-            sum_partials: modules::kernel(gpu, Module::Blas1, Module::Blas1.kernel::<f64>(Operation::SumPartials))?,
+            sum_partials: of_spec(Module::Blas1.kernel::<f64>(Operation::SumPartials))?,
             add_combination: kernel(Operation::AddCombination)?,
         })
     }

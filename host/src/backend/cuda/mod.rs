@@ -17,7 +17,7 @@ pub(crate) mod texture;
 pub use device::devices;
 pub use event::Event;
 pub use memory::Vector;
-pub use modules::{Modules, add_modules, module_names, module_ptx, ptx};
+pub use modules::{Modules, add_modules, module_names, ptx};
 pub use recording::Recording;
 
 use super::{Backend, DeviceInfo, Scalar};

@@ -4,8 +4,7 @@ use super::calls::{check, error_name};
 use super::gpu::{Gpu, LoadedModule};
 use super::launch::Kernel;
 use crate::error::{Error, Result};
-use crate::system::poisson::cuda::matrices;
-use cuda_builder::ptx::{unpack, with_constants};
+use cuda_builder::ptx::{Constants, unpack, with_constants};
 use cust::error::CudaError;
 use cust::sys::{self, CUfunction_attribute, CUjit_option, CUresult};
 use patchmg_device::kernels::{KernelSpec, Module};
@@ -52,17 +51,17 @@ fn packed(module: &str) -> Option<&'static [u8]> {
     tables().into_iter().flatten().find(|(name, _)| *name == module).map(|&(_, packed)| packed)
 }
 
-/// The PTX of a module that a GPU is given: that of the folder in `PATCHMG_PTX_DIR`, else that in this program, with the
-/// coefficients that are the same for every mesh as operands of its instructions.
+/// Parameters of a module's kernels that are the same for every mesh.
+pub(crate) type ConstantsOf = fn(Module) -> Result<Vec<Constants>>;
+
+/// The PTX of a module that a GPU is given: that of the folder in `PATCHMG_PTX_DIR`, else that in this program, with constants
+/// as operands of its instructions.
 ///
 /// # Errors
-/// [`Error::NoModule`] for a module that there is not, and [`Error::Io`] for a file that cannot be read.
-pub fn module_ptx(module: Module) -> Result<String> {
-    let text = source(&module.name(), folder())?;
-    Ok(match module {
-        Module::PoissonCg { dim, degree } => with_constants(&text, &matrices::constants(dim, degree)?),
-        _ => text,
-    })
+/// [`Error::NoModule`] for a module that there is not, [`Error::Io`] for a file that cannot be read, and those of the constants.
+pub(crate) fn given_ptx(module: Module, constants: ConstantsOf) -> Result<String> {
+    let (text, constants) = (source(&module.name(), folder())?, constants(module)?);
+    Ok(if constants.is_empty() { text } else { with_constants(&text, &constants) })
 }
 
 /// That the program has a module.
@@ -72,10 +71,10 @@ pub(crate) fn require(module: Module) -> Result<()> {
     if is_there { Ok(()) } else { Err(no_module(&name)) }
 }
 
-/// One entry point, its module loaded if it was not.
-pub(crate) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kernel> {
+/// One entry point, its module loaded with its constants if it was not.
+pub(crate) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec, constants: ConstantsOf) -> Result<Kernel> {
     gpu.enter()?;
-    let loaded = gpu.module(&module.name(), || load(module))?;
+    let loaded = gpu.module(&module.name(), || load(module, constants))?;
     let name = CString::new(spec.name.as_str()).expect("kernel names hold no zero byte");
     let mut function = std::ptr::null_mut();
     // SAFETY: the driver writes a handle; the module stays loaded as long as `gpu`.
@@ -98,8 +97,8 @@ pub(crate) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kern
 }
 
 /// Compiles a module for the current device; the driver keeps the result for later runs.
-fn load(module: Module) -> Result<LoadedModule> {
-    let text = module_ptx(module)?;
+fn load(module: Module, constants: ConstantsOf) -> Result<LoadedModule> {
+    let text = given_ptx(module, constants)?;
     // A zero byte ends the text for the driver anyway.
     let text: Vec<u8> = text.bytes().take_while(|&byte| byte != 0).chain([0]).collect();
     let mut log = vec![0_u8; LOG_BYTES];

@@ -1,13 +1,12 @@
 //! Levels of continuous elements. Arguments of kernels are those of `patchmg_device::entries`, in that order, each by value.
 
-use super::Kernels;
 use super::matrices::Matrices;
 use super::smoother::{Corrected, PatchSmoother, Variant};
+use super::{Kernels, load_kernel};
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::{Kernel, Marching, stride_blocks};
-use crate::backend::cuda::modules;
 use crate::error::{Error, Result};
 use crate::space::ContinuousSpace;
 use cust::sys::CUdeviceptr;
@@ -40,7 +39,7 @@ impl<T: Scalar> Continuous<T> {
     pub fn new(gpu: &Arc<Gpu>, space: &ContinuousSpace, choice: PatchKernel) -> Result<Self> {
         let (dim, degree) = (space.dim(), space.degree());
         let module = Module::PoissonCg { dim, degree };
-        let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
+        let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
         let (grid, longest) = (space.grid(), LONGEST_CHUNK[dim - 2]);
         let operator = |operation| {
             let blocks = |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());

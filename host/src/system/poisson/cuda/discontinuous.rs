@@ -3,12 +3,11 @@
 
 use super::boxes::{self, BoxKernels};
 use super::smoother::unsupported_kernel;
-use super::{Kernels, unsupported_degree};
+use super::{Kernels, load_kernel, unsupported_degree};
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::{Kernel, Marching};
-use crate::backend::cuda::modules;
 use crate::error::{Error, Result};
 use crate::space::DiscontinuousSpace;
 use crate::system::poisson::bytes;
@@ -76,7 +75,7 @@ impl<T: Scalar> Discontinuous<T> {
         check::<T>(gpu, space, choice)?;
         let (dim, degree, grid) = (space.dim(), space.degree(), space.grid());
         let module = Module::PoissonDg { dim, degree };
-        let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
+        let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
         let Matrices { operator, solve, transfer } = Matrices::new::<T>(space)?;
         let longest = LONGEST_CHUNK[dim - 2].min(grid.cells);
         let marching = |operation| {

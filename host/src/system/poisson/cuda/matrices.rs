@@ -45,7 +45,7 @@ impl Matrices {
 }
 
 /// What kernels of a module take of the matrices, whatever the mesh.
-pub(crate) fn constants(dim: usize, degree: usize) -> Result<Vec<Constants>> {
+pub(super) fn constants(dim: usize, degree: usize) -> Result<Vec<Constants>> {
     let module = Module::PoissonCg { dim, degree };
     let Matrices { smoother, first_step, operator, restriction, prolongation } =
         Matrices::new::<f32>(&ContinuousSpace::new(Mesh::unit_cube(dim, 1)?, degree)?)?;

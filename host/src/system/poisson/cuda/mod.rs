@@ -3,7 +3,7 @@
 mod boxes;
 mod continuous;
 mod discontinuous;
-pub(crate) mod matrices;
+mod matrices;
 #[cfg(test)]
 mod parameters;
 mod smoother;
@@ -12,6 +12,7 @@ use super::{PatchKernel, Poisson};
 use crate::backend::Scalar;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::Kernel;
+use crate::backend::cuda::modules;
 use crate::backend::cuda::{Cuda, Vector};
 use crate::error::{Error, Result};
 use crate::level::{Level, Patches, SharedLevel};
@@ -19,8 +20,10 @@ use crate::operator::LinearOperator;
 use crate::space::Space;
 use crate::system::{Runs, System};
 use continuous::Continuous;
+use cuda_builder::ptx::Constants;
 use cust::sys::CUdeviceptr;
 use discontinuous::Discontinuous;
+use patchmg_device::kernels::{KernelSpec, Module};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -206,6 +209,18 @@ impl<T: Scalar> Patches<Cuda, T> for PoissonLevel<T> {
         let resident = |kernel: &Kernel| (kernel.spec().name.clone(), kernel.resident());
         Ok(self.kernels.smoother().iter().map(resident).collect())
     }
+}
+
+/// What kernels of a module take of its 1D matrices, whatever the mesh.
+pub(crate) fn constants(module: Module) -> Result<Vec<Constants>> {
+    match module {
+        Module::PoissonCg { dim, degree } => matrices::constants(dim, degree),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn load_kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kernel> {
+    modules::kernel(gpu, module, spec, constants)
 }
 
 /// [`Error::Unsupported`] for a degree that there are no kernels of.

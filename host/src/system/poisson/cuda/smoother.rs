@@ -1,5 +1,6 @@
 //! The patch smoother's kernels of a level: the default one, or those of paper 1.
 
+use super::load_kernel;
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
@@ -45,7 +46,7 @@ impl<T: Scalar> PatchSmoother<T> {
         let steps = steps(space, choice)?;
         let PatchKernel::Paper1 { kernels: paper1, patches } = choice else {
             let module = Module::PoissonCg { dim, degree };
-            let kernel = |operation| modules::kernel(gpu, module, module.kernel::<T>(operation));
+            let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
             let corrected = || {
                 let (edges, first) = (kernel(Operation::ProlongateEdges)?, kernel(Operation::SmoothFirst)?);
                 Ok::<_, Error>(Box::new(Corrected { edges, first }))
@@ -65,7 +66,7 @@ impl<T: Scalar> PatchSmoother<T> {
                 let value = patches.unwrap_or_default().to_string();
                 Error::InvalidArgument { name: "patches per block", value, allowed: format!("1 to {most}") }
             })?;
-            modules::kernel(gpu, module, spec)
+            load_kernel(gpu, module, spec)
         };
         let has_inverse = steps.iter().any(|(step, _)| *step == Step::FusedInverse);
         let is_global = matches!(paper1, Paper1::Global(_));
