@@ -74,7 +74,6 @@ functions! {
 
     fn cuGraphInstantiateWithFlags(executable: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
     fn cuGraphLaunch(executable: CUgraphExec, stream: CUstream);
-    fn cuGraphUpload(executable: CUgraphExec, stream: CUstream);
     fn cuGraphDestroy(graph: CUgraph);
     fn cuGraphExecDestroy(executable: CUgraphExec);
 

@@ -38,11 +38,7 @@ impl Recording {
         // SAFETY: the driver reads a graph and writes a handle.
         let code = unsafe { sys::cuGraphInstantiateWithFlags(&mut executable, graph.0, 0) };
         check("cuGraphInstantiateWithFlags", code)?;
-        let recording = Self { gpu: gpu.clone(), executable, launched, freed };
-        // Otherwise the first launch would do it.
-        // SAFETY: handles that live.
-        check("cuGraphUpload", unsafe { sys::cuGraphUpload(recording.executable, gpu.stream()) })?;
-        Ok(Some(recording))
+        Ok(Some(Self { gpu: gpu.clone(), executable, launched, freed }))
     }
 
     /// Whether all memory that it uses is still there.
