@@ -178,7 +178,7 @@ fn bench<B: Timed>(
     id: BenchmarkId,
     mut work: impl FnMut() -> Result<()>,
 ) {
-    let mut group = criterion.benchmark_group(backend.info().backend);
+    let mut group = criterion.benchmark_group(backend.info().backend.name());
     group.throughput(Throughput::Elements(space.dofs() as u64));
     group.bench_function(id, |bencher| bencher.iter(|| work().expect("it did before")));
 }

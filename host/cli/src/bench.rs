@@ -56,7 +56,7 @@ fn on<B: Runs<Poisson>>(backend: &Arc<B>, args: &BenchArgs, console: Console) ->
 
     let DeviceInfo { driver, cuda_api, .. } = device;
     let kernels = backend.take_launched();
-    let kernels = Hashes::default().of(kernels.iter().map(String::as_str))?.filter(|_| device.backend != "cpu");
+    let kernels = Hashes::default().of(kernels.iter().map(String::as_str))?.filter(|_| device.backend.is_gpu());
     let report = BenchReport { solve, driver, cuda_api, kernels, protocol, solve_timing, measurements };
     if let Some(path) = &args.json {
         result::write_json(&report, path)?;

@@ -179,7 +179,7 @@ memory     {} needed, {} free
         device.backend,
         device.name,
         device.units,
-        if device.backend == "cpu" { "threads" } else { "multiprocessors" },
+        if device.backend.is_gpu() { "multiprocessors" } else { "threads" },
         device.architecture,
         bytes(memory),
         bytes(device.memory_free),

@@ -5,7 +5,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::result;
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, DeviceInfo};
+use patchmg::backend::{Backend, BackendName, DeviceInfo};
 use patchmg::output::table::bytes;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 use patchmg_device::patch::DgGrid;
@@ -31,7 +31,7 @@ struct Info {
     /// Why there is no GPU.
     no_gpu: Option<String>,
     /// What `--backend auto` picks.
-    default_backend: &'static str,
+    default_backend: BackendName,
 }
 
 pub fn run(args: &InfoArgs) -> Result<ExitCode, Failure> {
@@ -60,7 +60,7 @@ impl Info {
             degrees_dg: [*DgGrid::DEGREES.start(), *DgGrid::DEGREES.end()],
             modules: modules(),
             cpu: Cpu::new(None)?.info(),
-            default_backend: if gpus.is_empty() { "cpu" } else { "cuda" },
+            default_backend: if gpus.is_empty() { BackendName::Cpu } else { BackendName::Cuda },
             gpus,
             no_gpu,
         })

@@ -9,7 +9,7 @@ use super::lanes::{Lanes, Vectorized};
 use super::lines::{Lines, Sum, Times, contract};
 use super::rows::{self, Rows};
 use super::scatter::{ClassRows, Output};
-use super::sweep::PatchKernel;
+use super::sweep::BatchKernel;
 use super::workspace::workspace;
 use patchmg_device::matrices::OperatorMatrices;
 use pulp::Simd;
@@ -41,7 +41,7 @@ impl<T: Vectorized, const N: usize, const C: usize> Apply<'_, T, N, C> {
     /// `M` and `S` times the rows of plane `z` of the patches less `shift`.
     ///
     /// # Safety
-    /// As for [`PatchKernel::run`].
+    /// As for [`BatchKernel::run`].
     #[inline(always)]
     unsafe fn along_x<S: Simd>(
         &self,
@@ -66,7 +66,7 @@ impl<T: Vectorized, const N: usize, const C: usize> Apply<'_, T, N, C> {
     }
 }
 
-impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Apply2d<'_, T, N, C> {
+impl<T: Vectorized, const N: usize, const C: usize> BatchKernel<T> for Apply2d<'_, T, N, C> {
     type Workspace<S: Simd> = Planes<Lanes<S, T>, N>;
 
     #[inline(always)]
@@ -94,7 +94,7 @@ workspace! {
     }
 }
 
-impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Apply3d<'_, T, N, C> {
+impl<T: Vectorized, const N: usize, const C: usize> BatchKernel<T> for Apply3d<'_, T, N, C> {
     type Workspace<S: Simd> = Workspace3d<Lanes<S, T>, N>;
 
     #[inline(always)]

@@ -22,7 +22,7 @@ use super::face::{Face, analyze_all, analyze_interior, opposite};
 use super::lanes::{Lanes, Vectorized};
 use super::lines::{Analyze, Lines, Synthesize, contract_in_place};
 use super::rows::{self, Put, Rows};
-use super::sweep::{PatchKernel, Shared};
+use super::sweep::{BatchKernel, Shared};
 use super::workspace::workspace;
 use patchmg_device::matrices::SmootherMatrices;
 use patchmg_device::scalar::Value;
@@ -55,7 +55,7 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
     /// `Sᵀ b` along the interior of the rows of plane `z`.
     ///
     /// # Safety
-    /// As for [`PatchKernel::run`].
+    /// As for [`BatchKernel::run`].
     #[inline(always)]
     unsafe fn load<S: Simd>(&self, batch: &Batch, z: usize, plane: &mut [[Lanes<S, T>; M]; M]) {
         // SAFETY: a patch's nodes are stored.
@@ -68,7 +68,7 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
     /// Writes `S row + middle` for the rows of a plane to the interior of plane `z`.
     ///
     /// # Safety
-    /// As for [`PatchKernel::run`].
+    /// As for [`BatchKernel::run`].
     #[inline(always)]
     unsafe fn store<S: Simd>(&self, batch: &Batch, plane: &[[Lanes<S, T>; M]; M], middle: &Lanes<S, T>, z: usize) {
         let (rows, map) = (self.rows([1, 1, z], 1), Synthesize(&self.matrices.vectors));
@@ -79,7 +79,7 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
     /// Nodes of `x` in rows.
     ///
     /// # Safety
-    /// As for [`PatchKernel::run`]; the nodes must lie on the patch's boundary, or not be written yet.
+    /// As for [`BatchKernel::run`]; the nodes must lie on the patch's boundary, or not be written yet.
     #[inline(always)]
     unsafe fn nodes<S: Simd, const N: usize>(&self, batch: &Batch, rows: Rows, nodes: &mut [[Lanes<S, T>; N]]) {
         // SAFETY: a patch's nodes are stored, and no patch of the color has a boundary node in its interior.
@@ -99,7 +99,7 @@ workspace! {
     }
 }
 
-impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<T> for Smooth2d<'_, T, K, M, N> {
+impl<T: Vectorized, const K: usize, const M: usize, const N: usize> BatchKernel<T> for Smooth2d<'_, T, K, M, N> {
     type Workspace<S: Simd> = Workspace2d<Lanes<S, T>, M, N>;
 
     #[inline(always)]
@@ -159,7 +159,7 @@ workspace! {
     }
 }
 
-impl<T: Vectorized, const K: usize, const M: usize, const N: usize> PatchKernel<T> for Smooth3d<'_, T, K, M, N> {
+impl<T: Vectorized, const K: usize, const M: usize, const N: usize> BatchKernel<T> for Smooth3d<'_, T, K, M, N> {
     type Workspace<S: Simd> = Workspace3d<Lanes<S, T>, M, N>;
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 /// Work on one batch of patches.
-pub trait PatchKernel<T: Vectorized>: Sync {
+pub trait BatchKernel<T: Vectorized>: Sync {
     /// What it needs to work in.
     type Workspace<S: Simd>: bytemuck::AnyBitPattern;
     /// Does the batch.
@@ -65,8 +65,8 @@ impl Sweep<'_> {
     /// Runs the kernel on all patches, in an order that does not matter.
     ///
     /// # Safety
-    /// As for `PatchKernel::run`.
-    pub unsafe fn run<T: Vectorized, K: PatchKernel<T>>(&self, patches: &impl Set, kernel: &K) {
+    /// As for `BatchKernel::run`.
+    pub unsafe fn run<T: Vectorized, K: BatchKernel<T>>(&self, patches: &impl Set, kernel: &K) {
         // SAFETY: the caller's.
         let run = |range| unsafe { kernel.run_range(self.simd, patches, range) };
         self.share_out(patches.len(), patches.nodes_each(), &run);
@@ -97,7 +97,7 @@ struct Chunk<'a, T, K, P> {
     scalar: PhantomData<T>,
 }
 
-impl<T: Vectorized, K: PatchKernel<T>, P: Set> WithSimd for Chunk<'_, T, K, P> {
+impl<T: Vectorized, K: BatchKernel<T>, P: Set> WithSimd for Chunk<'_, T, K, P> {
     type Output = ();
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use super::lanes::{Lanes, Vectorized};
 use super::lines::{Lines, Sum, Times, contract};
 use super::rows::{self, Rows};
 use super::scatter::{ClassRows, Output};
-use super::sweep::{PatchKernel, Shared};
+use super::sweep::{BatchKernel, Shared};
 use super::workspace::workspace;
 use patchmg_device::matrices::{ProlongationMatrices, RestrictionMatrices};
 use patchmg_device::patch::Grid;
@@ -67,7 +67,7 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> Restrict<'_,
     /// `PᵀM x`, `PᵀS x` and `PᵀW b` along the rows of plane `z` of the patches, with `x` less `shift`.
     ///
     /// # Safety
-    /// As for [`PatchKernel::run`].
+    /// As for [`BatchKernel::run`].
     #[inline(always)]
     unsafe fn along_x<S: Simd>(
         &self,
@@ -91,7 +91,7 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> Restrict<'_,
     }
 }
 
-impl<T: Vectorized, const N: usize, const C: usize, const H: usize> PatchKernel<T> for Restrict2d<'_, T, N, C, H> {
+impl<T: Vectorized, const N: usize, const C: usize, const H: usize> BatchKernel<T> for Restrict2d<'_, T, N, C, H> {
     type Workspace<S: Simd> = RestrictPlanes<Lanes<S, T>, N, C>;
 
     #[inline(always)]
@@ -121,7 +121,7 @@ workspace! {
     }
 }
 
-impl<T: Vectorized, const N: usize, const C: usize, const H: usize> PatchKernel<T> for Restrict3d<'_, T, N, C, H> {
+impl<T: Vectorized, const N: usize, const C: usize, const H: usize> BatchKernel<T> for Restrict3d<'_, T, N, C, H> {
     type Workspace<S: Simd> = RestrictWorkspace3d<Lanes<S, T>, N, C>;
 
     #[inline(always)]
@@ -179,7 +179,7 @@ impl<T: Vectorized, const C: usize> Prolongate<'_, T, C> {
     /// Plane `z` of the coarse cells, with the patch's nodes along `x`, to `planes.rows`.
     ///
     /// # Safety
-    /// As for [`PatchKernel::run`].
+    /// As for [`BatchKernel::run`].
     #[inline(always)]
     unsafe fn along_x<S: Simd, const N: usize>(
         &self,
@@ -200,7 +200,7 @@ impl<T: Vectorized, const C: usize> Prolongate<'_, T, C> {
     /// of `y`, and its rows lie behind each other in `z`.
     ///
     /// # Safety
-    /// As for [`PatchKernel::run`].
+    /// As for [`BatchKernel::run`].
     #[inline(always)]
     unsafe fn add<S: Simd, const N: usize>(&self, batch: &Batch, plane: &[[Lanes<S, T>; N]; N], y: Option<usize>) {
         Lanes::<S, T>::vectorize::<N, _>(&AddOwned { plane, y, batch, grid: self.patches.grid, x: self.x });
@@ -242,7 +242,7 @@ impl<S: Simd, T: Vectorized, const N: usize> WithSimd for &AddOwned<'_, S, T, N>
     }
 }
 
-impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Prolongate2d<'_, T, N, C> {
+impl<T: Vectorized, const N: usize, const C: usize> BatchKernel<T> for Prolongate2d<'_, T, N, C> {
     type Workspace<S: Simd> = ProlongatePlanes<Lanes<S, T>, N, C>;
 
     #[inline(always)]
@@ -266,7 +266,7 @@ workspace! {
     }
 }
 
-impl<T: Vectorized, const N: usize, const C: usize> PatchKernel<T> for Prolongate3d<'_, T, N, C> {
+impl<T: Vectorized, const N: usize, const C: usize> BatchKernel<T> for Prolongate3d<'_, T, N, C> {
     type Workspace<S: Simd> = ProlongateWorkspace3d<Lanes<S, T>, N, C>;
 
     #[inline(always)]

@@ -7,6 +7,7 @@ pub mod cuda;
 
 use crate::error::Result;
 pub use patchmg_device::scalar::Real;
+use std::fmt;
 
 /// A scalar that vectors on every backend can have: `f32` or `f64`, and no other.
 pub trait Scalar: Real + sealed::Sealed {}
@@ -19,11 +20,41 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
+/// Which backend computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BackendName {
+    /// Threads and SIMD.
+    Cpu,
+    /// An NVIDIA GPU.
+    Cuda,
+}
+
+impl BackendName {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+        }
+    }
+
+    /// Whether its memory is its own, and its kernels are launched.
+    pub fn is_gpu(self) -> bool {
+        self != Self::Cpu
+    }
+}
+
+impl fmt::Display for BackendName {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// What `patchmg info` and results say of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct DeviceInfo {
-    /// `cpu` or `cuda`.
-    pub backend: &'static str,
+    pub backend: BackendName,
     /// Model name.
     pub name: String,
     /// Threads of a CPU, multiprocessors of a GPU.

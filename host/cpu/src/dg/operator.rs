@@ -12,7 +12,7 @@ use crate::batch::{Batch, Offsets};
 use crate::lanes::{Lanes, Vectorized};
 use crate::lines::{LineMap, Lines, Sum, Times, contract, contract_in_place};
 use crate::rows::{self, Put, Rows};
-use crate::sweep::{PatchKernel, Shared};
+use crate::sweep::{BatchKernel, Shared};
 use crate::workspace::workspace;
 use patchmg_device::matrices::DgCellMatrices;
 use patchmg_device::patch::DgGrid;
@@ -79,7 +79,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> Apply<'_, T,
     /// Cells at these offsets, less `shift`.
     ///
     /// # Safety
-    /// As for [`PatchKernel::run`].
+    /// As for [`BatchKernel::run`].
     #[inline(always)]
     unsafe fn load<S: Simd>(&self, cells: &Offsets, shift: &Lanes<S, T>, nodes: &mut Cell<Lanes<S, T>, C, Z>) {
         for z in 0..Z {
@@ -92,7 +92,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> Apply<'_, T,
     /// Writes rows of the batch, or what they leave of `b`.
     ///
     /// # Safety
-    /// As for [`PatchKernel::run`].
+    /// As for [`BatchKernel::run`].
     #[inline(always)]
     unsafe fn store<S: Simd>(&self, batch: &Batch, plane: &[[Lanes<S, T>; C]; C], place: Rows) {
         let zero = Lanes::ZERO;
@@ -244,7 +244,7 @@ impl<S: Simd, T: Vectorized, const C: usize, const H: usize, const Z: usize> Wit
     }
 }
 
-impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> PatchKernel<T> for Apply<'_, T, C, H, Z> {
+impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> BatchKernel<T> for Apply<'_, T, C, H, Z> {
     type Workspace<S: Simd> = Workspace<Lanes<S, T>, C, Z>;
 
     #[inline(always)]

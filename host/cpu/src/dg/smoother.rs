@@ -6,7 +6,7 @@ use crate::batch::Batch;
 use crate::lanes::{Lanes, Vectorized};
 use crate::lines::{Lines, Times, contract_in_place};
 use crate::rows::{self, Put};
-use crate::sweep::{PatchKernel, Shared};
+use crate::sweep::{BatchKernel, Shared};
 use crate::workspace::workspace;
 use patchmg_device::contract::Dense;
 use patchmg_device::patch::DgGrid;
@@ -62,7 +62,7 @@ workspace! {
     }
 }
 
-impl<T: Vectorized, const N: usize, const NZ: usize> PatchKernel<T> for Solve<'_, T, N, NZ> {
+impl<T: Vectorized, const N: usize, const NZ: usize> BatchKernel<T> for Solve<'_, T, N, NZ> {
     type Workspace<S: Simd> = Workspace<Lanes<S, T>, N, NZ>;
 
     #[inline(always)]

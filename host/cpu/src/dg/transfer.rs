@@ -5,7 +5,7 @@ use crate::batch::Batch;
 use crate::lanes::{Lanes, Vectorized};
 use crate::lines::{Lines, Times, contract};
 use crate::rows::{self, Put};
-use crate::sweep::{PatchKernel, Shared};
+use crate::sweep::{BatchKernel, Shared};
 use crate::workspace::workspace;
 use patchmg_device::matrices::DgTransferMatrices;
 use patchmg_device::patch::DgGrid;
@@ -31,7 +31,7 @@ workspace! {
     }
 }
 
-impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> PatchKernel<T>
+impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> BatchKernel<T>
     for Restrict<'_, T, C, H, N, Z, NZ>
 {
     type Workspace<S: Simd> = RestrictWorkspace<Lanes<S, T>, C, N, NZ>;
@@ -84,7 +84,7 @@ workspace! {
     }
 }
 
-impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> PatchKernel<T>
+impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> BatchKernel<T>
     for Prolongate<'_, T, C, H, N, Z, NZ>
 {
     type Workspace<S: Simd> = ProlongateWorkspace<Lanes<S, T>, C, N, Z>;

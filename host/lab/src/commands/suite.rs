@@ -5,6 +5,7 @@ use super::progress::SuiteProgress;
 use crate::compare::Record;
 use crate::suite::{self, Earlier, Experiment, Origin, Program, Settings, Suite, check_page, summary, write_page};
 use patchmg::Error;
+use patchmg::backend::BackendName;
 use patchmg::backend::cpu::Cpu;
 use patchmg::measure::Protocol;
 use patchmg::output::table::Table;
@@ -125,10 +126,10 @@ fn leads_somewhere(option: &str, path: &Path) -> Result<(), Failure> {
 }
 
 /// The program `patchmg` beside this one, on the machine that was chosen.
-fn program(machine: &MachineArgs, backend: &str) -> Option<Program> {
+fn program(machine: &MachineArgs, backend: BackendName) -> Option<Program> {
     let numbers = [("--device", machine.device), ("--threads", machine.threads)];
     let numbers = numbers.into_iter().filter_map(|(option, value)| Some([option.into(), value?.to_string()]));
-    let arguments = [[String::from("--backend"), backend.into()]].into_iter().chain(numbers).flatten();
+    let arguments = [[String::from("--backend"), backend.to_string()]].into_iter().chain(numbers).flatten();
     let arguments = arguments.map(OsString::from).collect();
     let path = std::env::current_exe().ok()?.with_file_name("patchmg");
     path.is_file().then_some(Program { path, arguments })

@@ -33,7 +33,7 @@ impl Age {
 
     fn of(row: &Row, results: &Results, program: &Origin, now: Option<&KernelHashes>) -> Self {
         let launched = match &row.kernels {
-            None if results.header.backend != "cpu" => return Self::Unhashed,
+            None if results.header.backend.is_gpu() => return Self::Unhashed,
             launched => launched.iter().flatten(),
         };
         let same_program = results.origin_of(row).is_of_program(program);
@@ -67,14 +67,15 @@ impl Age {
 mod tests {
     use super::super::record::Header;
     use super::*;
+    use patchmg::backend::BackendName::{self, Cpu, Cuda};
 
     fn hashes(pairs: &[(&str, &str)]) -> KernelHashes {
         pairs.iter().map(|(name, hash)| (name.to_string(), hash.to_string())).collect()
     }
 
     /// The age of a row of program `a` with these kernels.
-    fn age(backend: &str, kernels: Option<&[(&str, &str)]>, program: &str, now: Option<&[(&str, &str)]>) -> Age {
-        let header = Header { backend: backend.into(), ..Header::of_a_gpu("speed", "smoother", "Smoother") };
+    fn age(backend: BackendName, kernels: Option<&[(&str, &str)]>, program: &str, now: Option<&[(&str, &str)]>) -> Age {
+        let header = Header { backend, ..Header::of_a_gpu("speed", "smoother", "Smoother") };
         let results = Results { header, remark: String::new(), columns: Vec::new(), rows: Vec::new() };
         let row = Row { kernels: kernels.map(hashes), ..Row::of_a_gpu() };
         Age::of(&row, &results, &Origin::of_commit(program), now.map(hashes).as_ref())
@@ -84,17 +85,17 @@ mod tests {
     fn kernels_decide_where_there_are_some_and_else_the_program() {
         let recorded = [("apply", "1"), ("smooth", "2")];
         let now: Option<&[_]> = Some(&[("apply", "1"), ("smooth", "2"), ("dots", "3")]);
-        assert_eq!(age("cuda", Some(&recorded), "b", now), Age::Same);
-        assert_eq!(age("cuda", Some(&recorded), "a", Some(&[("smooth", "3")])), {
+        assert_eq!(age(Cuda, Some(&recorded), "b", now), Age::Same);
+        assert_eq!(age(Cuda, Some(&recorded), "a", Some(&[("smooth", "3")])), {
             Age::Older(vec!["apply".into(), "smooth".into()])
         });
-        assert_eq!(age("cuda", Some(&recorded), "a", None), Age::Unknown);
-        assert_eq!(age("cuda", None, "a", now), Age::Unhashed);
+        assert_eq!(age(Cuda, Some(&recorded), "a", None), Age::Unknown);
+        assert_eq!(age(Cuda, None, "a", now), Age::Unhashed);
         for kernels in [None, Some(&[][..])] {
-            assert_eq!(age("cpu", kernels, "a", now), Age::Same);
-            assert_eq!(age("cpu", kernels, "b", now), Age::OtherProgram);
-            assert_eq!(age("cpu", kernels, "b", None), Age::OtherProgram);
+            assert_eq!(age(Cpu, kernels, "a", now), Age::Same);
+            assert_eq!(age(Cpu, kernels, "b", now), Age::OtherProgram);
+            assert_eq!(age(Cpu, kernels, "b", None), Age::OtherProgram);
         }
-        assert_eq!(age("cuda", Some(&[]), "b", now), Age::OtherProgram);
+        assert_eq!(age(Cuda, Some(&[]), "b", now), Age::OtherProgram);
     }
 }

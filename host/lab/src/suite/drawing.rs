@@ -249,7 +249,7 @@ fn grouped(rows: &[&Row], column: &str, by: By, results: &Results) -> Panel {
     };
     let mut series = vec![bars("here", &|row| row.value(column))];
     // At other sizes than the paper's, times do not belong into one picture.
-    let is_comparable = results.header.backend == "cuda" && !results.header.quick;
+    let is_comparable = results.header.backend.is_gpu() && !results.header.quick;
     if is_comparable && rows.iter().any(|row| row.paper.contains_key(column)) {
         series.push(bars("paper, A100", &|row| row.paper.get(column).copied()));
     }

@@ -2,6 +2,7 @@
 
 use super::experiment::{Column, Experiment, Key};
 use super::goal::Goal;
+use patchmg::backend::BackendName;
 use patchmg::error::{Error, Result};
 use patchmg::measure::{Protocol, Timing};
 use patchmg_cli::hashes::KernelHashes;
@@ -16,7 +17,7 @@ pub struct Header {
     pub experiment: String,
     /// With the paper's number.
     pub title: String,
-    pub backend: String,
+    pub backend: BackendName,
     pub device: String,
     /// Threads of a CPU, multiprocessors of a GPU.
     pub units: usize,
@@ -57,7 +58,7 @@ impl Header {
             let size = if quick { "quick" } else { "full" };
             [
                 ("suite", suite),
-                ("backend", backend),
+                ("backend", backend.to_string()),
                 ("device", device),
                 ("number of threads or multiprocessors", units.to_string()),
                 ("architecture", architecture),
@@ -112,7 +113,7 @@ impl Header {
             suite: suite.into(),
             experiment: experiment.into(),
             title: title.into(),
-            backend: "cuda".into(),
+            backend: BackendName::Cuda,
             device: "a GPU".into(),
             units: 132,
             architecture: "sm_90".into(),

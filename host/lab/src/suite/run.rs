@@ -63,7 +63,7 @@ pub fn run<B: Runs<Poisson>>(
     settings.protocol.check()?;
     let mut laboratory = Laboratory::new(backend, settings.protocol, settings.program.clone());
     let (mut all, mut hashes) = (Vec::new(), Hashes::default());
-    let sizes = Sizes { gpu: backend.info().backend != "cpu", quick: settings.quick };
+    let sizes = Sizes { gpu: backend.info().backend.is_gpu(), quick: settings.quick };
     let open = |experiment: &&'static Experiment| {
         let header = header(backend, suite, experiment, settings);
         let columns = experiment.columns.iter().map(Into::into).collect();
@@ -111,7 +111,7 @@ pub fn header<B: Runs<Poisson>>(
         suite: suite.name.into(),
         experiment: experiment.name.into(),
         title: experiment.title.into(),
-        backend: device.backend.into(),
+        backend: device.backend,
         device: device.name,
         units: device.units,
         architecture: device.architecture,

@@ -185,6 +185,7 @@ mod tests {
     use super::super::goal::{Better, Goal};
     use super::super::record::{ColumnName, Header, Measured};
     use super::*;
+    use patchmg::backend::BackendName;
     use patchmg::measure::Timing;
     use std::collections::BTreeMap;
 
@@ -221,7 +222,7 @@ mod tests {
     /// Without a GPU.
     fn on_cpu(commit: &str) -> Results {
         let mut results = results(commit);
-        results.header.backend = "cpu".into();
+        results.header.backend = BackendName::Cpu;
         results
     }
 

@@ -6,7 +6,7 @@
 pub mod parallel;
 mod vector;
 
-use crate::backend::{Backend, DeviceInfo, Scalar};
+use crate::backend::{Backend, BackendName, DeviceInfo, Scalar};
 use crate::error::{Error, Result};
 use crate::memory::{self, Memory};
 use patchmg_cpu::{SimdLevel, Sweep};
@@ -101,7 +101,7 @@ impl Backend for Cpu {
     fn info(&self) -> DeviceInfo {
         let memory = Memory::now();
         DeviceInfo {
-            backend: "cpu",
+            backend: BackendName::Cpu,
             name: model_name().unwrap_or_else(|| std::env::consts::ARCH.into()),
             units: self.pool.current_num_threads(),
             memory: memory.total,

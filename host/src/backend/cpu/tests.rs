@@ -75,6 +75,6 @@ fn arguments_are_checked() {
 #[test]
 fn info_describes_the_machine() {
     let info = Cpu::new(Some(3)).unwrap().info();
-    assert_eq!((info.backend, info.units, info.driver), ("cpu", 3, None));
+    assert_eq!((info.backend, info.units, info.driver), (BackendName::Cpu, 3, None));
     assert!(!info.name.is_empty() && info.memory >= info.memory_free && info.memory_free > 0);
 }

@@ -2,7 +2,7 @@
 
 use super::calls::{error_name, refused};
 use super::{driver_version, gpu};
-use crate::backend::{DeviceInfo, GpuRates};
+use crate::backend::{BackendName, DeviceInfo, GpuRates};
 use crate::error::{Error, Result};
 use cust::device::{Device, DeviceAttribute};
 use cust::{CudaApiVersion, CudaFlags};
@@ -87,7 +87,7 @@ impl Properties {
 
     pub fn info(&self, memory_free: u64) -> DeviceInfo {
         DeviceInfo {
-            backend: "cuda",
+            backend: BackendName::Cuda,
             name: self.name.clone(),
             units: self.multiprocessors as usize,
             memory: self.memory,

@@ -1,7 +1,7 @@
 //! Parts of a V-cycle beside the least time that memory allows them.
 
 use super::{Laboratory, Size, Values, values};
-use patchmg::backend::DeviceInfo;
+use patchmg::backend::{BackendName, DeviceInfo};
 use patchmg::error::Result;
 use patchmg::measure::Timing;
 use patchmg::measure::{Part, cycle_words_per_dof};
@@ -15,7 +15,7 @@ const H200: f64 = 4.3e12;
 /// Bytes a second to and from memory that a floor is over; none on a CPU.
 fn bandwidth(device: &DeviceInfo) -> Option<f64> {
     match device.backend {
-        "cpu" => None,
+        BackendName::Cpu => None,
         _ if device.name.contains("H200") => Some(H200),
         _ => device.rates.map(|rates| 0.875 * rates.memory()),
     }
@@ -119,9 +119,10 @@ mod tests {
             cuda_api: None,
             rates: Some(rates),
         };
-        let (stated, derived) = (bandwidth(&device("cuda", "NVIDIA H200")), bandwidth(&device("cuda", "another")));
+        let (stated, derived) =
+            (bandwidth(&device(BackendName::Cuda, "NVIDIA H200")), bandwidth(&device(BackendName::Cuda, "another")));
         assert_eq!(stated, Some(4.3e12));
         approx::assert_relative_eq!(derived.unwrap(), 4.3e12, max_relative = 1e-3);
-        assert_eq!(bandwidth(&device("cpu", "H200")), None);
+        assert_eq!(bandwidth(&device(BackendName::Cpu, "H200")), None);
     }
 }

@@ -93,7 +93,7 @@ pub(super) fn tensor_core_flops(device: &DeviceInfo, operands: Operands) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use patchmg::backend::GpuRates;
+    use patchmg::backend::{BackendName, GpuRates};
 
     /// Of an H200: 67, 495 and 989 TFLOP/s at 1.83 GHz (NVIDIA's data sheet, without sparsity).
     #[test]
@@ -107,7 +107,7 @@ mod tests {
             f64_lanes: 64,
         };
         let device = |architecture: &str| DeviceInfo {
-            backend: "cuda",
+            backend: BackendName::Cuda,
             name: "NVIDIA H200".into(),
             units: 132,
             memory: 0,

@@ -98,7 +98,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
             solve_repeatedly(&self.backend, &system, load, &config, self.protocol, &mut observer)?;
         let asked = config.bytes::<_, B>(&system)?;
         let bytes = match during {
-            Some(during) if before.backend != "cpu" => before.memory_free.saturating_sub(during),
+            Some(during) if before.backend.is_gpu() => before.memory_free.saturating_sub(during),
             _ => asked,
         };
         let allowed = allowed_bytes(method, precision, config.restart, space.storage());
@@ -141,7 +141,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
         let timing = Timing::of(seconds)?;
         self.basis.measured("process", protocol.warmup, timing);
         // The kernels of that process are those of the same solve here.
-        if self.backend.info().backend != "cpu" {
+        if self.backend.info().backend.is_gpu() {
             let config = Config { method: Method::Fmg, precision: Precision::Mixed, ..Config::default() };
             self.report(size, PatchKernel::default(), Problem::Sine, config, Protocol::ONCE)?;
         }

@@ -1,8 +1,8 @@
 //! Levels of continuous elements. Arguments of kernels are those of `patchmg_device::entries`, in that order, each by value.
 
 use super::matrices::Matrices;
-use super::smoother::{Corrected, PatchSmoother, Variant};
-use super::{Kernels, load_kernel};
+use super::smoother::{Corrected, PaperKernels, SmootherKernels};
+use super::{LevelKernels, load_kernel};
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Cells or patches that a block marches through at most, in 2D and in 3D.
 const LONGEST_CHUNK: [u32; 2] = [64, 32];
 
-/// Kernels of one space and scalar, and what they take.
+/// LevelKernels of one space and scalar, and what they take.
 pub(super) struct Continuous<T: Scalar> {
     dim: usize,
     grid: Grid,
@@ -30,7 +30,7 @@ pub(super) struct Continuous<T: Scalar> {
     prolongate_add: Kernel,
     point_gauss_seidel: Kernel,
     matrices: Matrices,
-    smoother: PatchSmoother<T>,
+    smoother: SmootherKernels<T>,
     /// Rows of the 1D matrices, for point Gauss-Seidel.
     point_rows: Vector<T>,
 }
@@ -57,7 +57,7 @@ impl<T: Scalar> Continuous<T> {
             restrict_residual: Marching::new(gpu, restrict, along, |chunk| strip.blocks(grid, chunk, 0)),
             prolongate_add: kernel(Operation::ProlongateAdd)?,
             point_gauss_seidel: kernel(Operation::PointGaussSeidel)?,
-            smoother: PatchSmoother::new(gpu, space, choice)?,
+            smoother: SmootherKernels::new(gpu, space, choice)?,
             point_rows: Vector::uploaded(gpu, &space.point_rows::<T>())?,
         })
     }
@@ -69,7 +69,7 @@ impl<T: Scalar> Continuous<T> {
     unsafe fn smooth_variant(
         &self,
         gpu: &Gpu,
-        variant: &Variant<T>,
+        variant: &PaperKernels<T>,
         color: u32,
         [b, x]: [CUdeviceptr; 2],
     ) -> Result<()> {
@@ -94,7 +94,7 @@ impl<T: Scalar> Continuous<T> {
     }
 }
 
-impl<T: Scalar> Kernels for Continuous<T> {
+impl<T: Scalar> LevelKernels for Continuous<T> {
     unsafe fn apply(&self, gpu: &Gpu, x: CUdeviceptr, y: CUdeviceptr) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.apply.launch(gpu, &self.matrices.operator, &[x, y], self.grid.cells) }
@@ -107,14 +107,14 @@ impl<T: Scalar> Kernels for Continuous<T> {
 
     unsafe fn smooth_color(&self, gpu: &Gpu, color: u32, b: CUdeviceptr, x: CUdeviceptr) -> Result<()> {
         match &self.smoother {
-            PatchSmoother::Register { kernel, table, .. } => {
+            SmootherKernels::Register { kernel, table, .. } => {
                 let (blocks, matrices) = (self.color_blocks(kernel, color), Some(&*self.matrices.smoother));
                 let vectors = [table.pointer(), b, x];
                 // SAFETY: the caller's promise; the table is `table_words` long.
                 unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, &vectors, self.grid.cells, &[color]) }
             }
             // SAFETY: the caller's promise.
-            PatchSmoother::Variant(variant) => unsafe { self.smooth_variant(gpu, variant, color, [b, x]) },
+            SmootherKernels::Paper1(variant) => unsafe { self.smooth_variant(gpu, variant, color, [b, x]) },
         }
     }
 
@@ -158,7 +158,7 @@ impl<T: Scalar> Kernels for Continuous<T> {
         b: CUdeviceptr,
         x: CUdeviceptr,
     ) -> Result<bool> {
-        let PatchSmoother::Register { table, corrected: Some(corrected), .. } = &self.smoother else {
+        let SmootherKernels::Register { table, corrected: Some(corrected), .. } = &self.smoother else {
             return Ok(false);
         };
         let (Corrected { edges, first }, cells) = (&**corrected, self.grid.cells);

@@ -3,7 +3,7 @@
 
 use super::boxes::{self, BoxKernels};
 use super::smoother::unsupported_kernel;
-use super::{Kernels, load_kernel, unsupported_degree};
+use super::{LevelKernels, load_kernel, unsupported_degree};
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
@@ -21,11 +21,11 @@ use std::sync::Arc;
 /// Layers of cells that a block of the operator marches through at most, in 2D and in 3D.
 const LONGEST_CHUNK: [u32; 2] = [64, 16];
 
-/// Kernels of one space and scalar, and what they take.
+/// LevelKernels of one space and scalar, and what they take.
 pub(super) struct Discontinuous<T: Scalar> {
     dim: usize,
     grid: DgGrid,
-    method: Method<T>,
+    contractions: Contractions<T>,
     restrict: Kernel,
     prolongate_add: Kernel,
     transfer: Box<[u8]>,
@@ -35,7 +35,7 @@ pub(super) struct Discontinuous<T: Scalar> {
 }
 
 /// Who does the operator and the patches.
-enum Method<T: Scalar> {
+enum Contractions<T: Scalar> {
     Columns(Columns<T>),
     Products(BoxKernels<T>),
 }
@@ -82,9 +82,9 @@ impl<T: Scalar> Discontinuous<T> {
             let blocks = |chunk| Tile::of(dim, degree).blocks(grid, chunk);
             Ok::<_, Error>(Marching::new(gpu, kernel(operation)?, longest, blocks))
         };
-        let method = match choice {
-            PatchKernel::Products(products) => Method::Products(BoxKernels::new(gpu, space, products)?),
-            _ => Method::Columns(Columns {
+        let contractions = match choice {
+            PatchKernel::Products(products) => Contractions::Products(BoxKernels::new(gpu, space, products)?),
+            _ => Contractions::Columns(Columns {
                 apply: marching(Operation::Apply)?,
                 residual: marching(Operation::Residual)?,
                 solve: kernel(Operation::Solve)?,
@@ -96,7 +96,7 @@ impl<T: Scalar> Discontinuous<T> {
         Ok(Self {
             dim,
             grid,
-            method,
+            contractions,
             restrict: kernel(Operation::Restrict)?,
             prolongate_add: kernel(Operation::ProlongateAdd)?,
             transfer,
@@ -116,15 +116,15 @@ impl<T: Scalar> Discontinuous<T> {
     }
 }
 
-impl<T: Scalar> Kernels for Discontinuous<T> {
+impl<T: Scalar> LevelKernels for Discontinuous<T> {
     unsafe fn apply(&self, gpu: &Gpu, x: CUdeviceptr, y: CUdeviceptr) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe {
-            match &self.method {
-                Method::Columns(Columns { apply, operator_matrices, .. }) => {
+            match &self.contractions {
+                Contractions::Columns(Columns { apply, operator_matrices, .. }) => {
                     apply.launch(gpu, operator_matrices, &[x, y], self.grid.cells)
                 }
-                Method::Products(products) => products.operator(gpu, [0, x, y]),
+                Contractions::Products(products) => products.operator(gpu, [0, x, y]),
             }
         }
     }
@@ -132,11 +132,11 @@ impl<T: Scalar> Kernels for Discontinuous<T> {
     unsafe fn residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, r: CUdeviceptr) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe {
-            match &self.method {
-                Method::Columns(Columns { residual, operator_matrices, .. }) => {
+            match &self.contractions {
+                Contractions::Columns(Columns { residual, operator_matrices, .. }) => {
                     residual.launch(gpu, operator_matrices, &[b, x, r], self.grid.cells)
                 }
-                Method::Products(products) => products.operator(gpu, [b, x, r]),
+                Contractions::Products(products) => products.operator(gpu, [b, x, r]),
             }
         }
     }
@@ -150,13 +150,13 @@ impl<T: Scalar> Kernels for Discontinuous<T> {
         // SAFETY: vectors of the level, and its tables.
         unsafe {
             self.residual(gpu, b, x, r)?;
-            match &self.method {
-                Method::Columns(Columns { solve, solve_matrices, table, .. }) => {
+            match &self.contractions {
+                Contractions::Columns(Columns { solve, solve_matrices, table, .. }) => {
                     let blocks = dg::blocks(self.dim, solve.spec().patches, count);
                     let vectors = [table.pointer(), r, x];
                     solve.launch_on_vectors(gpu, blocks, Some(solve_matrices), &vectors, cells, &[color])
                 }
-                Method::Products(products) => products.solve(gpu, [0, 1, 2].map(count), color, [r, x]),
+                Contractions::Products(products) => products.solve(gpu, [0, 1, 2].map(count), color, [r, x]),
             }
         }
     }
@@ -185,9 +185,9 @@ impl<T: Scalar> Kernels for Discontinuous<T> {
     }
 
     fn smoother(&self) -> &[Kernel] {
-        match &self.method {
-            Method::Columns(columns) => std::slice::from_ref(&columns.solve),
-            Method::Products(products) => products.smoother(),
+        match &self.contractions {
+            Contractions::Columns(columns) => std::slice::from_ref(&columns.solve),
+            Contractions::Products(products) => products.smoother(),
         }
     }
 }

@@ -48,7 +48,7 @@ impl Runs<Poisson> for Cuda {
 ///
 /// # Safety
 /// Of all unsafe functions: the vectors are in the level's scalar, on its GPU, and as long as said.
-trait Kernels: Send + Sync {
+trait LevelKernels: Send + Sync {
     /// `y = A x`.
     unsafe fn apply(&self, gpu: &Gpu, x: CUdeviceptr, y: CUdeviceptr) -> Result<()>;
     /// `r = b - A x`.
@@ -72,7 +72,7 @@ trait Kernels: Send + Sync {
     ) -> Result<bool> {
         Ok(false)
     }
-    /// Kernels of the patch smoother, in their order.
+    /// LevelKernels of the patch smoother, in their order.
     fn smoother(&self) -> &[Kernel];
 }
 
@@ -83,14 +83,14 @@ struct PoissonLevel<T: Scalar> {
     /// Entries of the next coarser level's vectors.
     coarse_storage: usize,
     colors: Vec<usize>,
-    kernels: Box<dyn Kernels>,
+    kernels: Box<dyn LevelKernels>,
     scalar: PhantomData<T>,
 }
 
 impl<T: Scalar> PoissonLevel<T> {
     fn new(cuda: &Arc<Cuda>, space: &Space, choice: PatchKernel) -> Result<Self> {
         let (dim, gpu) = (space.dim(), &cuda.gpu);
-        let (coarse_storage, kernels): (_, Box<dyn Kernels>) = match space {
+        let (coarse_storage, kernels): (_, Box<dyn LevelKernels>) = match space {
             Space::Continuous(space) => {
                 (space.grid().coarser().storage(dim), Box::new(Continuous::<T>::new(gpu, space, choice)?))
             }

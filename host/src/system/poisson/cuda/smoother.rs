@@ -13,11 +13,11 @@ use patchmg_device::variants::Step;
 use std::sync::Arc;
 
 /// What does one color of the patch smoother.
-pub(super) enum PatchSmoother<T: Scalar> {
+pub(super) enum SmootherKernels<T: Scalar> {
     /// [`patchmg_device::smoother`], its table, and in 2D what comes after a coarse correction.
     Register { kernel: Kernel, table: Vector<T>, corrected: Option<Box<Corrected>> },
     /// [`patchmg_device::variants`].
-    Variant(Variant<T>),
+    Paper1(PaperKernels<T>),
 }
 
 /// The first color after a coarse correction, and the part of the prolongation before it.
@@ -27,7 +27,7 @@ pub(super) struct Corrected {
 }
 
 /// Kernels of paper 1, in the order in which they run, and what they read besides the vectors.
-pub(super) struct Variant<T: Scalar> {
+pub(super) struct PaperKernels<T: Scalar> {
     pub kernels: Vec<Kernel>,
     /// 1D matrices.
     pub table: Vector<T>,
@@ -39,7 +39,7 @@ pub(super) struct Variant<T: Scalar> {
     pub is_global: bool,
 }
 
-impl<T: Scalar> PatchSmoother<T> {
+impl<T: Scalar> SmootherKernels<T> {
     pub fn new(gpu: &Arc<Gpu>, space: &ContinuousSpace, choice: PatchKernel) -> Result<Self> {
         let (dim, degree) = (space.dim(), space.degree());
         let uploaded = |numbers: Vec<T>| Vector::uploaded(gpu, &numbers);
@@ -71,7 +71,7 @@ impl<T: Scalar> PatchSmoother<T> {
         let has_inverse = steps.iter().any(|(step, _)| *step == Step::FusedInverse);
         let is_global = matches!(paper1, Paper1::Global(_));
         let has_residual = is_global || steps.len() > 1;
-        Ok(Self::Variant(Variant {
+        Ok(Self::Paper1(PaperKernels {
             kernels: steps.iter().map(kernel).collect::<Result<_>>()?,
             table: uploaded(space.variant_table())?,
             inverse: has_inverse.then(|| uploaded(space.patch_inverse())).transpose()?,
@@ -84,7 +84,7 @@ impl<T: Scalar> PatchSmoother<T> {
     pub fn kernels(&self) -> &[Kernel] {
         match self {
             Self::Register { kernel, .. } => std::slice::from_ref(kernel),
-            Self::Variant(variant) => &variant.kernels,
+            Self::Paper1(paper1) => &paper1.kernels,
         }
     }
 }
