@@ -3,7 +3,6 @@
 //!
 //!     cargo run --release --example convergence -- examples/convergence.svg
 
-use patchmg::Result;
 use patchmg::backend::cpu::Cpu;
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::mesh::Mesh;
@@ -12,6 +11,7 @@ use patchmg::problem::{ErrorNorms, Problem};
 use patchmg::solve::{Case, Config, Report};
 use patchmg::system::{Poisson, System};
 use patchmg_cli::chart::{Chart, Scale, Series};
+use patchmg_cli::error::Result;
 use std::path::PathBuf;
 use std::sync::Arc;
 

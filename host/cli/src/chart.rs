@@ -1,9 +1,9 @@
 //! Line charts as SVG or PNG.
 
+use crate::error::{Error, Library, Result};
 use image::codecs::png::PngEncoder;
 use image::{ColorType, ImageEncoder};
 use patchmg::output::file;
-use patchmg::{Error, Result};
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::FontStyle;
@@ -90,17 +90,18 @@ impl Format {
     /// By the extension of `path`, `svg` or `png` in letters of either case.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for every other extension.
+    /// [`Library::InvalidArgument`] for every other extension.
     pub fn of(path: &Path) -> Result<Self> {
         let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
         match extension.as_ref().and_then(|extension| extension.to_str()) {
             Some("svg") => Ok(Format::Svg),
             Some("png") => Ok(Format::Png),
-            _ => Err(Error::InvalidArgument {
+            _ => Err(Library::InvalidArgument {
                 name: "plot",
                 value: path.display().to_string(),
                 allowed: String::from("a file name that ends in .svg or .png"),
-            }),
+            }
+            .into()),
         }
     }
 }
@@ -122,14 +123,15 @@ impl Chart {
     /// Draws the chart into `path`.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the name ends neither in `.svg` nor in `.png`, [`Error::Output`] if it cannot be drawn,
-    /// [`Error::Write`] if the file cannot be written.
+    /// [`Library::InvalidArgument`] if the name ends neither in `.svg` nor in `.png`, [`Error::Output`] if it cannot be drawn,
+    /// [`Library::Write`] if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         let drawn = match Format::of(path)? {
             Format::Svg => self.svg().map(String::into_bytes),
             Format::Png => self.png(),
         };
-        file::write(path, &drawn.map_err(|reason| Error::Output { path: path.to_owned(), reason })?)
+        let drawn = drawn.map_err(|reason| Error::Output { path: path.to_owned(), reason })?;
+        Ok(file::write(path, &drawn)?)
     }
 
     fn svg(&self) -> Result<String, String> {
@@ -291,9 +293,18 @@ mod tests {
 
     #[test]
     fn other_formats_and_folders_that_are_not_there_are_errors() {
-        assert!(matches!(history().write(Path::new("history.pdf")), Err(Error::InvalidArgument { .. })));
-        assert!(matches!(history().write(Path::new("/dev/null/history.svg")), Err(Error::Write { .. })));
-        assert!(matches!(history().write(Path::new("/dev/null/history.png")), Err(Error::Write { .. })));
+        assert!(matches!(
+            history().write(Path::new("history.pdf")),
+            Err(Error::Library(Library::InvalidArgument { .. }))
+        ));
+        assert!(matches!(
+            history().write(Path::new("/dev/null/history.svg")),
+            Err(Error::Library(Library::Write { .. }))
+        ));
+        assert!(matches!(
+            history().write(Path::new("/dev/null/history.png")),
+            Err(Error::Library(Library::Write { .. }))
+        ));
         assert_eq!(Format::of(Path::new("History.SVG")).unwrap(), Format::Svg);
         assert_eq!(Format::of(Path::new("history.Png")).unwrap(), Format::Png);
     }

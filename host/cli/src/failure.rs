@@ -1,9 +1,9 @@
 //! What went wrong, in the words of the command line, and the exit code that it has.
 
 use crate::args::Cli;
+use crate::error::{Error, Library};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
-use patchmg::Error;
 use std::process::ExitCode;
 
 /// Ends the program.
@@ -97,24 +97,32 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        match error {
+            Error::Library(error) => error.into(),
+            Error::Output { .. } => Self::new(OUTPUT, error.to_string()),
+            _ => Self::new(USAGE, error.to_string()),
+        }
+    }
+}
+
+impl From<Library> for Failure {
+    fn from(error: Library) -> Self {
         let code = match &error {
-            Error::InvalidArgument { name, value, allowed } if OPTIONS.contains(name) => {
+            Library::InvalidArgument { name, value, allowed } if OPTIONS.contains(name) => {
                 return Self::usage(name, value, format_args!("must be {allowed}"));
             }
-            Error::InvalidArgument { .. }
-            | Error::Unsupported { .. }
-            | Error::NoModule { .. }
-            | Error::NotFinite { .. }
-            | Error::Io { .. }
-            | Error::Input { .. }
-            | Error::OtherRun { .. }
-            | Error::NotComparable { .. }
-            | Error::Tool { .. } => USAGE,
-            Error::Write { .. } | Error::Output { .. } => OUTPUT,
-            Error::OutOfMemory { .. } | Error::NoDevice { .. } | Error::Driver { code: OUT_OF_MEMORY, .. } => DEVICE,
+            Library::InvalidArgument { .. }
+            | Library::Unsupported { .. }
+            | Library::NoModule { .. }
+            | Library::NotFinite { .. }
+            | Library::Io { .. } => USAGE,
+            Library::Write { .. } => OUTPUT,
+            Library::OutOfMemory { .. } | Library::NoDevice { .. } | Library::Driver { code: OUT_OF_MEMORY, .. } => {
+                DEVICE
+            }
             _ => INTERNAL,
         };
-        let is_without_kernels = matches!(error, Error::NoModule { .. });
+        let is_without_kernels = matches!(error, Library::NoModule { .. });
         Self { is_without_kernels, ..Self::new(code, error.to_string()) }
     }
 }
@@ -126,9 +134,9 @@ mod tests {
     #[test]
     fn only_kernels_that_are_not_carried_are_the_laboratorys() {
         let (asked, available) = (String::from("patch_variants_3d_q4"), String::from("blas1"));
-        let failure = Failure::from(Error::NoModule { module: asked.clone(), available: available.clone() });
+        let failure = Failure::from(Library::NoModule { module: asked.clone(), available: available.clone() });
         assert!(failure.is_without_kernels() && failure.code == USAGE && failure.message.contains(&asked));
-        let other = Error::Unsupported { backend: "cpu", what: "kernel", asked, available };
+        let other = Library::Unsupported { backend: "cpu", what: "kernel", asked, available };
         assert!(!Failure::from(other).is_without_kernels());
     }
 }

@@ -8,6 +8,7 @@ mod case;
 pub mod chart;
 mod choices;
 pub mod console;
+pub mod error;
 pub mod failure;
 pub mod hashes;
 mod info;

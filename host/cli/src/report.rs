@@ -1,8 +1,8 @@
 //! What a solve and a measurement have to say, in the order of their JSON.
 
+use crate::error::{Error, Result};
 use crate::hashes::KernelHashes;
 use patchmg::measure::{Measurement, Protocol, Timing};
-use patchmg::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Pictures of several panels under one title and beside one legend: lines over linear or logarithmic axes, or bars. SVG.
 
-use patchmg::error::{Error, Result};
 use patchmg::output::file;
 use patchmg_cli::chart::{COLORS, FONT, FONT_READY, bounds};
+use patchmg_cli::error::{Error, Result};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
@@ -85,7 +85,7 @@ impl Panels {
     /// Draws an SVG into `path`.
     ///
     /// # Errors
-    /// [`Error::Output`] if it cannot be drawn, [`Error::Write`] if the file cannot be written.
+    /// [`Error::Output`] if it cannot be drawn, [`Library::Write`](patchmg_cli::error::Library::Write) if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         let output = |reason: String| Error::Output { path: path.to_owned(), reason };
         if !*FONT_READY {
@@ -99,7 +99,7 @@ impl Panels {
         self.draw(&root, (rows as usize, columns as usize)).map_err(|e| output(e.to_string()))?;
         root.present().map_err(|e| output(e.to_string()))?;
         drop(root);
-        file::write(path, text.as_bytes())
+        Ok(file::write(path, text.as_bytes())?)
     }
 
     fn draw<'a>(&self, root: &Area<'a>, grid: (usize, usize)) -> Drawn<'a> {

@@ -56,7 +56,7 @@ fn check(kernel: &str, instruction: Option<&str>) -> Result<Completion, Failed> 
         return missing("no ptxas");
     };
     let sass = match assembler.sass(&ptx) {
-        Err(patchmg::Error::Tool { program, .. }) if program == "nvdisasm" => {
+        Err(patchmg_cli::error::Error::Tool { program, .. }) if program == "nvdisasm" => {
             return missing("no nvdisasm");
         }
         sass => sass?,

@@ -141,7 +141,7 @@ impl Solver {
     /// From `x = 0`, for a load vector in the storage order of the space, as in [`solve`].
     ///
     /// # Errors
-    /// [`Error::SizeMismatch`] for a load vector of another length; those of [`IterativeSolver::solve`](crate::krylov::IterativeSolver::solve)
+    /// [`Error::SizeMismatch`] for a load vector of another length; those of [`IterativeSolver::solve`]
     /// and of the backend.
     pub fn solve(&mut self, load: &[f64]) -> Result<Solution> {
         self.solve_from(load, None, &mut unobserved)

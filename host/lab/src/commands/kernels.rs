@@ -1,10 +1,10 @@
 //! `patchmg kernels`.
 
 use crate::inspect::{self, Assembler, Filter, KernelReport, Wavefronts};
-use patchmg::Error;
 use patchmg::output::table::Table;
 use patchmg_cli::args::{KernelsArgs, Scalar};
 use patchmg_cli::console::Console;
+use patchmg_cli::error::Error;
 use patchmg_cli::failure::Failure;
 use patchmg_cli::result;
 use serde::Serialize;

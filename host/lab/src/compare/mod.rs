@@ -4,7 +4,7 @@ mod record;
 
 pub use record::{Entry, Record};
 
-use patchmg::error::{Error, Result};
+use patchmg_cli::error::{Error, Library, Result};
 
 /// What became of a number of the earlier run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,14 +60,15 @@ impl Comparison {
     ///
     /// # Errors
     /// [`Error::NotComparable`] for records under different conditions, and where no number is in both;
-    /// [`Error::InvalidArgument`] for a margin that is none.
+    /// [`Library::InvalidArgument`] for a margin that is none.
     pub fn new(earlier: &[Record], now: &[Record], margin_percent: f64) -> Result<Self> {
         if !(0.0..f64::INFINITY).contains(&margin_percent) {
-            return Err(Error::InvalidArgument {
+            return Err(Library::InvalidArgument {
                 name: "margin",
                 value: margin_percent.to_string(),
                 allowed: "a number of percent, at least 0".into(),
-            });
+            }
+            .into());
         }
         let mut changes = Vec::new();
         for record in earlier {
@@ -190,7 +191,7 @@ mod tests {
         }
         for margin in [-1.0, f64::NAN, f64::INFINITY] {
             let error = Comparison::new(&earlier, &earlier, margin).unwrap_err();
-            assert!(matches!(error, Error::InvalidArgument { name: "margin", .. }), "{error}");
+            assert!(matches!(error, Error::Library(Library::InvalidArgument { name: "margin", .. })), "{error}");
         }
     }
 

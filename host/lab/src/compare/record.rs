@@ -1,7 +1,7 @@
 //! What of a run can be compared.
 
 use crate::suite::{Better, Header, Results, Suite};
-use patchmg::error::{Error, Result};
+use patchmg_cli::error::{Error, Library, Result};
 use patchmg_cli::report::BenchReport;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ impl Record {
     /// Of an experiment: the columns that runs are compared by.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an experiment that there is not.
+    /// [`Library::InvalidArgument`] for an experiment that there is not.
     pub fn of_results(results: &Results) -> Result<Self> {
         let Results { header, rows, .. } = results;
         let suite = Suite::named(&header.suite)?;
@@ -59,7 +59,7 @@ impl Record {
     pub fn of_header(header: &Header) -> Self {
         let Header { suite, experiment, backend, device, units, quick, .. } = header;
         let conditions = vec![
-            ("backend", backend.clone()),
+            ("backend", backend.to_string()),
             ("device", device.clone()),
             ("number of threads or multiprocessors", units.to_string()),
             ("size of the problems", String::from(if *quick { "quick" } else { "full" })),
@@ -102,7 +102,7 @@ impl Record {
     /// All of a file: results of an experiment, or of one problem; or of a folder: its files of experiments.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that cannot be read, [`Error::Input`] for one that holds something else.
+    /// [`Library::Io`] for a file that cannot be read, [`Error::Input`] for one that holds something else.
     pub fn read(path: &Path) -> Result<Vec<Self>> {
         if path.is_dir() {
             let files = json_files(path)?;
@@ -153,7 +153,7 @@ impl Record {
 
 /// In the order of their names.
 fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let io = |source| Error::Io { path: folder.to_owned(), source };
+    let io = |source| Library::Io { path: folder.to_owned(), source };
     let entries = std::fs::read_dir(folder).map_err(io)?.collect::<std::io::Result<Vec<_>>>().map_err(io)?;
     let files = entries.into_iter().map(|entry| entry.path());
     let mut files: Vec<_> =
@@ -163,7 +163,7 @@ fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let text = std::fs::read(path).map_err(|source| Library::Io { path: path.to_owned(), source })?;
     serde_json::from_slice(&text).map_err(|reason| Error::Input {
         path: path.to_owned(),
         reason: format!("no result of `patchmg bench`: {reason}"),
@@ -217,7 +217,7 @@ mod tests {
     fn what_holds_no_results_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("other.txt");
-        assert!(matches!(Record::read(&file), Err(Error::Io { .. })));
+        assert!(matches!(Record::read(&file), Err(Error::Library(Library::Io { .. }))));
         assert!(matches!(Record::read(folder.path()), Err(Error::Input { .. })));
         for text in ["", "{}", "[1]", "{\"experiment\": \"smoother\"}"] {
             std::fs::write(&file, text).unwrap();
@@ -226,7 +226,7 @@ mod tests {
         let mut unknown = results("a GPU", &[1.0]);
         unknown.header.experiment = "table0".into();
         write(&file, &unknown);
-        assert!(matches!(Record::read(&file), Err(Error::InvalidArgument { .. })));
+        assert!(matches!(Record::read(&file), Err(Error::Library(Library::InvalidArgument { .. }))));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The assembler and the disassembler of the CUDA toolkit, if they are here.
 
-use patchmg::error::{Error, Result};
+use patchmg_cli::error::{Error, Library, Result};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -48,19 +48,19 @@ impl Assembler {
     /// `PATH`; none if it is in none of them.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an architecture older than `sm_80` or one that there is not, and if `PATCHMG_PTXAS` is
+    /// [`Library::InvalidArgument`] for an architecture older than `sm_80` or one that there is not, and if `PATCHMG_PTXAS` is
     /// no file.
     pub fn find(arch: &str) -> Result<Option<Self>> {
         if !is_architecture(arch) {
             let known: Vec<_> = ARCHITECTURES.iter().map(|number| format!("sm_{number}")).collect();
             let allowed =
                 format!("one of {}, with an `a` behind it from sm_90 on, or an `f` from sm_100 on", known.join(", "));
-            return Err(Error::InvalidArgument { name: "arch", value: arch.to_owned(), allowed });
+            return Err(Library::InvalidArgument { name: "arch", value: arch.to_owned(), allowed }.into());
         }
         let named = std::env::var_os(VARIABLE).map(PathBuf::from);
         if let Some(path) = named.as_ref().filter(|path| !path.is_file()) {
             let (value, allowed) = (path.display().to_string(), String::from("the path of ptxas"));
-            return Err(Error::InvalidArgument { name: VARIABLE, value, allowed });
+            return Err(Library::InvalidArgument { name: VARIABLE, value, allowed }.into());
         }
         Ok(named.or_else(|| search("ptxas", None)).map(|ptxas| Self { ptxas, arch: arch.to_owned() }))
     }
@@ -89,7 +89,7 @@ impl Assembler {
     /// Entry points of a module, with what each takes.
     ///
     /// # Errors
-    /// [`Error::Tool`] with the assembler's message, or [`Error::Timeout`].
+    /// [`Error::Tool`] with the assembler's message, or [`Library::Timeout`].
     pub fn resources(&self, ptx: &str) -> Result<Vec<(String, Resources)>> {
         let folder = folder()?;
         Ok(parse(&self.assemble(ptx, folder.path())?.1))
@@ -110,7 +110,7 @@ impl Assembler {
     /// The binary, and what the assembler says.
     fn assemble(&self, ptx: &str, folder: &Path) -> Result<(PathBuf, String)> {
         let (source, binary) = (folder.join("module.ptx"), folder.join("module.cubin"));
-        fs::write(&source, ptx).map_err(|error| Error::Io { path: source.clone(), source: error })?;
+        fs::write(&source, ptx).map_err(|error| Library::Io { path: source.clone(), source: error })?;
         let mut command = Command::new(&self.ptxas);
         command.args(["-v", "-arch", &self.arch]).arg(&source).arg("-o").arg(&binary);
         let said = run(&mut command, folder)?;
@@ -190,7 +190,7 @@ fn folder() -> Result<Folder> {
         match fs::DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => return Ok(Folder(path)),
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-            Err(source) => return Err(Error::Io { path, source }),
+            Err(source) => return Err(Library::Io { path, source }.into()),
         }
     }
 }
@@ -198,16 +198,16 @@ fn folder() -> Result<Folder> {
 /// Runs a program to its end and returns what it writes, by way of a file in `folder`: a pipe may fill up.
 fn run(command: &mut Command, folder: &Path) -> Result<String> {
     let (program, path) = (PathBuf::from(command.get_program()), folder.join("output"));
-    let io = |source| Error::Io { path: path.clone(), source };
+    let io = |source| Library::Io { path: path.clone(), source };
     let file = File::create(&path).map_err(io)?;
     command.stdin(Stdio::null()).stdout(file.try_clone().map_err(io)?).stderr(file);
-    let started = |source| Error::Io { path: program.clone(), source };
+    let started = |source| Library::Io { path: program.clone(), source };
     let mut child = command.spawn().map_err(started)?;
     let Some(status) = child.wait_timeout(TIMEOUT).map_err(started)? else {
         // It may have ended just now.
         let _ = child.kill();
         child.wait().map_err(started)?;
-        return Err(Error::Timeout { what: "the assembler", seconds: TIMEOUT.as_secs() });
+        return Err(Library::Timeout { what: "the assembler", seconds: TIMEOUT.as_secs() }.into());
     };
     let text = fs::read(&path).map_err(io)?;
     let text = String::from_utf8_lossy(&text).into_owned();
@@ -261,7 +261,7 @@ ptxas info    : Used 255 registers, used 1 barriers, 24 bytes cumulative stack s
             "sm_90aa",
         ] {
             let error = Assembler::find(arch).unwrap_err();
-            assert!(matches!(&error, Error::InvalidArgument { name: "arch", .. }), "{error}");
+            assert!(matches!(&error, Error::Library(Library::InvalidArgument { name: "arch", .. })), "{error}");
         }
         for arch in ["sm_80", "sm_90", "sm_90a", "sm_100f", "sm_121"] {
             Assembler::find(arch).unwrap();

@@ -12,8 +12,8 @@ pub use instructions::InstructionMix;
 pub use report::{KernelReport, SharedMemory, Wavefronts};
 
 use cuda_builder::{ptx, side_by_side};
-use patchmg::error::{Error, Result};
 use patchmg::output::file;
+use patchmg_cli::error::{Error, Library, Result};
 use patchmg_cli::hashes::module_ptx;
 use patchmg_device::kernels::{KernelSpec, Module};
 use std::collections::{HashMap, HashSet};
@@ -23,7 +23,7 @@ use std::path::Path;
 /// there is none.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if there is no such kernel, and those of the assembler.
+/// [`Library::Unsupported`] if there is no such kernel, and those of the assembler.
 pub fn reports(filter: &Filter, assembler: Option<&Assembler>) -> Result<Vec<KernelReport>> {
     let kernels = listed(filter)?;
     let mut modules: Vec<_> = kernels.iter().map(|(module, _)| *module).collect();
@@ -38,7 +38,7 @@ pub fn reports(filter: &Filter, assembler: Option<&Assembler>) -> Result<Vec<Ker
     let (shared_memory, resources) = std::thread::scope(|scope| {
         // The assembler works in processes of its own.
         let resources = scope.spawn(|| assemble(assembler, &code));
-        let shared_memory = side_by_side(&kernels, |_, (module, spec)| Ok(SharedMemory::of(*module, spec)));
+        let shared_memory = side_by_side(&kernels, |_, (module, spec)| Ok::<_, Error>(SharedMemory::of(*module, spec)));
         (shared_memory, resources.join().expect("a worker returns its errors"))
     });
     let (shared_memory, resources): (Vec<_>, _) = (shared_memory?, resources?);
@@ -77,7 +77,7 @@ fn assemble(assembler: Option<&Assembler>, code: &HashMap<Module, String>) -> Re
 /// The PTX of one kernel alone, with the declarations of its module.
 ///
 /// # Errors
-/// [`Error::Unsupported`], naming similar kernels, if there is none of this name, or if the program was built without GPU
+/// [`Library::Unsupported`], naming similar kernels, if there is none of this name, or if the program was built without GPU
 /// kernels.
 pub fn kernel_ptx(name: &str) -> Result<String> {
     let (module, spec) = find(name)?;
@@ -89,11 +89,11 @@ pub fn kernel_ptx(name: &str) -> Result<String> {
 /// `MODULE.ptx` each, for an assembler, or to be changed and read instead of the program's (`PATCHMG_PTX_DIR`). How many.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if there is no such kernel, or if the program was built without GPU kernels, and [`Error::Io`].
+/// [`Library::Unsupported`] if there is no such kernel, or if the program was built without GPU kernels, and [`Library::Io`].
 pub fn write_ptx(filter: &Filter, folder: &Path) -> Result<usize> {
     let mut modules: Vec<_> = listed(filter)?.into_iter().map(|(module, _)| module).collect();
     modules.dedup();
-    std::fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.into(), source })?;
+    std::fs::create_dir_all(folder).map_err(|source| Library::Io { path: folder.into(), source })?;
     for &module in &modules {
         let name = module.name();
         let text = module_ptx(module)?.ok_or_else(|| without_kernels(&name))?;
@@ -124,5 +124,5 @@ fn without_kernels(name: &str) -> Error {
 }
 
 fn unknown(what: &'static str, name: &str, available: String) -> Error {
-    Error::Unsupported { backend: "cuda", what, asked: name.to_owned(), available }
+    Library::Unsupported { backend: "cuda", what, asked: name.to_owned(), available }.into()
 }

@@ -1,7 +1,7 @@
 //! Whether rows are of the kernels of this program.
 
 use super::record::{Origin, Results, Row};
-use patchmg::error::Result;
+use patchmg_cli::error::Result;
 use patchmg_cli::hashes::{Hashes, KernelHashes};
 
 /// What is known of a row.

@@ -3,7 +3,7 @@
 use super::record::{Results, Row};
 use super::store::path;
 use crate::panels::{Bars, Line, LineStyle, Marks, Panel, Panels};
-use patchmg::error::Result;
+use patchmg_cli::error::Result;
 use std::path::Path;
 
 /// How rows are drawn.

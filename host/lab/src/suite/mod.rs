@@ -34,7 +34,7 @@ pub use sizes::Sizes;
 pub use speed::SPEED;
 pub use store::Earlier;
 
-use patchmg::error::{Error, Result};
+use patchmg_cli::error::{Library, Result};
 
 /// Experiments that belong together.
 pub struct Suite {
@@ -50,23 +50,26 @@ impl Suite {
     /// The suite of a name.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] with the names that there are.
+    /// [`Library::InvalidArgument`] with the names that there are.
     pub fn named(name: &str) -> Result<&'static Self> {
-        SUITES.into_iter().find(|suite| suite.name == name).ok_or_else(|| Error::InvalidArgument {
+        let unknown = || Library::InvalidArgument {
             name: "suite",
             value: name.into(),
             allowed: SUITES.map(|suite| suite.name).join(", "),
-        })
+        };
+        Ok(SUITES.into_iter().find(|suite| suite.name == name).ok_or_else(unknown)?)
     }
 
     /// The experiments of these names in the order of the suite, all for no name.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a name that there is not, with those that there are.
+    /// [`Library::InvalidArgument`] for a name that there is not, with those that there are.
     pub fn select(&self, names: &[String]) -> Result<Vec<&'static Experiment>> {
         let known: Vec<_> = self.experiments.iter().map(|experiment| experiment.name).collect();
         if let Some(unknown) = names.iter().find(|name| !known.contains(&&***name)) {
-            return Err(Error::InvalidArgument { name: "only", value: unknown.clone(), allowed: known.join(", ") });
+            return Err(
+                Library::InvalidArgument { name: "only", value: unknown.clone(), allowed: known.join(", ") }.into()
+            );
         }
         let wanted = |experiment: &&Experiment| names.is_empty() || names.iter().any(|name| name == experiment.name);
         Ok(self.experiments.iter().filter(wanted).collect())

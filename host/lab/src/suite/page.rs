@@ -7,9 +7,9 @@ use super::provenance::Dated;
 use super::record::{ColumnName, Origin, Results, Row, is_there};
 use super::store::path;
 use super::{SUITES, Suite, summary};
-use patchmg::error::{Error, Result};
 use patchmg::output::file;
 use patchmg::output::table::four_digits;
+use patchmg_cli::error::{Error, Library, Result};
 use patchmg_cli::hashes::Hashes;
 use std::fmt::Write;
 use std::path::Path;
@@ -24,7 +24,7 @@ use std::path::Path;
 /// marks of `summary`, where a suite has that.
 ///
 /// # Errors
-/// Before anything is written, [`Error::Input`] for results that are damaged or of another suite; [`Error::Io`] and
+/// Before anything is written, [`Error::Input`] for results that are damaged or of another suite; [`Library::Io`] and
 /// [`Error::Output`].
 pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str, program: &Origin) -> Result<()> {
     let mut page = read_page(file)?.unwrap_or_else(|| format!("# {}\n", suite.title));
@@ -49,14 +49,14 @@ pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str, pro
         let text = dated.as_ref().map(|dated| section(dated, experiment.picture, pictures, program));
         put(&mut page, experiment.name, experiment.title, text.as_deref());
     }
-    file::write(file, page.as_bytes())
+    Ok(file::write(file, page.as_bytes())?)
 }
 
 /// Whether [`write_page`] can write a suite's own page when the experiments of `replaced` are done.
 ///
 /// # Errors
 /// [`Error::Input`] for results of others that are damaged or of another suite, and for a page that no suite wrote;
-/// [`Error::Io`].
+/// [`Library::Io`].
 pub fn check_page(suite: &Suite, folder: &Path, file: &Path, replaced: &[&Experiment]) -> Result<()> {
     let others =
         suite.experiments.iter().filter(|experiment| !replaced.iter().any(|other| other.name == experiment.name));
@@ -74,8 +74,8 @@ pub fn check_page(suite: &Suite, folder: &Path, file: &Path, replaced: &[&Experi
 
 /// None if there is no file.
 fn read_page(file: &Path) -> Result<Option<String>> {
-    let read = || std::fs::read_to_string(file).map_err(|source| Error::Io { path: file.to_owned(), source });
-    is_there(file).then(read).transpose()
+    let read = || std::fs::read_to_string(file).map_err(|source| Library::Io { path: file.to_owned(), source });
+    Ok(is_there(file).then(read).transpose()?)
 }
 
 /// Of an experiment of a suite, if there are some.
@@ -256,7 +256,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("page.md");
         std::fs::write(&file, b"\xff is no text").unwrap();
-        assert!(matches!(write(folder.path(), &file), Err(Error::Io { path, .. }) if path == file));
+        assert!(matches!(write(folder.path(), &file), Err(Error::Library(Library::Io { path, .. })) if path == file));
         assert_eq!(std::fs::read(&file).unwrap(), b"\xff is no text");
 
         let (page, json) = (folder.path().join("new.md"), folder.path().join("table2.json"));

@@ -3,8 +3,8 @@
 use super::experiment::{Column, Experiment, Key};
 use super::goal::Goal;
 use patchmg::backend::BackendName;
-use patchmg::error::{Error, Result};
 use patchmg::measure::{Protocol, Timing};
+use patchmg_cli::error::{Error, Library, Result};
 use patchmg_cli::hashes::KernelHashes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -245,13 +245,13 @@ impl Results {
     /// Those of a file; none if there is no file.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that cannot be read, a link that leads nowhere among them, and [`Error::Input`] for one that
+    /// [`Library::Io`] for a file that cannot be read, a link that leads nowhere among them, and [`Error::Input`] for one that
     /// holds something else, or a part.
     pub fn read(path: &Path) -> Result<Option<Self>> {
         if !is_there(path) {
             return Ok(None);
         }
-        let text = std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let text = std::fs::read(path).map_err(|source| Library::Io { path: path.to_owned(), source })?;
         let mut results: Self = serde_json::from_slice(&text).map_err(|reason| Error::Input {
             path: path.to_owned(),
             reason: format!("no results of an experiment: {reason}"),

@@ -6,9 +6,9 @@ use super::record::{Header, Origin, Results, Row};
 use super::sizes::Sizes;
 use super::store::{Earlier, Store};
 use super::{Suite, drawing};
-use patchmg::error::{Error, Result};
 use patchmg::measure::Protocol;
 use patchmg::system::{Poisson, Runs};
+use patchmg_cli::error::{Error, Library, Result};
 use patchmg_cli::hashes::Hashes;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub enum Progress<'a> {
 /// # Errors
 /// Before anything is written: those of [`Protocol::check`], and [`Error::OtherRun`] or [`Error::Input`] for results in the
 /// folder that would be lost ([`Earlier`]). Those of files; those of the machine that end all work, such as
-/// [`Error::Driver`] and [`Error::Timeout`].
+/// [`Library::Driver`] and [`Library::Timeout`].
 pub fn run<B: Runs<Poisson>>(
     backend: &Arc<B>,
     suite: &Suite,
@@ -155,13 +155,17 @@ fn row<B: Runs<Poisson>>(
 fn outcome<V>(found: Result<V>) -> Result<Result<V, String>> {
     match found {
         Ok(found) => Ok(Ok(found)),
-        Err(error @ Error::OutOfMemory { .. }) => Ok(Err(format!("does not fit the memory: {error}"))),
-        Err(error @ Error::Unsupported { backend: "cpu", .. }) => Ok(Err(format!("needs a GPU: {error}"))),
+        Err(error @ Error::Library(Library::OutOfMemory { .. })) => {
+            Ok(Err(format!("does not fit the memory: {error}")))
+        }
+        Err(error @ Error::Library(Library::Unsupported { backend: "cpu", .. })) => {
+            Ok(Err(format!("needs a GPU: {error}")))
+        }
         Err(
-            error @ (Error::Driver { .. }
-            | Error::Timeout { .. }
-            | Error::NoDevice { .. }
-            | Error::Io { .. }
+            error @ (Error::Library(Library::Driver { .. })
+            | Error::Library(Library::Timeout { .. })
+            | Error::Library(Library::NoDevice { .. })
+            | Error::Library(Library::Io { .. })
             | Error::Output { .. }),
         ) => Err(error),
         Err(error) => Ok(Err(error.to_string())),

@@ -115,7 +115,7 @@ fn other_settings_are_refused_before_anything_is_done() {
         );
     }
     let many = Settings { protocol: Protocol { warmup: 0, repetitions: usize::MAX }, ..settings.clone() };
-    assert!(matches!(refused(&many), Error::InvalidArgument { name: "repetitions", .. }));
+    assert!(matches!(refused(&many), Error::Library(Library::InvalidArgument { name: "repetitions", .. })));
     assert_eq!(std::fs::read(&file).unwrap(), before);
     assert!(!folder.path().join("table1.json").exists());
     std::fs::write(&file, &before[..before.len() / 2]).unwrap();
@@ -132,7 +132,7 @@ fn other_settings_are_refused_before_anything_is_done() {
 
 #[test]
 fn what_skips_a_row_is_said() {
-    let needed = Error::OutOfMemory { device: "a GPU".into(), needed: 2, available: 1 };
+    let needed = Error::from(Library::OutOfMemory { device: "a GPU".into(), needed: 2, available: 1 });
     let reason = outcome::<()>(Err(needed)).unwrap().unwrap_err();
     assert!(reason.starts_with("does not fit the memory: a GPU has 1 bytes"), "{reason}");
 }

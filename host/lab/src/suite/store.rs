@@ -5,9 +5,9 @@ use super::drawing::distinct;
 use super::experiment::Key;
 use super::goal::Verdict;
 use super::record::{Origin, Results, Row, is_there};
-use patchmg::error::{Error, Result};
 use patchmg::measure::Protocol;
 use patchmg::output::file;
+use patchmg_cli::error::{Error, Result};
 use patchmg_cli::hashes::Hashes;
 use patchmg_cli::report;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ impl Store {
     /// # Errors
     /// Unless they are to be replaced: [`Error::OtherRun`] for results that are not to stand beside those of this run, or
     /// that would be lost; [`Error::Input`] for damaged ones, and for files that are not of an experiment;
-    /// [`Error::Io`].
+    /// [`Library::Io`].
     pub fn open(folder: &Path, mut results: Results, earlier: Earlier, hashes: &mut Hashes) -> Result<Self> {
         let folder = folder.to_owned();
         if earlier == Earlier::Replace {
@@ -101,7 +101,7 @@ impl Store {
     /// Adds a row, in the place of an older one, and writes the JSON file.
     ///
     /// # Errors
-    /// [`Error::Io`] and [`Error::Output`].
+    /// [`Library::Io`] and [`Error::Output`].
     pub fn push(&mut self, row: Row) -> Result<()> {
         self.held.push(row.key.clone());
         match self.results.rows.iter_mut().find(|known| known.key == row.key) {
@@ -114,18 +114,18 @@ impl Store {
     /// Puts the rows in the order of `keys`, others behind them, and writes JSON and CSV.
     ///
     /// # Errors
-    /// [`Error::Io`] and [`Error::Output`].
+    /// [`Library::Io`] and [`Error::Output`].
     pub fn finish(&mut self, keys: &[Key]) -> Result<()> {
         let place = |row: &Row| keys.iter().position(|key| *key == row.key).unwrap_or(keys.len());
         self.results.rows.sort_by_key(place);
         self.write_json()?;
         let path = path(&self.folder, &self.results.header.experiment, "csv");
-        file::write(&path, &csv(&self.results, &path)?)
+        Ok(file::write(&path, &csv(&self.results, &path)?)?)
     }
 
     fn write_json(&self) -> Result<()> {
         let path = path(&self.folder, &self.results.header.experiment, "json");
-        file::write(&path, report::json(&self.results, &path)?.as_bytes())
+        Ok(file::write(&path, report::json(&self.results, &path)?.as_bytes())?)
     }
 }
 
@@ -311,7 +311,7 @@ mod tests {
         check(&file("csv"));
         std::os::unix::fs::symlink(folder.path().join("nowhere"), file("json")).unwrap();
         let error = open(folder.path(), on_cpu("a"), Earlier::Same).err().unwrap();
-        assert!(matches!(&error, Error::Io { path, .. } if *path == file("json")), "{error}");
+        assert!(matches!(&error, Error::Library(patchmg::Error::Io { path, .. }) if *path == file("json")), "{error}");
     }
 
     #[test]

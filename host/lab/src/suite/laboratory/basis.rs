@@ -2,9 +2,9 @@
 
 use super::Laboratory;
 use crate::suite::record::Measured;
-use patchmg::error::Result;
 use patchmg::measure::Timing;
 use patchmg::system::{Poisson, Runs};
+use patchmg_cli::error::Result;
 use std::collections::BTreeSet;
 
 /// What values come from.
@@ -61,8 +61,8 @@ impl<B: Runs<Poisson>> Laboratory<B> {
 mod tests {
     use super::*;
     use patchmg::backend::cpu::Cpu;
-    use patchmg::error::Error;
     use patchmg::measure::Protocol;
+    use patchmg_cli::error::Library;
     use std::sync::Arc;
 
     fn timing(median_s: f64) -> Timing {
@@ -85,7 +85,7 @@ mod tests {
                 shared = part;
                 let failed = laboratory.with_basis(|laboratory| {
                     laboratory.basis.kernels.insert("failed".into());
-                    Err::<(), _>(Error::NotPositiveDefinite { what: "a matrix" })
+                    Err::<(), _>(Library::NotPositiveDefinite { what: "a matrix" }.into())
                 });
                 assert!(failed.is_err());
                 // Known from before: the same measurement counts once.

@@ -2,11 +2,11 @@
 
 use super::{Laboratory, Size, Values, values};
 use patchmg::backend::{BackendName, DeviceInfo};
-use patchmg::error::Result;
 use patchmg::measure::Timing;
 use patchmg::measure::{Part, cycle_words_per_dof};
 use patchmg::system::Runs;
 use patchmg::system::poisson::{PatchKernel, Poisson};
+use patchmg_cli::error::Result;
 
 /// Bytes a second of an H200 that floors are stated for: what long copies come near to, 7/8 of what its memory's clock and
 /// width give.

@@ -14,7 +14,6 @@ pub use program::Program;
 use super::experiment::{Launch, Point, Rule, Task};
 use operator::Reference;
 use patchmg::backend::Scalar;
-use patchmg::error::{Error, Result};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::measure::{LevelBench, Part};
 use patchmg::measure::{Protocol, Timing, measure};
@@ -26,6 +25,7 @@ use patchmg::solve::{Case, Config, Method, Precision, Report};
 use patchmg::space::Space;
 use patchmg::system::poisson::{Elements, Paper1, PatchKernel, Poisson, Variant};
 use patchmg::system::{Runs, System};
+use patchmg_cli::error::{Error, Result};
 use speed::Solved;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -103,15 +103,15 @@ trait TimedLevel {
 
 impl<B: Runs<Poisson>, T: Scalar> TimedLevel for LevelBench<B, T> {
     fn set_system(&mut self, system: &Poisson) -> Result<()> {
-        self.set_system(system)
+        Ok(self.set_system(system)?)
     }
 
     fn time(&mut self, part: Part, protocol: Protocol) -> Result<Timing> {
-        self.time(part, protocol)
+        Ok(self.time(part, protocol)?)
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
-        self.resident_blocks()
+        Ok(self.resident_blocks()?)
     }
 }
 
@@ -150,7 +150,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
     /// The values of a point, and what they come from.
     ///
     /// # Errors
-    /// Those of the backend; [`Error::Unsupported`] for what this machine has no kernels for.
+    /// Those of the backend; [`Library::Unsupported`] for what this machine has no kernels for.
     pub fn compute(&mut self, point: &Point) -> Result<(Values, Basis)> {
         let key = &point.key;
         let size = Size {
@@ -352,10 +352,10 @@ impl<B: Runs<Poisson>> Laboratory<B> {
         let (system, smoother) = (size.system(kernel)?, SmootherConfig::default());
         let mut multigrid = Multigrid::<B, S>::new(&self.backend, &system, &smoother, Default::default())?;
         let backend = self.backend.clone();
-        let bench = || LevelBench::<B, S>::new(&backend, &system);
+        let bench = || Ok(LevelBench::<B, S>::new(&backend, &system)?);
         let mut bench = self.without_basis(bench)?;
         let (b, x) = bench.vectors();
-        measure(&*self.backend, self.protocol, || multigrid.apply(b, x))
+        Ok(measure(&*self.backend, self.protocol, || multigrid.apply(b, x))?)
     }
 
     /// Components of GMRES in mixed precision, each the time of doing it once times how often the solve does it; vector

@@ -7,10 +7,10 @@ use crate::suite::experiment::Aspect;
 use crate::suite::products::flops_per_dof;
 use crate::suite::traffic::{WAVEFRONT_BYTES, box_operator, box_wavefronts};
 use patchmg::backend::Scalar;
-use patchmg::error::{Error, Result};
 use patchmg::measure::Part;
 use patchmg::system::poisson::{Engine, PatchKernel, Poisson, Products};
 use patchmg::system::{Runs, System};
+use patchmg_cli::error::{Error, Library, Result};
 use std::sync::Arc;
 
 /// A vector of normally distributed numbers, and what the default operator in `f64` makes of it.
@@ -73,7 +73,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
     /// A row with speed, if the machine has the kernel, or one that says what is known without it.
     fn and_speed(&mut self, size: Size, kernel: PatchKernel, mut row: Values) -> Result<Values> {
         match self.operator_speed(size, kernel) {
-            Err(Error::Unsupported { backend: "cpu", .. }) => {}
+            Err(Error::Library(Library::Unsupported { backend: "cpu", .. })) => {}
             speed => row.extend(speed?),
         }
         Ok(row)
@@ -159,7 +159,7 @@ fn resources(architecture: &str, name: &str) -> Result<Option<Resources>> {
     let Some(assembler) = Assembler::find(architecture)? else { return Ok(None) };
     let ptx = match inspect::kernel_ptx(name) {
         // Built without GPU kernels.
-        Err(Error::Unsupported { .. }) => return Ok(None),
+        Err(Error::Library(Library::Unsupported { .. })) => return Ok(None),
         ptx => ptx?,
     };
     Ok(assembler.resources(&ptx)?.into_iter().find(|(entry, _)| entry == name).map(|(_, resources)| resources))

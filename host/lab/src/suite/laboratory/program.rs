@@ -1,7 +1,7 @@
 //! A program that solves in a process of its own.
 
 use crate::suite::experiment::Kernels;
-use patchmg::error::{Error, Result};
+use patchmg_cli::error::{Error, Result};
 use patchmg_cli::report::SolveReport;
 use std::ffi::OsString;
 use std::path::PathBuf;

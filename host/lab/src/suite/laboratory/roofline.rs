@@ -5,10 +5,10 @@ use crate::suite::experiment::Units;
 use crate::suite::traffic::{Traffic, WAVEFRONT_BYTES};
 use crate::suite::work::{flops_per_piece, pieces};
 use patchmg::backend::DeviceInfo;
-use patchmg::error::{Error, Result};
 use patchmg::measure::Part;
 use patchmg::system::Runs;
 use patchmg::system::poisson::{Operands, PatchKernel, Poisson};
+use patchmg_cli::error::{Error, Library, Result};
 
 impl<B: Runs<Poisson>> Laboratory<B> {
     /// Shared memory first, which needs no GPU; times where the machine has the kernel.
@@ -22,7 +22,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
         }
         let info = self.backend.info();
         match self.step(size, kernel) {
-            Err(Error::Unsupported { .. }) if info.rates.is_none() => return Ok(row),
+            Err(Error::Library(Library::Unsupported { .. })) if info.rates.is_none() => return Ok(row),
             step => row.extend(step?),
         }
         let seconds = self.time(size, kernel, Part::Step)?.median_s;

@@ -1,7 +1,6 @@
 //! Solves by their results: iterations, errors, residuals.
 
 use super::{Laboratory, Size, Values, values};
-use patchmg::error::Result;
 use patchmg::krylov::{Gmres, Info, IterativeSolver, Stopping, unobserved};
 use patchmg::measure::Protocol;
 use patchmg::multigrid::{LowPrecision, Multigrid, SmootherConfig, VCycle};
@@ -10,6 +9,7 @@ use patchmg::problem::{ErrorNorms, Problem, error_norms};
 use patchmg::solve::{Config, Method, Precision, Report};
 use patchmg::system::poisson::{PatchKernel, Poisson};
 use patchmg::system::{Runs, System};
+use patchmg_cli::error::Result;
 
 /// Relative tolerance of paper 4.
 const RTOL: f64 = 1e-8;

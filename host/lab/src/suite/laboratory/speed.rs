@@ -2,7 +2,6 @@
 
 use super::{Laboratory, RTOL, Size, Values, values};
 use crate::suite::experiment::Kernels;
-use patchmg::error::{Error, Result};
 use patchmg::krylov::{Info, Stopping};
 use patchmg::measure::{Protocol, Timing};
 use patchmg::operator::vector_bytes;
@@ -11,6 +10,7 @@ use patchmg::solve::{Config, Method, Precision, Solution, solve_repeatedly};
 use patchmg::space::Space;
 use patchmg::system::poisson::{PatchKernel, Poisson};
 use patchmg::system::{Runs, System};
+use patchmg_cli::error::{Library, Result};
 use std::ops::ControlFlow;
 
 /// What a solve took.
@@ -123,7 +123,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
     pub(super) fn start(&mut self, size: Size, kernels: Kernels) -> Result<Values> {
         // Makes room.
         self.level = None;
-        let program = self.program.as_ref().ok_or_else(|| Error::InvalidArgument {
+        let program = self.program.as_ref().ok_or_else(|| Library::InvalidArgument {
             name: "program",
             value: "none".into(),
             allowed: "a program that solves".into(),
