@@ -1,8 +1,8 @@
 //! Geometric multigrid, written once over a [`Backend`](crate::backend::Backend) and its [`Level`](crate::level::Level)s.
 //!
-//! Level 1 has two cells a direction, which is one vertex patch; level `l` has `2^l`. [`Multigrid`] is one V-cycle (paper 1, algorithm 2.1) as a preconditioner, and guesses the solution for [`Fmg`], full multigrid
-//! (algorithm 2.2). [`LowPrecision`] is a V-cycle in a smaller scalar, [`LowPrecisionNesting`] also guesses, with the residuals of
-//! all levels in the larger one.
+//! Level 1 has two cells a direction, which is one vertex patch; level `l` has `2^l`. [`Multigrid`] is one V-cycle (paper 1,
+//! algorithm 2.1) as a preconditioner, and guesses the solution for [`Fmg`], full multigrid (algorithm 2.2). [`LowPrecision`] is a
+//! V-cycle in a smaller scalar; [`LowPrecisionNesting`] also guesses, with the residuals of all levels in the larger one.
 
 mod fmg;
 mod level;
