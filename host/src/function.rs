@@ -20,9 +20,7 @@ impl Function {
     /// # Errors
     /// [`Error::SizeMismatch`] unless there are [`Space::storage`] values.
     pub fn new(space: &Space, values: Vec<f64>) -> Result<Self> {
-        if values.len() != space.storage() {
-            return Err(Error::SizeMismatch { what: "values", expected: space.storage(), found: values.len() });
-        }
+        space.check_storage("values", values.len())?;
         Ok(Self { space: space.clone(), values })
     }
 

@@ -121,10 +121,7 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
     where
         B: Runs<E>,
     {
-        let (expected, found) = (self.space.storage(), system.space().storage());
-        if expected != found {
-            return Err(Error::SizeMismatch { what: "vectors of the system", expected, found });
-        }
+        self.space.check_storage("vectors of the system", system.space().storage())?;
         self.level = self.backend.level(system)?;
         self.smoother = PatchSmoother::new(&self.level)?;
         Ok(())

@@ -4,7 +4,7 @@
 //! Gauss-Lobatto points. So values are those of the polynomial at equidistant points, and a reader sees exactly `u_h`.
 
 use super::{file, vtk_cell};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory;
 use crate::space::Space;
 use glam::DVec3;
@@ -52,13 +52,10 @@ pub fn memory(space: &Space) -> u64 {
 /// `solution` is in the storage order of the space.
 ///
 /// # Errors
-/// [`Error::SizeMismatch`] if `solution` is no vector of the space, [`Error::OutOfMemory`], and those of
+/// [`Error::SizeMismatch`](crate::Error::SizeMismatch) if `solution` is no vector of the space, [`Error::OutOfMemory`](crate::Error::OutOfMemory), and those of
 /// [`file::write_with`].
 pub fn write(path: &Path, space: &Space, solution: &[f64], exact: Option<&dyn Fn(DVec3) -> f64>) -> Result<()> {
-    if solution.len() != space.storage() {
-        let (expected, found) = (space.storage(), solution.len());
-        return Err(Error::SizeMismatch { what: "solution", expected, found });
-    }
+    space.check_storage("solution", solution.len())?;
     let values = at_equidistant_points(space, solution)?;
     file::write_with(path, |file| document(file, space, &values, exact))
 }
@@ -198,6 +195,7 @@ fn at_equidistant_points(space: &Space, solution: &[f64]) -> Result<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::mesh::Mesh;
 
     fn space(dim: usize, degree: usize) -> Space {

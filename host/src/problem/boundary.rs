@@ -21,9 +21,7 @@ pub fn add_boundary_load(space: &Space, g: &(impl Field + ?Sized), b: &mut [f64]
             allowed: "discontinuous".into(),
         });
     };
-    if b.len() != space.storage() {
-        return Err(Error::SizeMismatch { what: "load vector", expected: space.storage(), found: b.len() });
-    }
+    space.check_storage("load vector", b.len())?;
     let (normal, basis) = (discontinuous.boundary_load(), Basis::of_loads(space)?);
     let (test, arch) = (basis.test(), Arch::new());
     let (dim, cells, nodes) = (space.dim(), space.mesh().cells_per_direction() as usize, space.cell_stride());

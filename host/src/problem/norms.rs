@@ -22,9 +22,7 @@ pub struct ErrorNorms {
 /// [`Error::SizeMismatch`] unless `u_h` has [`Space::storage`] entries, [`Error::NotFinite`] if a value of `u_h` or of
 /// `u` is not finite.
 pub fn error_norms(space: &Space, u_h: &[f64], u: &(impl ExactSolution + ?Sized)) -> Result<ErrorNorms> {
-    if u_h.len() != space.storage() {
-        return Err(Error::SizeMismatch { what: "solution", expected: space.storage(), found: u_h.len() });
-    }
+    space.check_storage("solution", u_h.len())?;
     let cells = space.mesh().cells_per_direction() as usize;
     let basis = Basis::new(space, space.degree() + 3)?;
     let tables = u.factors().map(|factors| FactorTables::new(space, &basis, factors));

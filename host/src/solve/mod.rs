@@ -5,7 +5,7 @@ mod case;
 mod config;
 
 use crate::backend::{Backend, Scalar};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::function::Function;
 use crate::krylov::{Cg, Fgmres, Gmres, Info, IterativeSolver, Observer, Richardson, Stopping, unobserved};
 use crate::level::SharedLevel;
@@ -53,7 +53,7 @@ pub fn solve<E: System, B: Runs<E>>(
 /// [`solve`] from `x = 0` as often as `protocol` says, on what is set up once: the last solution, and all times.
 ///
 /// # Errors
-/// Those of [`solve`]; [`Error::InvalidArgument`] for no repetition.
+/// Those of [`solve`]; [`Error::InvalidArgument`](crate::Error::InvalidArgument) for no repetition.
 pub fn solve_repeatedly<E: System, B: Runs<E>>(
     backend: &Arc<B>,
     system: &E,
@@ -124,7 +124,7 @@ impl Solver {
         config.check(&**backend, system)?;
         let space = system.space();
         if let Some(load) = &load {
-            check_length("load vector", space, load)?;
+            space.check_storage("load vector", load.len())?;
         }
         let start = Instant::now();
         let parts = parts(backend, system, config, load)?;
@@ -141,7 +141,7 @@ impl Solver {
     /// From `x = 0`, for a load vector in the storage order of the space, as in [`solve`].
     ///
     /// # Errors
-    /// [`Error::SizeMismatch`] for a load vector of another length; those of [`IterativeSolver::solve`]
+    /// [`Error::SizeMismatch`](crate::Error::SizeMismatch) for a load vector of another length; those of [`IterativeSolver::solve`]
     /// and of the backend.
     pub fn solve(&mut self, load: &[f64]) -> Result<Solution> {
         self.solve_from(load, None, &mut unobserved)
@@ -150,10 +150,10 @@ impl Solver {
     /// From a guess if there is one, in the storage order of the space: full multigrid then leaves out its first pass.
     ///
     /// # Errors
-    /// Those of [`Self::solve`], and [`Error::SizeMismatch`] for a guess of another length.
+    /// Those of [`Self::solve`], and [`Error::SizeMismatch`](crate::Error::SizeMismatch) for a guess of another length.
     pub fn solve_from(&mut self, load: &[f64], guess: Option<&[f64]>, observer: &mut Observer) -> Result<Solution> {
-        check_length("load vector", &self.space, load)?;
-        guess.map_or(Ok(()), |guess| check_length("guess", &self.space, guess))?;
+        self.space.check_storage("load vector", load.len())?;
+        guess.map_or(Ok(()), |guess| self.space.check_storage("guess", guess.len()))?;
         let start = Instant::now();
         self.parts.load(load)?;
         let setup_s = start.elapsed().as_secs_f64();
@@ -161,18 +161,6 @@ impl Solver {
         let u = Function::new(&self.space, self.parts.values()?)?;
         Ok(Solution { u, info, setup_s, timing: Timing::of(vec![seconds])? })
     }
-
-    /// Seconds that the set-up took.
-    pub fn setup_s(&self) -> f64 {
-        self.setup_s
-    }
-}
-
-fn check_length(what: &'static str, space: &Space, values: &[f64]) -> Result<()> {
-    if values.len() == space.storage() {
-        return Ok(());
-    }
-    Err(Error::SizeMismatch { what, expected: space.storage(), found: values.len() })
 }
 
 /// A [`Solver`] in a precision.

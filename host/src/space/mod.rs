@@ -159,12 +159,17 @@ impl Space {
         })
     }
 
+    /// That a vector of so many entries can be one of the space.
+    pub(crate) fn check_storage(&self, what: &'static str, found: usize) -> Result<()> {
+        check_length(what, self.storage(), found)
+    }
+
     /// The unknowns of a vector in storage order, in the order of dofs.
     ///
     /// # Errors
     /// [`Error::SizeMismatch`] unless `stored` has [`Self::storage`] entries.
     pub fn to_dofs<T: Real>(&self, stored: &[T]) -> Result<Vec<T>> {
-        check_length("vector in storage order", self.storage(), stored.len())?;
+        self.check_storage("vector in storage order", stored.len())?;
         Ok(self.unknowns().map(|node| stored[self.offset(node)]).collect())
     }
 
