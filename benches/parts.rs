@@ -166,7 +166,7 @@ fn largest(dim: usize, degree: usize, dofs: usize) -> Result<Space> {
 }
 
 fn id<T: Scalar>(what: &str, space: &Space) -> BenchmarkId {
-    let (dim, degree, refine) = (space.dim(), space.degree(), space.mesh().refine());
+    let (dim, degree, refine) = (space.dim(), space.degree(), space.mesh().hierarchy().count());
     BenchmarkId::new(what, format!("{dim}D, Q{degree}, L = {refine}, {}", T::NAME))
 }
 
@@ -212,7 +212,7 @@ fn solver<B: Timed>(criterion: &mut Criterion<Clock<B>>, backend: &Arc<B>, space
         Multigrid::<B, f64>::new(backend, &Poisson::from(space), &SmootherConfig::default(), Default::default())?;
     let mut fmg = Fmg::new(&operator)?;
     let (mut b, mut x) = (operator.vector()?, operator.vector()?);
-    backend.upload(&load_vector(space, &*Problem::Sine.right_hand_side(space.dim()))?, &mut b)?;
+    backend.upload(&load_vector(space, &*Problem::Sine.right_hand_side(space.mesh()))?, &mut b)?;
     bench(criterion, &**backend, space, id::<f64>("V-cycle", space), || multigrid.apply(&b, &mut x));
     let stopping = Stopping { rtol: 1e-8, ..Stopping::default() };
     bench(criterion, &**backend, space, id::<f64>("full multigrid", space), || {

@@ -96,8 +96,8 @@ impl Definition {
         let mut multigrid = Multigrid::<_, f64>::new(backend, &Poisson::from(space), &smoother, self.cycle)?;
         let (mut b, mut x) = (operator.vector()?, operator.vector()?);
         let load = match self.load {
-            Load::One => load_vector(space, &*Problem::One.right_hand_side(space.dim()))?,
-            Load::Sine => load_vector(space, &*Problem::Sine.right_hand_side(space.dim()))?,
+            Load::One => load_vector(space, &*Problem::One.right_hand_side(space.mesh()))?,
+            Load::Sine => load_vector(space, &*Problem::Sine.right_hand_side(space.mesh()))?,
             Load::Random => random(space, 1)?,
         };
         backend.upload(&load, &mut b)?;

@@ -20,7 +20,7 @@ fn main() -> patchmg::Result<()> {
     let mut multigrid = Multigrid::<_, f64>::new(&backend, &poisson, &SmootherConfig::default(), VCycle::default())?;
 
     let (mut b, mut x) = (operator.vector()?, operator.vector()?);
-    backend.upload(&load_vector(space, &*Problem::Sine.right_hand_side(3))?, &mut b)?;
+    backend.upload(&load_vector(space, &*Problem::Sine.right_hand_side(space.mesh()))?, &mut b)?;
 
     let mut gmres = Gmres::new(&operator, DEFAULT_RESTART)?;
     let print = &mut |iteration, residual| {
@@ -32,7 +32,7 @@ fn main() -> patchmg::Result<()> {
 
     let mut u_h = vec![0.0; space.storage()];
     backend.download(&x, &mut u_h)?;
-    let exact = Problem::Sine.solution(3).expect("the sine problem has a known solution");
+    let exact = Problem::Sine.solution(space.mesh()).expect("the sine problem has a known solution");
     let error = error_norms(space, &u_h, &*exact)?;
     println!("{} dofs, error {:.2e} in L2, {:.2e} in H1", space.dofs(), error.l2, error.h1);
     assert!(error.l2 < 2e-7);

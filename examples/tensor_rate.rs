@@ -7,7 +7,7 @@ use patchmg::backend::Backend;
 use patchmg::backend::cuda::Cuda;
 use patchmg::measure::Protocol;
 use patchmg::mesh::Mesh;
-use patchmg::space::{DiscontinuousSpace, Space};
+use patchmg::space::Space;
 use patchmg_device::tensor_core::{contractions::operations, list::listed};
 
 /// Degrees with patches of 8 and 16 nodes a direction, and refinements: 134 million unknowns.
@@ -20,8 +20,8 @@ fn main() -> Result<()> {
     let gpu = Cuda::new(0)?;
     let device = gpu.info();
     for (degree, refine) in SIZES {
-        let space = DiscontinuousSpace::new(Mesh::unit_cube(3, refine)?, degree)?;
-        let (nodes, dofs) = (2 * (degree + 1), Space::Discontinuous(space.clone()).dofs());
+        let space = Space::discontinuous(Mesh::unit_cube(3, refine)?, degree)?;
+        let (nodes, dofs) = (2 * (degree + 1), space.dofs());
         for kernel in listed(nodes).into_iter().filter(|listed| listed.contracts(nodes)).map(|listed| listed.kernel) {
             let seconds = gpu.contraction_time(&space, kernel, REPEATS, PROTOCOL)?;
             let flops = operations(nodes) as f64 * dofs as f64 / nodes.pow(3) as f64;

@@ -8,7 +8,7 @@ use common::{solve, solve_system};
 use patchmg::krylov::{Outcome, Stopping};
 use patchmg::problem::{ErrorNorms, Problem};
 use patchmg::solve::{Config, Method, Precision};
-use patchmg::system::poisson::Elements;
+use patchmg::space::Family;
 
 fn errors(parameters: [usize; 3]) -> ErrorNorms {
     solve(parameters, Problem::Sine, Method::Fmg, Precision::F64, 1e-12).errors.unwrap()
@@ -61,7 +61,7 @@ fn rounding_is_no_reaction_term() {
             // Until rounding stops them.
             let stopping = Stopping { rtol: 1e-14, max_iters: 8 };
             let config = Config { method, stopping, ..Config::default() };
-            let l2 = solve_system(Elements::Continuous, parameters, Problem::Sine, config).errors.unwrap().l2;
+            let l2 = solve_system(Family::Continuous, parameters, Problem::Sine, config).errors.unwrap().l2;
             assert!(l2 < 5e-14, "{parameters:?} {method:?}: {l2:e}");
         }
     }
@@ -73,7 +73,7 @@ fn single_precision_has_the_error_of_its_numbers_on_fine_levels() {
     for parameters in [[2, 5, 7], [2, 10, 7]] {
         let config = Config { stopping: Stopping { rtol: 1e-9, max_iters: 8 }, ..Config::default() };
         let config = Config { method: Method::VCycle, precision: Precision::F32, ..config };
-        let l2 = solve_system(Elements::Continuous, parameters, Problem::Sine, config).errors.unwrap().l2;
+        let l2 = solve_system(Family::Continuous, parameters, Problem::Sine, config).errors.unwrap().l2;
         assert!(l2 < 3e-6, "{parameters:?}: {l2:e}");
     }
 }

@@ -15,18 +15,19 @@ use patchmg::krylov::unobserved;
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Preconditioner};
-use patchmg::problem::{ErrorNorms, ExactSolution, Field, Problem, add_boundary_load, load_vector};
+use patchmg::problem::{ErrorNorms, ExactSolution, Field, Problem, load_vector};
 use patchmg::solve::{Config, Method, Precision, Report, solve};
+use patchmg::space::Family;
 use patchmg::space::Space;
-use patchmg::system::Runs;
-use patchmg::system::poisson::{Elements, Poisson};
+use patchmg::system::poisson::Poisson;
+use patchmg::system::{Runs, System};
 
 fn space(dim: usize, degree: usize, refine: usize) -> Space {
     Space::discontinuous(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap()
 }
 
 fn sine(parameters: [usize; 3], method: Method, precision: Precision, rtol: f64) -> Report {
-    solve_system(Elements::Discontinuous, parameters, Problem::Sine, config(method, precision, rtol))
+    solve_system(Family::Discontinuous, parameters, Problem::Sine, config(method, precision, rtol))
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn every_solver_and_smoother_finds_the_same_solution() {
                     continue; // the reference
                 }
                 let config = Config { smoother, ..config(method, Precision::F64, 1e-10) };
-                let report = solve_system(Elements::Discontinuous, parameters, Problem::Sine, config);
+                let report = solve_system(Family::Discontinuous, parameters, Problem::Sine, config);
                 let name = format!("{parameters:?}, {smoother:?}, {method:?}: {} iterations", report.info.iterations);
                 assert!(report.info.converged, "{name}");
                 assert!((report.errors.unwrap().l2 / reference - 1.0).abs() < 1e-5, "{name}");
@@ -229,9 +230,10 @@ fn a_polynomial_of_the_space_is_reproduced_with_its_boundary_values() {
         for degree in 1..=8 {
             let (space, exact) = (space(dim, degree, refine), Power { dim, degree: degree as i32 });
             let mut load = load_vector(&space, &|point: DVec3| exact.minus_laplacian(point)).unwrap();
-            add_boundary_load(&space, &exact, &mut load).unwrap();
+            let poisson = Poisson::from(&space);
+            poisson.add_boundary_load(&exact, &mut load).unwrap();
             let config = config(Method::Fgmres, Precision::F64, 1e-13);
-            let u = solve(&cpu(), &Poisson::from(&space), load, &config, &mut unobserved).unwrap().u;
+            let u = solve(&cpu(), &poisson, load, &config, &mut unobserved).unwrap().u;
             let ErrorNorms { l2, h1 } = u.error_to(&exact).unwrap();
             assert!(l2 < 1e-11 && h1 < 1e-9, "{dim}D Q{degree}, refine {refine}: {l2:e} {h1:e}");
         }
@@ -244,7 +246,7 @@ fn errors_fall_with_the_order_of_the_elements_whatever_the_boundary_values() {
         for degree in degrees {
             let [coarse, fine] = [refine - 1, refine].map(|refine| {
                 let config = config(Method::Fgmres, Precision::F64, 1e-12);
-                let report = solve_system(Elements::Discontinuous, [dim, degree, refine], Problem::Cosine, config);
+                let report = solve_system(Family::Discontinuous, [dim, degree, refine], Problem::Cosine, config);
                 report.errors.unwrap()
             });
             let (l2, h1) = ((coarse.l2 / fine.l2).log2(), (coarse.h1 / fine.h1).log2());

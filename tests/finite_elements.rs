@@ -15,9 +15,9 @@ fn space(dim: usize, refine: usize, degree: usize) -> Space {
 /// Errors of the exact discrete solution of the problem `sine`.
 fn sine_errors(dim: usize, refine: usize, degree: usize) -> ErrorNorms {
     let space = space(dim, refine, degree);
-    let b = load_vector(&space, &*Problem::Sine.right_hand_side(dim)).unwrap();
+    let b = load_vector(&space, &*Problem::Sine.right_hand_side(space.mesh())).unwrap();
     let x = direct_solve(&space, &space.to_dofs(&b).unwrap());
-    error_norms(&space, &space.from_dofs(&x).unwrap(), &*Problem::Sine.solution(dim).unwrap()).unwrap()
+    error_norms(&space, &space.from_dofs(&x).unwrap(), &*Problem::Sine.solution(space.mesh()).unwrap()).unwrap()
 }
 
 #[test]

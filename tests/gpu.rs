@@ -66,6 +66,8 @@ fn main() -> ExitCode {
     gpu::vectors::add_long(&mut suite);
     gpu::spaces::add::<f32>(&mut suite);
     gpu::spaces::add::<f64>(&mut suite);
+    gpu::spaces::add_boxes::<f32>(&mut suite);
+    gpu::spaces::add_boxes::<f64>(&mut suite);
     gpu::variants::add::<f32>(&mut suite);
     gpu::variants::add::<f64>(&mut suite);
     gpu::smoothers::add::<f32>(&mut suite);

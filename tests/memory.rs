@@ -6,7 +6,7 @@ mod common;
 
 use common::{cpu, space};
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{Backend, DeviceInfo, Scalar};
+use patchmg::backend::{AxisMatrix, Backend, DeviceInfo, Scalar};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::level::{Level, Patches, SharedLevel};
 use patchmg::mesh::Mesh;
@@ -59,6 +59,7 @@ impl<B: Backend> Counting<B> {
 
 impl<B: Backend> Backend for Counting<B> {
     type Vector<T: Scalar> = B::Vector<T>;
+    type AxisMatrix<T: Scalar> = B::AxisMatrix<T>;
     type Recording = B::Recording;
 
     fn info(&self) -> DeviceInfo {
@@ -116,6 +117,21 @@ impl<B: Backend> Backend for Counting<B> {
         y: &mut B::Vector<T>,
     ) -> Result<()> {
         self.inner.diagonal_axpby(alpha, d, x, beta, y)
+    }
+
+    fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<B::AxisMatrix<T>> {
+        self.inner.axis_matrix(matrix)
+    }
+
+    fn apply_along_axis<T: Scalar>(
+        &self,
+        matrix: &B::AxisMatrix<T>,
+        sizes: [usize; 2],
+        x: &B::Vector<T>,
+        y: &mut B::Vector<T>,
+        add: bool,
+    ) -> Result<()> {
+        self.inner.apply_along_axis(matrix, sizes, x, y, add)
     }
 
     fn dots<T: Scalar>(&self, xs: &[&B::Vector<T>], y: &B::Vector<T>) -> Result<Vec<f64>> {
@@ -186,6 +202,10 @@ impl<B: Backend, T: Scalar> Level<Counting<B>, T> for CountingLevel<B, T> {
         self.inner.prolongate_add(coarse, x)
     }
 
+    fn solve(&self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.inner.solve(b, x)
+    }
+
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<B::Vector<T>> {
         self.made(self.inner.vector_of(value))
     }
@@ -240,7 +260,7 @@ fn configs() -> impl Iterator<Item = Config> {
 /// Bytes that a solve says it takes, and that it takes; they are the same at every iteration.
 fn said_and_allocated(space: &Space, config: &Config) -> [u64; 2] {
     let backend = Arc::new(Counting::new(cpu(), u64::MAX));
-    let load = load_vector(space, &*Problem::One.right_hand_side(space.dim())).unwrap();
+    let load = load_vector(space, &*Problem::One.right_hand_side(space.mesh())).unwrap();
     let said = config.bytes::<_, Counting<Cpu>>(&Poisson::from(space)).unwrap();
     let mut seen = Vec::new();
     let mut observer = |_, _| {
@@ -284,15 +304,15 @@ fn between_set_up_and_solution_only_scalars_pass() {
             smoothers(space.dim()).into_iter().filter(|smoother| smoother.check_system(&Poisson::from(&space)).is_ok());
         for config in smoothers.flat_map(|smoother| configs().map(move |config| Config { smoother, ..config })) {
             let backend = Arc::new(Counting::new(cpu(), u64::MAX));
-            let load = load_vector(&space, &*Problem::One.right_hand_side(space.dim())).unwrap();
+            let load = load_vector(&space, &*Problem::One.right_hand_side(space.mesh())).unwrap();
             let info = solve(&backend, &Poisson::from(&space), load, &config, &mut unobserved).unwrap().info;
             let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
             let Traffic { uploads, downloads, levels, during_solve: [calls, scalars], .. } = &backend.traffic;
             // The load vector, and what smoothers begin with; the solution.
-            assert!(count(uploads) >= 1 && count(levels) >= space.mesh().refine(), "{config:?}");
+            assert!(count(uploads) >= 1 && count(levels) >= space.mesh().hierarchy().count(), "{config:?}");
             assert_eq!((count(calls), count(downloads)), (0, 1), "{config:?}");
             // In mixed precision also a norm a V-cycle, of which a first pass has one a level.
-            let most = 10 * (info.iterations + 1) + space.mesh().refine();
+            let most = 10 * (info.iterations + 1) + space.mesh().hierarchy().count();
             assert!((info.iterations..=most).contains(&count(scalars)), "{config:?}: {}", count(scalars));
         }
     }

@@ -15,8 +15,9 @@ use patchmg::multigrid::{Multigrid, PatchSmoother, PostSmoothing, Smoother, Smoo
 use patchmg::operator::LinearOperator;
 use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Config, Method, Precision};
+use patchmg::space::Family;
 use patchmg::system::Runs;
-use patchmg::system::poisson::{Elements, Poisson};
+use patchmg::system::poisson::Poisson;
 
 fn check(dim: usize, method: Method, history: impl Fn(&Oracle) -> &Vec<f64>) {
     let cases: Vec<_> = oracles().into_iter().filter(|oracle| oracle.dim == dim).collect();
@@ -104,7 +105,7 @@ fn v_cycle_history(oracle: &Oracle, smoother: &MakesSmoother, cycle: VCycle) -> 
     let levels = levels(&backend, &Poisson::from(&space)).unwrap();
     let mut multigrid = Multigrid::with_levels(&levels, smoother, cycle).unwrap();
     let (mut b, mut x) = (operator.vector().unwrap(), operator.vector().unwrap());
-    let load = load_vector(&space, &*Problem::One.right_hand_side(oracle.dim)).unwrap();
+    let load = load_vector(&space, &*Problem::One.right_hand_side(space.mesh())).unwrap();
     backend.upload(&load, &mut b).unwrap();
     let mut solver = Richardson::new(&operator).unwrap();
     let stopping = Stopping { rtol: oracle.rtol, max_iters: 30 };
@@ -149,7 +150,7 @@ fn mixed_precision_needs_as_many_iterations_and_has_the_same_error() {
         for method in [Method::Fmg, Method::Gmres] {
             let [double, mixed] = [Precision::F64, Precision::Mixed].map(|precision| {
                 let config = Config { method, precision, ..Config::default() };
-                solve_system(Elements::Continuous, parameters, Problem::Sine, config)
+                solve_system(Family::Continuous, parameters, Problem::Sine, config)
             });
             let name = format!("{parameters:?}, {method:?}");
             assert!(double.info.converged && mixed.info.converged, "{name}");

@@ -17,9 +17,10 @@ use patchmg::multigrid::{Chebyshev, Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Preconditioner};
 use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision};
+use patchmg::space::Family;
 use patchmg::space::Space;
 use patchmg::system::Runs;
-use patchmg::system::poisson::{Elements, Poisson};
+use patchmg::system::poisson::Poisson;
 
 /// Small enough for dense matrices: every kind of node, and more patches than one color has.
 const SMALL: [[usize; 3]; 6] = [[2, 1, 3], [2, 2, 2], [2, 4, 2], [3, 1, 2], [3, 2, 2], [3, 3, 1]];
@@ -100,7 +101,7 @@ impl Fixture {
     /// `e - ω Σ_j R_jᵀ A_j⁻¹ R_j A e`, the patches being the dofs strictly inside of the cells around a vertex.
     fn additive(&self, damping: f64, e: &Dofs) -> Dofs {
         let Self { space, a, .. } = self;
-        let (k, cells) = (space.degree(), space.mesh().cells_per_direction() as usize);
+        let (k, [cells, ..]) = (space.degree(), space.mesh().cells_along());
         let nodes: Vec<_> = space.unknowns().collect();
         let residual = a * e;
         let mut result = e.clone();
@@ -189,7 +190,7 @@ fn the_interval_of_chebyshev_ends_above_the_largest_eigenvalue() {
 fn iterations(case: [usize; 3], method: Method, smoother: SmootherConfig, precision: Precision) -> usize {
     let stopping = Stopping { rtol: 1e-8, max_iters: 100 };
     let config = Config { method, precision, smoother, stopping, ..Config::default() };
-    let report = solve_system(Elements::Continuous, case, Problem::Sine, config);
+    let report = solve_system(Family::Continuous, case, Problem::Sine, config);
     assert!(report.info.converged, "{config:?} {case:?}: {:?}", report.info);
     report.info.iterations
 }
@@ -227,7 +228,7 @@ fn point_gauss_seidel_takes_as_many_iterations_as_independent_ones() {
         let found = [1, 2, 3, 4, 5].map(|degree| {
             let (smoother, stopping) = (SmootherConfig::PointGaussSeidel, Stopping { rtol, max_iters: 30 });
             let config = Config { method, smoother, stopping, restart: 30, ..Config::default() };
-            solve_system(Elements::Continuous, [2, degree, 4], Problem::One, config).info.iterations
+            solve_system(Family::Continuous, [2, degree, 4], Problem::One, config).info.iterations
         });
         assert_eq!(found, expected, "{method:?} to {rtol:e}");
     }

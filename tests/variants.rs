@@ -7,6 +7,7 @@ use patchmg::mesh::Mesh;
 use patchmg::operator::LinearOperator;
 use patchmg::space::Space;
 use patchmg::system::Runs;
+use patchmg::system::poisson::forms::ContinuousForms;
 use patchmg::system::poisson::{Paper1, Poisson};
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use patchmg_device::patch::{bit, color_count};
@@ -27,11 +28,11 @@ fn random<T: Scalar>(space: &Space, seed: u64) -> Vec<T> {
 
 /// One color of a choice of kernels, emulated. Without more patches than there are, blocks are as in the list.
 fn smooth<T: Scalar>(space: &Space, choice: Paper1, color: u32, b: &[T], x: &[T], more: u32) -> Vec<T> {
-    let (dim, degree, cells) = (space.dim(), space.degree(), space.mesh().cells_per_direction());
+    let forms = ContinuousForms::new(space).unwrap();
+    let (dim, degree, cells) = (space.dim(), space.degree(), forms.grid().cells);
     let module = Module::PatchVariants { dim, degree };
-    let continuous = space.continuous("emulation").unwrap();
-    let mut table = continuous.variant_table::<T>();
-    let mut inverse = if choice == Paper1::FusedInverse { continuous.patch_inverse::<T>() } else { Vec::new() };
+    let mut table = forms.variant_table::<T>();
+    let mut inverse = if choice == Paper1::FusedInverse { forms.patch_inverse::<T>() } else { Vec::new() };
     let (mut b, mut x) = (b.to_vec(), x.to_vec());
     let mut r = vec![T::from_f64(f64::NAN); x.len()];
     if matches!(choice, Paper1::Global(_)) {
@@ -50,7 +51,7 @@ fn smooth<T: Scalar>(space: &Space, choice: Paper1, color: u32, b: &[T], x: &[T]
         let spec = module.kernel::<T>(Operation::Variant(part, variant));
         let patches = (spec.patches + more).min(spec.most_threads / (spec.threads / spec.patches));
         let spec = spec.with_patches(patches).unwrap();
-        let count = |direction: usize| color_count(cells, bit(color, direction));
+        let count = |direction: usize| color_count(cells[direction], bit(color, direction));
         let grid = [count(0).div_ceil(patches), count(1), if dim == 3 { count(2) } else { 1 }];
         let vectors = [&mut table, &mut inverse, &mut b, &mut r, &mut x].map(|vector| vector.as_mut_ptr().cast());
         let arguments = Arguments { vectors: &vectors, cells, color, ..Arguments::default() };
@@ -60,15 +61,15 @@ fn smooth<T: Scalar>(space: &Space, choice: Paper1, color: u32, b: &[T], x: &[T]
     x
 }
 
-fn check<T: Scalar>(dim: usize, degree: usize, refine: usize, tolerance: f64) {
-    let space = Space::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
+fn check<T: Scalar>(mesh: Mesh, degree: usize, tolerance: f64) {
+    let (dim, space) = (mesh.dim(), Space::new(mesh, degree).unwrap());
     let (b, x) = (random::<T>(&space, 1), random::<T>(&space, 2));
     let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
     let level = cpu.level::<T>(&Poisson::from(&space)).unwrap();
     // A residual is as large as the operator: `b` must be seen beside it.
     let b: Vec<T> = b.into_iter().map(|value| T::from_f64(10.0) * value).collect();
     // The last color that there are patches of: its patches begin elsewhere than the first color's.
-    let color = if refine == 1 { 0 } else { (1 << dim) - 2 };
+    let color = (1..dim).filter(|&direction| mesh.cells_along()[direction] > 2).map(|direction| 1 << direction).sum();
     let expected = {
         let [mut on_b, mut on_x] = [1, 2].map(|_| cpu.zeros::<T>(b.len()).unwrap());
         cpu.upload(&b, &mut on_b).unwrap();
@@ -93,18 +94,32 @@ fn check<T: Scalar>(dim: usize, degree: usize, refine: usize, tolerance: f64) {
     }
 }
 
+/// `2^refine` cells a direction on the unit square or cube.
+fn cube(dim: usize, refine: usize) -> Mesh {
+    Mesh::unit_cube(dim, refine).unwrap()
+}
+
 #[test]
 fn in_2d() {
     for degree in DEGREES_2D {
-        check::<f64>(2, degree, if degree <= 4 { 3 } else { 2 }, 1e-11);
+        check::<f64>(cube(2, if degree <= 4 { 3 } else { 2 }), degree, 1e-11);
     }
-    check::<f32>(2, 3, 3, 1e-4);
+    check::<f32>(cube(2, 3), 3, 1e-4);
 }
 
 #[test]
 fn in_3d() {
     for degree in DEGREES_3D {
-        check::<f64>(3, degree, if degree <= 3 { 2 } else { 1 }, 1e-11);
+        check::<f64>(cube(3, if degree <= 3 { 2 } else { 1 }), degree, 1e-11);
     }
-    check::<f32>(3, 2, 2, 1e-4);
+    check::<f32>(cube(3, 2), 2, 1e-4);
+}
+
+/// Edges of a cell are equal: kernels of paper 1 have one matrix for all directions.
+#[test]
+fn on_boxes_of_cubes() {
+    check::<f64>(Mesh::of_box(&[3, 2], &[0.9, 0.6], 1).unwrap(), 3, 1e-11);
+    check::<f32>(Mesh::of_box(&[1, 4], &[0.3, 1.2], 1).unwrap(), 2, 1e-4);
+    check::<f64>(Mesh::of_box(&[1, 3, 2], &[0.3, 0.9, 0.6], 1).unwrap(), 2, 1e-11);
+    check::<f64>(Mesh::of_box(&[3, 2, 1], &[0.9, 0.6, 0.3], 1).unwrap(), 1, 1e-11);
 }

@@ -1,4 +1,5 @@
-//! Entry points of a module, stamped for both scalars. The names are those of [`crate::kernels::KernelSpec::name`].
+//! Entry points of a module, stamped for both scalars. The names are those of [`crate::kernels::KernelSpec::name`]. Modules of
+//! [`kernels!`](crate::kernels!) have theirs by it.
 
 #[cfg(module = "tensor_core")]
 mod boxes;
@@ -12,7 +13,7 @@ mod variants;
 mod vectors;
 
 /// Degree, or nodes of a box, from the builder.
-#[cfg(not(module = "blas1"))]
+#[cfg(not(any(module = "axis", module = "blas1")))]
 const SIZE: usize = {
     let text = env!("PATCHMG_SIZE").as_bytes();
     let (mut value, mut i) = (0, 0);

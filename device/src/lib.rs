@@ -14,6 +14,8 @@
 extern crate std;
 
 // On the device a module has what its kernels need, so that a change rebuilds no other.
+#[cfg(any(not(target_arch = "nvptx64"), module = "axis"))]
+pub mod axis;
 #[cfg(any(not(target_arch = "nvptx64"), module = "blas1"))]
 pub mod blas1;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "patch_variants"))]
@@ -44,6 +46,7 @@ pub mod smoother;
 pub mod tensor_core;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod transfer;
+pub mod typed;
 #[cfg(any(not(target_arch = "nvptx64"), module = "patch_variants"))]
 pub mod variants;
 

@@ -1,7 +1,13 @@
-//! Sums over pieces of the domain, cells or patches, `y = Σ (T ⊗ T ⊗ T) b - f (A ⊗ M ⊗ M + M ⊗ A ⊗ M + M ⊗ M ⊗ A) x`, each
-//! on the nodes of a piece, with 1D matrices `A`, `M` and `T` of a piece that leave `k + 1` results in a direction and a
-//! factor `f`; in 2D `(T ⊗ T) b - (A ⊗ M + M ⊗ A) x`. The last result of a piece and the first of the next one are of one
-//! node.
+//! Sums over pieces of the domain, cells or patches, each on the nodes of a piece, with 1D matrices `A`, `M` and `T` of a piece
+//! of size 1 that leave `k + 1` results in a direction, and factors `c`:
+//!
+//! ```text
+//! 3D: y = Σ T_x T_y T_z b - (c_x A_x M_y M_z + M_x (c_y A_y M_z + M_y c_z A_z)) x
+//! 2D: y = Σ T_x T_y b - (A_x c_x M_y + M_x c_y A_y) x
+//! ```
+//!
+//! where a factor multiplies what the matrix behind it gives. The last result of a piece and the first of the next one are of
+//! one node.
 //!
 //! A block has a [`Strip`] of pieces side by side in x and marches with it: along the last direction, where a thread keeps
 //! what a piece adds to the results of the next, or, where a strip is but one or two large pieces, along x. Contractions
@@ -15,7 +21,7 @@
 mod place;
 mod strip;
 
-use crate::contract::Centrosymmetric;
+use crate::contract::{Centrosymmetric, Split};
 use crate::layout::{Column, Shared};
 use crate::patch::{bit, touches_first};
 use crate::scalar::Real;
@@ -32,10 +38,27 @@ pub struct Matrices<'a, T, const N: usize, const H: usize> {
     pub mass: &'a Centrosymmetric<T, N, H>,
     /// `A`.
     pub stiffness: &'a Centrosymmetric<T, N, H>,
-    /// `f`, which is not used in 2D.
-    pub factor: T,
+    /// `c`; in 2D the last one counts for nothing.
+    pub factors: [T; 3],
     /// `T`, if there is a `b`.
     pub transfer: Option<&'a Centrosymmetric<T, N, H>>,
+}
+
+/// `f A x + M z`.
+#[inline(always)]
+fn scaled_sum<T: Real, const N: usize, const C: usize, const H: usize>(
+    factor: T,
+    Matrices { mass, stiffness, .. }: &Matrices<T, N, H>,
+    x: &[T; N],
+    z: &[T; N],
+) -> [T; C] {
+    let (x, z) = (Split::new(x), Split::new(z));
+    let mut parts = [(T::ZERO, T::ZERO); H];
+    for i in 0..H {
+        let (even, odd) = stiffness.row(i, &x);
+        parts[i] = mass.row_add(i, &z, factor * even, factor * odd);
+    }
+    Centrosymmetric::<T, N, H>::join(&parts)
 }
 
 /// A thread's column of a vector.
@@ -80,7 +103,7 @@ fn along_y<T: Real + Word, const N: usize, const C: usize, const H: usize>(
         if task < lines {
             let (u, w) = (tensor(0).read::<N>(column), tensor(1).read::<N>(column));
             tensor(0).write::<C>(column, &matrices.mass.apply(&u));
-            tensor(1).write::<C>(column, &matrices.stiffness.apply_sum(&u, matrices.mass, &w));
+            tensor(1).write::<C>(column, &scaled_sum(matrices.factors[1], matrices, &u, &w));
         } else if let Some(transfer) = matrices.transfer
             && task < 2 * lines
         {
@@ -121,7 +144,12 @@ fn along_x<T: Real + Word, const N: usize, const C: usize, const H: usize>(
         };
         if task < lines {
             let (u, w) = (tensor(0).read::<N>(row), tensor(1).read::<N>(row));
-            keep(0, &matrices.stiffness.apply_sum(&u, matrices.mass, &w));
+            // In 2D both are scaled already.
+            let products = match strip.dim {
+                3 => scaled_sum(matrices.factors[0], matrices, &u, &w),
+                _ => matrices.stiffness.apply_sum(&u, matrices.mass, &w),
+            };
+            keep(0, &products);
         } else if let Some(transfer) = matrices.transfer
             && task < 2 * lines
         {
@@ -133,7 +161,7 @@ fn along_x<T: Real + Word, const N: usize, const C: usize, const H: usize>(
 /// `b` minus `A x`, or `A x` where there is no `b`, at all nodes that the block owns, those between two pieces from
 /// both.
 #[inline(always)]
-fn store<T: Real + Word>(march: March, part: Part, factor: T, step: u32, thread: u32, store: &impl Fn(Target, T)) {
+fn store<T: Real + Word>(march: March, part: Part, step: u32, thread: u32, store: &impl Fn(Target, T)) {
     let strip = march.strip;
     let (k, width, pieces) = (strip.degree as u32, strip.result_width() as u32, strip.pieces as u32);
     let (rows, lines) = (strip.result_rows() as u32, strip.result_lines() as u32);
@@ -149,11 +177,7 @@ fn store<T: Real + Word>(march: March, part: Part, factor: T, step: u32, thread:
             let value = |at: u32| {
                 let at = (at + strip.result_pitch() as u32 * line) as usize;
                 let product = Shared::<T>::at(strip.results(0)).get(at);
-                match (strip.has_b, strip.dim) {
-                    (true, 3) => T::fma(-factor, product, Shared::<T>::at(strip.results(1)).get(at)),
-                    (true, _) => Shared::<T>::at(strip.results(1)).get(at) - product,
-                    _ => product,
-                }
+                if strip.has_b { Shared::<T>::at(strip.results(1)).get(at) - product } else { product }
             };
             let mut sum = if i < k * pieces { value(i) } else { T::ZERO };
             if i % k == 0 && i > 0 {
@@ -164,10 +188,11 @@ fn store<T: Real + Word>(march: March, part: Part, factor: T, step: u32, thread:
             }
             let (y, z) = (line % rows, line / rows);
             let node = [x, k * place[1] + y, k * place[2] + z];
-            let is_unknown = |node: u32| node > 0 && node < k * part.pieces;
+            let is_unknown =
+                |direction: usize| node[direction] > 0 && node[direction] < k * made_here(part.pieces[direction]);
             if is_owned
-                && (strip.dim == 2 || is_unknown(node[1]))
-                && if strip.along_x { is_unknown(node[2]) } else { march.last.owns(k, node[2]) }
+                && (strip.dim == 2 || is_unknown(1))
+                && if strip.along_x { is_unknown(2) } else { march.last.owns(k, node[2]) }
             {
                 if strip.along_x && i == 0 {
                     sum = sum + shared(step + 1).get(line as usize);
@@ -201,10 +226,18 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
     let thread = thread::thread_idx_x();
     let has_column = thread < strip.columns() as u32;
 
-    // Nodes from row to row, and from plane to plane.
-    let row = strip.nodes as u32 * part.pieces;
-    let stride = if strip.dim == 3 { row * row } else { row };
-    let start = |step: u32| {
+    // Nodes from row to row, and along the last direction.
+    let row = strip.nodes as u32 * part.pieces[0];
+    let strides = (row, if strip.dim == 3 { row * strip.nodes as u32 * part.pieces[1] } else { row });
+    // In 3D they would spill, kept from step to step.
+    let strides_anew = || match strip.dim {
+        3 => {
+            let [row, rows] = [0, 1].map(|direction| strip.nodes as u32 * made_here(part.pieces[direction]));
+            (row, row * rows)
+        }
+        _ => strides,
+    };
+    let start = |step: u32, (row, stride): (u32, u32)| {
         let node = march.place(step).map(|piece| strip.nodes as u32 * piece);
         // Columns behind the domain are those on its boundary, and threads without a column read the last one.
         let column = if early { thread } else { thread.min(strip.columns() as u32 - 1) };
@@ -216,16 +249,18 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
         let mut values = [T::ZERO; N];
         if !strip.along_x && (!early || has_column) {
             // SAFETY: a column of a piece within the grid and its guard.
-            values[N - 1] = unsafe { *vector.wrapping_add(start(0)) };
+            values[N - 1] = unsafe { *vector.wrapping_add(start(0, strides_anew())) };
         }
         Nodes { vector, values }
     };
     let vectors = 1 + strip.has_b as usize;
     let mut nodes = [begin(x), begin(if strip.has_b { b } else { x })];
     let read = |nodes: &mut [Nodes<T, N>], step: u32| {
+        let start = start(step, strides);
+        let (_, stride) = strides_anew();
         for nodes in nodes {
             // SAFETY: as above.
-            unsafe { nodes.read(start(step), stride, if strip.along_x { 0 } else { 1 }) };
+            unsafe { nodes.read(start, stride, if strip.along_x { 0 } else { 1 }) };
         }
     };
     let tensor = |index: usize| Shared::<T>::at(strip.tensor(index));
@@ -250,8 +285,13 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
             unsafe { loads_together() };
         }
         if has_column {
-            keep(0, &matrices.mass.apply(&nodes[0].values));
-            keep(1, &matrices.stiffness.apply(&nodes[0].values));
+            let mut mass = matrices.mass.apply(&nodes[0].values);
+            if strip.dim == 2 {
+                mass = mass.map(|value| matrices.factors[0] * value);
+            }
+            keep(0, &mass);
+            let last = matrices.factors[strip.dim - 1];
+            keep(1, &matrices.stiffness.apply(&nodes[0].values).map(|value| last * value));
             if let Some(transfer) = matrices.transfer {
                 keep(2, &transfer.apply(&nodes[1].values));
             }
@@ -267,6 +307,6 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
         }
         along_x::<T, N, C, H>(strip, matrices, made_here(thread));
         thread::sync_threads();
-        store(march, part, matrices.factor, step, made_here(thread), &put);
+        store(march, part, step, made_here(thread), &put);
     }
 }

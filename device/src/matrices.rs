@@ -18,31 +18,37 @@ macro_rules! pod {
     };
 }
 
-/// 1D matrices that are the same on all levels, and the factor that makes a level's operator of theirs. (Eigenvectors differ by
-/// a factor that cancels out.)
+/// 1D matrices of cells of size 1, and the factors that make a level's operator of theirs. (Eigenvectors differ by a factor
+/// that cancels out.)
 ///
-/// The factor is a power of two: kernels multiply rows of matrices by it, and rows of stiffness matrices must sum to zero
-/// exactly. On cells whose size `h` is a power of two the matrices are those of cells of size 1, and the factor is
-/// `h^(dim - 2)`.
+/// The operator is `sum_d factors[d] (.. M ⊗ A ⊗ M ..)`, with the stiffness matrix `A` in direction `d` and
+/// `factors[d] = (h_0 h_1 [h_2]) / h_d²` on cells of sizes `h`: in 3D `h_y h_z / h_x` for x, in 2D `h_y / h_x`. Kernels multiply
+/// by a factor what a matrix takes or gives, or entries of a mass matrix, never those of a stiffness matrix, whose rows must sum to
+/// zero exactly. On the unit square and cube factors are powers of two, so that it does not matter where they multiply.
+///
+/// Discontinuous elements have matrices of cells of the size in x, and their operator takes
+/// [`step_factors`](crate::dg::operator::step_factors).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Scaled<M, T> {
     pub matrices: M,
-    /// In 2D it is 1, and kernels do without it.
-    pub factor: T,
+    /// In 2D the last one counts for nothing.
+    pub factors: [T; 3],
 }
 
 macro_rules! scaled_pod {
     ($name:ident<T, $(const $p:ident),+>) => {
-        // SAFETY: arrays of `T`, then a `T`: `repr(C)` adds no padding.
+        // SAFETY: arrays of `T` alone: `repr(C)` adds no padding.
         unsafe impl<T: Zeroable, $(const $p: usize),+> Zeroable for Scaled<$name<T, $($p),+>, T> {}
         // SAFETY: as above.
         unsafe impl<T: Pod, $(const $p: usize),+> Pod for Scaled<$name<T, $($p),+>, T> {}
     };
 }
 scaled_pod!(SmootherMatrices<T, const K, const M>);
+scaled_pod!(FirstStepMatrices<T, const K, const M, const E>);
 scaled_pod!(CellMatrices<T, const C, const H>);
 scaled_pod!(RestrictionMatrices<T, const N, const H>);
+scaled_pod!(DgCellMatrices<T, const C, const H>);
 
 /// What the patch smoother needs in one direction.
 ///

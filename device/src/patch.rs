@@ -1,7 +1,7 @@
 //! Where patches, cells and colors lie, and where their dofs are stored. One place computes an offset: this one.
 //!
-//! A level has `cells` (a power of two, at least 2) cells of degree `k` a direction. In a direction its nodes are
-//! `0..=cells * k`; the first and the last lie on the boundary, where the solution is zero.
+//! A level has a number of cells of degree `k` in each direction; where it is smoothed they are even. In a direction its nodes
+//! are `0..=cells * k`; the first and the last lie on the boundary, where the solution is zero.
 //!
 //! Storage keeps nodes `0..cells * k` of each direction, `x` fastest: node 0 is stored and always zero, and the last
 //! node needs no storage because its offset is that of node 0 in the next row, plane, or, behind the last plane, in a
@@ -13,80 +13,86 @@ use bytemuck::{Pod, Zeroable};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// Cells a direction, a power of two, at least 2.
-    pub cells: u32,
+    /// Cells in each direction; in 2D the last number counts for nothing.
+    pub cells: [u32; 3],
     /// Degree `k`.
     pub degree: u32,
 }
 
-// SAFETY: two `u32` without padding.
+// SAFETY: four `u32` without padding.
 unsafe impl Zeroable for Grid {}
 // SAFETY: as above.
 unsafe impl Pod for Grid {}
 
 impl Grid {
-    /// Stored nodes a direction.
+    /// The same number of cells in every direction.
+    pub const fn cube(cells: u32, degree: u32) -> Self {
+        Self { cells: [cells; 3], degree }
+    }
+
+    /// Stored nodes in a direction.
+    #[inline(always)]
+    pub const fn nodes(self, direction: usize) -> usize {
+        self.cells[direction] as usize * self.degree as usize
+    }
+
+    /// Stored nodes of a row.
     #[inline(always)]
     pub const fn row(self) -> usize {
-        self.cells as usize * self.degree as usize
+        self.nodes(0)
     }
 
     /// Offset of node `(x, y)` in 2D.
     #[inline(always)]
     pub const fn offset_2d(self, x: usize, y: usize) -> usize {
-        x + self.row() * y
+        x + self.nodes(0) * y
     }
 
     /// Offset of node `(x, y, z)` in 3D.
     #[inline(always)]
     pub const fn offset_3d(self, x: usize, y: usize, z: usize) -> usize {
-        x + self.row() * (y + self.row() * z)
+        x + self.nodes(0) * (y + self.nodes(1) * z)
     }
 
     /// Offset of a node of a patch from the patch's first node, in 2D. It fits 32 bits, which saves registers.
     #[inline(always)]
     pub const fn local_2d(self, x: usize, y: usize) -> usize {
-        (x as u32 + self.cells * self.degree * y as u32) as usize
+        (x as u32 + self.cells[0] * self.degree * y as u32) as usize
     }
 
     /// Offset of a node of a patch from the patch's first node, in 3D. It fits 32 bits, which saves registers.
     #[inline(always)]
     pub const fn local_3d(self, x: usize, y: usize, z: usize) -> usize {
-        let row = self.cells * self.degree;
-        (x as u32 + row * (y as u32 + row * z as u32)) as usize
+        let (row, rows) = (self.cells[0] * self.degree, self.cells[1] * self.degree);
+        (x as u32 + row * (y as u32 + rows * z as u32)) as usize
     }
 
     /// Distance of neighbours in z, in 3D. It fits 32 bits, which saves registers.
     #[inline(always)]
     pub const fn plane(self) -> u32 {
-        let row = self.cells * self.degree;
-        row * row
+        self.cells[0] * self.degree * (self.cells[1] * self.degree)
     }
 
     /// Entries of a vector: all stored nodes and the guard, in whole chunks of 16 bytes of whatever scalar.
     pub const fn storage(self, dim: usize) -> usize {
-        let last = self.row();
         let end = match dim {
-            2 => self.offset_2d(last, last),
-            _ => self.offset_3d(last, last, last),
+            2 => self.offset_2d(self.nodes(0), self.nodes(1)),
+            _ => self.offset_3d(self.nodes(0), self.nodes(1), self.nodes(2)),
         };
         (end + 1).next_multiple_of(4)
     }
 
-    /// Unknowns: interior nodes.
-    pub const fn dofs(self, dim: usize) -> usize {
-        (self.row() - 1).pow(dim as u32)
-    }
-
-    /// The next coarser level.
-    pub const fn coarser(self) -> Self {
-        Self { cells: self.cells / 2, degree: self.degree }
-    }
-
-    /// Whether node `x` of a direction is an unknown.
+    /// The next coarser level where all directions are coarsened.
     #[inline(always)]
-    pub const fn is_interior(self, x: usize) -> bool {
-        x > 0 && x < self.row()
+    pub const fn coarser(self) -> Self {
+        let [x, y, z] = self.cells;
+        Self { cells: [x / 2, y / 2, z / 2], degree: self.degree }
+    }
+
+    /// Whether node `index` of a direction is an unknown.
+    #[inline(always)]
+    pub const fn is_interior(self, direction: usize, index: usize) -> bool {
+        index > 0 && index < self.nodes(direction)
     }
 }
 
@@ -97,13 +103,13 @@ impl Grid {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DgGrid {
-    /// Cells a direction, a power of two, at least 2.
-    pub cells: u32,
+    /// Cells in each direction; in 2D the last number counts for nothing.
+    pub cells: [u32; 3],
     /// Degree `k`.
     pub degree: u32,
 }
 
-// SAFETY: two `u32` without padding.
+// SAFETY: four `u32` without padding.
 unsafe impl Zeroable for DgGrid {}
 // SAFETY: as above.
 unsafe impl Pod for DgGrid {}
@@ -112,38 +118,52 @@ impl DgGrid {
     /// Degrees that there are, in 2D and 3D.
     pub const DEGREES: core::ops::RangeInclusive<usize> = 1..=8;
 
+    /// The same number of cells in every direction.
+    pub const fn cube(cells: u32, degree: u32) -> Self {
+        Self { cells: [cells; 3], degree }
+    }
+
     /// Nodes of a cell in one direction.
     #[inline(always)]
     pub const fn cell_nodes(self) -> usize {
         self.degree as usize + 1
     }
 
-    /// Nodes a direction.
+    /// Nodes in a direction.
+    #[inline(always)]
+    pub const fn nodes(self, direction: usize) -> usize {
+        self.cells[direction] as usize * self.cell_nodes()
+    }
+
+    /// Nodes of a row.
     #[inline(always)]
     pub const fn row(self) -> usize {
-        self.cells as usize * self.cell_nodes()
+        self.nodes(0)
     }
 
     /// Offset of node `(x, y)` in 2D.
     #[inline(always)]
     pub const fn offset_2d(self, x: usize, y: usize) -> usize {
-        x + self.row() * y
+        x + self.nodes(0) * y
     }
 
     /// Offset of node `(x, y, z)` in 3D; in 2D `z` must be 0.
     #[inline(always)]
     pub const fn offset_3d(self, x: usize, y: usize, z: usize) -> usize {
-        x + self.row() * (y + self.row() * z)
+        x + self.nodes(0) * (y + self.nodes(1) * z)
     }
 
     /// Entries of a vector, and unknowns.
     pub const fn storage(self, dim: usize) -> usize {
-        self.row().pow(dim as u32)
+        let plane = self.nodes(0) * self.nodes(1);
+        if dim == 2 { plane } else { plane * self.nodes(2) }
     }
 
-    /// The next coarser level.
+    /// The next coarser level where all directions are coarsened.
+    #[inline(always)]
     pub const fn coarser(self) -> Self {
-        Self { cells: self.cells / 2, degree: self.degree }
+        let [x, y, z] = self.cells;
+        Self { cells: [x / 2, y / 2, z / 2], degree: self.degree }
     }
 }
 
@@ -156,7 +176,7 @@ pub enum Ends {
     Lower,
     /// The upper one.
     Upper,
-    /// Both: the one patch of the coarsest level.
+    /// Both: the one patch of a direction of two cells.
     Both,
 }
 
@@ -182,7 +202,7 @@ pub const fn bit(color: u32, direction: usize) -> u32 {
     (color >> direction) & 1
 }
 
-/// Patches of a color in one direction: vertices `1 + bit, 3 + bit, ...` below `cells`.
+/// Patches of a color in one direction, of an even number of cells: vertices `1 + bit, 3 + bit, ...` below `cells`.
 #[inline(always)]
 pub const fn color_count(cells: u32, bit: u32) -> u32 {
     cells / 2 - bit

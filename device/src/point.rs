@@ -3,7 +3,8 @@
 //! In one direction two nodes couple if they share a cell. So nodes fall into `k + 1` classes of nodes that do not: the
 //! vertices `1, 3, ..`; the vertices `2, 4, ..`; and, for each `a` in `1..k`, the `a`-th node inside of every cell. A
 //! color is a class in every direction. Row `i` of a 1D matrix is a row of a patch's matrix, all `2k + 1` entries of the
-//! middle one for a vertex, the first `k + 1` for a node inside of a cell, which `(A x)_i` takes direction by direction.
+//! middle one for a vertex, the first `k + 1` for a node inside of a cell, which `(A x)_i` takes direction by direction:
+//! matrices of the cells as they are, `h_d M` and `A / h_d` in direction `d`.
 
 use crate::kernels::{Shape, patch_nodes};
 use crate::patch::{Grid, color_count};
@@ -16,8 +17,14 @@ pub const fn shape() -> Shape {
     Shape { columns: THREADS, patches: 1, words: 0, barriers: 0 }
 }
 
-/// Words of the table of rows: for every row `1..=k` of a patch's matrices that of the mass, then that of the stiffness.
-pub const fn table_words(degree: usize) -> usize {
+/// Words of the table of rows: direction by direction, x first, [`direction_words`] each.
+pub const fn table_words(dim: usize, degree: usize) -> usize {
+    dim * direction_words(degree)
+}
+
+/// Words of the rows of one direction: for every row `1..=k` of a patch's matrices that of the mass, then that of the stiffness.
+#[inline(always)]
+pub const fn direction_words(degree: usize) -> usize {
     2 * degree * patch_nodes(degree).1
 }
 
@@ -38,11 +45,11 @@ impl Class {
     /// Of a color, in one direction.
     #[inline(always)]
     pub const fn of(grid: Grid, color: u32, direction: u32) -> Self {
-        let degree = grid.degree;
+        let (degree, cells) = (grid.degree, grid.cells[direction as usize]);
         let class = color / (degree + 1).pow(direction) % (degree + 1);
         let (first, step, count) = match class {
-            0 | 1 => ((1 + class) * degree, 2 * degree, color_count(grid.cells, class)),
-            _ => (class - 1, degree, grid.cells),
+            0 | 1 => ((1 + class) * degree, 2 * degree, color_count(cells, class)),
+            _ => (class - 1, degree, cells),
         };
         Self { first: first as usize, step: step as usize, count: count as usize }
     }
@@ -68,7 +75,7 @@ impl Row {
         Self { first: node - own, len, own }
     }
 
-    /// Where its entries begin in the table: those of the mass, or of the stiffness.
+    /// Where its entries begin in its direction's part of the table: those of the mass, or of the stiffness.
     #[inline(always)]
     pub const fn mass(self, degree: usize) -> usize {
         (2 * self.own - 2) * (2 * degree + 1)
@@ -98,7 +105,7 @@ mod device {
 
     impl<T: Real> Line<T> {
         /// # Safety
-        /// `table` has [`table_words`] numbers.
+        /// `table` has the [`direction_words`] numbers of the direction.
         #[inline(always)]
         unsafe fn new(table: *const T, degree: usize, node: usize) -> Self {
             let row = Row::of(degree, node);
@@ -140,7 +147,7 @@ mod device {
         table: *const T,
         b: *const T,
         x: *mut T,
-        cells: u32,
+        cells: [u32; 3],
         color: u32,
     ) {
         let grid = Grid { cells, degree: K as u32 };
@@ -155,7 +162,8 @@ mod device {
             return;
         }
         // SAFETY: the caller's promise.
-        let line = |direction: usize| unsafe { Line::new(table, K, node[direction]) };
+        let line =
+            |direction: usize| unsafe { Line::new(table.add(direction * direction_words(K)), K, node[direction]) };
         // SAFETY: nodes that couple lie within the grid and its guard, and none but the thread's own is of this color.
         let value = |offset: usize| (unsafe { *x.add(offset) }, T::ZERO);
         let (own, (_, product), (_, diagonal)) = if DIM == 2 {
@@ -183,24 +191,26 @@ mod tests {
     #[test]
     fn classes_hold_every_node_once_and_no_two_that_share_a_cell() {
         for (degree, cells) in [(1, 2), (1, 8), (2, 4), (3, 2), (5, 4), (10, 8)] {
-            let grid = Grid { cells, degree };
-            let mut seen = vec![0; grid.row()];
-            for color in 0..colors(1, degree as usize) {
-                let class = Class::of(grid, color, 0);
-                let nodes = (0..class.count).map(|index| class.first + class.step * index);
-                nodes.clone().for_each(|node| seen[node] += 1);
-                for (node, next) in nodes.clone().zip(nodes.skip(1)) {
-                    let row = Row::of(degree as usize, node);
-                    assert!(row.first + row.len <= next, "Q{degree}: {node} and {next} couple");
+            let grid = Grid { cells: [cells, 2 * cells, 3 * cells], degree };
+            for direction in 0..3 {
+                let mut seen = vec![0; grid.nodes(direction)];
+                for class in 0..colors(1, degree as usize) {
+                    let class = Class::of(grid, class * (degree + 1).pow(direction as u32), direction as u32);
+                    let nodes = (0..class.count).map(|index| class.first + class.step * index);
+                    nodes.clone().for_each(|node| seen[node] += 1);
+                    for (node, next) in nodes.clone().zip(nodes.skip(1)) {
+                        let row = Row::of(degree as usize, node);
+                        assert!(row.first + row.len <= next, "Q{degree}: {node} and {next} couple");
+                    }
                 }
+                assert!(seen[0] == 0 && seen[1..].iter().all(|&count| count == 1), "Q{degree}: {seen:?}");
             }
-            assert!(seen[0] == 0 && seen[1..].iter().all(|&count| count == 1), "Q{degree}: {seen:?}");
         }
     }
 
     #[test]
     fn colors_are_classes_in_every_direction() {
-        let grid = Grid { cells: 4, degree: 3 };
+        let grid = Grid::cube(4, 3);
         for color in 0..colors(3, 3) {
             for direction in 0..3 {
                 let class = Class::of(grid, color / 4u32.pow(direction), 0);
@@ -223,7 +233,7 @@ mod tests {
                 let expected: std::vec::Vec<_> = (0..=4 * degree).filter(|&other| share(other)).collect();
                 assert_eq!(expected, (row.first..row.first + row.len).collect::<std::vec::Vec<_>>());
                 assert_eq!(row.first + row.own, node);
-                assert!(row.stiffness(degree) + 2 * degree < table_words(degree));
+                assert!(row.stiffness(degree) + 2 * degree < direction_words(degree));
             }
         }
     }

@@ -3,10 +3,11 @@
 //! The local solver is exact, so a step leaves `x_I = A_j⁻¹ (b_I - A_IB x_B)` on the interior of patch `j` (paper 1,
 //! section 4.1.3) and need not read `x_I`. In one direction let `A S = M S Λ`, `Sᵀ M S = I` on the interior nodes, and
 //! make the two boundary functions M-orthogonal to the interior ones: then no mass couples interior and boundary, the
-//! stiffness couples by `d = Sᵀ A_IB - Λ m`, `m = Sᵀ M_IB`, and in the basis `S ⊗ S ⊗ S`
+//! stiffness couples by `d = Sᵀ A_IB - Λ m`, `m = Sᵀ M_IB`. With these matrices of cells of size 1 and the factors `c` of
+//! [`Scaled`](crate::matrices::Scaled), in the basis `S ⊗ S ⊗ S`
 //!
 //! ```text
-//! ĉ = (b̂_ijl - d_i X_jl - d_j Y_il - d_l Z_ij) / (λ_i + λ_j + λ_l) - x̂_B
+//! ĉ = (b̂_ijl - c_x d_i X_jl - c_y d_j Y_il - c_z d_l Z_ij) / (c_x λ_i + c_y λ_j + c_z λ_l) - x̂_B
 //! x̂_B = m_i X_jl + m_j Y_il + m_l Z_ij - m_i m_j E^xy_l - m_j m_l E^yz_i - m_i m_l E^zx_j + m_i m_j m_l C
 //! b̂ = (S ⊗ S ⊗ S)ᵀ b_I,   x_I = (S ⊗ S ⊗ S) ĉ
 //! ```
@@ -27,12 +28,19 @@ mod stage;
 mod step_2d;
 mod step_3d;
 
-/// Words of the smoother's table: `(2k - 1)^dim` inverse eigenvalue sums, `m` and `d`; in 2D then, one coarse node after the
-/// other, the interpolation `P` from a coarse cell to the interior nodes of the patch that it becomes.
+/// Words of the smoother's table, one part after the other, with `M = 2k - 1`, functions `i` in x, `j` in y, `l` in z, and
+/// matrices of cells of size 1:
+///
+/// ```text
+/// 3D: 1 / (c_x λ_i + c_z λ_l + c_y λ_j) at i + M (l + M j);  m;  c_x d;  c_z d
+/// 2D: 1 / (c_x λ_i + c_y λ_j)           at j + M i;          m;  c_y d;  P, at M n + a
+/// ```
+///
+/// `P` is the interpolation from a coarse cell, node `n <= k`, to the interior nodes `a` of the patch that it becomes.
 pub const fn table_words(dim: usize, degree: usize) -> usize {
     let interior = patch_nodes(degree).0;
-    let interpolation = if dim == 2 { interior * (degree + 1) } else { 0 };
-    interior.pow(dim as u32) + 2 * interior + interpolation
+    let others = if dim == 2 { 2 * interior + interior * (degree + 1) } else { 3 * interior };
+    interior.pow(dim as u32) + others
 }
 
 /// Words of shared memory that a block has besides those of its patches.
@@ -70,7 +78,7 @@ mod device {
     pub use super::step_2d::{smooth_2d, smooth_first_2d};
     pub use super::step_3d::smooth_3d;
 
-    /// What a thread looks up by its own column, in global memory: `1 / (λ_i + λ_j [+ λ_l])`, then `m`, then `d`, in 2D then `P`.
+    /// What a thread looks up by its own column, in global memory, as [`table_words`](crate::smoother::table_words) says.
     ///
     /// A kernel's own arguments cannot be indexed at run time: the compiler would copy them to local memory.
     #[repr(transparent)]
@@ -93,10 +101,10 @@ mod device {
             unsafe { *self.0.add(index) }
         }
 
-        /// `(m, d)` of a function, behind `eigenvalues` inverse sums.
+        /// `m` and `c d` of a function, behind `eigenvalues` inverse sums; of the arrays `c d` the `index`-th.
         #[inline(always)]
-        pub(super) fn boundary<const M: usize>(self, eigenvalues: usize, function: usize) -> (T, T) {
-            (self.get(eigenvalues + function), self.get(eigenvalues + M + function))
+        pub(super) fn boundary<const M: usize>(self, eigenvalues: usize, function: usize, index: usize) -> (T, T) {
+            (self.get(eigenvalues + function), self.get(eigenvalues + (1 + index) * M + function))
         }
     }
 

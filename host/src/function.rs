@@ -45,17 +45,18 @@ impl Function {
     /// # Errors
     /// [`Error::InvalidArgument`] outside the domain.
     pub fn at(&self, point: DVec3) -> Result<f64> {
-        let (space, dim) = (&self.space, self.space.dim());
-        let (cells, h) = (space.mesh().cells_per_direction() as usize, space.mesh().cell_size());
+        let space = &self.space;
         let (mut first, mut basis) = ([0; 3], [vec![1.0], vec![1.0], vec![1.0]]);
-        for d in 0..dim {
-            if !(0.0..=1.0).contains(&point[d]) {
-                let (value, allowed) = (point.to_string(), String::from("in the domain, 0 to 1 in each direction"));
+        for (d, axis) in space.axes().iter().enumerate() {
+            let length = space.mesh().lengths()[d];
+            if !(0.0..=length).contains(&point[d]) {
+                let direction = ["x", "y", "z"][d];
+                let (value, allowed) = (point.to_string(), format!("in the domain: 0 to {length} in {direction}"));
                 return Err(Error::InvalidArgument { name: "point", value, allowed });
             }
-            let cell = ((point[d] / h) as usize).min(cells - 1);
-            first[d] = cell * space.cell_stride();
-            basis[d] = space.element().values(point[d] / h - cell as f64);
+            let cell = ((point[d] / axis.cell_size()) as usize).min(axis.cells() - 1);
+            first[d] = cell * axis.stride();
+            basis[d] = axis.element().values(point[d] / axis.cell_size() - cell as f64);
         }
         let mut sum = 0.0;
         for (z, of_z) in basis[2].iter().enumerate() {
@@ -108,6 +109,64 @@ mod tests {
                     let point = DVec3::from_array(point);
                     let (found, expected) = (function.at(point).unwrap(), polynomial(dim, point));
                     assert!((found - expected).abs() < 1e-15, "{dim}D {point}: {found} {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_polynomial_of_a_space_on_a_box_has_its_value_everywhere() {
+        for (cells, lengths) in [(&[5, 3][..], &[2.5, 0.6][..]), (&[1, 5, 2], &[3.0, 2.5, 0.6])] {
+            let mesh = Mesh::of_box(cells, lengths, 1).unwrap();
+            // Its value on the unit square or cube, as far along each side.
+            let value = |p: DVec3| polynomial(mesh.dim(), p / DVec3::from_array(mesh.lengths()));
+            for space in [Space::new(mesh, 3).unwrap(), Space::discontinuous(mesh, 3).unwrap()] {
+                let dofs: Vec<_> = space.unknowns().map(|node| value(space.point(node))).collect();
+                let function = Function::new(&space, space.from_dofs(&dofs).unwrap()).unwrap();
+                for part in [[0.0, 0.0, 0.0], [0.3, 0.71, 0.99], [0.25, 0.5, 0.75], [1.0, 0.4, 0.2], [0.6, 1.0, 1.0]] {
+                    let point = DVec3::from_array(part) * DVec3::from_array(mesh.lengths());
+                    let (found, expected) = (function.at(point).unwrap(), value(point));
+                    assert!((found - expected).abs() < 1e-14, "{point}: {found} {expected}");
+                }
+                for direction in 0..mesh.dim() {
+                    let mut outside = DVec3::from_array(mesh.lengths()) * 0.5;
+                    outside[direction] = mesh.lengths()[direction] + 1e-9;
+                    let message = function.at(outside).unwrap_err().to_string();
+                    let domain = format!("0 to {} in {}", lengths[direction], ["x", "y", "z"][direction]);
+                    assert!(message.ends_with(&domain), "{message}");
+                }
+            }
+        }
+    }
+
+    /// Values jump between cells: each cell's own at its nodes, the one with the larger coordinates where they meet.
+    #[test]
+    fn cells_of_a_box_are_found() {
+        let mesh = Mesh::of_box(&[2, 5], &[2.0, 1.0], 1).unwrap();
+        let space = Space::discontinuous(mesh, 1).unwrap();
+        let cell = |x: usize, y: usize| (x + 4 * y) as f64;
+        let dofs: Vec<_> = space.unknowns().map(|[x, y, _]| cell(x / 2, y / 2)).collect();
+        let function = Function::new(&space, dofs).unwrap();
+        for (point, expected) in
+            [([0.1, 0.05], cell(0, 0)), ([1.5, 0.05], cell(3, 0)), ([1.9, 0.55], cell(3, 5)), ([2.0, 1.0], cell(3, 9))]
+        {
+            let found = function.at(DVec3::new(point[0], point[1], 0.0)).unwrap();
+            assert!((found - expected).abs() < 1e-13, "{point:?}: {found} {expected}");
+        }
+    }
+
+    /// Where the length is not the cell size times the number of cells, by rounding.
+    #[test]
+    fn all_nodes_are_in_the_domain() {
+        for (cells, length) in [(11, 0.1), (25, 7.0), (3, 0.7)] {
+            let mesh = Mesh::of_box(&[cells, 1], &[length, 1.0], 1).unwrap();
+            let is_rounded_up = mesh.cell_sizes()[0] * mesh.cells_along()[0] as f64 > length;
+            assert_eq!(is_rounded_up, cells != 3, "what the case is there for");
+            for space in [Space::new(mesh, 2).unwrap(), Space::discontinuous(mesh, 2).unwrap()] {
+                let function = Function::new(&space, vec![0.0; space.storage()]).unwrap();
+                for node in space.unknowns() {
+                    let point = space.point(node);
+                    assert!(function.at(point).is_ok(), "{point}");
                 }
             }
         }

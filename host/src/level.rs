@@ -24,6 +24,12 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
     /// Those of [`Self::restrict_residual`].
     fn prolongate_add(&self, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
 
+    /// `x = A⁻¹ b`, whatever was in `x`, on the coarsest level.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::Error::InvalidArgument) on another level; those of the machine.
+    fn solve(&self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+
     /// The vector whose unknown `i` is `value(i)`, unknowns being counted from 0 in the order of dofs.
     ///
     /// # Errors

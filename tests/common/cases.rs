@@ -7,8 +7,8 @@ use patchmg::krylov::{Stopping, unobserved};
 use patchmg::mesh::Mesh;
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, Report};
-use patchmg::space::Space;
-use patchmg::system::poisson::{Elements, Poisson};
+use patchmg::space::{Family, Space};
+use patchmg::system::poisson::Poisson;
 use std::sync::Arc;
 
 pub fn cpu() -> Arc<Cpu> {
@@ -22,7 +22,7 @@ pub fn space(dim: usize, degree: usize, refine: usize) -> Space {
 /// A model problem on the CPU, with continuous elements.
 pub fn solve(parameters: [usize; 3], problem: Problem, method: Method, precision: Precision, rtol: f64) -> Report {
     let config = config(method, precision, rtol);
-    solve_system(Elements::Continuous, parameters, problem, config)
+    solve_system(Family::Continuous, parameters, problem, config)
 }
 
 /// With at most 30 iterations.
@@ -31,7 +31,7 @@ pub fn config(method: Method, precision: Precision, rtol: f64) -> Config {
 }
 
 /// A model problem on the CPU.
-pub fn solve_system(elements: Elements, [dim, degree, refine]: [usize; 3], problem: Problem, config: Config) -> Report {
+pub fn solve_system(elements: Family, [dim, degree, refine]: [usize; 3], problem: Problem, config: Config) -> Report {
     let system = Poisson::new(elements, Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
     Case { system, problem, config }.solve(&cpu(), &mut unobserved).unwrap().0
 }

@@ -11,7 +11,7 @@ use patchmg::measure::Protocol;
 use patchmg::mesh::Mesh;
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision};
-use patchmg::space::{DiscontinuousSpace, Space};
+use patchmg::space::Space;
 use patchmg::system::Runs;
 use patchmg::system::poisson::{Boxes, Engine, Operands, PatchKernel, Poisson, Products, TensorKernel};
 use patchmg_device::patch::DgGrid;
@@ -44,8 +44,8 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
 
 /// On three boxes a direction, so that each kind of face is there, random matrices against dense ones on the host.
 fn check_size<T: Scalar>(gpu: &Cuda, nodes: usize, kernel: TensorKernel) -> crate::Outcome {
-    let reference = Naive::new(nodes, 3);
-    let length = reference.row().pow(3);
+    let reference = Naive::new(nodes, [3; 3]);
+    let length = reference.size().iter().product();
     let x = random::<T>(2, length);
     let (on_gpu, mut y) = (uploaded(gpu, &x)?, gpu.zeros::<T>(length)?);
     gpu.box_operator(kernel, [nodes, 3], &reference.table(), &on_gpu, &mut y)?;
@@ -72,7 +72,7 @@ pub fn add_contractions(suite: &mut Suite) {
         for Listed { kernel, .. } in listed(nodes).into_iter().filter(|listed| listed.contracts(nodes)) {
             let name = format!("products::q{degree}::contractions::{kernel}").replace(", ", " ").replace(' ', "-");
             suite.test(name, move |gpu| {
-                let space = DiscontinuousSpace::new(Mesh::unit_cube(3, 2)?, degree)?;
+                let space = Space::discontinuous(Mesh::unit_cube(3, 2)?, degree)?;
                 Ok(gpu.contraction_time(&space, kernel, 1, Protocol::ONCE).map(drop)?)
             });
         }

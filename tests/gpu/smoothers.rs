@@ -94,7 +94,7 @@ fn point_gauss_seidel<T: Scalar>(gpu: &Arc<Cuda>, space: &Space, reverse: bool) 
 
 /// Dof after dof in the order of their colors, `(A x)_i` by all 1D entries that are not zero.
 fn twin(space: &Space, b: &[f64], mut x: Vec<f64>, reverse: bool) -> Vec<f64> {
-    let (mass, stiffness) = line_matrices(space);
+    let (mass, stiffness) = line_matrices(space).swap_remove(0);
     let (n, dim, degree) = (mass.nrows(), space.dim(), space.degree());
     let coupled = |i: usize| (0..n).filter(|&j| mass[(i, j)] != 0.0).collect::<Vec<_>>();
     let color = |dof: usize| {

@@ -51,6 +51,36 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
     }
 }
 
+/// Boxes: all directions coarsened, one or two of them, odd numbers of cells below, one patch in a direction, and edges that are
+/// no powers of two.
+const BOXES: [(&[usize], &[f64]); 8] = [
+    (&[12, 8], &[1.5, 1.0]),
+    (&[8, 16], &[1.0, 20.0]),
+    (&[32, 2], &[1.0, 3.0]),
+    (&[6, 20], &[0.7, 1.9]),
+    (&[6, 4, 8], &[1.5, 1.0, 2.0]),
+    (&[8, 4, 8], &[1.0, 7.0, 1.3]),
+    (&[4, 8, 6], &[1.0, 0.1, 5.0]),
+    (&[2, 6, 10], &[1.0, 1.0, 1.0]),
+];
+
+/// Operations on boxes, by few degrees.
+pub fn add_boxes<T: Scalar>(suite: &mut Suite) {
+    for (number, (cells, lengths)) in BOXES.into_iter().enumerate() {
+        // Of even numbers of cells, half as many are refined once.
+        let base: Vec<_> = cells.iter().map(|cells| cells / 2).collect();
+        let mesh = Mesh::of_box(&base, lengths, 1).expect("boxes that there are");
+        for degree in if cells.len() == 2 { vec![1, 3, 4, 7, 10] } else { vec![1, 2, 4, 5, 8] } {
+            let name = format!("spaces::boxes::{number}::q{degree}");
+            add_space::<T>(suite, name, move || Space::new(mesh, degree));
+        }
+        for degree in [1, 3, 4, 8] {
+            let name = format!("spaces::boxes::dg::{number}::q{degree}");
+            add_space::<T>(suite, name, move || Space::discontinuous(mesh, degree));
+        }
+    }
+}
+
 fn add_space<T: Scalar>(suite: &mut Suite, name: String, space: impl Fn() -> Result<Space> + Copy + Send + 'static) {
     for operation in OPERATIONS {
         suite.test(format!("{name}::{operation:?}::{}", T::NAME), move |gpu| {

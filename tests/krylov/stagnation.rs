@@ -8,7 +8,7 @@ use patchmg::multigrid::SmootherConfig;
 use patchmg::operator::{Identity, LinearOperator};
 use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision};
-use patchmg::system::poisson::Elements;
+use patchmg::space::Family;
 
 /// Where nothing is gained, and not because of rounding.
 #[test]
@@ -48,13 +48,13 @@ fn slow_convergence_is_not_stagnation() {
 #[test]
 fn every_solver_stops_at_rounding() {
     let cases = [
-        (Elements::Continuous, [2, 1, 5]),
-        (Elements::Continuous, [2, 3, 4]),
-        (Elements::Continuous, [2, 10, 3]),
-        (Elements::Continuous, [3, 2, 3]),
-        (Elements::Continuous, [3, 7, 2]),
-        (Elements::Discontinuous, [2, 2, 4]),
-        (Elements::Discontinuous, [3, 4, 2]),
+        (Family::Continuous, [2, 1, 5]),
+        (Family::Continuous, [2, 3, 4]),
+        (Family::Continuous, [2, 10, 3]),
+        (Family::Continuous, [3, 2, 3]),
+        (Family::Continuous, [3, 7, 2]),
+        (Family::Discontinuous, [2, 2, 4]),
+        (Family::Discontinuous, [3, 4, 2]),
     ];
     for ((system, parameters), method) in cases.into_iter().flat_map(|case| Method::ALL.map(|method| (case, method))) {
         for precision in Precision::ALL {
@@ -89,7 +89,7 @@ fn slow_multigrid_converges_to_near_its_rounding() {
         let run = |rtol| {
             let stopping = Stopping { rtol, max_iters: 2000 };
             let config = Config { method, smoother, stopping, ..Config::default() };
-            solve_system(Elements::Continuous, parameters, Problem::Sine, config).info
+            solve_system(Family::Continuous, parameters, Problem::Sine, config).info
         };
         let Outcome::Stagnated { residual, rounding: true } = run(1e-20).outcome else {
             panic!("{method:?}: {:?}", run(1e-20))

@@ -16,6 +16,7 @@ use patchmg_device::scalar::Real;
 use patchmg_device::variants::step::Data;
 use patchmg_device::variants::{self, Sizes, Step};
 use patchmg_device::{blas1, dg, operator, point, smoother, tensor_core, transfer};
+use std::any::Any;
 
 /// What a kernel is called with, by kind.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,14 +25,16 @@ pub struct Arguments<'a> {
     pub matrices: Option<&'a [u8]>,
     /// Device addresses of the entry point, in its order.
     pub vectors: &'a [*mut u8],
-    /// Cells a direction.
-    pub cells: u32,
+    /// Cells in each direction.
+    pub cells: [u32; 3],
     /// Color or class.
     pub color: u32,
     /// Cells or patches that a block marches through, or repetitions.
     pub chunk: u32,
     /// Entries of the vectors of a vector operation.
     pub entries: u64,
+    /// The struct of a kernel of `kernels!`, which takes nothing else; zeros if there is none.
+    pub typed: Option<&'a dyn Any>,
 }
 
 // SAFETY: addresses; who calls a kernel promises that its threads may use them.
@@ -54,8 +57,8 @@ type Body = Box<dyn Fn(&Arguments) + Sync>;
 pub struct Kernel {
     spec: KernelSpec,
     body: Body,
-    /// Cells for which a block has all its patches.
-    cells: u32,
+    /// Cells in each direction for which a block has all its patches.
+    cells: [u32; 3],
     /// Of a vector that such a block uses.
     words: usize,
 }
@@ -103,21 +106,20 @@ const LAYERS: usize = patch_nodes(*DEGREES_3D.end()).1;
 
 /// Cells of a level on which the first block of color 0, of class 0 and of the tiling has all its patches, and what of a
 /// vector these use: the planes of the patches that are first in all directions but x.
-fn block(module: Module, spec: &KernelSpec) -> (u32, usize) {
+fn block(module: Module, spec: &KernelSpec) -> ([u32; 3], usize) {
     if let Module::TensorCore { nodes, .. } = module {
         // Two boxes a direction, of which the first reads the faces of the others; a patch of as many cells.
         let tables = tensor_core::operator::table_words(nodes).max(tensor_core::solve::table_words(nodes));
-        return (2, (2 * nodes).pow(3).max(tables));
+        return ([2; 3], (2 * nodes).pow(3).max(tables));
     }
     let Some((dim, degree)) = module.space() else {
-        return (0, blas1::VECTORS * blas1::DOT_BLOCKS);
+        return ([0; 3], blas1::VECTORS * blas1::DOT_BLOCKS);
     };
     if let Module::PoissonDg { .. } = module {
         let tile = dg::operator::Tile::of(dim, degree).grid();
-        let patches = DgGrid { cells: (2 * spec.patches).next_power_of_two().max(4), degree: degree as u32 };
+        let patches = DgGrid::cube((2 * spec.patches).next_power_of_two().max(4), degree as u32);
         let grid = if spec.operation.marches() { tile } else { patches };
-        // Tables of inverse eigenvalues are shorter, but for one patch.
-        let tables = (2 * patches.cell_nodes()).pow(dim as u32) << dim;
+        let tables = dg::solve::table_words(dim, degree, true);
         return (grid.cells, grid.storage(dim).max(tables));
     }
     if spec.operation.marches() {
@@ -131,7 +133,7 @@ fn block(module: Module, spec: &KernelSpec) -> (u32, usize) {
     }
     let (interior, all) = patch_nodes(degree);
     // Every second patch of a direction, two cells each, is of class 0.
-    let grid = Grid { cells: (4 * spec.patches).next_power_of_two(), degree: degree as u32 };
+    let grid = Grid::cube((4 * spec.patches).next_power_of_two(), degree as u32);
     let end = if dim == 2 { grid.offset_2d(grid.row(), all - 1) } else { grid.offset_3d(grid.row(), all - 1, all - 1) };
     let other = match spec.operation {
         Operation::Variant(Step::FusedInverse, _) => interior.pow(2 * dim as u32),
@@ -184,7 +186,15 @@ fn body<T: Real + Word, Other: Real>(module: Module, operation: Operation) -> Op
         Module::PatchVariants { dim, degree } => patch_variant::<T>(operation, Sizes::new(dim, degree)),
         Module::TensorCore { nodes, .. } => boxes::body(nodes, operation),
         Module::Blas1 => vector_operation::<T, Other>(operation),
+        Module::Axis => typed::<T>(module, operation),
     }
+}
+
+/// A kernel of `kernels!`.
+fn typed<T: Real>(module: Module, operation: Operation) -> Option<Body> {
+    let row = module.rows::<T>().into_iter().find(|row| row.spec.operation == operation)?;
+    // SAFETY: the promise of `Kernel::run`.
+    Some(Box::new(move |a| unsafe { row.run(a.typed) }))
 }
 
 fn patch_variant<T: Real + Word>(operation: Operation, sizes: Sizes) -> Option<Body> {
@@ -244,7 +254,7 @@ macro_rules! poisson {
                 }),
                 Operation::SmoothFirst if $dim == 2 => Box::new(|a| unsafe {
                     let (matrices, table) =
-                        (a.matrices::<FirstStepMatrices<T, K, M, E>>(), smoother::Table::new(a.vector(0)));
+                        (a.matrices::<Scaled<FirstStepMatrices<T, K, M, E>, T>>(), smoother::Table::new(a.vector(0)));
                     let (coarse, b, x) = (a.vector(1), a.vector(2), a.vector(3));
                     smoother::smooth_first_2d::<T, K, M, N, E>(&matrices, table, coarse, b, x, a.cells)
                 }),
@@ -277,17 +287,23 @@ fn discontinuous<
     // SAFETY, throughout: the promise of `Kernel::run`.
     let body: Body = match operation {
         Operation::Apply => Box::new(|a| unsafe {
-            let (matrices, x, y) = (a.matrices::<DgCellMatrices<T, C, H>>(), a.vector(0), a.vector(1));
+            let (matrices, x, y) = (a.matrices::<Scaled<DgCellMatrices<T, C, H>, T>>(), a.vector(0), a.vector(1));
             operator::apply::<T, false, C, H, MID, COLUMNS>(&matrices, std::ptr::null(), x, y, a.cells, a.chunk)
         }),
         Operation::Residual => Box::new(|a| unsafe {
-            let (matrices, b, x, r) = (a.matrices::<DgCellMatrices<T, C, H>>(), a.vector(0), a.vector(1), a.vector(2));
+            let (b, x, r) = (a.vector(0), a.vector(1), a.vector(2));
+            let matrices = a.matrices::<Scaled<DgCellMatrices<T, C, H>, T>>();
             operator::apply::<T, true, C, H, MID, COLUMNS>(&matrices, b, x, r, a.cells, a.chunk)
         }),
         Operation::Solve => Box::new(|a| unsafe {
             let (matrices, table, r, x) =
                 (a.matrices::<DgSolveMatrices<T, N, C>>(), a.vector(0), a.vector(1), a.vector(2));
-            solve::solve::<T, N, C, PATCH_MID>(&matrices, table, r, x, a.cells, a.color)
+            solve::solve::<T, N, C, PATCH_MID, false>(&matrices, table, r, x, a.cells, a.color)
+        }),
+        Operation::SolveThin => Box::new(|a| unsafe {
+            let (matrices, table, r, x) =
+                (a.matrices::<DgSolveMatrices<T, N, C>>(), a.vector(0), a.vector(1), a.vector(2));
+            solve::solve::<T, N, C, PATCH_MID, true>(&matrices, table, r, x, a.cells, a.color)
         }),
         Operation::Restrict => Box::new(|a| unsafe {
             let matrices = a.matrices::<DgTransferMatrices<T, N, C, H>>();

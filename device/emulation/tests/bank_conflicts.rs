@@ -72,7 +72,7 @@ fn by_degree(operation: Operation) -> [(u64, u64); 8] {
 #[test]
 fn wavefronts_of_the_operator_by_planes() {
     let expected =
-        [(344, 344), (1572, 1164), (2156, 2108), (3105, 2340), (4248, 4248), (9667, 7042), (5528, 5488), (11430, 8118)];
+        [(361, 361), (1609, 1201), (2205, 2157), (3146, 2381), (4309, 4309), (9752, 7127), (5593, 5553), (11503, 8191)];
     assert_eq!(by_degree(Operation::Apply), expected);
 }
 

@@ -1,5 +1,5 @@
 //! The operator of discontinuous elements by products of small matrices, run on the host (`patchmg_emulation`), against
-//! a naive twin: dense 1D matrices on the whole mesh. The matrices are random: a kernel does not know what they are of.
+//! a naive reference: dense 1D matrices on the whole mesh. The matrices are random: a kernel does not know what they are of.
 
 #[path = "common/boxes.rs"]
 mod boxes;
@@ -20,8 +20,8 @@ fn run<T: Real>(naive: &Naive, listed: Listed, x: &[f64], blocks: [u32; 3]) -> V
     let mut y = vec![T::ZERO; x.len()];
     let b = std::ptr::null_mut();
     let vectors = [table.as_mut_ptr().cast(), b, x.as_mut_ptr().cast(), y.as_mut_ptr().cast()];
-    let count = naive.count as u32;
-    let arguments = Arguments { vectors: &vectors, cells: count, ..Arguments::default() };
+    let cells = naive.boxes.map(|count| count as u32);
+    let arguments = Arguments { vectors: &vectors, cells, ..Arguments::default() };
     // SAFETY: a table and vectors of the size that the kernel takes.
     unsafe { Kernel::new(module, spec).unwrap().run(blocks, arguments) };
     y.into_iter().map(Real::to_f64).collect()
@@ -29,18 +29,18 @@ fn run<T: Real>(naive: &Naive, listed: Listed, x: &[f64], blocks: [u32; 3]) -> V
 
 /// On the first of two boxes in each direction; of boxes of all directions each has faces within and of the domain.
 fn check(nodes: usize, blocks: [u32; 3]) {
-    check_those(nodes, blocks, 1.0, |_| true);
+    check_those(nodes, [2; 3], blocks, 1.0, |_| true);
 }
 
-/// Some kernels, of a vector of this size.
-fn check_those(nodes: usize, blocks: [u32; 3], size: f64, wanted: fn(&Listed) -> bool) {
-    let naive = Naive::new(nodes, 2);
-    let x: Vec<_> = random(naive.row().pow(3), 7).into_iter().map(|x| size * x).collect();
+/// Some kernels, on the first of so many boxes, of a vector of this size.
+fn check_those(nodes: usize, boxes: [usize; 3], blocks: [u32; 3], size: f64, wanted: fn(&Listed) -> bool) {
+    let naive = Naive::new(nodes, boxes);
+    let x: Vec<_> = random(naive.size().iter().product(), 7).into_iter().map(|x| size * x).collect();
     let expected = naive.apply(&x);
     let scale = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
-    let row = naive.row();
+    let [row, rows, _] = naive.size();
     let is_computed = |index: usize| {
-        [index % row, index / row % row, index / row / row]
+        [index % row, index / row % rows, index / row / rows]
             .iter()
             .zip(blocks)
             .all(|(i, count)| i / nodes < count as usize)
@@ -71,6 +71,13 @@ fn every_kernel_in_small_sizes() {
 fn every_kernel_in_large_sizes() {
     for nodes in NODES.filter(|nodes| *nodes > 8 && *nodes != 16) {
         check(nodes, [[2, 1, 1], [1, 2, 1], [1, 1, 2]][nodes % 3]);
+    }
+}
+
+#[test]
+fn every_kernel_on_boxes_that_are_not_equally_many_in_all_directions() {
+    for (nodes, boxes) in [(3, [3, 1, 2]), (8, [1, 2, 3])] {
+        check_those(nodes, boxes, boxes.map(|count| count as u32), 1.0, |_| true);
     }
 }
 
@@ -120,15 +127,15 @@ impl Patches {
         all(false, modes)
     }
 
-    /// `x` after a color of a level of 4 cells a direction.
-    fn run<T: Real>(&self, listed: Listed, color: u32, r: &[f64], x: &[f64]) -> Vec<f64> {
+    /// `x` after a color of a level.
+    fn run<T: Real>(&self, listed: Listed, cells: [u32; 3], color: u32, r: &[f64], x: &[f64]) -> Vec<f64> {
         let module = Module::TensorCore { nodes: self.nodes, hopper: listed.hopper };
         let spec = module.kernel::<T>(Operation::BoxSolve(listed.kernel));
         let convert = |values: &[f64]| -> Vec<T> { values.iter().map(|&value| T::from_f64(value)).collect() };
         let (mut table, mut r, mut x) = (self.table::<T>(), convert(r), convert(x));
         let vectors = [table.as_mut_ptr().cast(), r.as_mut_ptr().cast(), x.as_mut_ptr().cast()];
-        let arguments = Arguments { vectors: &vectors, cells: 4, color, ..Arguments::default() };
-        let blocks = [0, 1, 2].map(|direction| color_count(4, bit(color, direction)));
+        let arguments = Arguments { vectors: &vectors, cells, color, ..Arguments::default() };
+        let blocks = [0, 1, 2].map(|direction| color_count(cells[direction], bit(color, direction)));
         // SAFETY: a table and vectors of the size that the kernel takes.
         unsafe { Kernel::new(module, spec).unwrap().run(blocks, arguments) };
         x.into_iter().map(Real::to_f64).collect()
@@ -136,17 +143,17 @@ impl Patches {
 
     /// Colors with few patches, that touch no end, or one of them.
     fn check(nodes: usize, colors: &[u32]) {
-        Self::check_those(nodes, colors, 1.0, |_| true);
+        Self::check_those(nodes, [4; 3], colors, 1.0, |_| true);
     }
 
-    /// Some kernels, of vectors of this size.
-    fn check_those(nodes: usize, colors: &[u32], size: f64, wanted: fn(&Listed) -> bool) {
+    /// Some kernels, on a level of so many cells, of vectors of this size.
+    fn check_those(nodes: usize, cells: [u32; 3], colors: &[u32], size: f64, wanted: fn(&Listed) -> bool) {
         let patches = Self::new(nodes);
-        let grid = DgGrid { cells: 4, degree: nodes as u32 / 2 - 1 };
+        let grid = DgGrid { cells, degree: nodes as u32 / 2 - 1 };
         let [r, x] = [1, 2].map(|seed| random(grid.storage(3), seed).into_iter().map(|x| size * x).collect::<Vec<_>>());
         for &color in colors {
             let mut expected = x.clone();
-            let counts = [0, 1, 2].map(|direction| color_count(4, bit(color, direction)));
+            let counts = [0, 1, 2].map(|direction| color_count(cells[direction], bit(color, direction)));
             for patch in 0..counts.iter().product() {
                 let index = [patch % counts[0], patch / counts[0] % counts[1], patch / counts[0] / counts[1]];
                 let first = [0, 1, 2].map(|d| bit(color, d) + 2 * index[d]);
@@ -157,13 +164,13 @@ impl Patches {
                     grid.offset_3d(origin[0] + node[0], origin[1] + node[1], origin[2] + node[2])
                 };
                 let local: Vec<_> = (0..nodes.pow(3)).map(|i| r[offset(i)]).collect();
-                let correction = patches.solve(first.map(|cell| Ends::of_patch(4, cell)), &local);
+                let correction = patches.solve([0, 1, 2].map(|d| Ends::of_patch(cells[d], first[d])), &local);
                 correction.iter().enumerate().for_each(|(i, correction)| expected[offset(i)] += correction);
             }
             let scale = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
             for listed in listed(nodes).into_iter().filter(|listed| listed.solves(nodes) && wanted(listed)) {
                 let run = if listed.scalar == "f64" { Self::run::<f64> } else { Self::run::<f32> };
-                let found = run(&patches, listed, color, &r, &x);
+                let found = run(&patches, listed, cells, color, &r, &x);
                 let error = found.iter().zip(&expected).fold(0.0_f64, |most, (x, e)| most.max((x - e).abs())) / scale;
                 assert!(error < 2.0 * tolerance(listed.kernel), "{nodes} nodes, {}: {error:e}", listed.name);
             }
@@ -179,25 +186,34 @@ fn every_kernel_solves_on_patches_of_every_size() {
     Patches::check(16, &[6]);
 }
 
+/// In a direction of two cells the patch touches both ends.
+#[test]
+fn every_kernel_solves_on_patches_of_levels_with_unequal_numbers_of_cells() {
+    for nodes in [4, 8] {
+        Patches::check_those(nodes, [6, 2, 4], &[0, 5], 1.0, |_| true);
+        Patches::check_those(nodes, [2, 4, 6], &[0, 6], 1.0, |_| true);
+    }
+}
+
 /// `f16` ends at 65504 and has no digits below 6e-8.
 #[test]
 fn half_precision_takes_vectors_of_any_size() {
     let is_half = |listed: &Listed| matches!(listed.kernel.operands, Operands::F16 | Operands::F16Corrected);
     for size in [1e-30, 1e-7, 1e7, 1e30] {
         for nodes in [7, 8] {
-            check_those(nodes, [1; 3], size, is_half);
+            check_those(nodes, [2; 3], [1; 3], size, is_half);
         }
-        Patches::check_those(8, &[7], size, is_half);
+        Patches::check_those(8, [4; 3], &[7], size, is_half);
     }
-    check_those(16, [1; 3], 1e7, is_half);
-    Patches::check_those(16, &[7], 1e-7, is_half);
+    check_those(16, [2; 3], [1; 3], 1e7, is_half);
+    Patches::check_those(16, [4; 3], &[7], 1e-7, is_half);
 }
 
 #[test]
 fn half_precision_of_a_vector_of_zeros_is_zero_and_of_infinity_not_finite() {
-    let naive = Naive::new(8, 1);
+    let naive = Naive::new(8, [1; 3]);
     for listed in listed(8).into_iter().filter(|listed| listed.kernel.operands == Operands::F16Corrected) {
-        let mut x = vec![0.0; naive.row().pow(3)];
+        let mut x = vec![0.0; naive.size().iter().product()];
         assert!(run::<f32>(&naive, listed, &x, [1; 3]).iter().all(|&y| y == 0.0), "{}", listed.name);
         x[100] = f64::INFINITY;
         assert!(run::<f32>(&naive, listed, &x, [1; 3]).iter().any(|&y| !y.is_finite()), "{}", listed.name);
@@ -207,22 +223,24 @@ fn half_precision_of_a_vector_of_zeros_is_zero_and_of_infinity_not_finite() {
 /// Over and over, against the dense matrices of boxes that nothing couples.
 #[test]
 fn contractions_alone_are_the_operator_of_a_box_without_its_faces() {
-    for (nodes, count, repeats) in [(8, 1, 0), (8, 2, 1), (8, 1, 3), (16, 1, 2)] {
-        let naive = Naive::new(nodes, count);
-        let n = naive.row();
-        let x = random(n.pow(3), 3);
-        let (mass, mut stiffness) = (naive.dense(false), vec![0.0; n * n]);
-        for (i, entry) in stiffness.iter_mut().enumerate() {
-            let (row, column) = (i / n, i % n);
-            if row / nodes == column / nodes {
-                *entry = naive.stiffness[nodes * (row % nodes) + column % nodes];
-            }
-        }
+    let cases = [(8, [1; 3], 0), (8, [2; 3], 1), (8, [3, 1, 2], 1), (8, [1; 3], 3), (16, [1; 3], 2)];
+    for (nodes, boxes, repeats) in cases {
+        let naive = Naive::new(nodes, boxes);
+        let x = random(naive.size().iter().product(), 3);
+        let stiffness = |direction: usize| {
+            let n = naive.size()[direction];
+            let entry = |i: usize| {
+                let (row, column) = (i / n, i % n);
+                let is_of_box = row / nodes == column / nodes;
+                if is_of_box { naive.stiffness[nodes * (row % nodes) + column % nodes] } else { 0.0 }
+            };
+            (0..n * n).map(entry).collect::<Vec<_>>()
+        };
         let expected = (0..repeats).fold(x.clone(), |x, _| {
             let mut sum = vec![0.0; x.len()];
             for stiff in 0..3 {
-                let along = |direction| if direction == stiff { &stiffness } else { &mass };
-                let term = (0..3).fold(x.clone(), |x, direction| naive.times(along(direction), direction, &x));
+                let along = |d: usize| if d == stiff { stiffness(d) } else { naive.dense(false, d) };
+                let term = (0..3).fold(x.clone(), |x, direction| naive.times(&along(direction), direction, &x));
                 sum.iter_mut().zip(term).for_each(|(sum, term)| *sum += term);
             }
             sum
@@ -235,10 +253,10 @@ fn contractions_alone_are_the_operator_of_a_box_without_its_faces() {
             let spec = module.kernel::<f64>(Operation::BoxContract(listed.kernel));
             let (mut table, mut x, mut y) = (naive.table::<f64>(), x.clone(), vec![f64::NAN; x.len()]);
             let vectors = [table.as_mut_ptr().cast(), x.as_mut_ptr().cast(), y.as_mut_ptr().cast()];
-            let arguments =
-                Arguments { vectors: &vectors, cells: count as u32, chunk: repeats, ..Arguments::default() };
+            let cells = boxes.map(|count| count as u32);
+            let arguments = Arguments { vectors: &vectors, cells, chunk: repeats, ..Arguments::default() };
             // SAFETY: a table and vectors of the size that the kernel takes.
-            unsafe { Kernel::new(module, spec).unwrap().run([count as u32; 3], arguments) };
+            unsafe { Kernel::new(module, spec).unwrap().run(cells, arguments) };
             let error = y.iter().zip(&expected).fold(0.0_f64, |most, (y, e)| most.max((y - e).abs())) / scale;
             assert!(error < 3.0 * tolerance(listed.kernel), "{nodes} nodes, {}: {error:e}", listed.name);
             assert!(y.iter().all(|y| y.is_finite()), "{nodes} nodes, {}", listed.name);

@@ -28,8 +28,9 @@ struct Strides {
 impl Strides {
     #[inline(always)]
     const fn of(grid: DgGrid, is_3d: bool) -> Self {
-        let row = grid.row();
-        Self { row, column: if is_3d { row * row } else { row } }
+        // Nodes of a plane fit 32 bits, which saves registers.
+        let [row, rows] = [grid.cells[0] * (grid.degree + 1), grid.cells[1] * (grid.degree + 1)];
+        Self { row: grid.row(), column: if is_3d { (row * rows) as usize } else { grid.row() } }
     }
 }
 

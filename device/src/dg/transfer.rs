@@ -63,7 +63,7 @@ mod device {
             let (fine, coarse) = (Strides::of(grid, is_3d), Strides::of(grid.coarser(), is_3d));
             let first = thread::block_idx_x() as usize * shape.patches;
             let (middle, last) = (thread::block_idx_y() as usize, thread::block_idx_z() as usize);
-            let left = grid.cells as usize / 2 - first;
+            let left = grid.cells[0] as usize / 2 - first;
             let c = grid.cell_nodes();
             let start = |strides: Strides, nodes: usize| {
                 nodes * (first + if is_3d { middle * strides.row } else { 0 } + last * strides.column)
@@ -117,7 +117,7 @@ mod device {
         matrices: &DgTransferMatrices<T, N, C, H>,
         r: *const T,
         coarse: *mut T,
-        cells: u32,
+        cells: [u32; 3],
     ) {
         let shape = const { shape(if MID == 1 { 2 } else { 3 }, C - 1) };
         let grid = DgGrid { cells, degree: C as u32 - 1 };
@@ -181,7 +181,7 @@ mod device {
         matrices: &DgTransferMatrices<T, N, C, H>,
         coarse: *const T,
         x: *mut T,
-        cells: u32,
+        cells: [u32; 3],
     ) {
         let shape = const { shape(if MID == 1 { 2 } else { 3 }, C - 1) };
         let grid = DgGrid { cells, degree: C as u32 - 1 };

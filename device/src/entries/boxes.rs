@@ -39,7 +39,7 @@ macro_rules! box_kernels {
             b: *const $t,
             x: *const $t,
             y: *mut $t,
-            count: u32,
+            boxes: [u32; 3],
         ) {
             let _ = constants;
             let address: u64;
@@ -52,15 +52,15 @@ macro_rules! box_kernels {
                 )
             };
             // SAFETY: the launch's promise.
-            unsafe { operator::apply::<$engine, _, SIZE>(InConstant::<$t, SIZE>::at(address), table, [b, x], y, count) }
+            unsafe { operator::apply::<$engine, _, SIZE>(InConstant::<$t, SIZE>::at(address), table, [b, x], y, boxes) }
         }
     };
     (@@ $name:ident, $t:ident, texture, $engine:ty, $kind:ident) => {
         #[kernel]
         #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
-        pub unsafe fn $name(texture: u64, table: *const $t, b: *const $t, x: *const $t, y: *mut $t, count: u32) {
+        pub unsafe fn $name(texture: u64, table: *const $t, b: *const $t, x: *const $t, y: *mut $t, boxes: [u32; 3]) {
             // SAFETY: the launch's promise.
-            unsafe { operator::apply::<$engine, _, SIZE>(InTexture::<SIZE>::of(texture), table, [b, x], y, count) }
+            unsafe { operator::apply::<$engine, _, SIZE>(InTexture::<SIZE>::of(texture), table, [b, x], y, boxes) }
         }
     };
     (@@ $name:ident, $t:ident, $source:ident, $engine:ty, $kind:ident) => {
@@ -69,16 +69,16 @@ macro_rules! box_kernels {
 
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
-            pub unsafe fn apply(table: *const $t, b: *const $t, x: *const $t, y: *mut $t, count: u32) {
+            pub unsafe fn apply(table: *const $t, b: *const $t, x: *const $t, y: *mut $t, boxes: [u32; 3]) {
                 let source = crate::matrix_source!(operator, $source, $engine, SIZE, table);
                 // SAFETY: the launch's promise.
-                unsafe { operator::apply::<$engine, _, SIZE>(source, table, [b, x], y, count) }
+                unsafe { operator::apply::<$engine, _, SIZE>(source, table, [b, x], y, boxes) }
             }
 
             #[cfg(patches)]
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_solve_", stringify!($name)))]
-            pub unsafe fn solve(table: *const $t, r: *const $t, x: *mut $t, cells: u32, color: u32) {
+            pub unsafe fn solve(table: *const $t, r: *const $t, x: *mut $t, cells: [u32; 3], color: u32) {
                 let source = crate::matrix_source!(solve, $source, $engine, SIZE, table);
                 // SAFETY: the launch's promise.
                 unsafe { solve::solve::<$engine, _, SIZE>(source, table, r, x, cells, color) }
@@ -91,10 +91,10 @@ macro_rules! box_kernels {
         #[cfg(full_list)]
         #[kernel]
         #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_contract_", stringify!($name)))]
-        pub unsafe fn contract(table: *const f64, x: *const f64, y: *mut f64, count: u32, repeats: u32) {
+        pub unsafe fn contract(table: *const f64, x: *const f64, y: *mut f64, boxes: [u32; 3], repeats: u32) {
             let source = crate::matrix_source!(operator, $source, $engine, SIZE, table);
             // SAFETY: the launch's promise.
-            unsafe { contractions::contract::<$engine, _, SIZE>(source, table, x, y, count, repeats) }
+            unsafe { contractions::contract::<$engine, _, SIZE>(source, table, x, y, boxes, repeats) }
         }
     };
     (@contract $($rest:tt)+) => {};

@@ -29,7 +29,7 @@ macro_rules! poisson {
                 table: *const $t,
                 b: *const $t,
                 x: *mut $t,
-                cells: u32,
+                cells: [u32; 3],
                 color: u32,
             ) {
                 // SAFETY: the launch's promise.
@@ -45,7 +45,7 @@ macro_rules! poisson {
                 matrices: Scaled<CellMatrices<$t, C, H>, $t>,
                 x: *const $t,
                 y: *mut $t,
-                cells: u32,
+                cells: [u32; 3],
                 chunk: u32,
             ) {
                 let output = crate::operator::Output { b: core::ptr::null(), y };
@@ -60,7 +60,7 @@ macro_rules! poisson {
                 b: *const $t,
                 x: *const $t,
                 r: *mut $t,
-                cells: u32,
+                cells: [u32; 3],
                 chunk: u32,
             ) {
                 let output = crate::operator::Output { b, y: r };
@@ -75,7 +75,7 @@ macro_rules! poisson {
                 b: *const $t,
                 x: *const $t,
                 coarse: *mut $t,
-                cells: u32,
+                cells: [u32; 3],
                 class: u32,
                 chunk: u32,
             ) {
@@ -93,7 +93,7 @@ macro_rules! poisson {
                 matrices: ProlongationMatrices<$t, C>,
                 coarse: *const $t,
                 x: *mut $t,
-                cells: u32,
+                cells: [u32; 3],
             ) {
                 // SAFETY: the launch's promise.
                 unsafe { crate::transfer::prolongate_add::<$t, DIM, K, N, C>(&matrices, coarse, x, cells) }
@@ -101,7 +101,7 @@ macro_rules! poisson {
 
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_point_gauss_seidel_", stringify!($t)))]
-            pub unsafe fn point_gauss_seidel(table: *const $t, b: *const $t, x: *mut $t, cells: u32, color: u32) {
+            pub unsafe fn point_gauss_seidel(table: *const $t, b: *const $t, x: *mut $t, cells: [u32; 3], color: u32) {
                 // SAFETY: the launch's promise.
                 unsafe { crate::point::gauss_seidel::<$t, DIM, K>(table, b, x, cells, color) }
             }
@@ -119,12 +119,12 @@ macro_rules! poisson_2d {
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_smooth_first_", stringify!($t)))]
             pub unsafe fn smooth_first(
-                matrices: crate::matrices::FirstStepMatrices<$t, K, M, E>,
+                matrices: Scaled<crate::matrices::FirstStepMatrices<$t, K, M, E>, $t>,
                 table: *const $t,
                 coarse: *const $t,
                 b: *const $t,
                 x: *mut $t,
-                cells: u32,
+                cells: [u32; 3],
             ) {
                 // SAFETY: the launch's promise.
                 unsafe {
@@ -139,7 +139,7 @@ macro_rules! poisson_2d {
                 matrices: ProlongationMatrices<$t, C>,
                 coarse: *const $t,
                 x: *mut $t,
-                cells: u32,
+                cells: [u32; 3],
             ) {
                 // SAFETY: the launch's promise.
                 unsafe { crate::transfer::prolongate_edges::<$t, K, N, C>(&matrices, coarse, x, cells) }

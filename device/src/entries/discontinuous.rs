@@ -1,7 +1,7 @@
 //! Those of discontinuous elements.
 
 use super::SIZE;
-use crate::matrices::{DgCellMatrices, DgSolveMatrices, DgTransferMatrices};
+use crate::matrices::{DgCellMatrices, DgSolveMatrices, DgTransferMatrices, Scaled};
 use cuda_std::kernel;
 
 const K: usize = SIZE;
@@ -27,7 +27,13 @@ macro_rules! poisson_dg {
 
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($t)))]
-            pub unsafe fn apply(matrices: DgCellMatrices<$t, C, H>, x: *const $t, y: *mut $t, cells: u32, chunk: u32) {
+            pub unsafe fn apply(
+                matrices: Scaled<DgCellMatrices<$t, C, H>, $t>,
+                x: *const $t,
+                y: *mut $t,
+                cells: [u32; 3],
+                chunk: u32,
+            ) {
                 let b = core::ptr::null();
                 // SAFETY: the launch's promise.
                 unsafe { operator::apply::<$t, false, C, H, MID, COLUMNS>(&matrices, b, x, y, cells, chunk) }
@@ -36,11 +42,11 @@ macro_rules! poisson_dg {
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_residual_", stringify!($t)))]
             pub unsafe fn residual(
-                matrices: DgCellMatrices<$t, C, H>,
+                matrices: Scaled<DgCellMatrices<$t, C, H>, $t>,
                 b: *const $t,
                 x: *const $t,
                 r: *mut $t,
-                cells: u32,
+                cells: [u32; 3],
                 chunk: u32,
             ) {
                 // SAFETY: the launch's promise.
@@ -54,11 +60,25 @@ macro_rules! poisson_dg {
                 table: *const $t,
                 r: *const $t,
                 x: *mut $t,
-                cells: u32,
+                cells: [u32; 3],
                 color: u32,
             ) {
                 // SAFETY: the launch's promise.
-                unsafe { solve::solve::<$t, N, C, PATCH_MID>(&matrices, table, r, x, cells, color) }
+                unsafe { solve::solve::<$t, N, C, PATCH_MID, false>(&matrices, table, r, x, cells, color) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_solve_thin_", stringify!($t)))]
+            pub unsafe fn solve_thin(
+                matrices: DgSolveMatrices<$t, N, C>,
+                table: *const $t,
+                r: *const $t,
+                x: *mut $t,
+                cells: [u32; 3],
+                color: u32,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { solve::solve::<$t, N, C, PATCH_MID, true>(&matrices, table, r, x, cells, color) }
             }
 
             #[kernel]
@@ -67,7 +87,7 @@ macro_rules! poisson_dg {
                 matrices: DgTransferMatrices<$t, N, C, H>,
                 r: *const $t,
                 coarse: *mut $t,
-                cells: u32,
+                cells: [u32; 3],
             ) {
                 // SAFETY: the launch's promise.
                 unsafe { transfer::restrict::<$t, N, C, H, PATCH_MID>(&matrices, r, coarse, cells) }
@@ -79,7 +99,7 @@ macro_rules! poisson_dg {
                 matrices: DgTransferMatrices<$t, N, C, H>,
                 coarse: *const $t,
                 x: *mut $t,
-                cells: u32,
+                cells: [u32; 3],
             ) {
                 // SAFETY: the launch's promise.
                 unsafe { transfer::prolongate_add::<$t, N, C, H, PATCH_MID>(&matrices, coarse, x, cells) }

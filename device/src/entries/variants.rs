@@ -24,7 +24,7 @@ macro_rules! variants {
                     b: *const $t,
                     r: *mut $t,
                     x: *mut $t,
-                    cells: u32,
+                    cells: [u32; 3],
                     color: u32,
                 ) {
                     let data = Data { table, inverse, b, r, x };

@@ -2,8 +2,10 @@
 
 use super::{DEGREES_2D, DEGREES_3D, KernelSpec, Operands, Operation, Variant};
 use crate::patch::DgGrid;
-use crate::tensor_core;
+use crate::scalar::Real;
+use crate::typed::Row;
 use crate::variants::Step;
+use crate::{axis, tensor_core};
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -41,6 +43,8 @@ pub enum Module {
     },
     /// Vector operations.
     Blas1,
+    /// A matrix along an axis of a tensor.
+    Axis,
 }
 
 impl Module {
@@ -54,7 +58,8 @@ impl Module {
             degrees.map(move |degree| Module::PatchVariants { dim, degree })
         };
         let tensor = |hopper| tensor_core::NODES.map(move |nodes| Module::TensorCore { nodes, hopper });
-        core::iter::once(Module::Blas1)
+        [Module::Blas1, Module::Axis]
+            .into_iter()
             .chain(tensor(false))
             .chain(tensor(true))
             .chain(poisson(2, DEGREES_2D))
@@ -75,16 +80,17 @@ impl Module {
             Module::TensorCore { nodes, hopper: false } => format!("tensor_core_n{nodes}"),
             Module::TensorCore { nodes, hopper: true } => format!("tensor_core_n{nodes}_sm90"),
             Module::Blas1 => String::from("blas1"),
+            Module::Axis => String::from("axis"),
         }
     }
 
-    /// Dimension and degree; none for vector operations.
+    /// Dimension and degree; none for modules that serve all.
     pub fn space(&self) -> Option<(usize, usize)> {
         match *self {
             Module::PoissonCg { dim, degree }
             | Module::PoissonDg { dim, degree }
             | Module::PatchVariants { dim, degree } => Some((dim, degree)),
-            Module::TensorCore { .. } | Module::Blas1 => None,
+            Module::TensorCore { .. } | Module::Blas1 | Module::Axis => None,
         }
     }
 
@@ -112,7 +118,7 @@ impl Module {
                 cfg.extend(tensor_core::list::is_patch(*nodes).then(|| String::from("patches")));
                 cfg
             }
-            Module::Blas1 => std::vec![String::from("module=\"blas1\"")],
+            Module::Blas1 | Module::Axis => std::vec![format!("module=\"{}\"", self.name())],
         }
     }
 
@@ -147,6 +153,14 @@ impl Module {
             .collect()
     }
 
+    /// Its rows of [`kernels!`](crate::kernels!), in one scalar.
+    pub fn rows<T: Real>(&self) -> Vec<Row> {
+        match self {
+            Module::Axis => axis::rows::<T>(),
+            _ => Vec::new(),
+        }
+    }
+
     /// What they compute.
     pub fn operations(&self) -> Vec<Operation> {
         match *self {
@@ -168,6 +182,7 @@ impl Module {
                 Operation::Apply,
                 Operation::Residual,
                 Operation::Solve,
+                Operation::SolveThin,
                 Operation::Restrict,
                 Operation::ProlongateAdd,
             ],
@@ -194,6 +209,7 @@ impl Module {
                 Operation::SumPartials,
                 Operation::AddCombination,
             ],
+            Module::Axis => self.rows::<f32>().into_iter().map(|row| row.spec.operation).collect(),
         }
     }
 }

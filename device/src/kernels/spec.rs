@@ -24,6 +24,8 @@ pub enum Operation {
     RestrictResidual,
     /// `x += A_j⁻¹ r` on the patches of a color.
     Solve,
+    /// The same on a level that [is thin](crate::dg::solve::is_thin).
+    SolveThin,
     /// `coarse = Pᵀ r`.
     Restrict,
     /// `x += P coarse`.
@@ -50,6 +52,8 @@ pub enum Operation {
     SumPartials,
     /// `y += sum_j c_j x_j`.
     AddCombination,
+    /// A row of [`kernels!`](crate::kernels!), by the name of its function.
+    Typed(&'static str),
 }
 
 impl Operation {
@@ -159,6 +163,9 @@ impl Module {
                         let min_blocks = solve::min_blocks(dim, degree, bytes);
                         ("solve", solve::shape(dim, degree), solve::common_words(dim, degree), min_blocks)
                     }
+                    Operation::SolveThin => {
+                        ("solve_thin", solve::shape(dim, degree), solve::common_words(dim, degree), 1)
+                    }
                     _ => {
                         let name = if operation == Operation::Restrict { "restrict" } else { "prolongate_add" };
                         let min_blocks = transfer::min_blocks(dim, degree, bytes);
@@ -227,6 +234,10 @@ impl Module {
                     common_bytes: 0,
                     barriers: barriers as u32,
                 }
+            }
+            Module::Axis => {
+                let row = self.rows::<T>().into_iter().find(|row| row.spec.operation == operation);
+                row.unwrap_or_else(|| unreachable!("{operation:?} is no operation of {self:?}")).spec
             }
         }
     }

@@ -7,8 +7,8 @@ use cuda_std::thread;
 /// Which part of a level a launch is for.
 #[derive(Clone, Copy)]
 pub struct Part {
-    /// Pieces a direction.
-    pub pieces: u32,
+    /// Pieces in each direction; in 2D the last number counts for nothing.
+    pub pieces: [u32; 3],
     /// Class of pieces.
     pub class: u32,
     /// Pieces from block to block in the direction of the march.
@@ -76,11 +76,11 @@ impl March {
         let last = if strip.along_x {
             Range { first: in_class(2), own: in_class(2), end: in_class(2) + 1 }
         } else {
-            Range::new(block[strip.dim - 1], part.chunk, part.pieces)
+            Range::new(block[strip.dim - 1], part.chunk, part.pieces[strip.dim - 1])
         };
         let distance = if strip.along_x { part.chunk } else { strip.distance() };
         let y = if strip.dim == 3 { in_class(1) } else { 0 };
-        Self { strip, x: Range::new(block[0], distance, part.pieces), y, last }
+        Self { strip, x: Range::new(block[0], distance, part.pieces[0]), y, last }
     }
 
     #[inline(always)]

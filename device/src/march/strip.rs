@@ -117,8 +117,13 @@ impl Strip {
     }
 
     /// Pieces of a level in a direction.
-    pub const fn along(self, grid: Grid) -> u32 {
-        grid.cells * grid.degree / self.nodes as u32
+    pub const fn along(self, grid: Grid, direction: usize) -> u32 {
+        grid.cells[direction] * grid.degree / self.nodes as u32
+    }
+
+    /// Direction in which blocks march.
+    pub const fn direction(self) -> usize {
+        if self.along_x { 0 } else { self.dim - 1 }
     }
 
     /// Launches that it takes.
@@ -126,22 +131,26 @@ impl Strip {
         1 << (self.dim - 2 + self.along_x as usize)
     }
 
-    /// Blocks of a class on a level of at least two pieces a direction, in chunks of so many in the direction of the march;
-    /// a 0 if it has none.
+    /// Blocks of a class, in chunks of so many pieces in the direction of the march; a 0 if it has none.
     pub const fn blocks(self, grid: Grid, chunk: u32, class: u32) -> [u32; 3] {
-        let last = self.along(grid) - 1;
-        let y = class_count(grid.cells, bit(class, 0));
+        let y = class_count(grid.cells[1], bit(class, 0));
         if self.along_x {
-            return [last.div_ceil(chunk), y, class_count(grid.cells, bit(class, 1))];
+            return [self.along_in(grid, 0, chunk), y, class_count(grid.cells[2], bit(class, 1))];
         }
-        let (x, chunks) = (last.div_ceil(self.distance()), last.div_ceil(chunk));
+        let (x, chunks) = (self.along_in(grid, 0, self.distance()), self.along_in(grid, self.direction(), chunk));
         if self.dim == 3 { [x, y, chunks] } else { [x, chunks, 1] }
+    }
+
+    /// Blocks in a direction in which they share pieces, with so many from block to block; a single piece is one's alone.
+    const fn along_in(self, grid: Grid, direction: usize, distance: u32) -> u32 {
+        let pieces = self.along(grid, direction);
+        if pieces > 1 { (pieces - 1).div_ceil(distance) } else { pieces }
     }
 
     /// The smallest level that has so many pieces in a row.
     #[cfg(not(target_arch = "nvptx64"))]
     pub const fn grid(self) -> Grid {
         let cells = self.pieces * self.nodes / self.degree;
-        Grid { cells: cells.next_power_of_two() as u32, degree: self.degree as u32 }
+        Grid::cube(cells.next_power_of_two() as u32, self.degree as u32)
     }
 }

@@ -1,11 +1,19 @@
 //! The operator in 3D, plane by plane: a block owns the outputs of a tile of cells in x and y and marches along z.
 //!
-//! Of every plane of nodes it copies what its outputs depend on, one cell below them and one node above, to shared
-//! memory, while it still computes with the plane before. Contractions along x give `s = M x` and `t = A x`, those along
-//! y `q = M s` and `p = A s + M t`, and a thread adds `M p + A q` to the sums of its column of the current cell's nodes
-//! along z, all in registers. A cell's last plane is the first of the next: then the sums are complete and are stored.
-//! No two blocks write one node.
+//! ```text
+//! y = A_z (c_z q) + (c_y M_z) p,   q = M_y s,   p = A_y s + M_y t,   s = M_x x,   t = (c_x / c_y) A_x x
+//! ```
+//!
+//! with matrices of cells of size 1 and the factors `c` of [`Scaled`]. Of every plane of nodes a block copies what its outputs
+//! depend on, one cell below them and one node above, to shared memory, while it still computes with the plane before.
+//! Contractions along x give `s` and `t`, those along y `q` and `p`, and a thread adds what these give along z to the sums of
+//! its column of the current cell's nodes, all in registers. A cell's last plane is the first of the next: then the sums
+//! are complete and are stored. No two blocks write one node.
+//!
+//! So two values a node are scaled, `q` and `t`: entries of a mass matrix may have a factor, those of a stiffness matrix may
+//! not, because its rows must sum to zero.
 
+use crate::block::remade;
 use crate::contract::Centrosymmetric;
 use crate::layout::{Column, Shared};
 use crate::matrices::{CellMatrices, CellMatrix, Scaled};
@@ -90,10 +98,10 @@ impl<T: Real + Word> Copies<T> {
     fn new(tile: Tile, grid: Grid, plane: *const T, left: usize, below: usize) -> Self {
         let thread = thread::thread_idx_x() as usize;
         let (column, first) = (thread % tile.chunks(), thread / tile.chunks());
-        let (step, k, last) = (tile.copied_lines(), tile.degree, grid.row());
+        let (step, k, last, last_line) = (tile.copied_lines(), tile.degree, grid.nodes(0), grid.nodes(1));
         let x = (left + column * tile.chunk) as i32 - (k + tile.before()) as i32;
         let y = (below + first) as i32 - k as i32;
-        let lines = if below + tile.lines() < last + k + 1 { tile.lines() } else { last + k + 1 - below };
+        let lines = if below + tile.lines() < last_line + k + 1 { tile.lines() } else { last_line + k + 1 - below };
         let turns = |lines: i32| clamp(lines, tile.lines()).div_ceil(step) as u32;
         let has_nodes = first < step && x >= 0 && x <= last as i32;
         Self {
@@ -111,8 +119,8 @@ impl<T: Real + Word> Copies<T> {
     /// have ended.
     #[inline(always)]
     unsafe fn start(&mut self, tile: Tile, plane: Shared<T>) {
-        let grid = Grid { cells: made_here(self.grid.cells), ..self.grid };
-        // Not on a grid of two cells a row, of odd degree, in `f32`.
+        let grid = remade(self.grid);
+        // Not on a grid with an odd number of patches a row, of odd degree, in `f32`.
         if tile.chunk == 2 || grid.row().is_multiple_of(tile.chunk) {
             // SAFETY: rows are whole chunks; the caller's promise.
             self.each_line(tile, grid, |target, source| unsafe { plane.copy_chunk(target, source) });
@@ -155,13 +163,14 @@ fn clamp(value: i32, last: usize) -> usize {
 /// The operator in 3D, for `chunk` cells along z.
 ///
 /// # Safety
-/// Launched as its [`shape`](super::tile::shape) and [`Tile::blocks`] say; the vectors are of the grid.
+/// Launched as its [`shape`](super::tile::shape) and [`Tile::blocks`] say; the vectors are of the grid, whose rows have an
+/// even number of nodes.
 #[inline(always)]
 pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, const C: usize, const H: usize>(
     scaled: &Scaled<CellMatrices<T, C, H>, T>,
     x: *const T,
     output: Output<T>,
-    cells: u32,
+    cells: [u32; 3],
     chunk: u32,
 ) {
     let (tile, matrices) = (const { Tile::of(K, size_of::<T>()) }, &scaled.matrices);
@@ -170,7 +179,7 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
     let left = thread::block_idx_x() as usize * tile.row();
     let below = thread::block_idx_y() as usize * (tile.cells[1] * K);
     let own = thread::block_idx_z() * chunk;
-    let end = if own + chunk < cells { own + chunk } else { cells };
+    let end = if own + chunk < cells[2] { own + chunk } else { cells[2] };
     // The cell below adds to the first plane of outputs.
     let start = if own > 0 { own - 1 } else { 0 };
     let planes = (end - start) * K as u32 + 1;
@@ -209,7 +218,7 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
             // SAFETY: a plane of the vectors; for a residual there is `b`.
             let b = unsafe { column.read_b::<RESIDUAL>(output, grid, z) };
             let line = Line::<T, K, C>::read(product(1 - parity, 0), along_y);
-            let q = line.times(&matrices.mass);
+            let q = line.times(&matrices.mass).map(|value| scaled.factors[2] * value);
             let mut p = Product::ZERO;
             line.add(&matrices.stiffness, &mut p);
             let line = Line::<T, K, C>::read(product(1 - parity, 1), along_y);
@@ -231,17 +240,18 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
         }
         if plane < planes {
             let products = [product(parity, 0), product(parity, 1)];
-            contract_along_x::<T, K, C, H>(tile, matrices, thread, nodes(parity), products);
+            contract_along_x::<T, K, C, H>(tile, matrices, rows, thread, nodes(parity), products);
         }
         parity = 1 - parity;
     }
 }
 
-/// Contractions of a plane along x with `M` and `A`. A thread has the same cell in some lines.
+/// Contractions of a plane along x with `M` and `(c_x / c_y) A`. A thread has the same cell in some lines.
 #[inline(always)]
 fn contract_along_x<T: Real + Word, const K: usize, const C: usize, const H: usize>(
     tile: Tile,
     matrices: &CellMatrices<T, C, H>,
+    rows: Rows<T, C>,
     thread: usize,
     nodes: Shared<T>,
     products: [Shared<T>; 2],
@@ -253,6 +263,7 @@ fn contract_along_x<T: Real + Word, const K: usize, const C: usize, const H: usi
         let words = tile.words_together();
         opaque((line * (pitch / words) + cell * (K / words)) as u32) as usize * words
     };
+    let ratio = rows.ratio();
     for turn in 0..tile.lines().div_ceil(step) {
         // Not to ask for what all threads have saves registers where all have a column, and costs some elsewhere.
         if tile.is_full() && (turn + 1) * step <= tile.lines() || line < tile.lines() - turn * step {
@@ -261,28 +272,36 @@ fn contract_along_x<T: Real + Word, const K: usize, const C: usize, const H: usi
                 Line::<T, K, C>::read(nodes, Column { start: tile.before() + start(tile.node_pitch), stride: 1 });
             let column = Column { start: start(tile.row_pitch), stride: 1 };
             products[0].write(column, &line.times(&matrices.mass));
-            products[1].write(column, &line.times(&matrices.stiffness));
+            products[1].write(column, &line.times(&matrices.stiffness).map(|value| ratio * value));
         }
     }
 }
 
-/// Rows of both matrices times the factor, for contractions along z, in shared memory: which of them is known at run
-/// time, and kernel arguments have no addresses.
+/// Rows of both matrices, that of the mass times a factor, for contractions along z, in shared memory: which of them is known
+/// at run time, and kernel arguments have no addresses. Behind them a ratio of factors, which a thread computes for all.
 #[derive(Clone, Copy)]
 struct Rows<T, const C: usize>(Shared<T>);
 
 impl<T: Real + Word, const C: usize> Rows<T, C> {
     #[inline(always)]
-    fn set<const H: usize>(self, Scaled { matrices, factor }: &Scaled<CellMatrices<T, C, H>, T>) {
+    fn set<const H: usize>(self, Scaled { matrices, factors }: &Scaled<CellMatrices<T, C, H>, T>) {
         for i in 0..C {
             for j in 0..C {
-                self.0.set(2 * (i * C + j), *factor * matrices.mass.rows[i][j]);
-                self.0.set(2 * (i * C + j) + 1, *factor * matrices.stiffness.rows[i][j]);
+                self.0.set(2 * (i * C + j), factors[1] * matrices.mass.rows[i][j]);
+                self.0.set(2 * (i * C + j) + 1, matrices.stiffness.rows[i][j]);
             }
         }
+        self.0.set(2 * C * C, factors[0] / factors[1]);
     }
 
-    /// `M[i][j]` and `A[i][j]`, both times the factor.
+    /// `c_x / c_y`.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    fn ratio(self) -> T {
+        self.0.get(2 * C * C)
+    }
+
+    /// `c_y M[i][j]` and `A[i][j]`.
     #[inline(always)]
     fn get(self, i: usize, j: usize) -> (T, T) {
         (self.0.get(2 * (i * C + j)), self.0.get(2 * (i * C + j) + 1))
@@ -304,7 +323,7 @@ impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
         Self {
             sums: [[T::ZERO; K]; C],
             first: grid.offset_2d(x, y) as u32,
-            is_stored: is_one && grid.is_interior(x) && y < grid.row(),
+            is_stored: is_one && grid.is_interior(0, x) && y < grid.nodes(1),
         }
     }
 
@@ -316,9 +335,8 @@ impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
     unsafe fn read_b<const RESIDUAL: bool>(&self, output: Output<T>, grid: Grid, z: usize) -> [T; K] {
         let mut values = [T::ZERO; K];
         if RESIDUAL && self.is_stored {
-            // Kept from plane to plane, the address would spill at degrees 4 and 8 in `f64`.
-            let origin = output.b.wrapping_add(grid.offset_3d(made_here(self.first) as usize, 0, z));
-            let grid = Grid { cells: made_here(grid.cells), ..grid };
+            let grid = remade(grid);
+            let origin = output.b.wrapping_add(made_here(self.first) as usize + grid.plane() as usize * z);
             for y in 0..K {
                 // SAFETY: nodes of the column, behind the last plane in the guard.
                 values[y] = unsafe { *origin.add(grid.local_3d(0, y, 0)) };
@@ -327,8 +345,9 @@ impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
         values
     }
 
-    /// Adds plane `local` of the cell to all of its planes: `sums[a] += M[a][local] p + A[a][local] q`; for a residual `-=`, and
-    /// `b` to its own plane, unless that is the next cell's.
+    /// Adds plane `local` of the cell to all of its planes, with `q` times its factor:
+    /// `sums[a] += c_y M[a][local] p + A[a][local] q`; for a residual `-=`, and `b` to its own plane, unless that is the next
+    /// cell's.
     #[inline(always)]
     fn add<const RESIDUAL: bool>(&mut self, rows: Rows<T, C>, local: usize, p: &[T; K], q: &[T; K], b: &[T; K]) {
         for a in 0..C {
@@ -357,8 +376,8 @@ impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
         if !self.is_stored {
             return;
         }
-        let origin = output.y.wrapping_add(grid.offset_3d(self.first as usize, 0, z));
-        let grid = Grid { cells: made_here(grid.cells), ..grid };
+        let grid = remade(grid);
+        let origin = output.y.wrapping_add(self.first as usize + grid.plane() as usize * z);
         for local in 0..K {
             for y in 0..K {
                 // Nodes of the boundary stay zero.

@@ -1,4 +1,4 @@
-//! The operator in 2D, row by row: the sum over cells of `(A ⊗ M + M ⊗ A) x`, by a [`march`](crate::march) along y.
+//! The operator in 2D, row by row: the sum over cells of `(c_x A_x M_y + c_y M_x A_y) x`, by a [`march`](crate::march) along y.
 
 use crate::march::Strip;
 
@@ -34,15 +34,15 @@ mod device {
     /// Launched as its [`strip`] says; the vectors are of the grid.
     #[inline(always)]
     pub unsafe fn apply_2d<T: Real + Word, const RESIDUAL: bool, const K: usize, const C: usize, const H: usize>(
-        Scaled { matrices, .. }: &Scaled<CellMatrices<T, C, H>, T>,
+        Scaled { matrices, factors }: &Scaled<CellMatrices<T, C, H>, T>,
         x: *const T,
         output: Output<T>,
-        cells: u32,
+        cells: [u32; 3],
         chunk: u32,
     ) {
         let grid = Grid { cells, degree: K as u32 };
         let (mass, stiffness) = (&matrices.mass.split, &matrices.stiffness.split);
-        let matrices = Matrices { mass, stiffness, factor: T::from_f64(1.0), transfer: None };
+        let matrices = Matrices { mass, stiffness, factors: *factors, transfer: None };
         let put = |target: Target, product: T| {
             let offset = target.offset(grid, 2);
             // SAFETY: an unknown, of this block alone; for a residual there is `b`.

@@ -144,13 +144,13 @@ impl Tile {
     pub const fn grid(self) -> Grid {
         let [x, y] = self.cells;
         let most = if x > y { x } else { y };
-        Grid { cells: 2 * most as u32, degree: self.degree as u32 }
+        Grid::cube(2 * most as u32, self.degree as u32)
     }
 
     /// Blocks for all outputs of a level, in chunks of so many cells along z.
     pub const fn blocks(self, grid: Grid, chunk: u32) -> [u32; 3] {
         let [x, y] = self.cells;
-        [grid.cells.div_ceil(x as u32), grid.cells.div_ceil(y as u32), grid.cells.div_ceil(chunk)]
+        [grid.cells[0].div_ceil(x as u32), grid.cells[1].div_ceil(y as u32), grid.cells[2].div_ceil(chunk)]
     }
 }
 
@@ -162,6 +162,6 @@ pub const fn min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
 /// Its shape on a block.
 pub const fn shape(degree: usize, scalar_bytes: usize) -> Shape {
     let tile = Tile::of(degree, scalar_bytes);
-    let words = tile.tensors() + 2 * (degree + 1) * (degree + 1);
+    let words = tile.tensors() + 2 * (degree + 1) * (degree + 1) + 1;
     Shape { columns: tile.threads(), patches: 1, words, barriers: 1 }
 }

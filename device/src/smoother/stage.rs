@@ -58,13 +58,15 @@ impl<T: Real + Word> Stage<T> {
         let whole_rows = 2 * K * size_of::<T>() <= 2 * CHUNK;
         let (StageShape { width, row, plane }, chunk) = (self.shape, CHUNK / size_of::<T>());
         let thread = cuda_std::thread::thread_idx_x() as usize;
-        if !grid.row().is_multiple_of(chunk) {
-            // Rows begin anywhere in a chunk: the coarsest grid, a patch.
+        if chunk > 2 && !grid.row().is_multiple_of(chunk) {
+            // Rows begin anywhere in a chunk: in `f32`, of an odd degree, with an odd number of patches in a row.
             let mut node = thread;
-            while node < N * N * N {
-                let (i, j, l) = (node % N, node / N % N, node / (N * N));
-                // SAFETY: the caller's promise.
-                unsafe { self.nodes.copy(i + row * j + plane * l, x.add(grid.local_3d(i, j, l))) };
+            while node < width * N * N {
+                let (i, j, l) = (node % width, node / width % N, node / (width * N));
+                if i <= 2 * K * patches {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.nodes.copy(i + row * j + plane * l, x.add(grid.local_3d(i, j, l))) };
+                }
                 node += threads;
             }
             return;

@@ -66,7 +66,7 @@ pub(super) const fn first_min_blocks(degree: usize, scalar_bytes: usize) -> u32 
 
 mod device {
     use super::{first_shape, parts, shape};
-    use crate::block::Place;
+    use crate::block::{Place, remade};
     use crate::layout::{Column, RowMajor, Shared};
     use crate::matrices::{FirstStepMatrices, Scaled, SmootherMatrices};
     use crate::patch::{Grid, bit, color_count, color_origin};
@@ -144,15 +144,15 @@ mod device {
     /// Launched as its [shape](crate::smoother::shape) says; `b` and `x` are vectors of the grid.
     #[inline(always)]
     pub unsafe fn smooth_2d<T: Real + Word, const K: usize, const M: usize, const N: usize>(
-        Scaled { matrices, .. }: &Scaled<SmootherMatrices<T, K, M>, T>,
+        Scaled { matrices, factors }: &Scaled<SmootherMatrices<T, K, M>, T>,
         table: Table<T>,
         b: *const T,
         x: *mut T,
-        cells: u32,
+        cells: [u32; 3],
         color: u32,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { smooth::<T, K, M, N, 0>(matrices, table, None, b, x, cells, color) }
+        unsafe { smooth::<T, K, M, N, 0>((matrices, factors[0]), table, None, b, x, cells, color) }
     }
 
     /// The first color of the smoother in 2D on `x + P c`, `P c` being already added on the edges of patches normal to y.
@@ -162,36 +162,38 @@ mod device {
     /// `b` and `x` are vectors of the grid, `coarse` is one of the next coarser grid.
     #[inline(always)]
     pub unsafe fn smooth_first_2d<T: Real + Word, const K: usize, const M: usize, const N: usize, const E: usize>(
-        FirstStepMatrices { smoother, interpolation }: &FirstStepMatrices<T, K, M, E>,
+        Scaled { matrices, factors }: &Scaled<FirstStepMatrices<T, K, M, E>, T>,
         table: Table<T>,
         coarse: *const T,
         b: *const T,
         x: *mut T,
-        cells: u32,
+        cells: [u32; 3],
     ) {
+        let FirstStepMatrices { smoother, interpolation } = matrices;
         let correction = Some(Correction { interpolation, table, coarse });
         // SAFETY: the caller's promise.
-        unsafe { smooth::<T, K, M, N, E>(smoother, table, correction, b, x, cells, 0) }
+        unsafe { smooth::<T, K, M, N, E>((smoother, factors[0]), table, correction, b, x, cells, 0) }
     }
 
-    /// One color, the first one if there is a correction.
+    /// One color, the first one if there is a correction, with the factor `c_x`:
+    /// `ĉ = (b̂_ij - c_x d_i X_j - c_y d_j Y_i) / (c_x λ_i + c_y λ_j) - x̂_B`, `x̂_B = m_i X_j + m_j Y_i - m_i m_j C`.
     ///
     /// # Safety
     /// As of [`smooth_2d`] or [`smooth_first_2d`].
     #[inline(always)]
     unsafe fn smooth<T: Real + Word, const K: usize, const M: usize, const N: usize, const E: usize>(
-        matrices: &SmootherMatrices<T, K, M>,
+        (matrices, factor): (&SmootherMatrices<T, K, M>, T),
         table: Table<T>,
         correction: Option<Correction<T, K, M, E>>,
         b: *const T,
         x: *mut T,
-        cells: u32,
+        cells: [u32; 3],
         color: u32,
     ) {
         let parts = const { parts(K) };
         let shape = if correction.is_some() { const { first_shape(K) } } else { const { shape(K) } };
         let grid = Grid { cells, degree: K as u32 };
-        let place = Place::new(shape.columns, shape.patches, color_count(cells, bit(color, 0)));
+        let place = Place::new(shape.columns, shape.patches, color_count(cells[0], bit(color, 0)));
         let origin = grid.offset_2d(
             color_origin(K, bit(color, 0), place.patch),
             color_origin(K, bit(color, 1), thread::block_idx_y() as usize),
@@ -224,7 +226,9 @@ mod device {
             let task = own + round * M;
             if task < 4 {
                 let (face, sign) = (task / 2, task % 2);
-                let (normal, along) = if face == 0 { (1, grid.row()) } else { (grid.row(), 1) };
+                // In `f64` degree 5 spills unless it is made anew, and degree 8 if it is.
+                let row = if K == 5 { remade(grid) } else { grid }.row();
+                let (normal, along) = if face == 0 { (1, row) } else { (row, 1) };
                 // SAFETY: as above.
                 let line = |start: usize| core::array::from_fn(|i| unsafe { *x.add(start + i * along) });
                 let mut ends = [line(0), line(2 * K * normal)];
@@ -247,17 +251,18 @@ mod device {
 
         let mut row = matrices.vectors.analyze(&tensor.read::<M>(along_x));
         let (j, j_odd) = (own, is_odd::<K>(own));
-        let (m_j, d_j) = table.boundary::<M>(M * M, j);
+        let (m_j, d_j) = table.boundary::<M>(M * M, j, 0);
         let x_faces = [faces.get(j), faces.get(M + j)];
         // All of `x̂_B` that has the factor `m_i`, by the parity of `i`.
         let x_term = |i_odd: usize| T::fma(-m_j, corners.get(2 * i_odd + j_odd), x_faces[i_odd]);
         let x_terms = [x_term(0), x_term(1)];
+        // The table has what else couples, and its factor.
+        let coupled = x_faces.map(|x_face| factor * x_face);
         let y_faces = faces.read::<M>(Column { start: (2 + j_odd) * M, stride: 1 });
         for i in 0..M {
             let y_face = y_faces[i];
-            let mut residual = T::fma(-matrices.coupling[i], x_faces[is_odd::<K>(i)], row[i]);
+            let mut residual = T::fma(-matrices.coupling[i], coupled[is_odd::<K>(i)], row[i]);
             residual = T::fma(-d_j, y_face, residual);
-            // The table is symmetric in its indices, so lanes read neighbours.
             let mut coefficient = residual * table.get(j + M * i);
             coefficient = T::fma(-matrices.mass_boundary[i], x_terms[is_odd::<K>(i)], coefficient);
             row[i] = T::fma(-m_j, y_face, coefficient);

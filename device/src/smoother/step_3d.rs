@@ -156,6 +156,7 @@ const fn layout(degree: usize, scalar_bytes: usize) -> (Shape, Parts, Lines) {
 
 mod device {
     use super::{layout, stage_shape, tuning};
+    use crate::block::remade;
     use crate::layout::Column;
     use crate::matrices::{Scaled, SmootherMatrices};
     use crate::patch::{Grid, bit, color_count, color_origin};
@@ -206,11 +207,11 @@ mod device {
     /// [chunks](cuda_std::shared::CHUNK).
     #[inline(always)]
     pub unsafe fn smooth_3d<T: Real + Word, const K: usize, const M: usize, const N: usize>(
-        Scaled { matrices, factor }: &Scaled<SmootherMatrices<T, K, M>, T>,
+        Scaled { matrices, factors }: &Scaled<SmootherMatrices<T, K, M>, T>,
         table: Table<T>,
         b: *const T,
         x: *mut T,
-        cells: u32,
+        cells: [u32; 3],
         color: u32,
     ) {
         let (shape, parts, lines) = const { layout(K, size_of::<T>()) };
@@ -219,9 +220,9 @@ mod device {
         let grid = Grid { cells, degree: K as u32 };
         let thread = thread::thread_idx_x() as usize;
         // The first node of the block's patches, and their number.
-        let start = |block: u32| {
+        let start = |grid: Grid, block: u32| {
             let first = block * shape.patches as u32;
-            let patches = (color_count(cells, bit(color, 0)) - first).min(shape.patches as u32) as usize;
+            let patches = (color_count(grid.cells[0], bit(color, 0)) - first).min(shape.patches as u32) as usize;
             let origin = grid.offset_3d(
                 color_origin(K, bit(color, 0), first as usize),
                 color_origin(K, bit(color, 1), thread::block_idx_y() as usize),
@@ -229,10 +230,12 @@ mod device {
             );
             (origin, patches)
         };
-        let (origin, patches) = start(thread::block_idx_x());
+        let (origin, patches) = start(grid, thread::block_idx_x());
         // The first interior node of a column along z.
-        let node = |[first, slot, second]: [usize; 3]| grid.local_3d(2 * K * slot + first + 1, second + 1, 1);
-        let stage = Stage::new(const { stage_shape(K, size_of::<T>()) }, x.wrapping_add(origin));
+        let node =
+            |grid: Grid, [first, slot, second]: [usize; 3]| grid.local_3d(2 * K * slot + first + 1, second + 1, 1);
+        let stage_from = |origin: usize| Stage::new(const { stage_shape(K, size_of::<T>()) }, x.wrapping_add(origin));
+        let stage = stage_from(origin);
         let tensor = stage.behind::<N>(0);
         // `pair` is twice the direction that the faces are normal to, and the sign.
         let face = |pair: usize| stage.behind::<N>(parts.faces + pair * parts.face);
@@ -248,14 +251,14 @@ mod device {
         let mut column = [T::ZERO; M];
         if place[1] < patches {
             // SAFETY: the patches lie within the grid and its guard.
-            let first = unsafe { b.add(origin).add(node(place)) };
+            let first = unsafe { b.add(origin).add(node(grid, place)) };
             for z in 0..M {
                 // SAFETY: as above.
                 column[z] = unsafe { *first.add(grid.plane() as usize * z) };
             }
         }
         // SAFETY: as above; of this color only a patch itself writes its interior, and its vertex after barriers.
-        unsafe { stage.copy::<K, N>(threads, x.add(origin), grid, patches) };
+        unsafe { stage.copy::<K, N>(threads, x.add(origin), remade(grid), patches) };
         // Where registers are few, what a thread's place gives is not kept from phase to phase.
         let keeps = size_of::<T>() == 4 && K < 6;
         let own = || if keeps { thread } else { made_here(thread::thread_idx_x()) as usize };
@@ -307,7 +310,7 @@ mod device {
             }
         }
         let [i, slot, l] = if keeps { place } else { along_rows(M, shape.patches) };
-        // The table is symmetric in its indices, so lanes read neighbours.
+        // Lanes read neighbours.
         let inverse = |j: usize| table.get(i + M * (l + M * j));
         // In high degrees and in `f32` there are registers to read it early.
         let reads_early = K > 6 || size_of::<T>() == 4 && K > 3;
@@ -322,7 +325,7 @@ mod device {
         let in_row = i + M * slot;
         let along_y = Column { start: in_row + M * row * l, stride: row };
         let (i_odd, l_odd) = (is_odd::<K>(i), is_odd::<K>(l));
-        let ((m_i, d_i), (m_l, d_l)) = (table.boundary::<M>(M * M * M, i), table.boundary::<M>(M * M * M, l));
+        let ((m_i, d_i), (m_l, d_l)) = (table.boundary::<M>(M * M * M, i, 0), table.boundary::<M>(M * M * M, l, 1));
         let x_face = |j: usize| face(i_odd).get(l * parts.line + slot * M + j);
         let y_face = |j_odd: usize| face(2 + j_odd).get(i * parts.line + slot * M + l);
         let z_face = |j: usize| face(4 + l_odd).get(j * parts.line + in_row);
@@ -342,8 +345,8 @@ mod device {
             T::fma(m_il, corner(j_odd), y_faces[j_odd] - edges)
         };
         let y_terms = [y_term(0), y_term(1)];
-        // The table has what else couples, and the factor.
-        let coupled = y_faces.map(|y_face| *factor * y_face);
+        // The table has what else couples, and its factors.
+        let coupled = y_faces.map(|y_face| factors[1] * y_face);
         let mut column = matrices.vectors.analyze(&tensor.read::<M>(along_y));
         for j in 0..M {
             let inverse = if reads_early { inverses[j] } else { inverse(j) };
@@ -365,12 +368,15 @@ mod device {
         thread::sync_threads();
 
         let column = matrices.vectors.synthesize(&tensor.read::<M>(along_z()));
-        let (origin, patches) = if K < 7 { (origin, patches) } else { start(made_here(thread::block_idx_x())) };
+        // Kept from the loads on, places in the grid would spill from degree 5 on.
+        let grid = remade(grid);
+        let (origin, patches) = if K < 5 { (origin, patches) } else { start(grid, made_here(thread::block_idx_x())) };
         let place = if keeps { place } else { along_rows(M, shape.patches) };
+        let stage = if K < 7 { stage_from(origin) } else { stage };
         let middle = stage.middle::<K, N>(place[1]);
         if place[1] < patches {
             // SAFETY: interior nodes of a patch that no other patch of the color shares.
-            let first = unsafe { x.add(origin).add(node(place)) };
+            let first = unsafe { x.add(origin).add(node(grid, place)) };
             for z in 0..M {
                 // SAFETY: as above.
                 unsafe { *first.add(grid.plane() as usize * z) = column[z] + middle };

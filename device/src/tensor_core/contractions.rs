@@ -37,7 +37,7 @@ pub fn barriers<E: Engine<N>, const N: usize>() -> usize {
     range::barriers::<E, N>() + 3 + E::barriers(0) + E::barriers(1) + E::barriers(2)
 }
 
-/// On boxes of a mesh of `count` a direction, with the operator's shared memory: as many blocks are at work as there.
+/// On a mesh of so many boxes in each direction, with the operator's shared memory: as many blocks are at work as there.
 ///
 /// # Safety
 /// As for [`operator::apply`](super::operator::apply).
@@ -47,10 +47,10 @@ pub unsafe fn contract<E: Engine<N, Scalar = f64, Stored = f64>, S: Source<f64>,
     table: *const f64,
     x: *const f64,
     y: *mut f64,
-    count: u32,
+    boxes: [u32; 3],
     repeats: u32,
 ) {
-    let place = Box3::<N>::of_block(count);
+    let place = Box3::<N>::of_block(boxes);
     let [p, q] = [[0, 0], [0, N]].map(|planes| Places::<E, N>::at(0, planes));
     let numbers = [0, 1, 0];
     // SAFETY: the launch's promise.
@@ -84,7 +84,8 @@ pub unsafe fn contract<E: Engine<N, Scalar = f64, Stored = f64>, S: Source<f64>,
         thread::sync_threads();
     }
     // Where the box is, is not kept for as long.
-    let place = Box3::<N>::of_block(made_here(count));
+    let [x_boxes, y_boxes, z_boxes] = boxes;
+    let place = Box3::<N>::of_block([made_here(x_boxes), made_here(y_boxes), made_here(z_boxes)]);
     for_each::<E::Layout, N>(N, |node, inside, _| {
         if inside {
             // SAFETY: the launch's promise; the box is this block's.
@@ -151,7 +152,9 @@ mod tests {
         Launch { grid: [1; 3], threads, shared_bytes }.run(|| {
             let source = InReadOnly::<_, N>(table.as_ptr());
             // SAFETY: one box, and a table of its size.
-            unsafe { contract::<Counting<P, N>, _, N>(source, table.as_ptr(), x.as_ptr(), y as *mut f64, 1, repeats) };
+            unsafe {
+                contract::<Counting<P, N>, _, N>(source, table.as_ptr(), x.as_ptr(), y as *mut f64, [1; 3], repeats)
+            };
         });
         let Shape { rows, columns, inner, .. } = P::SHAPE;
         let products = COUNT.load(Ordering::Relaxed) / LANES;

@@ -8,26 +8,27 @@ use crate::layout::Layout;
 use crate::scalar::Value;
 use cuda_std::thread;
 
-/// A block's box among `count` boxes of `N` nodes in each direction.
+/// A block's box among so many boxes in each direction, of `N` nodes in each.
 pub struct Box3<const N: usize> {
     place: [usize; 3],
-    count: usize,
+    boxes: [u32; 3],
 }
 
 impl<const N: usize> Box3<N> {
     #[inline(always)]
-    pub fn of_block(count: u32) -> Self {
+    pub fn of_block(boxes: [u32; 3]) -> Self {
         let place = [thread::block_idx_x(), thread::block_idx_y(), thread::block_idx_z()].map(|index| index as usize);
-        Self { place, count: count as usize }
+        Self { place, boxes }
     }
 
     #[inline(always)]
     fn stride(&self, direction: usize) -> usize {
-        let row = N * self.count;
+        // Nodes of a plane fit 32 bits, which saves registers.
+        let [row, rows] = [0, 1].map(|direction| N as u32 * self.boxes[direction]);
         match direction {
             0 => 1,
-            1 => row,
-            _ => row * row,
+            1 => row as usize,
+            _ => (row * rows) as usize,
         }
     }
 
@@ -41,7 +42,7 @@ impl<const N: usize> Box3<N> {
     /// Whether the lower (0) or upper (1) face is the domain's.
     #[inline(always)]
     pub fn at_end(&self, direction: usize, side: usize) -> bool {
-        self.place[direction] == if side == 0 { 0 } else { self.count - 1 }
+        self.place[direction] == if side == 0 { 0 } else { self.boxes[direction] as usize - 1 }
     }
 
     /// Behind a face, at the end of the domain before it: the node at the face of line `[u, w]`, and the distance of the
@@ -109,20 +110,20 @@ pub fn barriers<E: Engine<N>, const N: usize>() -> usize {
     range::barriers::<E, N>() + 2 + 3 * E::barriers(0) + 2 * E::barriers(1) + E::barriers(2)
 }
 
-/// `y = A x` on `count` boxes a direction, or `y = b - A x` if `b` is not null.
+/// `y = A x` on so many boxes in each direction, or `y = b - A x` if `b` is not null.
 ///
 /// # Safety
-/// Launched with a block a box, `E::THREADS` threads each and [`shared_words`]; vectors are of `(N count)³` nodes, `table` of
-/// [`table_words`].
+/// Launched with a block a box, `E::THREADS` threads each and [`shared_words`]; vectors have `N` nodes a box
+/// in each direction, `table` has [`table_words`].
 #[inline(always)]
 pub unsafe fn apply<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     source: S,
     table: *const E::Scalar,
     [b, x]: [*const E::Scalar; 2],
     y: *mut E::Scalar,
-    count: u32,
+    boxes: [u32; 3],
 ) {
-    let place = Box3::<N>::of_block(count);
+    let place = Box3::<N>::of_block(boxes);
     // `q` is between nodes and traces, but nothing is loaded to it.
     let [p, x_traces, y_traces, z_traces] =
         [[0, 0], [N, 2 * N], [N + TRACES, 2 * N + TRACES], [N + 2 * TRACES, 2 * N + 2 * TRACES]]

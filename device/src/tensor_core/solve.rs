@@ -48,20 +48,20 @@ fn contraction<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
 ///
 /// # Safety
 /// Launched with a block a patch of the color, `E::THREADS` threads each and [`shared_words`]; vectors are those of a level
-/// with so many cells a direction, `table` of [`table_words`].
+/// with so many cells in each direction, all of one size, `table` has [`table_words`].
 #[inline(always)]
 pub unsafe fn solve<E: Engine<N>, S: Source<E::Scalar>, const N: usize>(
     source: S,
     table: *const E::Scalar,
     r: *const E::Scalar,
     x: *mut E::Scalar,
-    cells: u32,
+    cells: [u32; 3],
     color: u32,
 ) {
     let grid = DgGrid { cells, degree: N as u32 / 2 - 1 };
     let cell = |direction: usize, index: u32| bit(color, direction) + 2 * index;
     let first = [cell(0, thread::block_idx_x()), cell(1, thread::block_idx_y()), cell(2, thread::block_idx_z())];
-    let ends = first.map(|cell| Ends::of_patch(cells, cell) as usize);
+    let ends = [0, 1, 2].map(|direction| Ends::of_patch(cells[direction], first[direction]) as usize);
     let origin = first.map(|cell| N / 2 * cell as usize);
     let offset = |[i, j, l]: [usize; 3]| grid.offset_3d(origin[0] + i, origin[1] + j, origin[2] + l);
     let places = Places::<E, N>::at(N, [0, 0]);

@@ -39,7 +39,7 @@ mod device {
         matrices: &ProlongationMatrices<T, C>,
         coarse: *const T,
         x: *mut T,
-        cells: u32,
+        cells: [u32; 3],
     ) {
         let edges = const { edges(K) };
         let fine = Grid { cells, degree: K as u32 };

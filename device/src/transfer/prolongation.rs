@@ -67,7 +67,7 @@ mod device {
         matrices: &ProlongationMatrices<T, C>,
         coarse: *const T,
         x: *mut T,
-        cells: u32,
+        cells: [u32; 3],
     ) {
         let (patches, rows, pitches) = const { (patches(DIM, K) as u32, rows(DIM, K) as u32, pitches(DIM, K)) };
         let (k, c, width) = (K as u32, C as u32, 2 * K as u32 * patches);
@@ -76,18 +76,20 @@ mod device {
         let cell = [thread::block_idx_x() * patches, thread::block_idx_y(), thread::block_idx_z()];
         // In 2D there are no rows in a plane: y is the last direction.
         let (cell_y, cell_last) = if DIM == 3 { (cell[1], cell[2]) } else { (0, cell[1]) };
-        let stride = |row: u32| if DIM == 3 { row * row } else { row };
+        // Distance of neighbours in the last direction, with so many rows in a plane.
+        let stride = |row: u32, rows: u32| if DIM == 3 { row * rows } else { row };
 
         let (i, line) = (thread % width, thread / width);
-        let row = cells * k;
+        let (row, rows_of_plane) = (cells[0] * k, cells[1] * k);
         let node = 2 * k * cell[0] + i;
         let is_inside = node < row;
         let plane = node + row * (2 * k * cell_y + line);
-        let origin = x.wrapping_add(plane as usize + stride(row) as usize * (2 * k * cell_last) as usize);
+        let origin =
+            x.wrapping_add(plane as usize + stride(row, rows_of_plane) as usize * (2 * k * cell_last) as usize);
         let entry = |z: usize, stride: u32| origin.wrapping_add((z as u32 * stride) as usize);
         let mut values = [T::ZERO; N];
         if is_inside {
-            let stride = made_here(stride(row));
+            let stride = made_here(stride(row, rows_of_plane));
             for z in 0..2 * K {
                 // SAFETY: a node that this patch owns.
                 values[z] = unsafe { *entry(z, stride) };
@@ -96,7 +98,7 @@ mod device {
 
         // Coarse nodes, in 3D those of a column along y.
         let coarse_part = Shared::<T>::at(0);
-        let coarse_row = row / 2;
+        let (coarse_row, coarse_rows) = (row / 2, rows_of_plane / 2);
         let (coarse_width, columns) = (k * patches + 1, (k * patches + 1) * c);
         for round in 0..columns.div_ceil(threads) {
             let task = thread + round * threads;
@@ -105,7 +107,7 @@ mod device {
                 // Columns behind the domain are those on its boundary.
                 let node = (k * cell[0] + i).min(coarse_row);
                 let plane = node + coarse_row * (k * cell_y);
-                let start = plane as usize + stride(coarse_row) as usize * (k * cell_last + z) as usize;
+                let start = plane as usize + stride(coarse_row, coarse_rows) as usize * (k * cell_last + z) as usize;
                 // SAFETY: the cell lies within the coarse grid and its guard.
                 let value = |y: usize| unsafe { *coarse.wrapping_add(start + (y as u32 * coarse_row) as usize) };
                 let first = i as usize + pitches[0] * (rows * z) as usize;
@@ -144,7 +146,7 @@ mod device {
             Column { start: (i as usize) + pitches[1] * line as usize, stride: pitches[1] * rows as usize };
         let products: [T; N] = matrices.transfer.apply(&fine_part.read::<C>(along_last));
         if is_inside {
-            let stride = made_here(stride(row));
+            let stride = made_here(stride(row, rows_of_plane));
             for z in 0..2 * K {
                 // SAFETY: as above.
                 unsafe { *entry(z, stride) = values[z] + products[z] };

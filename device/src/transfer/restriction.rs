@@ -1,6 +1,7 @@
 //! The restricted residual, `coarse = Pᵀ (b - A x)`, without a residual vector: the sum over patches of
-//! `(T ⊗ T ⊗ T) b - (Q_A ⊗ Q_M ⊗ Q_M + Q_M ⊗ Q_A ⊗ Q_M + Q_M ⊗ Q_M ⊗ Q_A) x`, with `Q_A = Pᵀ A`, `Q_M = Pᵀ M` and
-//! `T = Pᵀ W`, whose `W` gives each of the patches that share a node of `b` its part; by a [`march`](crate::march).
+//! `(T ⊗ T ⊗ T) b - (c_x Q_A ⊗ Q_M ⊗ Q_M + c_y Q_M ⊗ Q_A ⊗ Q_M + c_z Q_M ⊗ Q_M ⊗ Q_A) x`, factors in the order x, y, z, with
+//! `Q_A = Pᵀ A`, `Q_M = Pᵀ M` of cells of size 1 and `T = Pᵀ W`, whose `W` gives each of the patches that share a node of `b`
+//! its part; by a [`march`](crate::march).
 
 use crate::march::Strip;
 
@@ -47,6 +48,7 @@ pub use device::*;
 
 mod device {
     use super::*;
+    use crate::block::remade;
     use crate::march::{Matrices, Part, Target, march};
     use crate::matrices::{RestrictionMatrices, Scaled};
     use crate::patch::Grid;
@@ -67,24 +69,26 @@ mod device {
         const C: usize,
         const H: usize,
     >(
-        Scaled { matrices, factor }: &Scaled<RestrictionMatrices<T, N, H>, T>,
+        Scaled { matrices, factors }: &Scaled<RestrictionMatrices<T, N, H>, T>,
         b: *const T,
         x: *const T,
         coarse: *mut T,
-        cells: u32,
+        cells: [u32; 3],
         class: u32,
         chunk: u32,
     ) {
-        let grid = Grid { cells: cells / 2, degree: K as u32 };
+        let grid = Grid { cells, degree: K as u32 }.coarser();
         let RestrictionMatrices { mass, stiffness, transfer } = matrices;
-        let matrices = Matrices { mass, stiffness, factor: *factor, transfer: Some(transfer) };
+        let matrices = Matrices { mass, stiffness, factors: *factors, transfer: Some(transfer) };
         let put = |target: Target, sum: T| {
+            // Kept from step to step, rows and planes would spill at degree 3.
+            let grid = remade(Grid { cells, ..grid }).coarser();
             let entry = coarse.wrapping_add(target.offset(grid, DIM));
             // SAFETY: an unknown, which no other block of the class touches.
             unsafe { *entry = if target.is_first { sum } else { *entry + sum } };
         };
         let (strip, early) = (const { strip(DIM, K) }, reads_early(DIM, K, size_of::<T>()));
-        let part = Part { pieces: cells / 2, class, chunk };
+        let part = Part { pieces: grid.cells, class, chunk };
         // SAFETY: the caller's promise.
         unsafe { march::<T, N, C, H>(strip, early, &matrices, b, x, part, put) }
     }

@@ -47,12 +47,12 @@ pub struct Patch<T> {
 
 impl<T: Real + Word> Patch<T> {
     #[inline(always)]
-    fn new(step: Step, variant: Variant, sizes: Sizes, cells: u32, color: u32) -> Self {
+    fn new(step: Step, variant: Variant, sizes: Sizes, cells: [u32; 3], color: u32) -> Self {
         let Sizes { dim, degree, .. } = sizes;
         let (columns, parts) = (shape(step, variant, dim, degree).columns, Parts::new(step, variant, dim, degree));
         let grid = Grid { cells, degree: degree as u32 };
         let patches = thread::block_dim_x() as usize / columns;
-        let place = Place::new(columns, patches, color_count(cells, bit(color, 0)));
+        let place = Place::new(columns, patches, color_count(cells[0], bit(color, 0)));
         let x = color_origin(degree, bit(color, 0), place.patch);
         let y = color_origin(degree, bit(color, 1), thread::block_idx_y() as usize);
         let origin = if dim == 3 {
@@ -226,7 +226,7 @@ impl<T: Real + Word> Patch<T> {
 pub unsafe fn step<T: Real + Word, const L: usize>(
     (step, variant, sizes): (Step, Variant, Sizes),
     data: Data<T>,
-    cells: u32,
+    cells: [u32; 3],
     color: u32,
 ) {
     let patch = Patch::<T>::new(step, variant, sizes, cells, color);

@@ -5,7 +5,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use patchmg::measure::Protocol;
 use patchmg::problem::Problem;
 use patchmg::solve::{Method, Precision};
-use patchmg::system::poisson::{Boxes, Elements, Engine, MatrixMemory, Operands, ProductShape};
+use patchmg::space::Family;
+use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, ProductShape};
 use std::path::PathBuf;
 
 /// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
@@ -47,6 +48,7 @@ Examples:
   patchmg solve --dim 2 --degree 7 --refine 6 --solver gmres --precision mixed --plot history.svg
   patchmg solve --problem one --backend cpu --threads 8 --json - > result.json
   patchmg solve --dim 2 --degree 3 --refine 4 --vtu solution.vtu
+  patchmg solve --cells 3,2,1 --size 1.5,1,0.5 --refine 3
   patchmg solve --system poisson-dg --solver fgmres --rtol 1e-8 --backend cpu
   patchmg solve --system poisson-dg --degree 7 --solver fgmres --precision mixed --engine mma-swizzled
 
@@ -164,11 +166,13 @@ pub struct AgainstArgs {
 }
 
 /// Options of one problem, which a suite chooses itself.
-const SINGLE_CASE: [&str; 22] = [
+const SINGLE_CASE: [&str; 24] = [
     "system",
     "dim",
     "degree",
     "refine",
+    "cells",
+    "size",
     "problem",
     "solver",
     "smoother",
@@ -189,21 +193,30 @@ const SINGLE_CASE: [&str; 22] = [
     "json",
 ];
 
+/// Heading of options that choose kernels of the papers instead of the fastest ones.
+const PAPERS: &str = "Kernels of papers 1 and 4, to compare with";
+
 /// A model problem, how to solve it and where.
 #[derive(Debug, Args)]
 pub struct CaseArgs {
     /// Equation and discretization.
-    #[arg(long, value_parser = choices::system(), default_value = choices::system_name(Elements::default()))]
-    pub system: Elements,
-    /// Dimension: the unit square or the unit cube.
-    #[arg(long, value_name = "2|3", default_value_t = 3, value_parser = dimension, allow_hyphen_values = true)]
-    pub dim: usize,
+    #[arg(long, value_parser = choices::system(), default_value = choices::system_name(Family::default()))]
+    pub system: Family,
+    /// Dimension. [default: that of --cells, else 3]
+    #[arg(long, value_name = "2|3", value_parser = dimension, allow_hyphen_values = true)]
+    pub dim: Option<usize>,
     /// Polynomial degree: 1 to 10 in 2D, 1 to 8 in 3D and with discontinuous elements.
     #[arg(long, value_name = "K", default_value_t = 4, value_parser = whole, allow_hyphen_values = true)]
     pub degree: usize,
-    /// Refinements: 2^L cells a direction.
+    /// Refinements of the base cells, each of which becomes 2^L cells a direction.
     #[arg(long, value_name = "L", default_value_t = 4, value_parser = whole, allow_hyphen_values = true)]
     pub refine: usize,
+    /// Base cells in each direction. [default: 1 in each]
+    #[arg(long, value_name = "X,Y[,Z]", value_delimiter = ',', value_parser = positive, allow_hyphen_values = true)]
+    pub cells: Vec<usize>,
+    /// Side lengths of the domain, a rectangle or a box with a corner in the origin. [default: 1 in each direction]
+    #[arg(long, value_name = "X,Y[,Z]", value_delimiter = ',', value_parser = length, allow_hyphen_values = true)]
+    pub size: Vec<f64>,
     /// Right-hand side and boundary values; those of continuous elements are zero.
     #[arg(long, value_parser = choices::problem(), default_value = Problem::Sine.name())]
     pub problem: Problem,
@@ -218,19 +231,19 @@ pub struct CaseArgs {
     #[arg(long, value_name = "W", value_parser = damping, allow_hyphen_values = true)]
     pub damping: Option<f64>,
     /// Structure of the patch smoother. [default: fused]
-    #[arg(long, value_parser = choices::structure())]
+    #[arg(long, value_parser = choices::structure(), help_heading = PAPERS)]
     pub kernel: Option<String>,
     /// Optimization level of the patch smoother's kernel. [default: register]
-    #[arg(long, value_parser = choices::variant())]
+    #[arg(long, value_parser = choices::variant(), help_heading = PAPERS)]
     pub variant: Option<String>,
     /// Solver on a patch. [default: fdm]
-    #[arg(long, value_parser = choices::local_solver())]
+    #[arg(long, value_parser = choices::local_solver(), help_heading = PAPERS)]
     pub local: Option<String>,
     /// What a thread of the patch smoother owns. [default: column]
-    #[arg(long, value_parser = choices::thread_structure())]
+    #[arg(long, value_parser = choices::thread_structure(), help_heading = PAPERS)]
     pub thread_structure: Option<String>,
     /// Patches of a block of the patch smoother. [default: the kernel's own]
-    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true, help_heading = PAPERS)]
     pub patches_per_block: Option<usize>,
     #[command(flatten)]
     pub products: ProductArgs,
@@ -249,6 +262,7 @@ pub struct CaseArgs {
 
 /// Kernels of the V-cycle of discontinuous elements in 3D by products of small matrices, on a GPU.
 #[derive(Debug, Args)]
+#[command(next_help_heading = PAPERS)]
 pub struct ProductArgs {
     /// Contract tensors of poisson-dg in 3D by products of small matrices, in the V-cycle. [default: columns in registers, which
     /// are faster]
@@ -326,6 +340,7 @@ pub struct InfoArgs {
 }
 
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = None)]
 pub struct MachineArgs {
     /// Where to compute; auto is the GPU if there is one.
     #[arg(long, value_enum, default_value_t)]
@@ -395,6 +410,11 @@ fn damping(text: &str) -> Result<f64, String> {
 fn tolerance(text: &str) -> Result<f64, String> {
     let allowed = |rtol: &f64| *rtol > 0.0 && *rtol < 1.0;
     text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number above 0 and below 1"))
+}
+
+fn length(text: &str) -> Result<f64, String> {
+    let allowed = |length: &f64| *length > 0.0 && length.is_finite();
+    text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number above 0"))
 }
 
 fn percent(text: &str) -> Result<f64, String> {

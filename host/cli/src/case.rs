@@ -10,7 +10,8 @@ use patchmg::mesh::Mesh;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::output::table::bytes;
 use patchmg::solve::{Case, Config, Precision};
-use patchmg::system::poisson::{Elements, Engine, Operands, PRODUCTS, PatchKernel, Poisson, Products, TensorKernel};
+use patchmg::space::Family;
+use patchmg::system::poisson::{Engine, Operands, PRODUCTS, PatchKernel, Poisson, Products, TensorKernel};
 use patchmg_device::patch::DgGrid;
 use patchmg_device::tensor_core::list::listed;
 
@@ -26,14 +27,61 @@ impl CaseArgs {
             ..Config::default()
         };
         let kernel = self.patch_kernel()?;
-        let system = Poisson::new(self.system, Mesh::unit_cube(self.dim, self.refine)?, self.degree)?;
+        let system = Poisson::new(self.system, self.mesh()?, self.degree)?;
         Ok(Case { system: system.with_kernel(kernel), problem: self.problem, config })
+    }
+
+    /// That which was given, or that of the first list of numbers for each direction.
+    pub fn dim(&self) -> usize {
+        let given = [self.cells.len(), self.size.len()].into_iter().find(|&count| count > 0);
+        self.dim.or(given).unwrap_or(3)
+    }
+
+    /// Base cells in each direction.
+    pub fn base_cells(&self) -> Vec<usize> {
+        if self.cells.is_empty() { vec![1; self.dim()] } else { self.cells.clone() }
+    }
+
+    /// Side lengths of the domain.
+    pub fn lengths(&self) -> Vec<f64> {
+        if self.size.is_empty() { vec![1.0; self.dim()] } else { self.size.clone() }
+    }
+
+    /// The domain's, as a person reads it.
+    pub fn domain(&self) -> String {
+        let lengths = self.lengths();
+        match (self.dim(), lengths.iter().all(|&length| length == 1.0)) {
+            (2, true) => String::from("the unit square"),
+            (_, true) => String::from("the unit cube"),
+            (2, false) => format!("the rectangle {}", product(&lengths)),
+            (_, false) => format!("the box {}", product(&lengths)),
+        }
+    }
+
+    /// Cells in each direction, as a person reads it.
+    pub fn cells_in_words(&self) -> String {
+        if self.cells.iter().all(|&cells| cells == 1) {
+            return format!("2^{} cells a direction", self.refine);
+        }
+        format!("{} cells refined {} times", product(&self.cells), self.refine)
+    }
+
+    fn mesh(&self) -> Result<Mesh, Failure> {
+        let (dim, base, lengths) = (self.dim(), self.base_cells(), self.lengths());
+        let reason = || format!("must be {dim} numbers in {dim}D, with commas between them");
+        if base.len() != dim {
+            return Err(Failure::usage("cells", list(&base), reason()));
+        }
+        if lengths.len() != dim {
+            return Err(Failure::usage("size", list(&lengths), reason()));
+        }
+        Ok(Mesh::of_box(&base, &lengths, self.refine)?)
     }
 
     fn smoother(&self) -> Result<SmootherConfig, Failure> {
         let mut smoother = match self.smoother {
             args::Smoother::Patch => SmootherConfig::Patch,
-            args::Smoother::AdditivePatch => SmootherConfig::additive_patch(self.dim),
+            args::Smoother::AdditivePatch => SmootherConfig::additive_patch(self.dim()),
             args::Smoother::PointGs => SmootherConfig::PointGaussSeidel,
             args::Smoother::Jacobi => SmootherConfig::jacobi(),
             args::Smoother::Chebyshev => SmootherConfig::chebyshev(),
@@ -116,7 +164,7 @@ impl CaseArgs {
         let ProductArgs { engine, operands, matrices, product_shape, boxes } = self.products;
         // A degree that there is not is found where the space is made.
         let Some(engine) = engine.filter(|_| DgGrid::DEGREES.contains(&self.degree)) else { return Ok(None) };
-        if self.system != Elements::Discontinuous || self.smoother != args::Smoother::Patch {
+        if self.system != Family::Discontinuous || self.smoother != args::Smoother::Patch {
             let reason = "needs --system poisson-dg and --smoother patch";
             return Err(Failure::usage("engine", engine.name(), reason));
         }
@@ -143,6 +191,14 @@ impl CaseArgs {
     }
 }
 
+fn list(numbers: &[impl ToString]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn product(numbers: &[impl ToString]) -> String {
+    list(numbers).replace(',', " x ")
+}
+
 /// A number of iterations, as a person reads it.
 pub fn iterations(count: usize) -> String {
     format!("{count} iteration{}", if count == 1 { "" } else { "s" })
@@ -150,7 +206,6 @@ pub fn iterations(count: usize) -> String {
 
 /// What is about to run.
 pub fn parameters(args: &CaseArgs, kernel: PatchKernel, device: &DeviceInfo, memory: u64) -> String {
-    let domain = if args.dim == 2 { "square" } else { "cube" };
     let kernel = match kernel {
         _ if args.smoother != args::Smoother::Patch => String::new(),
         PatchKernel::Products(products) => format!(": {products}"),
@@ -161,15 +216,16 @@ pub fn parameters(args: &CaseArgs, kernel: PatchKernel, device: &DeviceInfo, mem
     };
     format!(
         "\
-{} on the unit {domain}, degree {}, 2^{} cells a direction, problem {}
+{} on {}, degree {}, {}, problem {}
 solver     {}, precision {}, relative tolerance {:e}, at most {}
 smoother   {}{kernel}
 backend    {}: {}, {} {}, {}
 memory     {} needed, {} free
 ",
         choices::system_name(args.system),
+        args.domain(),
         args.degree,
-        args.refine,
+        args.cells_in_words(),
         args.problem.name(),
         args.solver.name(),
         args.precision.name(),

@@ -3,7 +3,8 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use patchmg::problem::Problem;
 use patchmg::solve::{Method, Precision};
-use patchmg::system::poisson::{Boxes, Elements, Engine, MatrixMemory, Operands, ProductShape};
+use patchmg::space::Family;
+use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, ProductShape};
 
 /// One of `all`, by its name; `help` says what it is.
 fn one_of<T: Copy + Send + Sync + 'static>(
@@ -18,17 +19,17 @@ fn one_of<T: Copy + Send + Sync + 'static>(
 }
 
 /// A system's name on the command line and in results.
-pub fn system_name(elements: Elements) -> &'static str {
+pub fn system_name(elements: Family) -> &'static str {
     match elements {
-        Elements::Continuous => "poisson-cg",
-        Elements::Discontinuous => "poisson-dg",
+        Family::Continuous => "poisson-cg",
+        Family::Discontinuous => "poisson-dg",
     }
 }
 
-pub fn system() -> impl TypedValueParser<Value = Elements> {
-    one_of(&[Elements::Continuous, Elements::Discontinuous], system_name, |elements| match elements {
-        Elements::Continuous => "Poisson's equation, continuous elements",
-        Elements::Discontinuous => "Poisson's equation, discontinuous elements, symmetric interior penalty",
+pub fn system() -> impl TypedValueParser<Value = Family> {
+    one_of(&[Family::Continuous, Family::Discontinuous], system_name, |elements| match elements {
+        Family::Continuous => "Poisson's equation, continuous elements",
+        Family::Discontinuous => "Poisson's equation, discontinuous elements, symmetric interior penalty",
     })
 }
 

@@ -23,10 +23,12 @@ pub const DEVICE: u8 = 4;
 const OUT_OF_MEMORY: i32 = 2;
 
 /// Arguments of the library that are options of the command line.
-const OPTIONS: [&str; 18] = [
+const OPTIONS: [&str; 20] = [
     "dim",
     "degree",
     "refine",
+    "cells",
+    "size",
     "rtol",
     "max-iters",
     "threads",

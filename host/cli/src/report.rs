@@ -16,6 +16,12 @@ pub struct SolveReport {
     pub dim: usize,
     pub degree: usize,
     pub refine: usize,
+    /// In each direction, before refinement.
+    #[serde(default)]
+    pub base_cells: Vec<usize>,
+    /// Side lengths of the domain.
+    #[serde(default)]
+    pub size: Vec<f64>,
     pub cells: usize,
     /// Unknowns; boundary values are none.
     pub dofs: usize,

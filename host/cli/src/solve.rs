@@ -71,7 +71,8 @@ fn on<B: Runs<Poisson>>(
 ) -> Result<ExitCode, Failure> {
     let device = backend.info();
     case.check(&**backend).map_err(|error| args.case.refused(error))?;
-    let (space, kernel, exact) = (case.system.space(), case.system.kernel(), case.problem.solution(args.case.dim));
+    let (space, kernel) = (case.system.space(), case.system.kernel());
+    let exact = case.problem.solution(space.mesh());
     let mut plan = parameters(&args.case, kernel, &device, case.config.bytes::<_, B>(&case.system)?);
     if args.vtu.is_some() {
         check_vtu(space)?;
@@ -116,9 +117,9 @@ fn on<B: Runs<Poisson>>(
 
 fn levels(system: &Poisson) -> Result<Table, Failure> {
     let mut table = Table::new(["level", "cells", "dofs"]);
-    for level in hierarchy(system)? {
+    for (index, level) in hierarchy(system)?.iter().enumerate() {
         let (mesh, dofs) = (level.space().mesh(), level.space().dofs());
-        table.row([mesh.refine().to_string(), count(mesh.cells()), count(dofs)]);
+        table.row([(index + 1).to_string(), count(mesh.cells()), count(dofs)]);
     }
     Ok(table)
 }
@@ -129,9 +130,11 @@ pub fn record(args: &CaseArgs, kernel: PatchKernel, device: &DeviceInfo, report:
     let [structure, variant, local, _] = kernel.names().map(String::from);
     SolveReport {
         system: system_name(args.system).to_string(),
-        dim: args.dim,
+        dim: args.dim(),
         degree: args.degree,
         refine: args.refine,
+        base_cells: args.base_cells(),
+        size: args.lengths(),
         cells,
         dofs,
         problem: args.problem.name().to_string(),
@@ -194,8 +197,9 @@ fn write(
         result::write_json(report, path)?;
     }
     if let Some(path) = &args.plot {
-        let CaseArgs { dim, degree, refine, problem, solver, precision, rtol, .. } = &args.case;
-        let title = format!("Q{degree} on 2^{refine} cells a direction in {dim}D, problem {}", problem.name());
+        let CaseArgs { degree, problem, solver, precision, rtol, .. } = &args.case;
+        let (cells, dim) = (args.case.cells_in_words(), args.case.dim());
+        let title = format!("Q{degree} on {cells} in {dim}D, problem {}", problem.name());
         let series = vec![(format!("{}, {}", solver.name(), precision.name()), report.residual_history.clone())];
         Chart::residual_history(title, series, *rtol).write(path)?;
     }

@@ -59,9 +59,9 @@ impl Patches {
     pub fn new(grid: Grid, dim: usize, selection: Selection) -> Self {
         let counts = core::array::from_fn(|direction| match selection {
             _ if direction >= dim => 1,
-            Selection::Color(color) => color_count(grid.cells, bit(color, direction)) as usize,
-            Selection::Class(class) => class_count(grid.cells, bit(class, direction)) as usize,
-            Selection::Tiling => color_count(grid.cells, 0) as usize,
+            Selection::Color(color) => color_count(grid.cells[direction], bit(color, direction)) as usize,
+            Selection::Class(class) => class_count(grid.cells[direction], bit(class, direction)) as usize,
+            Selection::Tiling => color_count(grid.cells[direction], 0) as usize,
         });
         Self { grid, selection, dim, counts }
     }
@@ -97,14 +97,14 @@ impl Set for Patches {
     #[inline(never)]
     fn batch(&self, first: usize, width: usize) -> Batch {
         let mut batch = Batch::new(width.min(self.len() - first));
-        let coarse_grid = self.grid.coarser();
+        let (ends, coarse_grid) = ([0, 1, 2].map(|direction| self.grid.nodes(direction)), self.grid.coarser());
         for (lane, index) in places(first, width, self.counts).enumerate() {
             let (mut fine, mut coarse) = ([0; 3], [0; 3]);
-            for direction in 0..self.dim {
+            for direction in 0..self.dim.min(3) {
                 (fine[direction], coarse[direction]) = self.origin(direction, index[direction]);
                 let end = fine[direction] + 2 * self.grid.degree as usize;
                 batch.first[direction] |= u32::from(fine[direction] == 0) << lane;
-                batch.last[direction] |= u32::from(end == self.grid.row()) << lane;
+                batch.last[direction] |= u32::from(end == ends[direction]) << lane;
             }
             batch.fine.now[lane] = self.grid.offset_3d(fine[0], fine[1], fine[2]);
             batch.coarse.now[lane] = coarse_grid.offset_3d(coarse[0], coarse[1], coarse[2]);
@@ -142,12 +142,13 @@ impl Set for Boxes {
     #[inline(never)]
     fn batch(&self, first: usize, width: usize) -> Batch {
         let mut batch = Batch::new(width.min(self.len() - first));
-        let (nodes, cells, coarse_grid) = (self.grid.cell_nodes(), self.grid.cells as usize, self.grid.coarser());
+        let (nodes, ends, coarse_grid) = (self.grid.cell_nodes(), self.grid.cells, self.grid.coarser());
         for (lane, index) in places(first, width, self.counts).enumerate() {
             let cell: [usize; 3] = core::array::from_fn(|d| self.first[d] + self.step * index[d]);
-            for direction in 0..self.dim {
+            for direction in 0..self.dim.min(3) {
                 batch.first[direction] |= u32::from(cell[direction] == 0) << lane;
-                batch.last[direction] |= u32::from(cell[direction] + self.cells_each == cells) << lane;
+                let end = cell[direction] + self.cells_each;
+                batch.last[direction] |= u32::from(end == ends[direction] as usize) << lane;
             }
             let [x, y, z] = cell.map(|cell| cell * nodes);
             batch.fine.now[lane] = self.grid.offset_3d(x, y, z);

@@ -74,32 +74,32 @@ pub fn analyze_interior<S: Simd, T: Vectorized, const K: usize, const M: usize, 
 }
 
 impl<S: Simd, T: Vectorized, const M: usize, const N: usize> Face<Lanes<S, T>, M, N> {
-    /// An x-face, `p = y`, `q = z`: `inner` is `full`, and not written.
+    /// An x-face, `p = y`, `q = z`: `inner` is `full`, and not written. `matrices` are those along `p` and `q`.
     #[inline(always)]
-    pub fn transform_all<const K: usize>(&mut self, matrices: &SmootherMatrices<T, K, M>) {
+    pub fn transform_all<const K: usize>(&mut self, [along_p, along_q]: [&SmootherMatrices<T, K, M>; 2]) {
         let Self { nodes, rows, full, .. } = self;
-        analyze_all(matrices, nodes.as_flattened(), Lines::<N>::rows(N), rows.as_flattened_mut(), Lines::rows(N));
-        analyze_all(matrices, rows.as_flattened(), Lines::<N>::columns(M), full.as_flattened_mut(), Lines::columns(M));
+        analyze_all(along_p, nodes.as_flattened(), Lines::<N>::rows(N), rows.as_flattened_mut(), Lines::rows(N));
+        analyze_all(along_q, rows.as_flattened(), Lines::<N>::columns(M), full.as_flattened_mut(), Lines::columns(M));
     }
 
     /// A y-face, `p = x`, `q = z`: the lines at the ends of `x` belong to x-faces.
     #[inline(always)]
-    pub fn transform_inner_rows<const K: usize>(&mut self, matrices: &SmootherMatrices<T, K, M>) {
+    pub fn transform_inner_rows<const K: usize>(&mut self, [along_p, along_q]: [&SmootherMatrices<T, K, M>; 2]) {
         let Self { nodes, columns, full, inner, .. } = self;
         let (nodes, columns) = (nodes.as_flattened(), columns.as_flattened_mut());
-        analyze_all(matrices, nodes, Lines::<N>::columns(N), columns, Lines::columns(N));
-        analyze_interior(matrices, columns, Lines::<N>::rows(M), inner.as_flattened_mut(), Lines::rows(M));
-        analyze_all(matrices, columns, Lines::<N>::rows(M), full.as_flattened_mut(), Lines::rows(M));
+        analyze_all(along_q, nodes, Lines::<N>::columns(N), columns, Lines::columns(N));
+        analyze_interior(along_p, columns, Lines::<N>::rows(M), inner.as_flattened_mut(), Lines::rows(M));
+        analyze_all(along_p, columns, Lines::<N>::rows(M), full.as_flattened_mut(), Lines::rows(M));
     }
 
     /// A z-face, `p = x`, `q = y`: all its boundary lines belong to x- and y-faces.
     #[inline(always)]
-    pub fn transform_inner<const K: usize>(&mut self, matrices: &SmootherMatrices<T, K, M>) {
+    pub fn transform_inner<const K: usize>(&mut self, [along_p, along_q]: [&SmootherMatrices<T, K, M>; 2]) {
         let Self { nodes, rows, columns, full, inner } = self;
         let (nodes, columns) = (nodes.as_flattened(), columns.as_flattened_mut());
-        analyze_interior(matrices, nodes, Lines::<N>::columns(N), columns, Lines::columns(N));
-        analyze_interior(matrices, columns, Lines::<N>::rows(M), inner.as_flattened_mut(), Lines::rows(M));
-        analyze_all(matrices, nodes, Lines::<N>::columns(N), rows.as_flattened_mut(), Lines::rows(N));
-        analyze_all(matrices, rows.as_flattened(), Lines::<N>::columns(M), full.as_flattened_mut(), Lines::rows(M));
+        analyze_interior(along_q, nodes, Lines::<N>::columns(N), columns, Lines::columns(N));
+        analyze_interior(along_p, columns, Lines::<N>::rows(M), inner.as_flattened_mut(), Lines::rows(M));
+        analyze_all(along_q, nodes, Lines::<N>::columns(N), rows.as_flattened_mut(), Lines::rows(N));
+        analyze_all(along_p, rows.as_flattened(), Lines::<N>::columns(M), full.as_flattened_mut(), Lines::rows(M));
     }
 }

@@ -5,6 +5,7 @@ use super::dg::{self, Discontinuous};
 use super::lanes::Vectorized;
 use super::operator::{Apply, Apply2d, Apply3d};
 use super::scatter::Output;
+use super::sizes::BySize;
 use super::smoother::{Smooth, Smooth2d, Smooth3d};
 use super::sweep::{Shared, Sweep};
 use super::transfer::{Prolongate, Prolongate2d, Prolongate3d, Restrict, Restrict2d, Restrict3d};
@@ -28,19 +29,23 @@ pub trait Kernels<T>: Send + Sync {
 }
 
 /// What kernels of continuous elements are made from. Matrices are the bytes of [`patchmg_device::matrices`] for the scalar
-/// and the degree of `grid`.
+/// and the degree of `grid`, those of a cell size in physical units: mass `h M̂`, stiffness `Â / h`.
 pub struct Continuous<T> {
     /// 2 or 3.
     pub dim: usize,
+    /// With even numbers of cells.
     pub grid: Grid,
-    /// `1 / (λ_i + λ_j [+ λ_l])` of a patch, `i` fastest.
+    /// The entry of `smoother`, `operator` and `restriction` that each direction takes, one for each distinct cell size: on
+    /// cubes all take the first one, which then stays in cache. In 2D the last number counts for nothing.
+    pub sizes: [usize; 3],
+    /// `1 / (λ_i + λ_j [+ λ_l])` of a patch, `i` (of x) fastest, then `j` (of y), then `l` (of z).
     pub inverse_eigenvalues: Vec<T>,
     /// [`SmootherMatrices`].
-    pub smoother: Box<[u8]>,
+    pub smoother: Vec<Box<[u8]>>,
     /// [`OperatorMatrices`].
-    pub operator: Box<[u8]>,
+    pub operator: Vec<Box<[u8]>>,
     /// [`RestrictionMatrices`].
-    pub restriction: Box<[u8]>,
+    pub restriction: Vec<Box<[u8]>>,
     /// [`ProlongationMatrices`].
     pub prolongation: Box<[u8]>,
 }
@@ -51,12 +56,12 @@ pub trait Prepared: Vectorized {
     /// The kernels of continuous elements; `None` for a degree without kernels.
     ///
     /// # Panics
-    /// If matrices are not as long as those of the degree.
+    /// If matrices are not as long as those of the degree, or a direction has none; if a number of cells is odd.
     fn continuous(space: Continuous<Self>) -> Option<Box<dyn Kernels<Self>>>;
     /// The kernels of discontinuous elements; `None` for a degree without kernels.
     ///
     /// # Panics
-    /// As [`Self::continuous`].
+    /// As [`Self::continuous`], but numbers of cells may be odd for the operator alone.
     fn discontinuous(space: Discontinuous<Self>) -> Option<Box<dyn Kernels<Self>>>;
 }
 
@@ -90,10 +95,10 @@ fn kernels<T: Vectorized>(space: Continuous<T>) -> Option<Box<dyn Kernels<T>>> {
 /// The matrices of continuous elements of one dimension and degree.
 struct Element<T, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize> {
     grid: Grid,
-    smoother: SmootherMatrices<T, K, M>,
+    smoother: BySize<SmootherMatrices<T, K, M>>,
     inverse_eigenvalues: Vec<T>,
-    operator: OperatorMatrices<T, N, C>,
-    restriction: RestrictionMatrices<T, N, H>,
+    operator: BySize<OperatorMatrices<T, N, C>>,
+    restriction: BySize<RestrictionMatrices<T, N, H>>,
     prolongation: ProlongationMatrices<T, C>,
 }
 
@@ -101,12 +106,14 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
     Element<T, DIM, K, M, N, C, H>
 {
     fn new(space: Continuous<T>) -> Self {
+        let Continuous { grid, sizes, .. } = space;
+        assert!(grid.cells[..DIM].iter().all(|cells| cells % 2 == 0), "{:?} cells", grid.cells);
         Self {
-            grid: space.grid,
-            smoother: pod_read_unaligned(&space.smoother),
+            grid,
+            smoother: BySize::read(&space.smoother, sizes, DIM),
             inverse_eigenvalues: space.inverse_eigenvalues,
-            operator: pod_read_unaligned(&space.operator),
-            restriction: pod_read_unaligned(&space.restriction),
+            operator: BySize::read(&space.operator, sizes, DIM),
+            restriction: BySize::read(&space.restriction, sizes, DIM),
             prolongation: pod_read_unaligned(&space.prolongation),
         }
     }
@@ -115,7 +122,7 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
     fn apply_classes(&self, sweep: Sweep, x: &[T], output: Output<T>) {
         for class in 0..1 << DIM {
             let patches = &Patches::new(self.grid, DIM, Selection::Class(class));
-            let apply = Apply { matrices: &self.operator, patches, class, x, output };
+            let apply = Apply { matrices: self.operator.by_direction(), patches, class, x, output };
             // SAFETY: the vectors are the level's, and the patches are those of the class.
             unsafe {
                 match DIM {
@@ -140,7 +147,7 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
 
     fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
         let patches = &Patches::new(self.grid, DIM, Selection::Color(color));
-        let Self { smoother: matrices, inverse_eigenvalues, .. } = self;
+        let (matrices, inverse_eigenvalues) = (self.smoother.by_direction(), &self.inverse_eigenvalues);
         let smooth = Smooth { matrices, inverse_eigenvalues, patches, b, x: Shared::new(x) };
         // SAFETY: the vectors are the level's, and the patches are those of a color.
         unsafe {
@@ -155,7 +162,7 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
         let coarse = Shared::new(coarse);
         for class in 0..1 << DIM {
             let patches = &Patches::new(self.grid, DIM, Selection::Class(class));
-            let restrict = Restrict { matrices: &self.restriction, patches, class, b, x, coarse };
+            let restrict = Restrict { matrices: self.restriction.by_direction(), patches, class, b, x, coarse };
             // SAFETY: the vectors are the level's and the coarse level's, and the patches are those of the class.
             unsafe {
                 match DIM {

@@ -6,6 +6,8 @@
 // Index loops over fixed sizes unroll; iterators over arrays, and copies by `memcpy`, do not always.
 #![allow(clippy::needless_range_loop, clippy::manual_memcpy)]
 
+mod axis;
+mod axis_matrix;
 mod batch;
 #[cfg(target_arch = "x86_64")]
 mod blocks;
@@ -18,11 +20,13 @@ mod operator;
 mod point;
 mod rows;
 mod scatter;
+mod sizes;
 mod smoother;
 mod sweep;
 mod transfer;
 mod workspace;
 
+pub use axis::{AxisMatrix, apply_along_axis};
 pub use dg::Discontinuous;
 pub use kernels::{Continuous, Kernels, Prepared};
 pub use lanes::{SimdLevel, Vectorized};

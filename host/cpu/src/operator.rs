@@ -1,5 +1,6 @@
 //! `y = A x` and `r = b - A x`, patch by patch over the tiling: in 2D `A = S ⊗ M + M ⊗ S` on a patch, in 3D
-//! `A = S ⊗ M ⊗ M + M ⊗ S ⊗ M + M ⊗ M ⊗ S`, by sum factorization (two and seven 1D products a column).
+//! `A = S ⊗ M ⊗ M + M ⊗ S ⊗ M + M ⊗ M ⊗ S`, each factor that of its direction, by sum factorization (two and seven 1D
+//! products a column).
 //!
 //! Constants are in the null space of a patch's `A`: it is applied to `x` less the value at the patch's middle node, so that
 //! rounding is relative to what `x` varies on a patch, and the result for a constant is exactly zero.
@@ -16,7 +17,8 @@ use pulp::Simd;
 
 /// One class of the operator.
 pub struct Apply<'a, T, const N: usize, const C: usize> {
-    pub matrices: &'a OperatorMatrices<T, N, C>,
+    /// In each direction.
+    pub matrices: [&'a OperatorMatrices<T, N, C>; 3],
     pub patches: &'a Patches,
     pub class: u32,
     pub x: &'a [T],
@@ -52,11 +54,12 @@ impl<T: Vectorized, const N: usize, const C: usize> Apply<'_, T, N, C> {
     ) {
         let (grid, rows) = (self.patches.grid, Lines::<N>::rows(N));
         let Planes { nodes, mass, stiffness } = planes;
+        let along_x = self.matrices[0];
         let place = Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() };
         // SAFETY: a patch's nodes are stored, in the guard if need be.
         unsafe { rows::load(self.x.as_ptr(), &batch.fine, place, shift, nodes) };
-        contract(Times(&self.matrices.mass), [nodes.as_flattened()], rows, mass.as_flattened_mut(), rows);
-        contract(Times(&self.matrices.stiffness), [nodes.as_flattened()], rows, stiffness.as_flattened_mut(), rows);
+        contract(Times(&along_x.mass), [nodes.as_flattened()], rows, mass.as_flattened_mut(), rows);
+        contract(Times(&along_x.stiffness), [nodes.as_flattened()], rows, stiffness.as_flattened_mut(), rows);
     }
 
     #[inline(always)]
@@ -71,14 +74,14 @@ impl<T: Vectorized, const N: usize, const C: usize> BatchKernel<T> for Apply2d<'
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
-        let OperatorMatrices { mass, stiffness } = self.0.matrices;
+        let [_, along_y, _] = self.0.matrices;
         let columns = Lines::<N>::columns(N);
         // SAFETY (this block): the caller's.
         unsafe {
             let [[shift]] = &rows::node(self.0.x.as_ptr(), &batch.fine, self.0.patches.middle());
             self.0.along_x(batch, 0, shift, work);
             let planes = [work.mass.as_flattened(), work.stiffness.as_flattened()];
-            contract(Sum(stiffness, mass), planes, columns, work.nodes.as_flattened_mut(), columns);
+            contract(Sum(&along_y.stiffness, &along_y.mass), planes, columns, work.nodes.as_flattened_mut(), columns);
             self.0.rows(batch).put(&work.nodes, None);
         }
     }
@@ -99,7 +102,7 @@ impl<T: Vectorized, const N: usize, const C: usize> BatchKernel<T> for Apply3d<'
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
-        let OperatorMatrices { mass, stiffness } = self.0.matrices;
+        let [_, along_y, along_z] = self.0.matrices;
         let Workspace3d { planes, mass_mass, mass_stiffness } = work;
         // SAFETY: the caller's.
         let [[shift]] = &unsafe { rows::node(self.0.x.as_ptr(), &batch.fine, self.0.patches.middle()) };
@@ -108,13 +111,15 @@ impl<T: Vectorized, const N: usize, const C: usize> BatchKernel<T> for Apply3d<'
             // SAFETY: the caller's.
             unsafe { self.0.along_x(batch, z, shift, planes) };
             let (m, s) = (planes.mass.as_flattened(), planes.stiffness.as_flattened());
-            contract(Times(mass), [m], columns, mass_mass[z].as_flattened_mut(), columns);
-            contract(Sum(stiffness, mass), [m, s], columns, mass_stiffness[z].as_flattened_mut(), columns);
+            let sum = Sum(&along_y.stiffness, &along_y.mass);
+            contract(Times(&along_y.mass), [m], columns, mass_mass[z].as_flattened_mut(), columns);
+            contract(sum, [m, s], columns, mass_stiffness[z].as_flattened_mut(), columns);
         }
         let tensors = [mass_mass.as_flattened().as_flattened(), mass_stiffness.as_flattened().as_flattened()];
         for y in 0..N {
             let lines = Lines::<N>::across(y, N, N);
-            contract(Sum(stiffness, mass), tensors, lines, planes.nodes.as_flattened_mut(), columns);
+            let sum = Sum(&along_z.stiffness, &along_z.mass);
+            contract(sum, tensors, lines, planes.nodes.as_flattened_mut(), columns);
             // SAFETY: the caller's.
             unsafe { self.0.rows(batch).put(&planes.nodes, Some(y)) };
         }

@@ -12,7 +12,8 @@
 //! where the second bracket (`m` being `mass_boundary`) is what the boundary functions so changed hold in the interior.
 //! `F` transforms a face by `Sᵀ M` of all nodes in each of its directions; `G` leaves out the boundary lines that an
 //! earlier direction's faces have. The faces of a direction enter as their sum for even functions and as their
-//! difference for odd ones.
+//! difference for odd ones. Each index means the matrices of its own direction: `λ_i`, `d_i` and `m_i` are those of x,
+//! with `j` those of y, with `l` those of z.
 //!
 //! A constant is in the kernel of `(A_II A_IB)`: all is done on `x_B` less the old value at the vertex, which is added in
 //! the end, so that rounding is relative to what `x` varies on a patch.
@@ -30,7 +31,8 @@ use pulp::Simd;
 
 /// One color.
 pub struct Smooth<'a, T, const K: usize, const M: usize> {
-    pub matrices: &'a SmootherMatrices<T, K, M>,
+    /// In each direction.
+    pub matrices: [&'a SmootherMatrices<T, K, M>; 3],
     /// `1 / (λ_i + λ_j [+ λ_l])`, `i` fastest.
     pub inverse_eigenvalues: &'a [T],
     pub patches: &'a Patches,
@@ -48,7 +50,7 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
     #[inline(always)]
     fn rows(&self, [x, y, z]: [usize; 3], direction: usize) -> Rows {
         let grid = self.patches.grid;
-        let apart = if direction == 1 { grid.row() } else { grid.row() * grid.row() };
+        let apart = if direction == 1 { grid.row() } else { grid.offset_3d(0, 0, 1) };
         Rows { first: grid.offset_3d(x, y, z), apart }
     }
 
@@ -60,7 +62,7 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
     unsafe fn load<S: Simd>(&self, batch: &Batch, z: usize, plane: &mut [[Lanes<S, T>; M]; M]) {
         // SAFETY: a patch's nodes are stored.
         unsafe {
-            let (rows, map) = (self.rows([1, 1, z], 1), Analyze(&self.matrices.vectors));
+            let (rows, map) = (self.rows([1, 1, z], 1), Analyze(&self.matrices[0].vectors));
             rows::load_mapped(self.b.as_ptr(), &batch.fine, rows, &Lanes::ZERO, &map, plane);
         }
     }
@@ -71,7 +73,7 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
     /// As for [`BatchKernel::run`].
     #[inline(always)]
     unsafe fn store<S: Simd>(&self, batch: &Batch, plane: &[[Lanes<S, T>; M]; M], middle: &Lanes<S, T>, z: usize) {
-        let (rows, map) = (self.rows([1, 1, z], 1), Synthesize(&self.matrices.vectors));
+        let (rows, map) = (self.rows([1, 1, z], 1), Synthesize(&self.matrices[0].vectors));
         // SAFETY: patches of a color share no interior node, and none has it on its boundary.
         unsafe { rows::store_mapped(plane, &map, Put::Shifted(middle), self.x, batch, &batch.fine, rows) };
     }
@@ -105,7 +107,7 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> BatchKernel<
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let Smooth { matrices, inverse_eigenvalues, .. } = self.0;
-        let SmootherMatrices { vectors, mass_boundary: m, coupling: d, .. } = matrices;
+        let [along_x, along_y, _] = matrices;
         let Workspace2d { interior, x_faces, y_faces, fx, gy, fy } = work;
 
         for side in 0..2 {
@@ -126,24 +128,24 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> BatchKernel<
         opposite(lower, upper, middle);
         let (x_lines, y_lines) = (x_faces.as_flattened().as_flattened(), y_faces.as_flattened().as_flattened());
         let (from, to) = (Lines::<N>::rows(2), Lines::<M>::rows(2));
-        analyze_all(matrices, x_lines, from, fx.as_flattened_mut(), to);
-        analyze_interior(matrices, y_lines, from, gy.as_flattened_mut(), to);
-        analyze_all(matrices, y_lines, from, fy.as_flattened_mut(), to);
+        analyze_all(along_y, x_lines, from, fx.as_flattened_mut(), to);
+        analyze_interior(along_x, y_lines, from, gy.as_flattened_mut(), to);
+        analyze_all(along_x, y_lines, from, fy.as_flattened_mut(), to);
 
         // SAFETY: the caller's.
         unsafe { self.0.load(batch, 0, interior) };
         let columns = Lines::<M>::columns(M);
-        contract_in_place(Analyze(vectors), interior.as_flattened_mut(), columns);
+        contract_in_place(Analyze(&along_y.vectors), interior.as_flattened_mut(), columns);
         for j in 0..M {
             let (fy, gy) = (&fy[usize::from(j >= K)], &gy[usize::from(j >= K)]);
             for i in 0..M {
                 let fx = fx[usize::from(i >= K)][j];
-                let coupled = Lanes::fma(d[j], fy[i], Lanes::scale(d[i], fx));
-                let held = Lanes::fma(m[j], gy[i], Lanes::scale(m[i], fx));
+                let coupled = Lanes::fma(along_y.coupling[j], fy[i], Lanes::scale(along_x.coupling[i], fx));
+                let held = Lanes::fma(along_y.mass_boundary[j], gy[i], Lanes::scale(along_x.mass_boundary[i], fx));
                 interior[j][i] = Lanes::scale(inverse_eigenvalues[i + M * j], interior[j][i] - coupled) - held;
             }
         }
-        contract_in_place(Synthesize(vectors), interior.as_flattened_mut(), columns);
+        contract_in_place(Synthesize(&along_y.vectors), interior.as_flattened_mut(), columns);
         // SAFETY: the caller's.
         unsafe { self.0.store(batch, interior, middle, 0) };
     }
@@ -165,7 +167,7 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> BatchKernel<
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let Smooth { matrices, inverse_eigenvalues, .. } = self.0;
-        let SmootherMatrices { vectors, mass_boundary: m, coupling: d, .. } = matrices;
+        let [along_x, along_y, along_z] = matrices;
         let Workspace3d { interior, x_faces, y_faces, z_faces } = work;
 
         // SAFETY (this block): the caller's; a patch is written after it was read.
@@ -185,39 +187,41 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> BatchKernel<
             opposite(first.nodes.as_flattened_mut(), last.nodes.as_flattened_mut(), middle);
         }
         for parity in 0..2 {
-            x_faces[parity].transform_all(matrices);
-            y_faces[parity].transform_inner_rows(matrices);
-            z_faces[parity].transform_inner(matrices);
+            x_faces[parity].transform_all([along_y, along_z]);
+            y_faces[parity].transform_inner_rows([along_x, along_z]);
+            z_faces[parity].transform_inner([along_x, along_y]);
         }
 
         let columns = Lines::<M>::columns(M);
         for z in 0..M {
             // SAFETY: the caller's.
             unsafe { self.0.load(batch, z + 1, &mut interior[z]) };
-            contract_in_place(Analyze(vectors), interior[z].as_flattened_mut(), columns);
+            contract_in_place(Analyze(&along_y.vectors), interior[z].as_flattened_mut(), columns);
         }
         for j in 0..M {
             let across = Lines::<M>::across(j, M, M);
-            contract_in_place(Analyze(vectors), interior.as_flattened_mut().as_flattened_mut(), across);
+            let tensor = interior.as_flattened_mut().as_flattened_mut();
+            contract_in_place(Analyze(&along_z.vectors), tensor, across);
             let fy = &y_faces[usize::from(j >= K)];
             for l in 0..M {
                 let fz = &z_faces[usize::from(l >= K)];
                 for i in 0..M {
                     let fx = x_faces[usize::from(i >= K)].full[l][j];
-                    let coupled = Lanes::scale(d[i], fx);
-                    let coupled = Lanes::fma(d[j], fy.full[l][i], coupled);
-                    let coupled = Lanes::fma(d[l], fz.full[j][i], coupled);
-                    let held = Lanes::scale(m[i], fx);
-                    let held = Lanes::fma(m[j], fy.inner[l][i], held);
-                    let held = Lanes::fma(m[l], fz.inner[j][i], held);
+                    let coupled = Lanes::scale(along_x.coupling[i], fx);
+                    let coupled = Lanes::fma(along_y.coupling[j], fy.full[l][i], coupled);
+                    let coupled = Lanes::fma(along_z.coupling[l], fz.full[j][i], coupled);
+                    let held = Lanes::scale(along_x.mass_boundary[i], fx);
+                    let held = Lanes::fma(along_y.mass_boundary[j], fy.inner[l][i], held);
+                    let held = Lanes::fma(along_z.mass_boundary[l], fz.inner[j][i], held);
                     let inverse = inverse_eigenvalues[i + M * (j + M * l)];
                     interior[l][j][i] = Lanes::scale(inverse, interior[l][j][i] - coupled) - held;
                 }
             }
-            contract_in_place(Synthesize(vectors), interior.as_flattened_mut().as_flattened_mut(), across);
+            let tensor = interior.as_flattened_mut().as_flattened_mut();
+            contract_in_place(Synthesize(&along_z.vectors), tensor, across);
         }
         for z in 0..M {
-            contract_in_place(Synthesize(vectors), interior[z].as_flattened_mut(), columns);
+            contract_in_place(Synthesize(&along_y.vectors), interior[z].as_flattened_mut(), columns);
             // SAFETY: the caller's.
             unsafe { self.0.store(batch, &interior[z], middle, z + 1) };
         }

@@ -73,7 +73,7 @@ impl Sweep<'_> {
     }
 
     /// Runs `work` on ranges that are all of `0..count`, on all threads. One function for all kernels.
-    fn share_out(&self, count: usize, nodes_each: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+    pub(super) fn share_out(&self, count: usize, nodes_each: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
         let threads = self.pool.current_num_threads();
         if count == 0 {
             return;

@@ -18,7 +18,8 @@ use pulp::{Simd, WithSimd};
 
 /// One class of `coarse = Pᵀ (b - A x)`.
 pub struct Restrict<'a, T, const N: usize, const C: usize, const H: usize> {
-    pub matrices: &'a RestrictionMatrices<T, N, H>,
+    /// In each direction.
+    pub matrices: [&'a RestrictionMatrices<T, N, H>; 3],
     pub patches: &'a Patches,
     pub class: u32,
     pub b: &'a [T],
@@ -76,7 +77,7 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> Restrict<'_,
         shift: &Lanes<S, T>,
         planes: &mut RestrictPlanes<Lanes<S, T>, N, C>,
     ) {
-        let RestrictionMatrices { mass, stiffness, transfer } = self.matrices;
+        let RestrictionMatrices { mass, stiffness, transfer } = self.matrices[0];
         let (grid, from, to) = (self.patches.grid, Lines::<N>::rows(N), Lines::<C>::rows(N));
         let place = Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() };
         let nodes = &mut planes.nodes;
@@ -96,7 +97,7 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> BatchKernel<
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
-        let RestrictionMatrices { mass, stiffness, transfer } = self.0.matrices;
+        let RestrictionMatrices { mass, stiffness, transfer } = self.0.matrices[1];
         let (from, to) = (Lines::<N>::columns(C), Lines::<C>::columns(C));
         // SAFETY (this block): the caller's.
         unsafe {
@@ -126,7 +127,7 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> BatchKernel<
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
-        let RestrictionMatrices { mass, stiffness, transfer } = self.0.matrices;
+        let [_, along_y, along_z] = self.0.matrices;
         let planes = &mut work.planes;
         // SAFETY: the caller's.
         let [[shift]] = &unsafe { rows::node(self.0.x.as_ptr(), &batch.fine, self.0.patches.middle()) };
@@ -136,16 +137,18 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> BatchKernel<
             let (from, to) = (Lines::<N>::columns(C), Lines::<C>::columns(C));
             let (m, s, t) =
                 (planes.mass.as_flattened(), planes.stiffness.as_flattened(), planes.transfer.as_flattened());
-            contract(Times(mass), [m], from, work.mass_mass[z].as_flattened_mut(), to);
-            contract(Sum(stiffness, mass), [m, s], from, work.mass_stiffness[z].as_flattened_mut(), to);
-            contract(Times(transfer), [t], from, work.transfer[z].as_flattened_mut(), to);
+            let sum = Sum(&along_y.stiffness, &along_y.mass);
+            contract(Times(&along_y.mass), [m], from, work.mass_mass[z].as_flattened_mut(), to);
+            contract(sum, [m, s], from, work.mass_stiffness[z].as_flattened_mut(), to);
+            contract(Times(&along_y.transfer), [t], from, work.transfer[z].as_flattened_mut(), to);
         }
         let images = [work.mass_mass.as_flattened().as_flattened(), work.mass_stiffness.as_flattened().as_flattened()];
         let loads = work.transfer.as_flattened().as_flattened();
         for y in 0..C {
             let (from, to) = (Lines::<N>::across(y, C, C), Lines::<C>::columns(C));
-            contract(Sum(stiffness, mass), images, from, planes.image.as_flattened_mut(), to);
-            contract(Times(transfer), [loads], from, planes.load.as_flattened_mut(), to);
+            let sum = Sum(&along_z.stiffness, &along_z.mass);
+            contract(sum, images, from, planes.image.as_flattened_mut(), to);
+            contract(Times(&along_z.transfer), [loads], from, planes.load.as_flattened_mut(), to);
             planes.subtract();
             // SAFETY: the caller's.
             unsafe { self.0.rows(batch).put(&planes.load, Some(y)) };

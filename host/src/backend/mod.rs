@@ -6,6 +6,7 @@ pub mod cpu;
 pub mod cuda;
 
 use crate::error::Result;
+pub use patchmg_cpu::AxisMatrix;
 pub use patchmg_device::scalar::Real;
 use std::fmt;
 
@@ -113,6 +114,8 @@ impl GpuRates {
 pub trait Backend: Send + Sync + Sized + 'static {
     /// A vector, in the machine's memory.
     type Vector<T: Scalar>: Send;
+    /// A matrix that is applied along an axis of tensors, in the machine's memory.
+    type AxisMatrix<T: Scalar>: Send + Sync;
     /// Work that was noted down, to be done again as a whole.
     type Recording: Send;
 
@@ -172,6 +175,20 @@ pub trait Backend: Send + Sync + Sized + 'static {
         xs: &[&Self::Vector<T>],
         y: &mut Self::Vector<T>,
     ) -> Result<()>;
+    /// A matrix to the machine.
+    fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<Self::AxisMatrix<T>>;
+    /// `y = (I ⊗ Q ⊗ I) x`, or `y += ..` if `add`, with the matrix `Q` along an axis: tensors have `sizes[0]` entries in the
+    /// directions before it, which are the fastest, and `sizes[1]` in those behind it. Entries behind the tensors stay as they
+    /// are.
+    fn apply_along_axis<T: Scalar>(
+        &self,
+        matrix: &Self::AxisMatrix<T>,
+        sizes: [usize; 2],
+        x: &Self::Vector<T>,
+        y: &mut Self::Vector<T>,
+        add: bool,
+    ) -> Result<()>;
+
     /// `x · y`.
     fn dot<T: Scalar>(&self, x: &Self::Vector<T>, y: &Self::Vector<T>) -> Result<f64> {
         Ok(self.dots(&[x], y)?[0])

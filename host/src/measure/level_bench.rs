@@ -6,7 +6,7 @@ use crate::level::SharedLevel;
 use crate::measure::{Protocol, Timing, measure};
 use crate::multigrid::{PatchSmoother, Smoother, SmootherConfig};
 use crate::operator::vector_bytes;
-use crate::space::Space;
+use crate::space::{Family, Space};
 use crate::system::{Runs, System};
 use serde::Serialize;
 use std::sync::Arc;
@@ -47,12 +47,13 @@ impl Part {
     /// Words of memory that must be moved for an unknown: every vector read or written once a launch, the smoother's a
     /// color. With discontinuous elements the residual that is restricted is written and read besides.
     pub fn words_per_dof(self, space: &Space) -> f64 {
-        let coarse = 0.5f64.powi(space.dim() as i32);
-        match (self, space) {
+        let coarsened = space.mesh().coarsened_directions().unwrap_or_default();
+        let coarse = 0.5f64.powi(coarsened.into_iter().filter(|&halved| halved).count() as i32);
+        match (self, space.is(Family::Discontinuous)) {
             (Self::Copy | Self::Operator, _) => 2.0,
             (Self::Residual, _) => 3.0,
             (Self::Step, _) => SmootherConfig::default().words_per_dof(space),
-            (Self::Restrict, Space::Discontinuous(_)) => 4.0 + coarse,
+            (Self::Restrict, true) => 4.0 + coarse,
             (Self::Restrict | Self::Prolongate, _) => 2.0 + coarse,
             (Self::CorrectedStep, _) => {
                 [Self::Prolongate, Self::Step].map(|part| part.words_per_dof(space)).iter().sum()
@@ -75,7 +76,7 @@ pub struct LevelBench<B: Backend, T: Scalar> {
 }
 
 impl<B: Backend, T: Scalar> LevelBench<B, T> {
-    /// A space of at least four cells a direction can do all parts, one patch only those without transfer.
+    /// A space with a coarser one can do all parts, others only those without transfer.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] before anything is allocated; those of [`Runs::level`] and [`Backend::zeros`].
@@ -145,11 +146,11 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
     /// # Errors
     /// Those of the backend; [`Error::InvalidArgument`] for a transfer from one patch.
     pub fn run(&mut self, part: Part) -> Result<()> {
-        let Self { backend, space, level, smoother, x, b, y, coarse } = self;
+        let Self { backend, level, smoother, x, b, y, coarse, .. } = self;
         let no_coarser = || Error::InvalidArgument {
-            name: "refine",
-            value: space.mesh().refine().to_string(),
-            allowed: "at least 2 for a transfer".into(),
+            name: "mesh",
+            value: "the coarsest".into(),
+            allowed: "one with a coarser mesh, for a transfer".into(),
         };
         match part {
             Part::Copy => backend.axpby(1.0, x, 0.0, y),

@@ -95,8 +95,8 @@ fn cycle<E: System, B: Runs<E>, S: Scalar>(
 /// Words of memory that a V-cycle must move for an unknown of its finest level: two steps of a smoother that moves
 /// `step_words`, restriction of the residual and prolongation, on all levels.
 pub fn cycle_words_per_dof(space: &Space, step_words: f64) -> f64 {
-    // All levels together are a geometric series.
-    let levels = 1.0 / (1.0 - 0.5f64.powi(space.dim() as i32));
+    let cells = space.mesh().hierarchy().map(|mesh| mesh.cells()).sum::<usize>();
+    let levels = cells as f64 / space.mesh().cells() as f64;
     let transfer = Part::Restrict.words_per_dof(space) + Part::Prolongate.words_per_dof(space);
     (2.0 * step_words + transfer) * levels
 }

@@ -1,7 +1,7 @@
 //! Full multigrid (paper 1, algorithm 2.2).
 
+use super::coarse::CoarseSolver;
 use super::level::SmoothedLevel;
-use super::smoother::PatchSolver;
 use super::vcycle::{Multigrid, VCycle};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
@@ -26,7 +26,7 @@ impl<B: Backend, S: Scalar> NestedIteration<B, S> for Multigrid<B, S> {
 /// the finer level's penalty, where boundary values enter by one); a V-cycle overwrites only those below its own.
 fn guess<B: Backend, S: Scalar>(
     cycle: VCycle,
-    coarse_solver: &mut PatchSolver<B, S>,
+    coarse_solver: &mut CoarseSolver<B, S>,
     levels: &mut [SmoothedLevel<B, S>],
     b: &B::Vector<S>,
     x: &mut B::Vector<S>,

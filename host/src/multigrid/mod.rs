@@ -1,9 +1,10 @@
 //! Geometric multigrid, written once over a [`Backend`](crate::backend::Backend) and its [`Level`](crate::level::Level)s.
 //!
-//! Level 1 has two cells a direction, which is one vertex patch; level `l` has `2^l`. [`Multigrid`] is one V-cycle (paper 1,
+//! Level 1 is the coarsest, which is solved exactly: one vertex patch, or a box that has an odd number of cells in a direction. [`Multigrid`] is one V-cycle (paper 1,
 //! algorithm 2.1) as a preconditioner, and guesses the solution for [`Fmg`], full multigrid (algorithm 2.2). [`LowPrecision`] is a
 //! V-cycle in a smaller scalar; [`LowPrecisionNesting`] also guesses, with the residuals of all levels in the larger one.
 
+mod coarse;
 mod fmg;
 mod level;
 mod nested;
@@ -12,11 +13,12 @@ mod repeated;
 mod smoother;
 mod vcycle;
 
+pub use coarse::CoarseSolver;
 pub use fmg::{Fmg, NestedIteration};
 pub use level::{SmoothedLevel, hierarchy, levels};
 pub use nested::LowPrecisionNesting;
 pub use precision::LowPrecision;
 pub use smoother::{
-    AdditivePatchSmoother, Chebyshev, Jacobi, PatchSmoother, PatchSolver, PointGaussSeidel, Smoother, SmootherConfig,
+    AdditivePatchSmoother, Chebyshev, Jacobi, PatchSmoother, PointGaussSeidel, Smoother, SmootherConfig,
 };
 pub use vcycle::{Multigrid, PostSmoothing, VCycle};

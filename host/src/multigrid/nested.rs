@@ -1,9 +1,10 @@
 //! The first pass of full multigrid with V-cycles in a smaller scalar.
 
+use super::coarse::CoarseSolver;
 use super::fmg::NestedIteration;
 use super::level::{SmoothedLevel, hierarchy, levels};
 use super::precision::{LowPrecision, scaled};
-use super::smoother::{PatchSolver, SmootherConfig};
+use super::smoother::SmootherConfig;
 use super::vcycle::{Multigrid, VCycle, v_cycle};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
@@ -95,7 +96,7 @@ impl<B: Backend, T: Scalar, S: Scalar> NestedIteration<B, T> for LowPrecisionNes
 /// correction of a level are the vectors that a V-cycle from the next finer one has there.
 fn guess<B: Backend, T: Scalar, S: Scalar>(
     cycle: VCycle,
-    coarse_solver: &mut PatchSolver<B, S>,
+    coarse_solver: &mut CoarseSolver<B, S>,
     levels: &mut [SmoothedLevel<B, S>],
     nested: &mut [NestedLevel<B, T>],
     b: &B::Vector<T>,
@@ -109,8 +110,13 @@ fn guess<B: Backend, T: Scalar, S: Scalar>(
     // With `x = 0` the residual is `b`.
     level.restrict_residual(b, x, coarse_b)?;
     backend.set_zero(coarse_x)?;
-    guess(cycle, coarse_solver, levels, nested, coarse_b, coarse_x)?;
-    coarse.residual(coarse_b, coarse_x, coarse_r)?;
+    if nested.is_empty() {
+        // On the coarsest level `x = 0`.
+        backend.axpby(1.0, coarse_b, 0.0, coarse_r)?;
+    } else {
+        guess(cycle, coarse_solver, levels, nested, coarse_b, coarse_x)?;
+        coarse.residual(coarse_b, coarse_x, coarse_r)?;
+    }
     let SmoothedLevel { coarse_b: rounded, coarse_x: z, coarse_cycle, .. } = &mut *smoothed;
     let norm = backend.norm(coarse_r)?;
     scaled(backend, coarse_r, norm, rounded, z, |r, z| {

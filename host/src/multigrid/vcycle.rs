@@ -1,8 +1,9 @@
 //! The V-cycle (paper 1, algorithm 2.1).
 
+use super::coarse::CoarseSolver;
 use super::level::{SmoothedLevel, hierarchy, levels};
 use super::repeated::Repeated;
-use super::smoother::{PatchSolver, Smoother, SmootherConfig};
+use super::smoother::{Smoother, SmootherConfig};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::SharedLevel;
@@ -48,7 +49,7 @@ impl VCycle {
 pub struct Multigrid<B: Backend, S: Scalar> {
     pub(super) backend: Arc<B>,
     pub(super) cycle: VCycle,
-    pub(super) coarse_solver: PatchSolver<B, S>,
+    pub(super) coarse_solver: CoarseSolver<B, S>,
     pub(super) levels: Vec<SmoothedLevel<B, S>>,
 }
 
@@ -65,11 +66,10 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         Self::with_levels(&levels(backend, finest)?, |level| smoother.build(level), cycle)
     }
 
-    /// On levels that are ready, coarse to fine, each above the coarsest with a smoother. The coarsest one is one patch.
+    /// On levels that are ready, coarse to fine, each above the coarsest with a smoother. The coarsest one is [solved](crate::level::Level::solve).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for no level or no smoothing step at all; [`Error::Unsupported`] without patches; those of
-    /// `smoother` and of [`Backend::zeros`].
+    /// [`Error::InvalidArgument`] for no level or no smoothing step at all; those of `smoother` and of [`Backend::zeros`].
     pub fn with_levels(
         levels: &[SharedLevel<B, S>],
         smoother: impl Fn(&SharedLevel<B, S>) -> Result<Box<dyn Smoother<B, S>>>,
@@ -87,7 +87,7 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
             return Err(Error::InvalidArgument { name: "levels", value, allowed });
         };
         let above = |pair: &[_]| SmoothedLevel::new(&pair[1], &pair[0], smoother(&pair[1])?);
-        let (backend, mut coarse_solver) = (coarsest.backend().clone(), PatchSolver::new(coarsest)?);
+        let (backend, mut coarse_solver) = (coarsest.backend().clone(), CoarseSolver::new(coarsest));
         let mut levels = levels.windows(2).map(above).collect::<Result<Vec<_>>>()?;
         for count in 1..=levels.len() {
             if let Some((level, coarser)) = levels[..count].split_last_mut() {
@@ -127,7 +127,7 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
 /// `x ← V_l(x, b)`, `l` being the last of `levels`, or the coarsest level if there are none.
 pub(super) fn v_cycle<B: Backend, S: Scalar>(
     cycle: VCycle,
-    coarse_solver: &mut PatchSolver<B, S>,
+    coarse_solver: &mut CoarseSolver<B, S>,
     levels: &mut [SmoothedLevel<B, S>],
     b: &B::Vector<S>,
     x: &mut B::Vector<S>,
@@ -152,7 +152,7 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
     fn record_coarse_cycle(
         &mut self,
         cycle: VCycle,
-        coarse_solver: &mut PatchSolver<B, S>,
+        coarse_solver: &mut CoarseSolver<B, S>,
         coarser: &mut [Self],
     ) -> Result<()> {
         let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;
@@ -166,7 +166,7 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
     pub(super) fn coarse_cycle(
         &mut self,
         cycle: VCycle,
-        coarse_solver: &mut PatchSolver<B, S>,
+        coarse_solver: &mut CoarseSolver<B, S>,
         coarser: &mut [Self],
     ) -> Result<()> {
         let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;

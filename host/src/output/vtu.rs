@@ -6,7 +6,7 @@
 use super::{file, vtk_cell};
 use crate::error::Result;
 use crate::memory;
-use crate::space::Space;
+use crate::space::{Axis, Family, Space};
 use glam::DVec3;
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,22 +15,27 @@ use std::path::Path;
 const TAGS: u64 = 2 << 10;
 
 /// Points of the file in a direction: those that neighbouring continuous cells share are counted once.
-fn lattice(space: &Space) -> usize {
-    match space {
-        Space::Continuous(_) => space.row() + 1,
-        Space::Discontinuous(_) => space.row(),
+fn points_along(axis: &Axis) -> usize {
+    match axis.family() {
+        Family::Continuous => axis.stored_nodes() + 1,
+        Family::Discontinuous => axis.stored_nodes(),
     }
 }
 
+/// The same in each direction; in 2D one in the third.
+fn lattice(space: &Space) -> [usize; 3] {
+    [0, 1, 2].map(|d| space.axes().get(d).map_or(1, points_along))
+}
+
 /// Cell, and point in it, of a point in a direction; the last cell's if several share it.
-fn locate(space: &Space, point: usize) -> (usize, usize) {
-    let cell = (point / space.cell_stride()).min(space.mesh().cells_per_direction() as usize - 1);
-    (cell, point - cell * space.cell_stride())
+fn locate(axis: &Axis, point: usize) -> (usize, usize) {
+    let cell = (point / axis.stride()).min(axis.cells() - 1);
+    (cell, point - cell * axis.stride())
 }
 
 /// Points and cells of the file.
 fn counts(space: &Space) -> [u64; 2] {
-    [lattice(space) as u64, u64::from(space.mesh().cells_per_direction())].map(|n| n.pow(space.dim() as u32))
+    [lattice(space), space.mesh().cells_along()].map(|sizes| sizes.iter().map(|&n| n as u64).product())
 }
 
 /// Bytes of the file that [`write()`] makes, at most 2 KiB too many: points, their values, and the corners of cells, as base64.
@@ -138,53 +143,51 @@ fn base64(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Visits a lattice of `n` points a direction, `x` fastest.
-fn each_point(dim: usize, n: usize) -> impl Iterator<Item = [usize; 3]> {
-    let layers = if dim == 2 { 1 } else { n };
-    (0..layers).flat_map(move |z| (0..n).flat_map(move |y| (0..n).map(move |x| [x, y, z])))
+/// Visits a lattice, `x` fastest.
+fn each_point([along_x, along_y, along_z]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
+    (0..along_z).flat_map(move |z| (0..along_y).flat_map(move |y| (0..along_x).map(move |x| [x, y, z])))
 }
 
 fn points(space: &Space) -> impl Iterator<Item = DVec3> {
-    let (dim, n) = (space.dim(), lattice(space));
-    let (degree, h) = (space.degree() as f64, space.mesh().cell_size());
-    let coordinates: Vec<f64> = (0..n)
-        .map(|point| {
-            let (cell, local) = locate(space, point);
-            (cell as f64 + local as f64 / degree) * h
-        })
-        .collect();
-    each_point(dim, n).map(move |index| DVec3::from_array(index.map(|i| coordinates[i])))
+    let coordinate = |axis: &Axis, point: usize| {
+        let (cell, local) = locate(axis, point);
+        (cell as f64 + local as f64 / axis.degree() as f64) * axis.cell_size()
+    };
+    let along = |axis: &Axis| (0..points_along(axis)).map(|point| coordinate(axis, point)).collect();
+    let coordinates: [Vec<f64>; 3] = [0, 1, 2].map(|d| space.axes().get(d).map_or_else(|| vec![0.0], along));
+    each_point(lattice(space)).map(move |index| DVec3::from_array([0, 1, 2].map(|d| coordinates[d][index[d]])))
 }
 
 /// Points of each cell, in VTK's order.
 fn connectivity(space: &Space, nodes: &[[usize; 3]]) -> impl Iterator<Item = u64> {
-    let (n, stride) = (lattice(space), space.cell_stride());
-    let index = move |[x, y, z]: [usize; 3]| x + n * (y + n * z);
-    each_point(space.dim(), space.mesh().cells_per_direction() as usize).flat_map(move |cell| {
-        let first = index(cell.map(|c| c * stride));
+    let [along_x, along_y, _] = lattice(space);
+    let strides = [0, 1, 2].map(|d| space.axes().get(d).map_or(0, Axis::stride));
+    let index = move |[x, y, z]: [usize; 3]| x + along_x * (y + along_y * z);
+    each_point(space.mesh().cells_along()).flat_map(move |cell| {
+        let first = index([0, 1, 2].map(|d| cell[d] * strides[d]));
         nodes.iter().map(move |&node| (first + index(node)) as u64)
     })
 }
 
 /// `u_h` on the lattice of equidistant points, one direction after the other.
 fn at_equidistant_points(space: &Space, solution: &[f64]) -> Result<Vec<f64>> {
-    let (dim, degree, stride) = (space.dim(), space.degree(), space.cell_stride());
-    let n = lattice(space);
-    let basis: Vec<_> = (0..=degree).map(|i| space.element().values(i as f64 / degree as f64)).collect();
-    let mut values: Vec<f64> = memory::zeros(n.pow(dim as u32))?;
+    let sizes = lattice(space);
+    let mut values: Vec<f64> = memory::zeros(sizes.iter().product())?;
     for [x, y, z] in space.unknowns() {
-        values[x + n * (y + n * z)] = solution[space.offset([x, y, z])];
+        values[x + sizes[0] * (y + sizes[1] * z)] = solution[space.offset([x, y, z])];
     }
-    let mut column = vec![0.0; n];
-    for direction in 0..dim {
-        let step = n.pow(direction as u32);
+    for (direction, axis) in space.axes().iter().enumerate() {
+        let (degree, n) = (axis.degree(), sizes[direction]);
+        let basis: Vec<_> = (0..=degree).map(|i| axis.element().values(i as f64 / degree as f64)).collect();
+        let step: usize = sizes[..direction].iter().product();
+        let mut column = vec![0.0; n];
         for start in (0..values.len()).filter(|i| (i / step).is_multiple_of(n)) {
             for (i, value) in column.iter_mut().enumerate() {
                 *value = values[start + i * step];
             }
             for i in 0..n {
-                let (cell, local) = locate(space, i);
-                let nodes = &column[cell * stride..][..=degree];
+                let (cell, local) = locate(axis, i);
+                let nodes = &column[cell * axis.stride()..][..=degree];
                 values[start + i * step] = basis[local].iter().zip(nodes).map(|(l, u)| l * u).sum();
             }
         }
@@ -324,6 +327,67 @@ mod tests {
                     let x = DVec3::from_slice(&points[3 * vertex..][..3]);
                     approx::assert_abs_diff_eq!(solution[vertex], value(cell, x), epsilon = 1e-14);
                     assert!((0..dim).all(|d| (x[d] - middle(d)).abs() <= 0.25 + 1e-15), "{x} is not in cell {cell}");
+                }
+            }
+        }
+    }
+
+    /// Points span the box, cells are where they belong, and a polynomial of the space has its value at every point.
+    #[test]
+    fn a_function_on_a_box_comes_back_exactly() {
+        let folder = tempfile::tempdir().unwrap();
+        let cases: &[(&[usize], &[f64], usize)] =
+            &[(&[3, 1], &[0.5, 4.0], 2), (&[1, 4], &[0.5, 4.0], 5), (&[1, 3, 2], &[3.0, 0.5, 2.0], 2)];
+        for &(base, lengths, degree) in cases {
+            let mesh = Mesh::of_box(base, lengths, 1).unwrap();
+            let (dim, sizes) = (mesh.dim(), mesh.cell_sizes());
+            let value = |x: DVec3| bubble(x / DVec3::from_array(mesh.lengths()), dim);
+            for space in [Space::new(mesh, degree).unwrap(), Space::discontinuous(mesh, degree).unwrap()] {
+                let path = folder.path().join("box.vtu");
+                write(&path, &space, &interpolate(&space, value), Some(&value)).unwrap();
+                assert_size(&path, &space, true);
+
+                let file = Read::of(&path);
+                let along = |axis: &Axis| match axis.family() {
+                    Family::Continuous => axis.cells() * degree + 1,
+                    Family::Discontinuous => axis.cells() * (degree + 1),
+                };
+                let points: usize = space.axes().iter().map(along).product();
+                assert_eq!([file.count("NumberOfPoints"), file.count("NumberOfCells")], [points, mesh.cells()]);
+                let (found, solution) = (file.floats("Points"), file.floats("solution"));
+                assert_eq!([found.len(), solution.len()], [3 * points, points]);
+                for (d, length) in [0, 1, 2].map(|d| lengths.get(d).copied().unwrap_or(0.0)).into_iter().enumerate() {
+                    let coordinates = || found.iter().skip(d).step_by(3).copied();
+                    let ends = [coordinates().fold(f64::NAN, f64::min), coordinates().fold(f64::NAN, f64::max)];
+                    assert_eq!(ends, [0.0, length]);
+                }
+                for (x, value_there) in found.chunks_exact(3).zip(&solution) {
+                    approx::assert_abs_diff_eq!(*value_there, value(DVec3::from_slice(x)), epsilon = 1e-15);
+                }
+                assert!(file.floats("error").iter().all(|e| e.abs() < 1e-15));
+
+                let nodes = (degree + 1).pow(dim as u32);
+                let connectivity = file.numbers("connectivity");
+                assert_eq!(connectivity.len(), nodes * mesh.cells());
+                assert_eq!(file.numbers("offsets"), (1..=mesh.cells()).map(|cell| cell * nodes).collect::<Vec<_>>());
+                for (vertices, cell) in connectivity.chunks_exact(nodes).zip(mesh.cell_indices()) {
+                    // Every point of the cell's lattice once.
+                    let place = |vertex: &usize| {
+                        let x = &found[3 * vertex..][..3];
+                        [0, 1, 2].map(|d| {
+                            let local = if d < dim { (x[d] / sizes[d] - cell[d] as f64) * degree as f64 } else { 0.0 };
+                            assert!((local - local.round()).abs() < 1e-12, "{x:?} in {cell:?}");
+                            local.round() as i64
+                        })
+                    };
+                    let mut places: Vec<_> = vertices.iter().map(place).collect();
+                    places.sort_unstable();
+                    places.dedup();
+                    assert_eq!(places.len(), nodes);
+                    assert!(
+                        places.iter().flatten().all(|at| (0..=degree as i64).contains(at)),
+                        "{places:?} in {cell:?}"
+                    );
                 }
             }
         }

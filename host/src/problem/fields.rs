@@ -1,13 +1,13 @@
-//! Functions on the unit square and cube, and the model problems made of them.
+//! Functions on rectangles and boxes, and the model problems made of them.
 
 use crate::error::{Error, Result};
-use crate::space::Space;
+use crate::mesh::Mesh;
 use glam::DVec3;
 use std::f64::consts::PI;
 use std::fmt;
 use std::str::FromStr;
 
-/// A scalar function on the unit square or cube; any closure `Fn(DVec3) -> f64` is one. In 2D the third coordinate is 0.
+/// A scalar function on a rectangle or a box; any closure `Fn(DVec3) -> f64` is one. In 2D the third coordinate is 0.
 pub trait Field: Sync {
     /// The value at a point.
     fn value(&self, point: DVec3) -> f64;
@@ -60,13 +60,15 @@ impl Factors for Constant {
     }
 }
 
-/// `scale sin(πx) sin(πy) [sin(πz)]`.
+/// `scale sin(πx / l_x) sin(πy / l_y) [sin(πz / l_z)]`, zero on the boundary of the box of side lengths `l`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SineProduct {
     /// 2 or 3.
     pub dim: usize,
     /// The value in the middle.
     pub scale: f64,
+    /// `l`; in 2D the third counts for nothing.
+    pub lengths: DVec3,
 }
 
 impl SineProduct {
@@ -86,10 +88,11 @@ impl Field for SineProduct {
 
 impl Factors for SineProduct {
     fn factor(&self, direction: usize, x: f64) -> f64 {
-        self.scale_of(direction) * (PI * x).sin()
+        self.scale_of(direction) * (PI * x / self.lengths[direction]).sin()
     }
     fn factor_derivative(&self, direction: usize, x: f64) -> f64 {
-        self.scale_of(direction) * PI * (PI * x).cos()
+        let length = self.lengths[direction];
+        self.scale_of(direction) * (PI / length) * (PI * x / length).cos()
     }
 }
 
@@ -106,24 +109,30 @@ impl ExactSolution for SineProduct {
     }
 }
 
-/// `scale cos(πx) cos(πy) [cos(πz)]`: the product of sines, half a unit further.
+/// `scale cos(πx / l_x) cos(πy / l_y) [cos(πz / l_z)]`: the product of sines, half a box further.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CosineProduct {
     /// 2 or 3.
     pub dim: usize,
     /// The value in the origin.
     pub scale: f64,
+    /// `l`; in 2D the third counts for nothing.
+    pub lengths: DVec3,
 }
 
 impl CosineProduct {
     fn sine(&self) -> SineProduct {
-        SineProduct { dim: self.dim, scale: self.scale }
+        SineProduct { dim: self.dim, scale: self.scale, lengths: self.lengths }
+    }
+
+    fn half(&self) -> DVec3 {
+        0.5 * self.lengths
     }
 }
 
 impl Field for CosineProduct {
     fn value(&self, point: DVec3) -> f64 {
-        self.sine().value(point + 0.5)
+        self.sine().value(point + self.half())
     }
     fn factors(&self) -> Option<&dyn Factors> {
         Some(self)
@@ -132,16 +141,16 @@ impl Field for CosineProduct {
 
 impl Factors for CosineProduct {
     fn factor(&self, direction: usize, x: f64) -> f64 {
-        self.sine().factor(direction, x + 0.5)
+        self.sine().factor(direction, x + self.half()[direction])
     }
     fn factor_derivative(&self, direction: usize, x: f64) -> f64 {
-        self.sine().factor_derivative(direction, x + 0.5)
+        self.sine().factor_derivative(direction, x + self.half()[direction])
     }
 }
 
 impl ExactSolution for CosineProduct {
     fn gradient(&self, point: DVec3) -> DVec3 {
-        self.sine().gradient(point + 0.5)
+        self.sine().gradient(point + self.half())
     }
 }
 
@@ -150,9 +159,9 @@ impl ExactSolution for CosineProduct {
 pub enum Problem {
     /// `f = 1`, `u = 0` on the boundary; the solution has no closed form.
     One,
-    /// `u = prod_i sin(πx_i)`, zero on the boundary, so `f = d π² u`.
+    /// `u = prod_i sin(πx_i / l_i)` on the box of side lengths `l`, zero on the boundary, so `f = π² sum_i 1 / l_i² u`.
     Sine,
-    /// `u = prod_i cos(πx_i)`, not zero on the boundary, so `f = d π² u`.
+    /// `u = prod_i cos(πx_i / l_i)`, not zero on the boundary, so `f = π² sum_i 1 / l_i² u`.
     Cosine,
 }
 
@@ -169,46 +178,41 @@ impl Problem {
         }
     }
 
-    /// `f`, in `dim` dimensions.
-    pub fn right_hand_side(self, dim: usize) -> Box<dyn Field> {
+    /// `f` on a mesh's box.
+    pub fn right_hand_side(self, mesh: &Mesh) -> Box<dyn Field> {
+        let lengths = &mesh.lengths()[..mesh.dim()];
+        let scale = lengths.iter().map(|length| 1.0 / (length * length)).sum::<f64>() * PI * PI;
         match self {
             Self::One => Box::new(Constant(1.0)),
-            Self::Sine => Box::new(SineProduct { dim, scale: dim as f64 * PI * PI }),
-            Self::Cosine => Box::new(CosineProduct { dim, scale: dim as f64 * PI * PI }),
+            Self::Sine => Box::new(sine(mesh, scale)),
+            Self::Cosine => Box::new(cosine(mesh, scale)),
         }
     }
 
-    /// `u` on the boundary, where it is not zero.
-    pub fn boundary_values(self, dim: usize) -> Option<Box<dyn Field>> {
+    /// `u` on the boundary of a mesh's box, where it is not zero.
+    pub fn boundary_values(self, mesh: &Mesh) -> Option<Box<dyn Field>> {
         match self {
             Self::One | Self::Sine => None,
-            Self::Cosine => Some(Box::new(CosineProduct { dim, scale: 1.0 })),
+            Self::Cosine => Some(Box::new(cosine(mesh, 1.0))),
         }
     }
 
-    /// Whether functions of a space can have its boundary values.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] if they cannot.
-    pub fn check(self, space: &Space) -> Result<()> {
-        match (self.boundary_values(space.dim()), space) {
-            (Some(_), Space::Continuous(_)) => Err(Error::InvalidArgument {
-                name: "problem",
-                value: self.name().into(),
-                allowed: "zero on the boundary with continuous elements: one or sine".into(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    /// `u`, where it is known.
-    pub fn solution(self, dim: usize) -> Option<Box<dyn ExactSolution>> {
+    /// `u` on a mesh's box, where it is known.
+    pub fn solution(self, mesh: &Mesh) -> Option<Box<dyn ExactSolution>> {
         match self {
             Self::One => None,
-            Self::Sine => Some(Box::new(SineProduct { dim, scale: 1.0 })),
-            Self::Cosine => Some(Box::new(CosineProduct { dim, scale: 1.0 })),
+            Self::Sine => Some(Box::new(sine(mesh, 1.0))),
+            Self::Cosine => Some(Box::new(cosine(mesh, 1.0))),
         }
     }
+}
+
+fn sine(mesh: &Mesh, scale: f64) -> SineProduct {
+    SineProduct { dim: mesh.dim(), scale, lengths: DVec3::from_array(mesh.lengths()) }
+}
+
+fn cosine(mesh: &Mesh, scale: f64) -> CosineProduct {
+    CosineProduct { dim: mesh.dim(), scale, lengths: DVec3::from_array(mesh.lengths()) }
 }
 
 impl fmt::Display for Problem {

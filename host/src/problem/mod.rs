@@ -6,7 +6,7 @@ mod load;
 mod norms;
 mod sum_factorization;
 
-pub use boundary::add_boundary_load;
+pub(crate) use boundary::add_boundary_integrals;
 pub use fields::{Constant, CosineProduct, ExactSolution, Factors, Field, Problem, SineProduct};
 pub use load::load_vector;
 pub use norms::{ErrorNorms, error_norms};

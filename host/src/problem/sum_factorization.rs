@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::fe::Quadrature;
-use crate::space::Space;
+use crate::space::{Axis, Family, Space};
 use glam::DVec3;
 use pulp::{Arch, Simd, WithSimd};
 
@@ -41,11 +41,10 @@ impl Table {
     }
 }
 
-/// The basis at the quadrature points of a cell, scaled to the mesh.
+/// The basis of an axis at the quadrature points of its cells.
 pub struct Basis {
-    dim: usize,
-    h: f64,
-    /// Points on `[0, 1]`, and weights with sum `h`.
+    cell_size: f64,
+    /// Points on `[0, 1]`, and weights whose sum is the cell size `h`.
     pub rule: Quadrature,
     /// `l_j(x_q)` in row `q`.
     pub values: Table,
@@ -55,20 +54,23 @@ pub struct Basis {
 
 impl Basis {
     /// At Gauss's points.
-    pub fn new(space: &Space, points: usize) -> Result<Self> {
-        let (h, element) = (space.mesh().cell_size(), space.element());
+    pub fn new(axis: &Axis, points: usize) -> Result<Self> {
+        let (cell_size, element) = (axis.cell_size(), axis.element());
         let mut rule = Quadrature::gauss(points)?;
-        rule.weights.iter_mut().for_each(|weight| *weight *= h);
+        rule.weights.iter_mut().for_each(|weight| *weight *= cell_size);
         let values = Table::from_rows(rule.points.iter().map(|&x| element.values(x)));
-        let scaled = |x: &f64| element.derivatives(*x).iter().map(|slope| slope / h).collect();
+        let scaled = |x: &f64| element.derivatives(*x).iter().map(|slope| slope / cell_size).collect();
         let derivatives = Table::from_rows(rule.points.iter().map(scaled));
-        Ok(Self { dim: space.dim(), h, rule, values, derivatives })
+        Ok(Self { cell_size, rule, values, derivatives })
     }
 
     /// At the points of the rule for load vectors.
-    pub fn of_loads(space: &Space) -> Result<Self> {
-        let more = if matches!(space, Space::Continuous(_)) { 1 } else { 2 };
-        Self::new(space, space.degree() + more)
+    pub fn of_loads(axis: &Axis) -> Result<Self> {
+        let more = match axis.family() {
+            Family::Continuous => 1,
+            Family::Discontinuous => 2,
+        };
+        Self::new(axis, axis.degree() + more)
     }
 
     /// `w_q l_j(x_q)` in row `j`.
@@ -77,21 +79,55 @@ impl Basis {
         Table::from_rows(weighted.map(|(row, weight)| row.iter().map(|v| weight * v).collect())).transposed()
     }
 
-    /// Where quadrature point `q` of a cell lies; in 2D on the plane `z = 0`.
-    pub fn point(&self, cell: [usize; 3], q: [usize; 3]) -> DVec3 {
-        let coordinate = |d: usize| (cell[d] as f64 + self.rule.points[q[d]]) * self.h;
-        DVec3::new(coordinate(0), coordinate(1), if self.dim == 2 { 0.0 } else { coordinate(2) })
+    /// Number of points.
+    pub fn points(&self) -> usize {
+        self.rule.points.len()
+    }
+
+    /// Coordinate of quadrature point `q` of a cell.
+    pub fn coordinate(&self, cell: usize, q: usize) -> f64 {
+        (cell as f64 + self.rule.points[q]) * self.cell_size
     }
 
     /// Quadrature points of `cells` cells in a row.
     pub fn points_in_a_row(&self, cells: usize) -> impl Iterator<Item = f64> {
-        (0..cells).flat_map(move |cell| self.rule.points.iter().map(move |x| (cell as f64 + x) * self.h))
+        (0..cells).flat_map(move |cell| (0..self.points()).map(move |q| self.coordinate(cell, q)))
     }
 }
 
-/// Position of entry `index` in a tensor of `size` entries a mode, first mode fastest.
-pub fn unravel(index: usize, size: usize) -> [usize; 3] {
-    [index % size, index / size % size, index / (size * size)]
+/// The bases of a space in each direction.
+pub struct Bases(pub Vec<Basis>);
+
+impl Bases {
+    /// Of each axis.
+    pub fn new(space: &Space, basis: impl Fn(&Axis) -> Result<Basis>) -> Result<Self> {
+        space.axes().iter().map(basis).collect::<Result<_>>().map(Self)
+    }
+
+    /// Quadrature points of a cell in each direction; in 2D one in the third.
+    pub fn points(&self) -> [usize; 3] {
+        [0, 1, 2].map(|d| self.0.get(d).map_or(1, Basis::points))
+    }
+
+    /// Where quadrature point `q` of a cell lies; in 2D on the plane `z = 0`.
+    pub fn point(&self, cell: [usize; 3], q: [usize; 3]) -> DVec3 {
+        DVec3::from_array([0, 1, 2].map(|d| self.0.get(d).map_or(0.0, |basis| basis.coordinate(cell[d], q[d]))))
+    }
+}
+
+/// Nodes of a cell in each direction; in 2D one in the third.
+pub fn cell_nodes(space: &Space) -> [usize; 3] {
+    [0, 1, 2].map(|d| space.axes().get(d).map_or(1, |axis| axis.degree() + 1))
+}
+
+/// First nodes of a cell in each direction.
+pub fn first_nodes(space: &Space, cell: [usize; 3]) -> [usize; 3] {
+    [0, 1, 2].map(|d| space.axes().get(d).map_or(0, |axis| cell[d] * axis.stride()))
+}
+
+/// Position of entry `index` in a tensor of so many entries a mode, first mode fastest.
+pub fn unravel(index: usize, sizes: [usize; 3]) -> [usize; 3] {
+    [index % sizes[0], index / sizes[0] % sizes[1], index / (sizes[0] * sizes[1])]
 }
 
 /// `output[a][r][b] = sum_j table[r][j] input[a][j][b]` for `b < stride`, `a` as far as `input` reaches.

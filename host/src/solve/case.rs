@@ -1,11 +1,12 @@
 //! A model problem from its parameters to a report.
 
 use super::{Config, Solution, solve_repeatedly};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::krylov::{Info, Observer, Outcome};
 use crate::measure::{Protocol, Timing};
-use crate::problem::{ErrorNorms, Problem, add_boundary_load, load_vector};
+use crate::mesh::Mesh;
+use crate::problem::{ErrorNorms, Problem, load_vector};
 use crate::system::{Runs, System};
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,30 +51,34 @@ impl<E: System> Case<E> {
     /// Whether the system's space has the problem, and a backend what it takes to solve.
     ///
     /// # Errors
-    /// Those of [`Problem::check`] and [`Config::check`].
+    /// [`Error::InvalidArgument`] for a problem with boundary values that the system does not take; those of [`Config::check`].
     pub fn check<B: Runs<E>>(&self, backend: &B) -> Result<()> {
-        self.problem.check(self.system.space())?;
+        if self.problem.boundary_values(self.mesh()).is_some() && !self.system.takes_boundary_values() {
+            return Err(Error::InvalidArgument {
+                name: "problem",
+                value: self.problem.to_string(),
+                allowed: "zero on the boundary with continuous elements: one or sine".into(),
+            });
+        }
         self.config.check(backend, &self.system)
     }
 
     /// The load vector, for a backend that has the memory to solve.
     ///
     /// # Errors
-    /// Those of [`Self::check`], before anything large is allocated; those of [`load_vector`] and [`add_boundary_load`].
+    /// Those of [`Self::check`], before anything large is allocated; those of [`load_vector`] and [`System::add_boundary_load`].
     pub fn prepare<B: Runs<E>>(self, backend: &B) -> Result<PreparedCase<E>> {
         let start = Instant::now();
         self.check(backend)?;
-        let (space, dim) = (self.system.space(), self.dim());
-        let mut load = load_vector(space, &*self.problem.right_hand_side(dim))?;
-        if let Some(values) = self.problem.boundary_values(dim) {
-            add_boundary_load(space, &*values, &mut load)?;
+        let mut load = load_vector(self.system.space(), &*self.problem.right_hand_side(self.mesh()))?;
+        if let Some(values) = self.problem.boundary_values(self.mesh()) {
+            self.system.add_boundary_load(&*values, &mut load)?;
         }
         Ok(PreparedCase { case: self, load, prepare_s: start.elapsed().as_secs_f64() })
     }
 
-    /// 2 or 3.
-    fn dim(&self) -> usize {
-        self.system.space().dim()
+    fn mesh(&self) -> &Mesh {
+        self.system.space().mesh()
     }
 
     /// Sets up and solves; a report, and the solution.
@@ -97,13 +102,12 @@ impl<E: System> PreparedCase<E> {
         observer: &mut Observer,
     ) -> Result<(Report, Function)> {
         let Self { case, load, prepare_s } = self;
-        let (space, dim) = (case.system.space(), case.dim());
         let Solution { u, info, setup_s, timing } =
             solve_repeatedly(backend, &case.system, load, &case.config, protocol, observer)?;
         let diverged = matches!(info.outcome, Outcome::Diverged { .. });
-        let exact = case.problem.solution(dim).filter(|_| !diverged);
+        let exact = case.problem.solution(case.mesh()).filter(|_| !diverged);
         let errors = exact.map(|exact| u.error_to(&*exact)).transpose()?;
-        let (cells, dofs) = (space.mesh().cells(), space.dofs());
+        let (cells, dofs) = (case.mesh().cells(), case.system.space().dofs());
         Ok((Report { cells, dofs, info, errors, setup_s: prepare_s + setup_s, timing }, u))
     }
 }

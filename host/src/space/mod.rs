@@ -1,161 +1,149 @@
-//! Finite element spaces on a mesh: element, numbering, and the 1D matrices and eigenpairs that kernels take.
+//! Finite element spaces: products of axes, their numbering and coordinates.
 
-mod continuous;
-mod discontinuous;
+mod axis;
 
 use crate::error::{Error, Result};
 use crate::fe::Element;
 use crate::memory;
 use crate::mesh::Mesh;
-pub use continuous::ContinuousSpace;
-pub use discontinuous::DiscontinuousSpace;
+pub use axis::{Axis, Family};
 use glam::DVec3;
-use nalgebra::DMatrix;
-pub use patchmg_device::patch::Ends;
+use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
+use patchmg_device::patch::DgGrid;
 use patchmg_device::scalar::Real;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 
-/// A space of tensor-product elements on a uniform mesh of the unit square or cube, with the form that discretizes `-Δ`
-/// in it.
+/// A space of tensor-product elements on a uniform mesh: a product of two or three axes.
 ///
-/// Nodes are counted in each direction. Those of cell `c` are `c s ..= c s + k`, with the [stride](Self::cell_stride) `s`:
-/// `k` if cells share the node between them, `k + 1` if each has its own.
+/// Vectors are in the storage order of [`patchmg_device::patch`]: the stored nodes of each axis, `x` fastest. If an axis is
+/// continuous, one entry more is readable, and they are padded to a multiple of four.
 #[derive(Clone, Debug)]
-pub enum Space {
-    /// Continuous elements, zero on the boundary.
-    Continuous(ContinuousSpace),
-    /// Discontinuous elements, by the symmetric interior penalty method.
-    Discontinuous(DiscontinuousSpace),
+pub struct Space {
+    mesh: Mesh,
+    /// In each direction.
+    axes: Vec<Axis>,
 }
 
 impl Space {
-    /// Continuous `Q_k`: [`ContinuousSpace::new`].
+    /// Continuous `Q_k`, zero on the boundary; `k` is 1 to 10 in 2D, 1 to 8 in 3D.
     ///
     /// # Errors
-    /// Those of [`ContinuousSpace::new`].
+    /// [`Error::InvalidArgument`] for another degree, or if a vector would not fit the address space.
     pub fn new(mesh: Mesh, degree: usize) -> Result<Self> {
-        ContinuousSpace::new(mesh, degree).map(Self::Continuous)
+        let degrees = if mesh.dim() == 2 { DEGREES_2D } else { DEGREES_3D };
+        check_degree(degree, degrees, format_args!("in {}D", mesh.dim()))?;
+        Self::of_family(mesh, Family::Continuous, degree)
     }
 
-    /// Discontinuous `Q_k`: [`DiscontinuousSpace::new`].
+    /// Discontinuous `Q_k`; `k` is 1 to 8.
     ///
     /// # Errors
-    /// Those of [`DiscontinuousSpace::new`].
+    /// As for [`Self::new`].
     pub fn discontinuous(mesh: Mesh, degree: usize) -> Result<Self> {
-        DiscontinuousSpace::new(mesh, degree).map(Self::Discontinuous)
+        check_degree(degree, DgGrid::DEGREES, format_args!("with discontinuous elements"))?;
+        Self::of_family(mesh, Family::Discontinuous, degree)
     }
 
-    /// As a continuous space, for what is made for these alone.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] of `backend` for another one.
-    pub fn continuous(&self, backend: &'static str) -> Result<&ContinuousSpace> {
-        match self {
-            Self::Continuous(space) => Ok(space),
-            Self::Discontinuous(_) => Err(Error::Unsupported {
-                backend,
-                what: "space",
-                asked: "discontinuous".into(),
-                available: "continuous".into(),
-            }),
+    /// The same family and degree in every direction.
+    fn of_family(mesh: Mesh, family: Family, degree: usize) -> Result<Self> {
+        Self::of_element(mesh, family, &Arc::new(Element::new(degree)?))
+    }
+
+    fn of_element(mesh: Mesh, family: Family, element: &Arc<Element>) -> Result<Self> {
+        let axis = |d: usize| Axis::new(family, element, mesh.cells_along()[d], mesh.cell_sizes()[d]);
+        let space = Self { mesh, axes: (0..mesh.dim()).map(axis).collect() };
+        space.check_addressable()?;
+        Ok(space)
+    }
+
+    /// Vectors of `f64` must be addressable; a mesh's limit ensures that on 64 bits, so this is for smaller machines.
+    fn check_addressable(&self) -> Result<()> {
+        let nodes: u128 = self.axes.iter().map(|axis| axis.stored_nodes() as u128 + 1).product();
+        if nodes * 8 <= isize::MAX as u128 {
+            return Ok(());
         }
+        let [x, y, z] = self.mesh.cells_along();
+        Err(Error::InvalidArgument {
+            name: "cells",
+            value: format!("{x} x {y} x {z}"),
+            allowed: format!("such that a vector has at most {} bytes, not {}", isize::MAX, nodes * 8),
+        })
     }
 
     /// The mesh.
     pub fn mesh(&self) -> &Mesh {
-        match self {
-            Self::Continuous(space) => space.mesh(),
-            Self::Discontinuous(space) => space.mesh(),
-        }
+        &self.mesh
     }
 
-    /// The 1D element, on the reference cell.
-    pub fn element(&self) -> &Element {
-        match self {
-            Self::Continuous(space) => space.element(),
-            Self::Discontinuous(space) => space.element(),
-        }
+    /// In each direction.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
     }
 
     /// 2 or 3.
     pub fn dim(&self) -> usize {
-        self.mesh().dim()
+        self.mesh.dim()
     }
 
-    /// Polynomial degree `k`.
+    /// Whether all axes are of a family.
+    pub fn is(&self, family: Family) -> bool {
+        self.axes.iter().all(|axis| axis.family() == family)
+    }
+
+    /// Polynomial degree `k` of the first axis; of the spaces that [`Self::new`] and [`Self::discontinuous`] make, of all.
     pub fn degree(&self) -> usize {
-        self.element().degree()
+        self.axes[0].degree()
     }
 
-    /// The space of the same kind and degree on the next coarser mesh, unless this one is a single patch.
+    /// The space of the same elements on the next coarser mesh, unless this one is on the coarsest.
     pub fn coarser(&self) -> Option<Result<Self>> {
-        let mesh = self.mesh().coarser()?;
-        Some(match self {
-            Self::Continuous(_) => Self::new(mesh, self.degree()),
-            Self::Discontinuous(_) => Self::discontinuous(mesh, self.degree()),
-        })
+        let mesh = self.mesh.coarser()?;
+        Some(Self::of_element(mesh, self.axes[0].family(), self.axes[0].shared_element()))
     }
 
-    /// From the first node of a cell to that of the next one, in a direction.
-    pub fn cell_stride(&self) -> usize {
-        match self {
-            Self::Continuous(_) => self.degree(),
-            Self::Discontinuous(_) => self.degree() + 1,
-        }
-    }
-
-    /// Nodes that a row stores: those of continuous elements leave out the last one, which is no unknown.
-    pub fn row(&self) -> usize {
-        self.mesh().cells_per_direction() as usize * self.cell_stride()
-    }
-
-    /// Nodes of a direction that are unknowns.
-    pub fn unknown_nodes(&self) -> Range<usize> {
-        match self {
-            Self::Continuous(_) => 1..self.row(),
-            Self::Discontinuous(_) => 0..self.row(),
-        }
+    /// Stored nodes in each direction; in 2D 1 in the third.
+    pub fn stored_nodes(&self) -> [usize; 3] {
+        [0, 1, 2].map(|d| self.axes.get(d).map_or(1, Axis::stored_nodes))
     }
 
     /// Unknowns.
     pub fn dofs(&self) -> usize {
-        self.unknown_nodes().len().pow(self.dim() as u32)
+        self.axes.iter().map(|axis| axis.unknown_nodes().len()).product()
     }
 
-    /// Length of its vectors, in the storage order of [`patchmg_device::patch`].
+    /// Length of its vectors.
     pub fn storage(&self) -> usize {
-        match self {
-            Self::Continuous(space) => space.grid().storage(self.dim()),
-            Self::Discontinuous(space) => space.grid().storage(self.dim()),
+        if self.is(Family::Discontinuous) {
+            return self.stored_nodes().iter().product();
         }
+        // Up to the node behind the last one in every direction.
+        let behind = [0, 1, 2].map(|d| self.axes.get(d).map_or(0, Axis::stored_nodes));
+        (self.offset(behind) + 1).next_multiple_of(4)
     }
 
-    /// Coordinate of node `index` of a direction.
-    pub fn coordinate(&self, index: usize) -> f64 {
-        let (cell, node) = (index / self.cell_stride(), index % self.cell_stride());
-        (cell as f64 + self.element().nodes()[node]) * self.mesh().cell_size()
-    }
-
-    /// Where node `(x, y, z)` lies; in 2D `z` must be 0 and the point's third coordinate is 0.
+    /// Where node `(x, y, z)` lies; in 2D `z` counts for nothing and the point's third coordinate is 0.
     pub fn point(&self, node: [usize; 3]) -> DVec3 {
-        DVec3::from_array(node.map(|index| self.coordinate(index)))
+        let mut point = DVec3::ZERO;
+        for (d, axis) in self.axes.iter().enumerate() {
+            // Rounded, all cells together may be longer than the box.
+            point[d] = axis.coordinate(node[d]).min(self.mesh.lengths()[d]);
+        }
+        point
     }
 
     /// Offset of node `(x, y, z)` in a vector; in 2D `z` must be 0.
     pub fn offset(&self, [x, y, z]: [usize; 3]) -> usize {
-        match self {
-            Self::Continuous(space) => space.grid().offset_3d(x, y, z),
-            Self::Discontinuous(space) => space.grid().offset_3d(x, y, z),
-        }
+        let [nodes_x, nodes_y, _] = self.stored_nodes();
+        x + nodes_x * (y + nodes_y * z)
     }
 
     /// The nodes that are unknowns, in the order of dofs: lexicographic, `x` fastest; `z` is 0 in 2D.
     pub fn unknowns(&self) -> impl Iterator<Item = [usize; 3]> + use<> {
-        let nodes = self.unknown_nodes();
-        let planes = if self.dim() == 2 { 0..1 } else { nodes.clone() };
-        planes.flat_map(move |z| {
-            let row = nodes.clone();
-            nodes.clone().flat_map(move |y| row.clone().map(move |x| [x, y, z]))
+        let [along_x, along_y, along_z] = [0, 1, 2].map(|d| self.axes.get(d).map_or(0..1, Axis::unknown_nodes));
+        along_z.flat_map(move |z| {
+            let row = along_x.clone();
+            along_y.clone().flat_map(move |y| row.clone().map(move |x| [x, y, z]))
         })
     }
 
@@ -185,55 +173,18 @@ impl Space {
         }
         Ok(stored)
     }
-
-    /// `1 / A_ii` for every unknown `i`, in storage order; other entries are zero.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn inverse_diagonal<T: Real>(&self) -> Result<Vec<T>> {
-        let diagonals = match self {
-            Self::Continuous(space) => space.diagonals(),
-            Self::Discontinuous(space) => space.diagonals(),
-        };
-        let mut inverse: Vec<T> = memory::zeros(self.storage())?;
-        for node in self.unknowns() {
-            // `A_ii` of one direction more: its stiffness times the mass so far, and its mass times the stiffness so far.
-            let add = |(m, s): (f64, f64), &node: &usize| {
-                let (mass, stiffness) = diagonals[node];
-                (mass * m, stiffness * m + mass * s)
-            };
-            let (_, entry) = node[..self.dim()].iter().fold((1.0, 0.0), add);
-            inverse[self.offset(node)] = T::from_f64(1.0 / entry);
-        }
-        Ok(inverse)
-    }
 }
 
 fn check_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if found == expected { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
 }
 
-fn degree_out_of_range(degree: usize, degrees: RangeInclusive<usize>, of_what: std::fmt::Arguments) -> Error {
-    let allowed = format!("{} to {} {of_what}", degrees.start(), degrees.end());
-    Error::InvalidArgument { name: "degree", value: degree.to_string(), allowed }
-}
-
-/// Vectors of `f64`, `row` entries a direction, must be addressable; a mesh's limit ensures that on 64 bits, so this is for
-/// smaller machines.
-fn check_storage(mesh: Mesh, row: usize) -> Result<()> {
-    let nodes = (row as u128).pow(mesh.dim() as u32);
-    if nodes * 8 <= isize::MAX as u128 {
+fn check_degree(degree: usize, degrees: RangeInclusive<usize>, of_what: std::fmt::Arguments) -> Result<()> {
+    if degrees.contains(&degree) {
         return Ok(());
     }
-    Err(Error::InvalidArgument {
-        name: "refine",
-        value: mesh.refine().to_string(),
-        allowed: format!("such that a vector has at most {} bytes, not {}", isize::MAX, nodes * 8),
-    })
-}
-
-fn entries(matrix: &DMatrix<f64>) -> impl Fn(usize, usize) -> f64 {
-    |i, j| matrix[(i, j)]
+    let allowed = format!("{} to {} {of_what}", degrees.start(), degrees.end());
+    Err(Error::InvalidArgument { name: "degree", value: degree.to_string(), allowed })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub use poisson::Poisson;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::SharedLevel;
+use crate::problem::Field;
 use crate::space::Space;
 use std::sync::Arc;
 
@@ -25,6 +26,19 @@ pub trait System: Clone + Send + Sync + 'static {
     fn takes_any_smoother(&self) -> bool {
         true
     }
+
+    /// Whether functions of the space can have boundary values other than zero.
+    fn takes_boundary_values(&self) -> bool {
+        false
+    }
+
+    /// Adds what values `g` on the boundary contribute to a load vector in storage order.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::Error::InvalidArgument) unless the system [takes them](Self::takes_boundary_values);
+    /// [`SizeMismatch`](crate::Error::SizeMismatch) unless `b` is a vector of the space; [`NotFinite`](crate::Error::NotFinite)
+    /// with the point where `g` is not a finite number.
+    fn add_boundary_load(&self, g: &dyn Field, b: &mut [f64]) -> Result<()>;
 }
 
 /// The PTX of a module that a GPU is given: that of the folder in `PATCHMG_PTX_DIR`, else that in this program, with the

@@ -1,4 +1,4 @@
-//! What tests of box kernels share, on the host and on a GPU: a naive twin of the operator, and how near it must be.
+//! What tests of box kernels share, on the host and on a GPU: a naive reference of the operator, and how near it must be.
 
 use patchmg_device::kernels::{Operands, TensorKernel};
 use patchmg_device::scalar::Real;
@@ -17,7 +17,8 @@ pub fn random(count: usize, seed: u64) -> Vec<f64> {
 /// Boxes of `nodes` nodes in each direction, and what couples them.
 pub struct Naive {
     pub nodes: usize,
-    pub count: usize,
+    /// Boxes in each direction.
+    pub boxes: [usize; 3],
     pub mass: Vec<f64>,
     pub stiffness: Vec<f64>,
     normal: Vec<f64>,
@@ -26,7 +27,7 @@ pub struct Naive {
 }
 
 impl Naive {
-    pub fn new(nodes: usize, count: usize) -> Self {
+    pub fn new(nodes: usize, boxes: [usize; 3]) -> Self {
         let numbers = |seed, count| random(count, seed + 100 * nodes as u64);
         let (mass, mut stiffness) = (numbers(1, nodes * nodes), numbers(2, nodes * nodes));
         let (mut normal, penalty) = (numbers(3, nodes), 0.7);
@@ -37,19 +38,20 @@ impl Naive {
             let faces = normal[i] - jump(0) + normal[nodes - 1 - i] - jump(nodes - 1);
             stiffness[(nodes + 1) * i] -= faces + stiffness[nodes * i..][..nodes].iter().sum::<f64>();
         }
-        Self { nodes, count, mass, stiffness, normal, penalty, factor: 0.3 }
+        Self { nodes, boxes, mass, stiffness, normal, penalty, factor: 0.3 }
     }
 
-    pub fn row(&self) -> usize {
-        self.nodes * self.count
+    /// Nodes of the mesh in each direction.
+    pub fn size(&self) -> [usize; 3] {
+        self.boxes.map(|count| self.nodes * count)
     }
 
-    /// `M` or `L` on the whole mesh, by rows.
-    pub fn dense(&self, is_stiffness: bool) -> Vec<f64> {
-        let (n, row) = (self.nodes, self.row());
+    /// `M` or `L` on the whole mesh in a direction, by rows.
+    pub fn dense(&self, is_stiffness: bool, direction: usize) -> Vec<f64> {
+        let (n, count, row) = (self.nodes, self.boxes[direction], self.size()[direction]);
         let mut dense = vec![0.0; row * row];
         let block = if is_stiffness { &self.stiffness } else { &self.mass };
-        for b in 0..self.count {
+        for b in 0..count {
             for i in 0..n {
                 for j in 0..n {
                     dense[(n * b + i) * row + n * b + j] = block[n * i + j];
@@ -60,11 +62,11 @@ impl Naive {
             return dense;
         }
         let mut add = |i: usize, j: usize, value: f64| dense[i * row + j] += value;
-        for face in 0..=self.count {
+        for face in 0..=count {
             // Nodes counted from the face on, in the box below and in that above it.
             let (below, above) = (|t: usize| n * face - 1 - t, |t: usize| n * face + t);
             for t in 0..n {
-                if face == 0 || face == self.count {
+                if face == 0 || face == count {
                     let own: &dyn Fn(usize) -> usize = if face == 0 { &above } else { &below };
                     add(own(t), own(0), -self.normal[t]);
                     add(own(0), own(t), -self.normal[t]);
@@ -75,7 +77,7 @@ impl Naive {
                     add(above(0), below(t), self.normal[t]);
                 }
             }
-            if face > 0 && face < self.count {
+            if face > 0 && face < count {
                 add(below(0), above(0), -self.penalty);
                 add(above(0), below(0), -self.penalty);
             }
@@ -83,9 +85,9 @@ impl Naive {
         dense
     }
 
-    pub fn times(&self, matrix: &[f64], direction: u32, x: &[f64]) -> Vec<f64> {
-        let row = self.row();
-        let stride = row.pow(direction);
+    pub fn times(&self, matrix: &[f64], direction: usize, x: &[f64]) -> Vec<f64> {
+        let size = self.size();
+        let (row, stride) = (size[direction], size[..direction].iter().product::<usize>());
         let entry = |index: usize| {
             let i = index / stride % row;
             (0..row).map(|j| matrix[i * row + j] * x[index - i * stride + j * stride]).sum()
@@ -94,12 +96,11 @@ impl Naive {
     }
 
     pub fn apply(&self, x: &[f64]) -> Vec<f64> {
-        let (mass, stiffness) = (self.dense(false), self.dense(true));
         let mut sum = vec![0.0; x.len()];
         for stiff in 0..3 {
             let mut term = x.to_vec();
             for direction in 0..3 {
-                term = self.times(if direction == stiff { &stiffness } else { &mass }, direction, &term);
+                term = self.times(&self.dense(direction == stiff, direction), direction, &term);
             }
             sum.iter_mut().zip(term).for_each(|(sum, term)| *sum += self.factor * term);
         }

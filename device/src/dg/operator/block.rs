@@ -15,8 +15,10 @@ use cuda_std::thread;
 /// fewer registers than to keep it.
 pub(super) struct Block<'a, T, const C: usize, const H: usize, const MID: usize> {
     pub matrices: &'a DgCellMatrices<T, C, H>,
+    /// The [`step_factors`](super::step_factors).
+    pub factors: &'a [T; 3],
     pub x: *const T,
-    pub cells: u32,
+    pub cells: [u32; 3],
 }
 
 impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_, T, C, H, MID> {
@@ -32,17 +34,18 @@ impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_,
 
     #[inline(always)]
     fn grid(&self) -> DgGrid {
-        DgGrid { cells: made_here(self.cells), degree: C as u32 - 1 }
+        let [x, y, z] = self.cells;
+        DgGrid { cells: [made_here(x), made_here(y), made_here(z)], degree: C as u32 - 1 }
     }
 
     #[inline(always)]
     pub fn along_x(&self) -> Direction {
-        Direction::new(self.grid(), made_here(thread::block_idx_x()), Self::TILE.cells[0])
+        Direction::new(self.grid(), 0, made_here(thread::block_idx_x()), Self::TILE.cells[0])
     }
 
     #[inline(always)]
     pub fn along_middle(&self) -> Direction {
-        Direction::new(self.grid(), made_here(thread::block_idx_y()), Self::TILE.cells[1])
+        Direction::new(self.grid(), 1, made_here(thread::block_idx_y()), Self::TILE.cells[1])
     }
 
     /// `M u` of a layer, in the end with `M` in all directions but x.

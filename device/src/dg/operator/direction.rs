@@ -15,8 +15,8 @@ pub(super) struct Direction {
 
 impl Direction {
     #[inline(always)]
-    pub fn new(grid: DgGrid, block: u32, cells: usize) -> Self {
-        let (first, all) = (block as usize * cells, grid.cells as usize);
+    pub fn new(grid: DgGrid, direction: usize, block: u32, cells: usize) -> Self {
+        let (first, all) = (block as usize * cells, grid.cells[direction] as usize);
         let left = all - first;
         let is_last = left <= cells;
         let at_end = [first == 0, is_last];

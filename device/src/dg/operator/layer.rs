@@ -37,7 +37,7 @@ impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_,
         });
     }
 
-    /// Along x `L u + M s`, in place.
+    /// Along x `L u + M s`, `s` times the quotient of factors, in place.
     #[inline(always)]
     pub fn contract_x(&self, layer: u32) {
         let tile = Self::TILE;
@@ -79,12 +79,18 @@ impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_,
                 behind_end(1)
             };
             let own = line(cell);
-            let other = s.read::<C>(column(cell));
+            let mut other = s.read::<C>(column(cell));
+            if !IS_MIDDLE {
+                // Not in the middle direction, where products with `M` take registers, too.
+                for node in 0..C {
+                    other[node] = self.factors[1] * other[node];
+                }
+            }
             let faces = [lower, upper];
             lower = own.seen_from(matrices, 1);
             // Where registers are few, both products one after the other.
             let is_apart = IS_MIDDLE && C > 7;
-            own.contract(matrices, Some(&other), faces, |node, sum, mass| {
+            own.contract(matrices, None, Some(&other), faces, |node, sum, mass| {
                 s.set(column(cell).start + node * stride, sum);
                 if IS_MIDDLE && !is_apart {
                     u.set(column(cell).start + node * stride, mass);

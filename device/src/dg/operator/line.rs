@@ -49,12 +49,14 @@ impl<T: Real, const C: usize> Line<T, C> {
         [-T::fma(matrices.penalty[0], value, self.slope(matrices, side)), -value]
     }
 
-    /// `L` times the line and `M` times `other`, with what lies behind both faces, and `M` times the line: calls `store`
-    /// with every entry of both. Row by row, so that a coefficient is loaded once and not kept.
+    /// `factor`, if there is one, times the sum of `L` times the line, of what lies behind both faces and of `M` times `other`,
+    /// and `M` times the line: calls `store` with every entry of both. Row by row, so that a coefficient is loaded once and not
+    /// kept.
     #[inline(always)]
     pub fn contract<const H: usize>(
         &self,
         matrices: &DgCellMatrices<T, C, H>,
+        factor: Option<T>,
         other: Option<&[T; C]>,
         [lower, upper]: [Behind<T>; 2],
         mut store: impl FnMut(usize, T, T),
@@ -67,12 +69,15 @@ impl<T: Real, const C: usize> Line<T, C> {
         let jumps = [lower[1] - shift, upper[1] - shift];
         let ends = [T::fma(-matrices.penalty[0], jumps[0], lower[0]), T::fma(-matrices.penalty[0], jumps[1], upper[0])];
         let (own, lift, other) = (Split::new(&own), Split::new(&jumps), other.map(Split::new));
+        let times_factor = |value: T| factor.map_or(value, |factor| factor * value);
+        let add_end = |sum: T, end: T| factor.map_or(sum + end, |factor| T::fma(factor, end, sum));
         for i in 0..H {
             let (mut even, mut odd) = matrices.stiffness.row(i, &own);
             if let Some(other) = &other {
                 (even, odd) = matrices.mass.row_add(i, other, even, odd);
             }
             (even, odd) = matrices.lift.row_add(i, &lift, even, odd);
+            (even, odd) = (times_factor(even), times_factor(odd));
             let (mut mass_even, mass_odd) = matrices.mass.row(i, &own);
             if Self::IS_SHIFTED {
                 mass_even = T::fma(matrices.weights[i], shift, mass_even);
@@ -82,7 +87,7 @@ impl<T: Real, const C: usize> Line<T, C> {
             } else {
                 let (mut first, mut last) = (even + odd, even - odd);
                 if i == 0 {
-                    (first, last) = (first + ends[0], last + ends[1]);
+                    (first, last) = (add_end(first, ends[0]), add_end(last, ends[1]));
                 }
                 store(i, first, mass_even + mass_odd);
                 store(C - 1 - i, last, mass_even - mass_odd);

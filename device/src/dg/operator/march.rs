@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::line::{Behind, Line};
-use crate::matrices::DgCellMatrices;
+use crate::matrices::{DgCellMatrices, Scaled};
 use crate::scalar::Real;
 use cuda_std::hint::opaque;
 use cuda_std::shared::Word;
@@ -17,7 +17,8 @@ struct OwnColumn<T, const C: usize> {
 }
 
 /// `y = A x`, or `b - A x` if `RESIDUAL`, for `chunk` layers of cells. `MID` are the nodes of a cell in the middle
-/// direction, `C` in 3D and 1 in 2D; a thread has `COLUMNS` columns.
+/// direction, `C` in 3D and 1 in 2D; a thread has `COLUMNS` columns. `scaled` has the 1D matrices of one cell size and the
+/// [`step_factors`](super::step_factors).
 ///
 /// # Safety
 /// Launched as its [`shape`](super::shape) and [`Tile::blocks`](super::Tile::blocks) say; the vectors are of the grid.
@@ -30,17 +31,19 @@ pub unsafe fn apply<
     const MID: usize,
     const COLUMNS: usize,
 >(
-    matrices: &DgCellMatrices<T, C, H>,
+    scaled: &Scaled<DgCellMatrices<T, C, H>, T>,
     b: *const T,
     x: *const T,
     y: *mut T,
-    cells: u32,
+    cells: [u32; 3],
     chunk: u32,
 ) {
-    let block = Block::<T, C, H, MID> { matrices, x, cells };
+    let Scaled { matrices, factors } = scaled;
+    let block = Block::<T, C, H, MID> { matrices, factors, x, cells };
     let (mass, sum) = (Block::<T, C, H, MID>::mass(), Block::<T, C, H, MID>::sum());
     let first = thread::block_idx_z() * chunk;
-    let end = if first + chunk < cells { first + chunk } else { cells };
+    let layers = if MID > 1 { cells[2] } else { cells[1] };
+    let end = if first + chunk < layers { first + chunk } else { layers };
 
     let none = OwnColumn { line: Line([T::ZERO; C]), lower: [T::ZERO; 2] };
     let mut columns = [none; COLUMNS];
@@ -76,7 +79,13 @@ pub unsafe fn apply<
                     let stride = block.strides().column;
                     let start = y.wrapping_add(offset + (layer - 1) as usize * C * stride);
                     for z in 0..C {
-                        let value = if RESIDUAL { b[z] - values[z] } else { values[z] };
+                        let scaled = factors[0] * values[z];
+                        let value = match (RESIDUAL, MID > 1) {
+                            (true, true) => T::fma(factors[0], -values[z], b[z]),
+                            // In 2D `fma` would spill a register in degree 6.
+                            (true, false) => b[z] - scaled,
+                            (false, _) => scaled,
+                        };
                         // SAFETY: a node of the vector, that no other thread writes.
                         unsafe { *start.add(z * stride) = value };
                     }
@@ -85,14 +94,15 @@ pub unsafe fn apply<
             if layer < end {
                 let OwnColumn { line, lower } = columns[number];
                 let mut next = line;
-                let upper = if layer + 1 < cells {
+                let upper = if layer + 1 < layers {
                     // SAFETY: a layer of the grid.
                     next = Line(unsafe { block.nodes(x, offset, layer + 1) });
                     next.seen_from(matrices, 0)
                 } else {
                     line.at_boundary(matrices, 1)
                 };
-                line.contract(matrices, None, [lower, upper], |node, of_sum, of_mass| {
+                let factor = if MID > 1 { Some(factors[2]) } else { None };
+                line.contract(matrices, factor, None, [lower, upper], |node, of_sum, of_mass| {
                     sum.set(column.start + node * column.stride, of_sum);
                     mass.set(column.start + node * column.stride, of_mass);
                 });

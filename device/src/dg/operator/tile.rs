@@ -81,13 +81,13 @@ impl Tile {
     pub const fn grid(self) -> DgGrid {
         let [x, y] = self.cells;
         let most = if x > y { x } else { y };
-        DgGrid { cells: 2 * most as u32, degree: self.nodes[0] as u32 - 1 }
+        DgGrid::cube(2 * most as u32, self.nodes[0] as u32 - 1)
     }
 
     /// Blocks for a level, in chunks of so many layers.
     pub const fn blocks(self, grid: DgGrid, chunk: u32) -> [u32; 3] {
-        let cells = grid.cells;
-        let middle = if self.nodes[1] == 1 { 1 } else { cells.div_ceil(self.cells[1] as u32) };
-        [cells.div_ceil(self.cells[0] as u32), middle, cells.div_ceil(chunk)]
+        let [x, y, z] = grid.cells;
+        let (middle, last) = if self.nodes[1] == 1 { (1, y) } else { (y.div_ceil(self.cells[1] as u32), z) };
+        [x.div_ceil(self.cells[0] as u32), middle, last.div_ceil(chunk)]
     }
 }

@@ -48,6 +48,28 @@ fn every_smoother_finds_the_same_solution() {
 }
 
 #[test]
+fn boxes_have_cells_and_lengths_of_their_own() {
+    let value = json(&["--dim", "3", "--cells", "3,2,1", "--size", "1.5,1,0.5", "--degree", "3", "--refine", "2"]);
+    assert_eq!(
+        (&value["base_cells"], &value["size"]),
+        (&Value::from(vec![3, 2, 1]), &Value::from(vec![1.5, 1.0, 0.5]))
+    );
+    // 12 x 8 x 4 cells.
+    assert_eq!((&value["cells"], &value["dofs"]), (&Value::from(384), &Value::from(35 * 23 * 11)));
+    assert_eq!((&value["converged"], &value["refine"]), (&Value::from(true), &Value::from(2)));
+    for system in ["poisson-cg", "poisson-dg"] {
+        let value = json(&["--system", system, "--dim", "2", "--size", "1,100", "--solver", "gmres", "--refine", "4"]);
+        assert_eq!(value["converged"], true);
+        assert!(value["iterations"].as_u64().unwrap() <= 6, "{system}");
+    }
+    // The dimension is that of the numbers.
+    let output =
+        crate::common::patchmg(&["solve", "--cells", "3,2", "--degree", "2", "--refine", "2", "--backend", "cpu"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("on the unit square, degree 2, 3 x 2 cells refined 2 times"), "{text}");
+}
+
+#[test]
 fn discontinuous_elements_are_a_system() {
     let value = json(&["--system", "poisson-dg", "--dim", "3", "--degree", "3", "--refine", "2", "--solver", "fgmres"]);
     for (field, expected) in [("system", "poisson-dg"), ("smoother", "patch"), ("solver", "fgmres"), ("backend", "cpu")]

@@ -32,6 +32,24 @@ fn numbers_out_of_range_are_refused() {
 }
 
 #[test]
+fn boxes_that_there_are_not_are_refused() {
+    for value in ["0,1,1", "1,-2,1", "1,1.5,1", "1,,1", "x"] {
+        refused(&["--cells", value], &["--cells", "at least 1"]);
+    }
+    for value in ["0,1,1", "1,-2,1", "1,NaN,1", "1,inf,1", "1,,1", "x"] {
+        refused(&["--size", value], &["--size", "above 0"]);
+    }
+    refused(&["--dim", "2", "--cells", "3,2,1"], &["--cells", "'3,2,1'", "2 numbers in 2D"]);
+    refused(&["--dim", "3", "--cells", "3"], &["--cells", "'3'", "3 numbers in 3D"]);
+    refused(&["--dim", "3", "--size", "1,2"], &["--size", "'1,2'", "3 numbers in 3D"]);
+    refused(&["--dim", "2", "--cells", "3,2", "--size", "1"], &["--size", "'1'", "2 numbers in 2D"]);
+    refused(&["--dim", "2", "--size", "1e9,1"], &["--size", "1000000000", "1e-6 to 1e6"]);
+    refused(&["--dim", "2", "--size", "1e6,1"], &["--size", "a factor of at most 10000"]);
+    refused(&["--dim", "2", "--cells", "16777216,1", "--refine", "1"], &["--cells", "'16777216'", "1 to 8388608"]);
+    refused(&["--dim", "2", "--cells", "1025,1025", "--refine", "1"], &["--cells", "1025 x 1025", "even numbers"]);
+}
+
+#[test]
 fn choices_that_do_not_exist_are_refused_with_what_does() {
     for (option, value, available) in [
         ("--system", "poisson-fv", "poisson-cg, poisson-dg"),

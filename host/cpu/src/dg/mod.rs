@@ -11,6 +11,7 @@ use super::batch::Boxes;
 use super::kernels::Kernels;
 use super::lanes::Vectorized;
 use super::rows::Rows;
+use super::sizes::BySize;
 use super::sweep::{Shared, Sweep};
 use bytemuck::pod_read_unaligned;
 use operator::Apply;
@@ -22,19 +23,24 @@ use std::sync::{Mutex, PoisonError};
 use transfer::{Prolongate, Restrict};
 
 /// What kernels of discontinuous elements are made from. Matrices are the bytes of [`patchmg_device::matrices`] for the
-/// scalar and the degree.
+/// scalar and the degree, those of a cell size in physical units.
 pub struct Discontinuous<T> {
     /// 2 or 3.
     pub dim: usize,
+    /// Smoother and transfers need even numbers of cells.
     pub grid: DgGrid,
+    /// The entry of `cell` and `vectors` that each direction takes, one for each distinct cell size: on cubes all take
+    /// the first one, which then stays in cache. In 2D the last number counts for nothing.
+    pub sizes: [usize; 3],
     /// [`DgCellMatrices`].
-    pub cell: Box<[u8]>,
+    pub cell: Vec<Box<[u8]>>,
     /// [`DgTransferMatrices`].
     pub transfer: Box<[u8]>,
     /// `S` of a patch, row by row, for each of [`Ends::ALL`].
-    pub vectors: [Vec<T>; 4],
-    /// `1 / (λ_i + λ_j [+ λ_l])` of a patch, `i` fastest, for each combination of classes of ends, that of `x` fastest: class
-    /// 0 touches no end of the domain, class 1 touches one or both.
+    pub vectors: Vec<[Vec<T>; 4]>,
+    /// `1 / (λ_i + λ_j [+ λ_l])` of a patch, `i` (of x) fastest, for each combination of the directions' classes of ends,
+    /// that of `x` fastest: class 0 touches no end of the domain, class 1 touches one or, in a direction of two cells,
+    /// both. Never read, and may be empty: combinations with class 0 in a direction of two cells.
     pub inverse_eigenvalues: Vec<Vec<T>>,
     /// As long as a vector: where `b - A x` goes, before patches or a coarse level take it.
     pub residual: Vec<T>,
@@ -47,7 +53,7 @@ fn plane_rows(grid: DgGrid, z: usize) -> Rows {
 
 /// Row `y` of all planes.
 fn rows_across(grid: DgGrid, y: usize) -> Rows {
-    Rows { first: grid.offset_3d(0, y, 0), apart: grid.row() * grid.row() }
+    Rows { first: grid.offset_3d(0, y, 0), apart: grid.offset_3d(0, 0, 1) }
 }
 
 /// The kernels of a space; `None` for a degree without kernels.
@@ -67,18 +73,18 @@ pub fn kernels<T: Vectorized>(space: Discontinuous<T>) -> Option<Box<dyn Kernels
 /// The matrices of discontinuous elements of one dimension and degree: `C = k + 1`, `H = ceil(C / 2)`, `N = 2C`.
 struct Element<T, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> {
     grid: DgGrid,
-    cell: DgCellMatrices<T, C, H>,
+    cell: BySize<DgCellMatrices<T, C, H>>,
     transfer: DgTransferMatrices<T, N, C, H>,
     /// Of a patch, one for each of [`Ends::ALL`].
-    vectors: [Vectors<T, N>; 4],
-    /// `1 / (λ_i + λ_j [+ λ_l])` of a patch, one for each direction's [`class`]: eigenvalues at one end are those at the
-    /// other.
+    vectors: BySize<[Vectors<T, N>; 4]>,
+    /// `1 / (λ_i + λ_j [+ λ_l])` of a patch, for each combination of the directions' [`class`]: eigenvalues at one end are
+    /// those at the other.
     inverse_eigenvalues: Vec<Vec<T>>,
     /// `b - A x` of all dofs, before patches or a coarse level take it.
     residual: Mutex<Vec<T>>,
 }
 
-/// Ends of a direction with the same eigenvalues. A level has either patches at one end and between, or one at both.
+/// Ends of a direction with the same eigenvalues. A direction has either patches at one end and between, or one at both.
 fn class(ends: Ends) -> usize {
     usize::from(ends != Ends::Neither)
 }
@@ -89,12 +95,13 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
     const DIM: usize = if Z == 1 { 2 } else { 3 };
 
     fn new(space: Discontinuous<T>) -> Self {
-        let Discontinuous { grid, cell, transfer, vectors, inverse_eigenvalues, residual, .. } = space;
+        let Discontinuous { grid, sizes, cell, transfer, vectors, inverse_eigenvalues, residual, .. } = space;
+        let vectors = vectors.iter().map(|of_ends| of_ends.each_ref().map(|matrix| Vectors::new(matrix))).collect();
         Self {
             grid,
-            cell: pod_read_unaligned(&cell),
+            cell: BySize::read(&cell, sizes, Self::DIM),
             transfer: pod_read_unaligned(&transfer),
-            vectors: vectors.map(|matrix| Vectors::new(&matrix)),
+            vectors: BySize::new(vectors, sizes, Self::DIM),
             inverse_eigenvalues,
             residual: Mutex::new(residual),
         }
@@ -102,14 +109,15 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
 
     /// `cells_each` cells a direction, that tile the domain.
     fn tiling(&self, cells_each: usize) -> Boxes {
-        let count = self.grid.cells as usize / cells_each;
-        let counts = [count, count, if Self::DIM == 2 { 1 } else { count }];
+        let [x, y, z] = self.grid.cells.map(|cells| cells as usize / cells_each);
+        let counts = [x, y, if Self::DIM == 2 { 1 } else { z }];
         Boxes { grid: self.grid, dim: Self::DIM, cells_each, first: [0; 3], step: cells_each, counts }
     }
 
     /// `y = A x`, or `b - A x`.
     fn operator(&self, sweep: Sweep, b: Option<&[T]>, x: &[T], y: &mut [T]) {
-        let apply = Apply::<T, C, H, Z> { matrices: &self.cell, grid: self.grid, b, x, y: Shared::new(y) };
+        let matrices = self.cell.by_direction();
+        let apply = Apply::<T, C, H, Z> { matrices, grid: self.grid, b, x, y: Shared::new(y) };
         // SAFETY: the vectors are the level's, and the cells all there are.
         unsafe { sweep.run(&self.tiling(1), &apply) };
     }
@@ -119,7 +127,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
         if direction >= Self::DIM {
             return vec![Patches { ends: Ends::Neither, first: 0, count: 1 }];
         }
-        let (cells, bit) = (self.grid.cells, bit(color, direction));
+        let (cells, bit) = (self.grid.cells[direction], bit(color, direction));
         let mut ranges: Vec<Patches> = Vec::new();
         for first in (0..color_count(cells, bit)).map(|index| bit + 2 * index) {
             let ends = Ends::of_patch(cells, first);
@@ -179,7 +187,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
         for (ends, patches) in groups {
             let [x_class, y_class, z_class] = ends.map(class);
             let solve = Solve::<T, N, NZ> {
-                vectors: ends.map(|ends| &self.vectors[ends as usize]),
+                vectors: core::array::from_fn(|direction| &self.vectors.of(direction)[ends[direction] as usize]),
                 inverse_eigenvalues: &self.inverse_eigenvalues[x_class + 2 * y_class + 4 * z_class],
                 grid: self.grid,
                 residual,

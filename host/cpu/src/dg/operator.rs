@@ -1,5 +1,5 @@
 //! `y = A x` and `r = b - A x`, cell by cell: `A = L ⊗ M ⊗ M + M ⊗ L ⊗ M + M ⊗ M ⊗ L` with a block diagonal `M` and a block
-//! tridiagonal `L` (paper 4, equation 9), by sum factorization.
+//! tridiagonal `L` of each direction (paper 4, equation 9), by sum factorization.
 //!
 //! What the neighbours add is of rank two in a face's direction ([`DgCellMatrices`]): of each only the value and the normal
 //! derivative on the face count, two planes instead of a cell.
@@ -21,7 +21,8 @@ use pulp::{Simd, WithSimd};
 
 /// All cells.
 pub struct Apply<'a, T, const C: usize, const H: usize, const Z: usize> {
-    pub matrices: &'a DgCellMatrices<T, C, H>,
+    /// In each direction.
+    pub matrices: [&'a DgCellMatrices<T, C, H>; 3],
     pub grid: DgGrid,
     /// Of the residual.
     pub b: Option<&'a [T]>,
@@ -126,7 +127,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> Apply<'_, T,
         side: usize,
         face: &mut Face<Lanes<S, T>, C>,
     ) {
-        let trace = Trace { normal: &self.matrices.normal, side };
+        let trace = Trace { normal: &self.matrices[direction].normal, side };
         for q in 0..Self::planes(direction) {
             let from: Lines<C> = match direction {
                 0 => Lines { first: q * C * C, step: 1, apart: C, count: C },
@@ -139,27 +140,29 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> Apply<'_, T,
         }
     }
 
-    /// Adds to the lines of a tensor what lies behind the two faces that they end on, in the faces' row `q`.
+    /// Adds to the lines of a tensor in a direction what lies behind the two faces that they end on, in their row `q`.
     #[inline(always)]
     fn add_faces<S: Simd>(
         &self,
         tensor: &mut [Lanes<S, T>],
         lines: Lines<C>,
-        faces: &[Face<Lanes<S, T>, C>; 2],
+        direction: usize,
+        faces: &[[Face<Lanes<S, T>, C>; 2]; 3],
         q: usize,
     ) {
         assert!(lines.end() <= tensor.len() && lines.count == C && q < C);
-        Lanes::<S, T>::vectorize::<C, _>(&mut AddFaces { normal: &self.matrices.normal, tensor, lines, faces, q });
+        let (normal, faces) = (&self.matrices[direction].normal, &faces[direction]);
+        Lanes::<S, T>::vectorize::<C, _>(&mut AddFaces { normal, tensor, lines, faces, q });
     }
 
-    /// `M` along `p` of a face's planes, and along `q` in 3D of a z-face.
+    /// `M` along `p` (x) of the planes of a y- or z-face, and along `q` (y) of a z-face.
     #[inline(always)]
     fn contract_face<S: Simd>(&self, face: &mut Face<Lanes<S, T>, C>, is_z: bool) {
-        let mass = Times(&self.matrices.mass);
+        let [along_x, along_y, _] = self.matrices.map(|matrices| Times(&matrices.mass));
         for plane in face {
-            contract_in_place(mass, plane.as_flattened_mut(), Lines::<C>::rows(if is_z { C } else { Z }));
+            contract_in_place(along_x, plane.as_flattened_mut(), Lines::<C>::rows(if is_z { C } else { Z }));
             if is_z {
-                contract_in_place(mass, plane.as_flattened_mut(), Lines::<C>::columns(C));
+                contract_in_place(along_y, plane.as_flattened_mut(), Lines::<C>::columns(C));
             }
         }
     }
@@ -223,17 +226,17 @@ impl<S: Simd, T: Vectorized, const C: usize, const H: usize, const Z: usize> Wit
         unsafe { apply.load(&apply.neighbors(batch, direction, side), shift, neighbor) };
         apply.trace(neighbor, direction, 1 - side, face);
         let [derivatives, values] = face;
-        let penalty = T::ZERO - apply.matrices.penalty[0];
+        let [penalty] = apply.matrices[direction].penalty;
         let planes = Apply::<T, C, H, Z>::planes(direction);
         for q in 0..planes {
             for p in 0..C {
-                derivatives[q][p] = Lanes::fma(penalty, values[q][p], derivatives[q][p]);
+                derivatives[q][p] = Lanes::fma(T::ZERO - penalty, values[q][p], derivatives[q][p]);
             }
         }
         let at_boundary = batch.at_end(direction, side);
         if at_boundary != 0 {
             apply.trace(own, direction, side, boundary);
-            let (jump, twice) = (Lanes::scale(apply.matrices.penalty[0], *shift), *shift + *shift);
+            let (jump, twice) = (Lanes::scale(penalty, *shift), *shift + *shift);
             for q in 0..planes {
                 for p in 0..C {
                     derivatives[q][p].replace(jump - boundary[0][q][p], at_boundary);
@@ -249,7 +252,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> BatchKernel<
 
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
-        let (mass, stiffness) = (&self.matrices.mass, &self.matrices.stiffness);
+        let [along_x, along_y, along_z] = self.matrices;
         // SAFETY (this block): the caller's.
         unsafe {
             let [[shift]] = &rows::node(self.x.as_ptr(), &batch.fine, 0);
@@ -270,13 +273,15 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> BatchKernel<
         let Workspace { mass: tensor, stiffness: stiffness_tensor, faces, plane, stiffness_plane, .. } = work;
         let (rows, columns) = (Lines::<C>::rows(C), Lines::<C>::columns(C));
         for z in 0..Z {
-            contract(Times(mass), [tensor[z].as_flattened()], rows, plane.as_flattened_mut(), rows);
-            contract(Times(stiffness), [tensor[z].as_flattened()], rows, stiffness_plane.as_flattened_mut(), rows);
-            self.add_faces(stiffness_plane.as_flattened_mut(), rows, &faces[0], z);
+            let (cell, stiffness) = (tensor[z].as_flattened(), stiffness_plane.as_flattened_mut());
+            contract(Times(&along_x.mass), [cell], rows, plane.as_flattened_mut(), rows);
+            contract(Times(&along_x.stiffness), [cell], rows, stiffness, rows);
+            self.add_faces(stiffness, rows, 0, faces, z);
             let (m, s) = (plane.as_flattened(), stiffness_plane.as_flattened());
-            contract(Times(mass), [m], columns, tensor[z].as_flattened_mut(), columns);
-            contract(Sum(stiffness, mass), [m, s], columns, stiffness_tensor[z].as_flattened_mut(), columns);
-            self.add_faces(stiffness_tensor[z].as_flattened_mut(), columns, &faces[1], z);
+            let (sum, stiffness) = (Sum(&along_y.stiffness, &along_y.mass), stiffness_tensor[z].as_flattened_mut());
+            contract(Times(&along_y.mass), [m], columns, tensor[z].as_flattened_mut(), columns);
+            contract(sum, [m, s], columns, stiffness, columns);
+            self.add_faces(stiffness, columns, 1, faces, z);
         }
         if Z == 1 {
             let place = plane_rows(self.grid, 0);
@@ -285,8 +290,9 @@ impl<T: Vectorized, const C: usize, const H: usize, const Z: usize> BatchKernel<
         }
         let tensors = [tensor.as_flattened().as_flattened(), stiffness_tensor.as_flattened().as_flattened()];
         for y in 0..C {
-            contract(Sum(stiffness, mass), tensors, Lines::<C>::across(y, C, C), plane.as_flattened_mut(), columns);
-            self.add_faces(plane.as_flattened_mut(), columns, &faces[2], y);
+            let (sum, across) = (Sum(&along_z.stiffness, &along_z.mass), Lines::<C>::across(y, C, C));
+            contract(sum, tensors, across, plane.as_flattened_mut(), columns);
+            self.add_faces(plane.as_flattened_mut(), columns, 2, faces, y);
             let place = rows_across(self.grid, y);
             // SAFETY: the caller's.
             unsafe { self.store(batch, plane, place) };

@@ -7,7 +7,8 @@ use patchmg::measure::Part;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision};
-use patchmg::system::poisson::{Elements, PatchKernel};
+use patchmg::space::Family;
+use patchmg::system::poisson::PatchKernel;
 use serde::{Deserialize, Serialize};
 
 /// A table or a figure.
@@ -68,7 +69,7 @@ impl Column {
 #[derive(Clone, Debug)]
 pub struct Point {
     pub key: Key,
-    pub elements: Elements,
+    pub elements: Family,
     pub task: Task,
     /// What the paper has, by column.
     pub paper: Vec<(&'static str, f64)>,
@@ -224,21 +225,21 @@ pub enum Rule {
 impl Point {
     /// Of dimension, degree and refinement, with continuous elements, in double precision, without a value of the paper.
     pub fn new(series: impl Into<String>, size: [usize; 3], task: Task) -> Self {
-        let (key, elements) = (Key::new(series, size), Elements::Continuous);
+        let (key, elements) = (Key::new(series, size), Family::Continuous);
         Self { key, elements, task, paper: Vec::new(), goals: Vec::new() }
     }
 
     /// With discontinuous elements.
     pub fn discontinuous(self) -> Self {
-        Self { elements: Elements::Discontinuous, ..self }
+        Self { elements: Family::Discontinuous, ..self }
     }
 
     /// Unknowns.
     pub fn dofs(&self) -> usize {
         let Key { dim, degree, refine, .. } = self.key;
         let row = match self.elements {
-            Elements::Continuous => (degree << refine) - 1,
-            Elements::Discontinuous => (degree + 1) << refine,
+            Family::Continuous => (degree << refine) - 1,
+            Family::Discontinuous => (degree + 1) << refine,
         };
         row.pow(dim as u32)
     }

@@ -9,8 +9,10 @@ mod vector;
 use crate::backend::{Backend, BackendName, DeviceInfo, Scalar};
 use crate::error::{Error, Result};
 use crate::memory::{self, Memory};
-use patchmg_cpu::{SimdLevel, Sweep};
+use bytemuck::{cast_slice, cast_slice_mut};
+use patchmg_cpu::{AxisMatrix, SimdLevel, Sweep, apply_along_axis};
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::any::Any;
 use std::num::NonZero;
 pub use vector::Vector;
 
@@ -96,6 +98,7 @@ pub(crate) fn check(what: &'static str, expected: usize, found: usize) -> Result
 
 impl Backend for Cpu {
     type Vector<T: Scalar> = Vector<T>;
+    type AxisMatrix<T: Scalar> = AxisMatrix<T>;
     type Recording = ();
 
     fn info(&self) -> DeviceInfo {
@@ -204,6 +207,33 @@ impl Backend for Cpu {
         });
         Ok(())
     }
+
+    fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<AxisMatrix<T>> {
+        Ok(matrix.rounded())
+    }
+
+    fn apply_along_axis<T: Scalar>(
+        &self,
+        matrix: &AxisMatrix<T>,
+        [inner, outer]: [usize; 2],
+        x: &Vector<T>,
+        y: &mut Vector<T>,
+        add: bool,
+    ) -> Result<()> {
+        check_at_least("x", outer * matrix.columns * inner, x.len())?;
+        check_at_least("y", outer * matrix.rows * inner, y.len())?;
+        // Kernels are compiled for `f32` and `f64`, not for any `T`.
+        if let Some(matrix) = (matrix as &dyn Any).downcast_ref::<AxisMatrix<f32>>() {
+            apply_along_axis(self.sweep(), matrix, inner, outer, cast_slice(x), cast_slice_mut(y), add);
+        } else if let Some(matrix) = (matrix as &dyn Any).downcast_ref::<AxisMatrix<f64>>() {
+            apply_along_axis(self.sweep(), matrix, inner, outer, cast_slice(x), cast_slice_mut(y), add);
+        }
+        Ok(())
+    }
+}
+
+fn check_at_least(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if found >= expected { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
 }
 
 #[cfg(test)]

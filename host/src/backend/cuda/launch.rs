@@ -2,11 +2,15 @@
 
 use super::calls::check;
 use super::gpu::Gpu;
+use super::memory::Vector;
+use super::modules;
 use crate::error::Result;
-use bytemuck::bytes_of;
+use bytemuck::{Pod, bytes_of};
 use cust::sys::{self, CUdeviceptr, CUfunction};
 use patchmg_device::kernels::KernelSpec;
+use patchmg_device::typed::Arguments;
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -59,24 +63,34 @@ impl Kernel {
         blocks: [u32; 3],
         arguments: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<()> {
+        let mut pointers = [std::ptr::null_mut(); PARAMETERS];
+        for (pointer, argument) in pointers.iter_mut().zip(arguments) {
+            *pointer = argument.as_ptr().cast_mut().cast();
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_at(gpu, blocks, &mut pointers) }
+    }
+
+    /// With the addresses of the parameters.
+    ///
+    /// # Safety
+    /// As for [`Self::launch`].
+    unsafe fn launch_at(&self, gpu: &Gpu, blocks: [u32; 3], parameters: &mut [*mut c_void]) -> Result<()> {
         if blocks.contains(&0) {
             return Ok(());
         }
         gpu.enter()?;
         gpu.mark(&self.launched);
-        let mut pointers = [std::ptr::null_mut::<c_void>(); PARAMETERS];
-        for (pointer, argument) in pointers.iter_mut().zip(arguments) {
-            *pointer = argument.as_ptr().cast_mut().cast();
-        }
         let (threads, shared, stream) = (self.spec.threads, self.spec.shared_bytes, gpu.stream());
-        let ([x, y, z], arguments, extra) = (blocks, pointers.as_mut_ptr(), std::ptr::null_mut());
+        let ([x, y, z], parameters, extra) = (blocks, parameters.as_mut_ptr(), std::ptr::null_mut());
         // SAFETY: the caller's promise; the driver copies the arguments before it returns.
         let code =
-            unsafe { sys::cuLaunchKernel(self.function, x, y, z, threads, 1, 1, shared, stream, arguments, extra) };
+            unsafe { sys::cuLaunchKernel(self.function, x, y, z, threads, 1, 1, shared, stream, parameters, extra) };
         check("cuLaunchKernel", code)
     }
 
-    /// With the arguments that most kernels have, in their order: matrices by value, vectors, cells a direction, and numbers.
+    /// With the arguments that most kernels have, in their order: matrices by value, vectors, cells in each direction, and
+    /// numbers.
     ///
     /// # Safety
     /// As for [`Self::launch`].
@@ -86,13 +100,49 @@ impl Kernel {
         blocks: [u32; 3],
         matrices: Option<&[u8]>,
         vectors: &[CUdeviceptr],
-        cells: u32,
+        cells: [u32; 3],
         numbers: &[u32],
     ) -> Result<()> {
         let (vectors, numbers) = (vectors.iter().map(bytes_of), numbers.iter().map(bytes_of));
         let arguments = matrices.into_iter().chain(vectors).chain([bytes_of(&cells)]).chain(numbers);
         // SAFETY: the caller's promise.
         unsafe { self.launch(gpu, blocks, arguments) }
+    }
+}
+
+/// A kernel of `kernels!`, with the struct of its arguments: for example `TypedKernel<axis::Apply<f64>>`.
+pub(crate) struct TypedKernel<A> {
+    kernel: Kernel,
+    arguments: PhantomData<fn(A)>,
+}
+
+impl<A: Arguments> TypedKernel<A> {
+    /// Its module is loaded if it was not.
+    pub fn new(gpu: &Gpu) -> Result<Self> {
+        let kernel = modules::kernel(gpu, A::MODULE, A::spec(), |_| Ok(Vec::new()))?;
+        Ok(Self { kernel, arguments: PhantomData })
+    }
+
+    /// Nothing happens where there is no block.
+    ///
+    /// # Safety
+    /// Addresses are those of memory of `gpu`, on which the kernel was loaded, and the kernel may be called with these
+    /// arguments and so many blocks.
+    pub unsafe fn launch(&self, gpu: &Gpu, blocks: [u32; 3], arguments: A) -> Result<()> {
+        // SAFETY: the caller's promise; the parameters are those of the kernel, in their order.
+        unsafe { self.kernel.launch_at(gpu, blocks, arguments.parameters().as_mut()) }
+    }
+}
+
+impl<T: Pod> Vector<T> {
+    /// [`Self::pointer`], for the arguments of a [`TypedKernel`]; not to be read on the host.
+    pub(crate) fn as_ptr(&self) -> *const T {
+        std::ptr::without_provenance(self.pointer() as usize)
+    }
+
+    /// As [`Self::as_ptr`], for what a kernel writes.
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
+        std::ptr::without_provenance_mut(self.pointer() as usize)
     }
 }
 
@@ -115,7 +165,7 @@ impl Marching {
     ///
     /// # Safety
     /// As for [`Kernel::launch`].
-    pub unsafe fn launch(&self, gpu: &Gpu, matrices: &[u8], vectors: &[CUdeviceptr], cells: u32) -> Result<()> {
+    pub unsafe fn launch(&self, gpu: &Gpu, matrices: &[u8], vectors: &[CUdeviceptr], cells: [u32; 3]) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.kernel.launch_on_vectors(gpu, self.blocks, Some(matrices), vectors, cells, &[self.chunk]) }
     }

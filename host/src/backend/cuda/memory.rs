@@ -2,22 +2,22 @@
 
 use super::calls::check;
 use super::gpu::{Gpu, free_memory};
-use crate::backend::Scalar;
 use crate::error::{Error, Result};
+use bytemuck::Pod;
 use cust::sys::{self, CUdeviceptr, CUresult};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// A vector in the memory of a GPU; freed by whichever thread drops it.
-pub struct Vector<T: Scalar> {
+pub struct Vector<T: Pod> {
     gpu: Arc<Gpu>,
     pointer: CUdeviceptr,
     len: usize,
     scalar: PhantomData<T>,
 }
 
-impl<T: Scalar> Vector<T> {
+impl<T: Pod> Vector<T> {
     /// `len` zeros.
     pub(crate) fn zeros(gpu: &Arc<Gpu>, len: usize) -> Result<Self> {
         gpu.enter()?;
@@ -48,6 +48,17 @@ impl<T: Scalar> Vector<T> {
 
     /// That it lies on `gpu` and has `expected` entries.
     pub(crate) fn check(&self, gpu: &Arc<Gpu>, what: &'static str, expected: usize) -> Result<()> {
+        self.check_gpu(gpu, what)?;
+        check_length(what, expected, self.len)
+    }
+
+    /// That it lies on `gpu` and has `expected` entries or more.
+    pub(crate) fn check_at_least(&self, gpu: &Arc<Gpu>, what: &'static str, expected: usize) -> Result<()> {
+        self.check_gpu(gpu, what)?;
+        if self.len >= expected { Ok(()) } else { check_length(what, expected, self.len) }
+    }
+
+    fn check_gpu(&self, gpu: &Arc<Gpu>, what: &'static str) -> Result<()> {
         if !Arc::ptr_eq(gpu, &self.gpu) {
             return Err(Error::InvalidArgument {
                 name: what,
@@ -55,7 +66,7 @@ impl<T: Scalar> Vector<T> {
                 allowed: String::from("of the backend that is called"),
             });
         }
-        check_length(what, expected, self.len)
+        Ok(())
     }
 
     pub(crate) fn clear(&mut self) -> Result<()> {
@@ -95,7 +106,7 @@ impl<T: Scalar> Vector<T> {
     }
 }
 
-impl<T: Scalar> Drop for Vector<T> {
+impl<T: Pod> Drop for Vector<T> {
     fn drop(&mut self) {
         if self.pointer != 0 && self.gpu.enter().is_ok() {
             self.gpu.count_free();

@@ -1,6 +1,7 @@
 //! NVIDIA GPUs, through `cust` and the driver alone: no CUDA toolkit to build or to run, and the program starts where
 //! there is no driver, too.
 
+mod axis;
 mod blas1;
 mod calls;
 mod device;
@@ -14,6 +15,7 @@ mod pinned;
 mod recording;
 pub(crate) mod texture;
 
+pub use axis::AxisMatrix;
 pub use device::devices;
 pub use event::Event;
 pub use memory::Vector;
@@ -73,6 +75,7 @@ impl Cuda {
 
 impl Backend for Cuda {
     type Vector<T: Scalar> = Vector<T>;
+    type AxisMatrix<T: Scalar> = AxisMatrix<T>;
     type Recording = Recording;
 
     fn info(&self) -> DeviceInfo {
@@ -158,6 +161,21 @@ impl Backend for Cuda {
             operations.add_combination(&self.gpu, coefficients, xs, y)?;
         }
         Ok(())
+    }
+
+    fn axis_matrix<T: Scalar>(&self, matrix: &super::AxisMatrix<f64>) -> Result<AxisMatrix<T>> {
+        AxisMatrix::new(&self.gpu, matrix)
+    }
+
+    fn apply_along_axis<T: Scalar>(
+        &self,
+        matrix: &AxisMatrix<T>,
+        sizes: [usize; 2],
+        x: &Vector<T>,
+        y: &mut Vector<T>,
+        add: bool,
+    ) -> Result<()> {
+        matrix.apply(&self.gpu, sizes, x, y, add)
     }
 
     fn record(&self, recording: &mut Option<Recording>, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {

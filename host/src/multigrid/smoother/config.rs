@@ -4,7 +4,7 @@ use super::{AdditivePatchSmoother, Chebyshev, Jacobi, PatchSmoother, PointGaussS
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::SharedLevel;
-use crate::space::Space;
+use crate::space::{Family, Space};
 use crate::system::System;
 
 /// Which smoother a level has.
@@ -110,7 +110,7 @@ impl SmootherConfig {
     /// Words of memory that a step moves for an unknown: every vector read or written once an operation, by the patches
     /// once a color. With discontinuous elements these take the residual of all dofs.
     pub fn words_per_dof(&self, space: &Space) -> f64 {
-        let (colors, patches) = (1 << space.dim(), if let Space::Discontinuous(_) = space { 3 + 3 } else { 3 });
+        let (colors, patches) = (1 << space.dim(), if space.is(Family::Discontinuous) { 3 + 3 } else { 3 });
         let words = match *self {
             Self::Patch => patches * colors,
             // The residual; a color's zeros, patches, and sum.

@@ -15,7 +15,7 @@ pub use additive::AdditivePatchSmoother;
 pub use chebyshev::Chebyshev;
 pub use config::SmootherConfig;
 pub use jacobi::Jacobi;
-pub use patch::{PatchSmoother, PatchSolver};
+pub use patch::PatchSmoother;
 pub use point::PointGaussSeidel;
 
 /// One step of a stationary iteration on a level.

@@ -1,10 +1,9 @@
-//! Multiplicative vertex patches, and the exact solver of one patch.
+//! Multiplicative vertex patches.
 
 use super::Smoother;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::{Level, SharedLevel};
-use crate::operator::Preconditioner;
 
 /// Multiplicative vertex-patch smoother (paper 1, algorithm 2.3): color after color, every patch of it solves its local
 /// problem exactly, `x += R_jᵀ A_j⁻¹ R_j (b - A x)`.
@@ -48,31 +47,5 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for PatchSmoother<B, S> {
         let patches = self.level.patches()?;
         patches.prolongate_and_smooth_first(coarse, b, x)?;
         patches.colors()[1..].iter().try_for_each(|&color| patches.smooth_color(color, b, x))
-    }
-}
-
-/// Exact solver of the coarsest level: one step of the patch smoother, there being one patch.
-pub struct PatchSolver<B: Backend, S: Scalar> {
-    smoother: PatchSmoother<B, S>,
-}
-
-impl<B: Backend, S: Scalar> PatchSolver<B, S> {
-    /// On a level of one patch.
-    ///
-    /// # Errors
-    /// Those of [`Level::patches`].
-    pub fn new(level: &SharedLevel<B, S>) -> Result<Self> {
-        Ok(Self { smoother: PatchSmoother::new(level)? })
-    }
-}
-
-impl<B: Backend, S: Scalar> Preconditioner<B, S> for PatchSolver<B, S> {
-    fn apply(&mut self, r: &B::Vector<S>, z: &mut B::Vector<S>) -> Result<()> {
-        self.smoother.level.backend().set_zero(z)?;
-        self.smoother.step(r, z)
-    }
-
-    fn is_symmetric(&self) -> bool {
-        true
     }
 }

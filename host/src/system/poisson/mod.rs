@@ -1,38 +1,33 @@
-//! Poisson's equation `-Δu = f` on a uniform mesh of the unit square or cube: continuous elements (paper 1) and discontinuous
-//! ones (paper 4).
+//! Poisson's equation `-Δu = f` on a uniform mesh of a rectangle or a box: continuous elements (paper 1) and discontinuous ones
+//! (paper 4).
 //!
 //! Vectors are in the storage order of [`patchmg_device::patch`].
 
 mod cpu;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
+pub mod forms;
+mod tensor;
 
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::mesh::Mesh;
 use crate::operator::vector_bytes;
-use crate::space::Space;
+use crate::problem::{Field, add_boundary_integrals};
+use crate::space::{Family, Space};
 use crate::system::System;
 use bytemuck::{Pod, bytes_of};
+use forms::{ContinuousForms, DiscontinuousForms};
 use patchmg_device::kernels::patch_nodes;
 pub use patchmg_device::kernels::{
     Boxes, Engine, MatrixMemory, Operands, Paper1, PatchKernel, ProductShape, Products, TensorKernel, Variant,
 };
 use patchmg_device::patch::{bit, color_count};
+use tensor::{ExactSolver, PartialTransfer};
 
 /// What [`Unsupported`](Error::Unsupported) calls [`Products`] that a machine does not have.
 pub const PRODUCTS: &str = "products of small matrices";
-
-/// How Poisson's equation is discretized.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Elements {
-    /// Continuous elements, zero on the boundary.
-    #[default]
-    Continuous,
-    /// Discontinuous elements, by the symmetric interior penalty method.
-    Discontinuous,
-}
 
 /// `-Δu = f` on a mesh, by elements of a degree.
 #[derive(Clone, Debug)]
@@ -42,14 +37,15 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// By either kind of elements.
+    /// By elements of a family: continuous ones, zero on the boundary, or discontinuous ones, by the symmetric interior penalty
+    /// method.
     ///
     /// # Errors
     /// Those of [`Space::new`] and [`Space::discontinuous`].
-    pub fn new(elements: Elements, mesh: Mesh, degree: usize) -> Result<Self> {
-        let space = match elements {
-            Elements::Continuous => Space::new(mesh, degree),
-            Elements::Discontinuous => Space::discontinuous(mesh, degree),
+    pub fn new(family: Family, mesh: Mesh, degree: usize) -> Result<Self> {
+        let space = match family {
+            Family::Continuous => Space::new(mesh, degree),
+            Family::Discontinuous => Space::discontinuous(mesh, degree),
         };
         Ok(Self { space: space?, kernel: PatchKernel::default() })
     }
@@ -59,7 +55,7 @@ impl Poisson {
     /// # Errors
     /// Those of [`Space::new`].
     pub fn continuous(mesh: Mesh, degree: usize) -> Result<Self> {
-        Self::new(Elements::Continuous, mesh, degree)
+        Self::new(Family::Continuous, mesh, degree)
     }
 
     /// By discontinuous elements.
@@ -67,7 +63,7 @@ impl Poisson {
     /// # Errors
     /// Those of [`Space::discontinuous`].
     pub fn discontinuous(mesh: Mesh, degree: usize) -> Result<Self> {
-        Self::new(Elements::Discontinuous, mesh, degree)
+        Self::new(Family::Discontinuous, mesh, degree)
     }
 
     /// By other kernels than the default ones, for comparison.
@@ -80,12 +76,9 @@ impl Poisson {
         self.kernel
     }
 
-    /// The kind of elements.
-    pub fn elements(&self) -> Elements {
-        match self.space {
-            Space::Continuous(_) => Elements::Continuous,
-            Space::Discontinuous(_) => Elements::Discontinuous,
-        }
+    /// The family of elements.
+    pub fn family(&self) -> Family {
+        self.space.axes()[0].family()
     }
 }
 
@@ -103,7 +96,10 @@ impl System for Poisson {
 
     fn coarser(&self) -> Option<Result<Self>> {
         let coarser = self.space.coarser()?;
-        Some(coarser.map(|space| Self { space, kernel: self.kernel }))
+        Some(coarser.and_then(|space| {
+            tensor::check(&space)?;
+            Ok(Self { space, kernel: self.kernel })
+        }))
     }
 
     fn by_default_kernels(&self) -> Self {
@@ -113,19 +109,43 @@ impl System for Poisson {
     /// A coarse level of discontinuous elements has half the penalty, so that its corrections overshoot at jumps: with weak
     /// smoothers V-cycles diverge.
     fn takes_any_smoother(&self) -> bool {
-        self.elements() == Elements::Continuous
+        self.family() == Family::Continuous
+    }
+
+    fn takes_boundary_values(&self) -> bool {
+        self.family() == Family::Discontinuous
+    }
+
+    /// By Nitsche's method: adds `∫ g (σ φ_i - ∂ₙφ_i)` over the boundary (paper 4, equation 2, with the known `g` instead of `u`
+    /// there). Continuous elements are zero there.
+    fn add_boundary_load(&self, g: &dyn Field, b: &mut [f64]) -> Result<()> {
+        if !self.takes_boundary_values() {
+            return Err(Error::InvalidArgument {
+                name: "space with boundary values",
+                value: "continuous".into(),
+                allowed: "discontinuous".into(),
+            });
+        }
+        let normal = DiscontinuousForms::new(&self.space)?.boundary_load();
+        add_boundary_integrals(&self.space, &normal, g, b)
     }
 }
 
 /// Bytes of a level's tables: the eigenvalues of a patch or the inverse of its matrix, and the residual between two kernels
 /// of the smoother. 1D matrices are too few to count.
-fn level_bytes<T: Scalar>(system: &Poisson) -> u64 {
+fn level_bytes<B: Backend, T: Scalar>(system: &Poisson) -> u64 {
+    let space = &system.space;
+    PartialTransfer::<B, T>::bytes(space) + ExactSolver::<B, T>::bytes(space) + table_bytes::<T>(system)
+}
+
+/// Of what the kernels of the patches take.
+fn table_bytes<T: Scalar>(system: &Poisson) -> u64 {
     let space = &system.space;
     let dim = space.dim() as u32;
-    if let Space::Discontinuous(space) = space {
+    if system.family() == Family::Discontinuous {
         // Those of patches at an end of a direction and of others; the residual of a color before its patches.
-        let eigenvalues = 2usize.pow(dim) * (2 * space.grid().cell_nodes()).pow(dim);
-        return vector_bytes::<T>(1, eigenvalues) + vector_bytes::<T>(1, space.grid().storage(space.dim()));
+        let eigenvalues = 2usize.pow(dim) * (2 * (space.degree() + 1)).pow(dim);
+        return vector_bytes::<T>(1, eigenvalues) + vector_bytes::<T>(1, space.storage());
     }
     let (interior, _) = patch_nodes(space.degree());
     let patch = interior.pow(dim);
@@ -144,10 +164,10 @@ fn bytes(matrices: &impl Pod) -> Box<[u8]> {
     bytes_of(matrices).into()
 }
 
-/// Colors that have a patch: the coarsest level has one of color 0 alone.
+/// Colors that have a patch: a direction of two cells has one of color 0 alone.
 fn colors(space: &Space) -> Vec<usize> {
-    let (dim, cells) = (space.dim(), space.mesh().cells_per_direction());
-    let has_patches = |color: &usize| (0..dim).all(|d| color_count(cells, bit(*color as u32, d)) > 0);
+    let (dim, cells) = (space.dim(), space.mesh().cells_along());
+    let has_patches = |color: &usize| (0..dim).all(|d| color_count(cells[d] as u32, bit(*color as u32, d)) > 0);
     (0..1 << dim).filter(has_patches).collect()
 }
 
@@ -176,7 +196,63 @@ fn vector_of<B: Backend, T: Scalar>(
 
 /// `1 / A_ii` in a space.
 fn inverse_diagonal<B: Backend, T: Scalar>(backend: &B, space: &Space) -> Result<B::Vector<T>> {
-    uploaded(backend, &space.inverse_diagonal::<T>()?)
+    let inverse = match space.axes()[0].family() {
+        Family::Continuous => ContinuousForms::new(space)?.inverse_diagonal::<T>()?,
+        Family::Discontinuous => DiscontinuousForms::new(space)?.inverse_diagonal::<T>()?,
+    };
+    uploaded(backend, &inverse)
+}
+
+/// Whether a level is only solved: a coarsest mesh that is not one patch has an odd number of cells, which patches do not tile.
+fn is_solved(space: &Space) -> bool {
+    space.mesh().coarser().is_none() && !space.mesh().is_patch()
+}
+
+fn only_solved() -> Error {
+    Error::InvalidArgument {
+        name: "level",
+        value: "the coarsest, with an odd number of cells in a direction".into(),
+        allowed: "solved, or another one".into(),
+    }
+}
+
+fn not_coarsest() -> Error {
+    Error::InvalidArgument {
+        name: "level to solve on",
+        value: "one with a coarser level".into(),
+        allowed: "the coarsest".into(),
+    }
+}
+
+/// What the kernels of a patch cannot do: transfer where only some directions are coarsened, and the solution on a coarsest
+/// mesh that is not one patch.
+struct Lattice<B: Backend, T: Scalar> {
+    /// Entries of the coarse level's vectors, if there is one.
+    coarse_storage: Option<usize>,
+    transfer: Option<PartialTransfer<B, T>>,
+    solver: Option<ExactSolver<B, T>>,
+}
+
+impl<B: Backend, T: Scalar> Lattice<B, T> {
+    fn new(backend: &B, space: &Space) -> Result<Self> {
+        Ok(Self {
+            coarse_storage: space.coarser().transpose()?.map(|coarse| coarse.storage()),
+            transfer: PartialTransfer::new(backend, space)?,
+            solver: ExactSolver::new(backend, space)?,
+        })
+    }
+
+    /// Entries of the coarse level's vectors.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] on the coarsest level.
+    fn coarse_storage(&self) -> Result<usize> {
+        self.coarse_storage.ok_or_else(|| Error::InvalidArgument {
+            name: "level",
+            value: "the coarsest".into(),
+            allowed: "one with a coarser level".into(),
+        })
+    }
 }
 
 fn uploaded<B: Backend, T: Scalar>(backend: &B, host: &[T]) -> Result<B::Vector<T>> {

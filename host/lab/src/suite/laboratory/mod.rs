@@ -22,8 +22,9 @@ use patchmg::multigrid::{Multigrid, SmootherConfig};
 use patchmg::operator::Preconditioner;
 use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, Report};
+use patchmg::space::Family;
 use patchmg::space::Space;
-use patchmg::system::poisson::{Elements, Paper1, PatchKernel, Poisson, Variant};
+use patchmg::system::poisson::{Paper1, PatchKernel, Poisson, Variant};
 use patchmg::system::{Runs, System};
 use patchmg_cli::error::{Error, Result};
 use speed::Solved;
@@ -64,7 +65,7 @@ type Known<K, V> = Vec<(K, V, Basis)>;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Size {
-    elements: Elements,
+    elements: Family,
     dim: usize,
     degree: usize,
     refine: usize,

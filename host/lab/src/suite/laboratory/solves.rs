@@ -88,7 +88,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
         let info = gmres.solve(&operator, &mut cycle, &b, &mut x, &stopping, &mut unobserved)?;
         let mut values = load;
         backend.download(&x, &mut values)?;
-        let exact = Problem::Sine.solution(size.dim);
+        let exact = Problem::Sine.solution(size.space()?.mesh());
         Ok((info, exact.map(|exact| error_norms(space, &values, &*exact)).transpose()?))
     }
 }

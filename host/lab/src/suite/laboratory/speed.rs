@@ -112,7 +112,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
             Some((known, load)) if *known == size.double() => Ok(load.clone()),
             _ => {
                 self.load = None;
-                let load = load_vector(space, &*Problem::Sine.right_hand_side(size.dim))?;
+                let load = load_vector(space, &*Problem::Sine.right_hand_side(size.space()?.mesh()))?;
                 self.load = Some((size.double(), load.clone()));
                 Ok(load)
             }

@@ -1,13 +1,17 @@
 //! Levels on the CPU.
 
-use super::{PRODUCTS, PatchKernel, Poisson, bytes, check_color, colors, inverse_diagonal, level_bytes, vector_of};
-use crate::backend::Scalar;
+use super::forms::{ContinuousForms, DiscontinuousForms};
+use super::{Lattice, PRODUCTS, PatchKernel, Poisson};
+use super::{
+    bytes, check_color, colors, inverse_diagonal, is_solved, level_bytes, not_coarsest, only_solved, vector_of,
+};
 use crate::backend::cpu::{Cpu, Vector, check};
+use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::{Level, Patches, SharedLevel};
 use crate::memory;
 use crate::operator::LinearOperator;
-use crate::space::{ContinuousSpace, DiscontinuousSpace, Space};
+use crate::space::{Family, Space};
 use crate::system::{Runs, System};
 use patchmg_cpu::{Continuous, Discontinuous, GaussSeidel, Kernels, Prepared};
 use patchmg_device::patch::Ends;
@@ -36,7 +40,7 @@ impl Runs<Poisson> for Cpu {
     }
 
     fn level_bytes<T: Scalar>(system: &Poisson) -> u64 {
-        level_bytes::<T>(system)
+        level_bytes::<Self, T>(system)
     }
 }
 
@@ -51,32 +55,46 @@ fn in_scalar<T: Scalar>(
 }
 
 /// A [`Space`] made ready.
-struct PoissonLevel<T: Prepared> {
+struct PoissonLevel<T: Prepared + Scalar> {
     cpu: Arc<Cpu>,
     space: Space,
-    /// Entries of the coarse level's vectors.
-    coarse_storage: usize,
     colors: Vec<usize>,
-    kernels: Box<dyn Kernels<T>>,
+    /// None on a coarsest level that is only [solved](is_solved).
+    kernels: Option<Box<dyn Kernels<T>>>,
     /// Of continuous elements.
     point: Option<GaussSeidel<T>>,
+    lattice: Lattice<Cpu, T>,
 }
 
 impl<T: Scalar + Prepared> PoissonLevel<T> {
     fn new(cpu: &Arc<Cpu>, space: &Space) -> Result<Self> {
-        let dim = space.dim();
-        let (coarse_storage, kernels, point) = match space {
-            Space::Continuous(space) => {
-                let point = GaussSeidel::new(space.grid(), dim, space.point_rows());
-                (space.grid().coarser().storage(dim), T::continuous(continuous(space)?), Some(point))
+        let unsupported = || unsupported(space.degree());
+        let (kernels, point) = match space.axes()[0].family() {
+            _ if is_solved(space) => (None, None),
+            Family::Continuous => {
+                let forms = ContinuousForms::new(space)?;
+                let (by_size, sizes) = forms.by_size();
+                let rows = by_size.iter().map(|form| form.point_rows()).collect();
+                let point = GaussSeidel::new(forms.grid(), space.dim(), rows, sizes);
+                (Some(T::continuous(continuous(&forms)?).ok_or_else(unsupported)?), Some(point))
             }
-            Space::Discontinuous(space) => {
-                (space.grid().coarser().storage(dim), T::discontinuous(discontinuous(space)?), None)
+            Family::Discontinuous => {
+                let forms = DiscontinuousForms::new(space)?;
+                (Some(T::discontinuous(discontinuous(&forms, space)?).ok_or_else(unsupported)?), None)
             }
         };
-        let kernels = kernels.ok_or_else(|| unsupported(space.degree()))?;
-        let (cpu, space, colors) = (cpu.clone(), space.clone(), colors(space));
-        Ok(Self { cpu, space, coarse_storage, colors, kernels, point })
+        Ok(Self {
+            cpu: cpu.clone(),
+            space: space.clone(),
+            colors: colors(space),
+            kernels,
+            point,
+            lattice: Lattice::new(&**cpu, space)?,
+        })
+    }
+
+    fn kernels(&self) -> Result<&dyn Kernels<T>> {
+        self.kernels.as_deref().ok_or_else(only_solved)
     }
 
     /// That a vector is of the level.
@@ -86,7 +104,7 @@ impl<T: Scalar + Prepared> PoissonLevel<T> {
 
     /// That a vector is of the next coarser level.
     fn check_coarse(&self, vector: &Vector<T>) -> Result<()> {
-        check("coarse", self.coarse_storage, vector.len())
+        check("coarse", self.lattice.coarse_storage()?, vector.len())
     }
 }
 
@@ -102,7 +120,7 @@ impl<T: Scalar + Prepared> LinearOperator<Cpu, T> for PoissonLevel<T> {
     fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
         self.check("x", x)?;
         self.check("y", y)?;
-        self.kernels.apply(self.cpu.sweep(), x, y);
+        self.kernels()?.apply(self.cpu.sweep(), x, y);
         Ok(())
     }
 
@@ -110,7 +128,7 @@ impl<T: Scalar + Prepared> LinearOperator<Cpu, T> for PoissonLevel<T> {
         self.check("b", b)?;
         self.check("x", x)?;
         self.check("r", r)?;
-        self.kernels.residual(self.cpu.sweep(), b, x, r);
+        self.kernels()?.residual(self.cpu.sweep(), b, x, r);
         Ok(())
     }
 }
@@ -120,15 +138,34 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for PoissonLevel<T> {
         self.check("b", b)?;
         self.check("x", x)?;
         self.check_coarse(coarse)?;
-        self.kernels.restrict_residual(self.cpu.sweep(), b, x, coarse);
+        match &self.lattice.transfer {
+            Some(transfer) => transfer.restrict_residual(self, b, x, coarse)?,
+            None => self.kernels()?.restrict_residual(self.cpu.sweep(), b, x, coarse),
+        }
         Ok(())
     }
 
     fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         self.check_coarse(coarse)?;
         self.check("x", x)?;
-        self.kernels.prolongate_add(self.cpu.sweep(), coarse, x);
+        match &self.lattice.transfer {
+            Some(transfer) => transfer.prolongate_add(&*self.cpu, coarse, x)?,
+            None => self.kernels()?.prolongate_add(self.cpu.sweep(), coarse, x),
+        }
         Ok(())
+    }
+
+    fn solve(&self, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        self.check("b", b)?;
+        self.check("x", x)?;
+        match &self.lattice.solver {
+            Some(solver) => solver.solve(&*self.cpu, b, x),
+            None if self.space.mesh().is_patch() => {
+                self.cpu.set_zero(x)?;
+                self.smooth_color(0, b, x)
+            }
+            None => Err(not_coarsest()),
+        }
     }
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
@@ -146,6 +183,7 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for PoissonLevel<T> {
     fn point_gauss_seidel(&self, b: &Vector<T>, x: &mut Vector<T>, reverse: bool) -> Result<()> {
         self.check("b", b)?;
         self.check("x", x)?;
+        self.kernels()?;
         let point = self.point.as_ref().ok_or_else(|| Error::Unsupported {
             backend: "cpu",
             what: "space with point Gauss-Seidel",
@@ -168,7 +206,7 @@ impl<T: Scalar + Prepared> Patches<Cpu, T> for PoissonLevel<T> {
     fn smooth_color(&self, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         self.check("b", b)?;
         self.check("x", x)?;
-        self.kernels.smooth_color(self.cpu.sweep(), check_color(&self.space, color)?, b, x);
+        self.kernels()?.smooth_color(self.cpu.sweep(), check_color(&self.space, color)?, b, x);
         Ok(())
     }
 
@@ -187,51 +225,59 @@ fn rounded<T: Scalar>(numbers: Vec<f64>) -> Vec<T> {
     numbers.into_iter().map(T::from_f64).collect()
 }
 
-fn continuous<T: Scalar>(space: &ContinuousSpace) -> Result<Continuous<T>> {
+fn continuous<T: Scalar>(forms: &ContinuousForms) -> Result<Continuous<T>> {
+    let (by_size, sizes) = forms.by_size();
     with_degree!(
-        space.degree(),
+        forms.degree(),
         K => {
             const N: usize = 2 * K + 1;
             const H: usize = (K + 1).div_ceil(2);
             Ok(Continuous {
-                dim: space.dim(),
-                grid: space.grid(),
-                inverse_eigenvalues: rounded(space.inverse_eigenvalues()),
-                smoother: bytes(&space.smoother_matrices::<T, K, { 2 * K - 1 }>()),
-                operator: bytes(&space.operator_matrices::<T, N, { K + 1 }>()),
-                restriction: bytes(&space.shifted_restriction_matrices::<T, N, H>()),
-                prolongation: bytes(&space.prolongation_matrices::<T, { K + 1 }>()),
+                dim: forms.dim(),
+                grid: forms.grid(),
+                sizes,
+                inverse_eigenvalues: rounded(forms.inverse_eigenvalues()),
+                smoother: by_size.iter().map(|form| bytes(&form.smoother_matrices::<T, K, { 2 * K - 1 }>())).collect(),
+                operator: by_size.iter().map(|form| bytes(&form.operator_matrices::<T, N, { K + 1 }>())).collect(),
+                restriction: by_size.iter().map(|form| bytes(&form.shifted_restriction_matrices::<T, N, H>())).collect(),
+                prolongation: bytes(&forms.along(0).prolongation_matrices::<T, { K + 1 }>()),
             })
         },
-        else Err(unsupported(space.degree()))
+        else Err(unsupported(forms.degree()))
     )
 }
 
-fn discontinuous<T: Scalar>(space: &DiscontinuousSpace) -> Result<Discontinuous<T>> {
-    let grid = space.grid();
-    let at_end = if grid.cells == 2 { Ends::Both } else { Ends::Lower };
-    let of_class = |class: usize| if class == 0 { Ends::Neither } else { at_end };
+fn discontinuous<T: Scalar>(forms: &DiscontinuousForms, space: &Space) -> Result<Discontinuous<T>> {
+    let (by_size, sizes) = forms.by_size();
     let inverse_eigenvalues = |classes: usize| {
-        rounded(space.inverse_eigenvalues([0, 1, 2].map(|direction| of_class(classes >> direction & 1))))
+        let ends = |direction: usize| match classes >> direction & 1 {
+            0 => Ends::Neither,
+            _ => forms.ends_of_class(direction, 1),
+        };
+        rounded(forms.inverse_eigenvalues([0, 1, 2].map(ends)))
     };
     with_degree!(@
-        space.degree(),
+        forms.degree(),
         K,
         {
             const C: usize = K + 1;
             const H: usize = C.div_ceil(2);
             const N: usize = 2 * C;
             Ok(Discontinuous {
-                dim: space.dim(),
-                grid,
-                cell: bytes(&space.cell_matrices::<T, C, H>()),
-                transfer: bytes(&space.transfer_matrices::<T, N, C, H>()),
-                vectors: Ends::ALL.map(|ends| space.patch_vectors::<T, N>(ends).concat()),
-                inverse_eigenvalues: (0..1 << space.dim()).map(inverse_eigenvalues).collect(),
-                residual: memory::zeros(grid.storage(space.dim()))?,
+                dim: forms.dim(),
+                grid: forms.grid(),
+                sizes,
+                cell: by_size.iter().map(|form| bytes(&form.cell_matrices::<T, C, H>())).collect(),
+                transfer: bytes(&forms.along(0).transfer_matrices::<T, N, C, H>()),
+                vectors: by_size
+                    .iter()
+                    .map(|form| Ends::ALL.map(|ends| form.patch_vectors::<T, N>(ends).concat()))
+                    .collect(),
+                inverse_eigenvalues: (0..1 << forms.dim()).map(inverse_eigenvalues).collect(),
+                residual: memory::zeros(space.storage())?,
             })
         },
-        Err(unsupported(space.degree())),
+        Err(unsupported(forms.degree())),
         1 2 3 4 5 6 7 8
     )
 }

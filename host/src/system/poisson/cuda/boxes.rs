@@ -10,8 +10,9 @@ use crate::backend::cuda::texture::Texture;
 use crate::backend::cuda::{Cuda, modules};
 use crate::error::{Error, Result};
 use crate::measure::{Protocol, measure};
-use crate::space::DiscontinuousSpace;
+use crate::space::Space;
 use crate::system::poisson::PRODUCTS;
+use crate::system::poisson::forms::DiscontinuousForms;
 use bytemuck::{bytes_of, cast_slice};
 use cust::sys::CUdeviceptr;
 use patchmg_device::kernels::{Boxes, MatrixMemory, Module, Operation, Products, TensorKernel};
@@ -22,8 +23,8 @@ use std::sync::Arc;
 /// The kernels of one choice, and what they take.
 pub(super) struct BoxKernels<T: Scalar> {
     grid: DgGrid,
-    /// Boxes a direction.
-    boxes: u32,
+    /// Boxes in each direction.
+    boxes: [u32; 3],
     /// The operator, and the solution on patches.
     kernels: [Kernel; 2],
     table: Vector<T>,
@@ -66,18 +67,18 @@ struct Entry {
 }
 
 impl<T: Scalar> BoxKernels<T> {
-    pub fn new(gpu: &Arc<Gpu>, space: &DiscontinuousSpace, products: Products) -> Result<Self> {
-        let [operator, solve] = entries::<T>(gpu, space, products)?;
+    pub fn new(gpu: &Arc<Gpu>, forms: &DiscontinuousForms, products: Products) -> Result<Self> {
+        let [operator, solve] = entries::<T>(gpu, forms.space(), products)?;
         let load = |Entry { module, operation }: Entry| load_kernel(gpu, module, module.kernel::<T>(operation));
-        let nodes = products.boxes.nodes(space.degree());
-        let table = converted::<T>(&space.box_table(products.boxes));
+        let nodes = products.boxes.nodes(forms.degree());
+        let table = converted::<T>(&forms.box_table(products.boxes));
         Ok(Self {
-            grid: space.grid(),
-            boxes: (space.grid().row() / nodes) as u32,
+            grid: forms.grid(),
+            boxes: [0, 1, 2].map(|direction| (forms.grid().nodes(direction) / nodes) as u32),
             kernels: [load(operator)?, load(solve)?],
             matrices: Matrices::new(gpu, products.kernel, nodes, &table)?,
             table: Vector::uploaded(gpu, &table)?,
-            solve_table: Vector::uploaded(gpu, &converted::<T>(&space.box_solve_table()))?,
+            solve_table: Vector::uploaded(gpu, &converted::<T>(&forms.box_solve_table()))?,
         })
     }
 
@@ -89,7 +90,7 @@ impl<T: Scalar> BoxKernels<T> {
         let vectors = [self.table.pointer(), b, x, y];
         let matrices = self.matrices.argument();
         // SAFETY: the caller's promise, and the table of the level.
-        unsafe { self.kernels[0].launch_on_vectors(gpu, [self.boxes; 3], matrices, &vectors, self.boxes, &[]) }
+        unsafe { self.kernels[0].launch_on_vectors(gpu, self.boxes, matrices, &vectors, self.boxes, &[]) }
     }
 
     /// `x += A_j⁻¹ r` on the patches of a color.
@@ -110,7 +111,7 @@ impl<T: Scalar> BoxKernels<T> {
 
 impl Cuda {
     /// `y = A x` by a kernel on `boxes` boxes a direction, of `nodes` nodes a direction each, which need not be those of a
-    /// degree. `table` is in the order of [`DiscontinuousSpace::box_table`].
+    /// degree. `table` is in the order of [`DiscontinuousForms::box_table`].
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a kernel that there is not; [`Error::SizeMismatch`] unless `table` has
@@ -140,7 +141,7 @@ impl Cuda {
         let (table, boxes) = (Vector::uploaded(gpu, table)?, boxes as u32);
         let vectors = [table.pointer(), 0, x.pointer(), y.pointer()];
         // SAFETY: a table and vectors of as many entries as the kernel takes; `b` may be null.
-        unsafe { entry.launch_on_vectors(gpu, [boxes; 3], matrices.argument(), &vectors, boxes, &[])? };
+        unsafe { entry.launch_on_vectors(gpu, [boxes; 3], matrices.argument(), &vectors, [boxes; 3], &[])? };
         gpu.wait()
     }
 
@@ -153,7 +154,7 @@ impl Cuda {
     /// repetition; the driver's.
     pub fn contraction_time(
         &self,
-        space: &DiscontinuousSpace,
+        space: &Space,
         kernel: TensorKernel,
         repeats: u32,
         protocol: Protocol,
@@ -172,7 +173,7 @@ impl Cuda {
         }
         let module = Module::TensorCore { nodes, hopper: found.hopper };
         let entry = load_kernel(gpu, module, module.kernel::<f64>(Operation::BoxContract(kernel)))?;
-        let (mut table, storage) = (space.box_table(Boxes::Patch), space.grid().storage(3));
+        let (mut table, storage) = (DiscontinuousForms::new(space)?.box_table(Boxes::Patch), space.storage());
         // So small that powers of the contractions stay finite; not zero, which would take less power.
         for matrix in table[..2 * nodes * nodes].chunks_mut(nodes * nodes) {
             let norm = matrix.iter().map(|entry| entry * entry).sum::<f64>().sqrt();
@@ -180,12 +181,13 @@ impl Cuda {
         }
         let numbers: Vec<f64> = (0..storage).map(|index| (index % 7) as f64 - 2.5).collect();
         let (table, x) = (Vector::uploaded(gpu, &table)?, Vector::uploaded(gpu, &numbers)?);
-        let (y, boxes) = (Vector::<f64>::zeros(gpu, storage)?, (space.grid().row() / nodes) as u32);
+        let y = Vector::<f64>::zeros(gpu, storage)?;
+        let boxes = space.stored_nodes().map(|stored| (stored / nodes) as u32);
         let vectors = [table.pointer(), x.pointer(), y.pointer()];
         let seconds = |repeats: u32| {
             let timing = measure(self, protocol, || {
                 // SAFETY: the table and vectors of the space.
-                unsafe { entry.launch_on_vectors(gpu, [boxes; 3], None, &vectors, boxes, &[repeats]) }
+                unsafe { entry.launch_on_vectors(gpu, boxes, None, &vectors, boxes, &[repeats]) }
             })?;
             Ok::<_, Error>(timing.median_s)
         };
@@ -197,13 +199,13 @@ impl Cuda {
 ///
 /// # Errors
 /// [`Error::Unsupported`], with those that there are for a space, a scalar and a device.
-pub(super) fn check<T: Scalar>(gpu: &Gpu, space: &DiscontinuousSpace, products: Products) -> Result<()> {
+pub(super) fn check<T: Scalar>(gpu: &Gpu, space: &Space, products: Products) -> Result<()> {
     entries::<T>(gpu, space, products)?.iter().try_for_each(|entry| modules::require(entry.module))
 }
 
 /// The operator's entry point, and that which solves on patches: there matrices differ by the ends that a patch touches, so that
 /// those of constants and textures are in shared memory instead.
-fn entries<T: Scalar>(gpu: &Gpu, space: &DiscontinuousSpace, products: Products) -> Result<[Entry; 2]> {
+fn entries<T: Scalar>(gpu: &Gpu, space: &Space, products: Products) -> Result<[Entry; 2]> {
     let (operator, patch) = (products.boxes.nodes(space.degree()), Boxes::Patch.nodes(space.degree()));
     let kernel = products.kernel;
     let matrices = match kernel.matrices {

@@ -8,7 +8,7 @@ use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::{Kernel, Marching, stride_blocks};
 use crate::error::{Error, Result};
-use crate::space::ContinuousSpace;
+use crate::system::poisson::forms::ContinuousForms;
 use cust::sys::CUdeviceptr;
 use patchmg_device::kernels::{Module, Operation, PatchKernel};
 use patchmg_device::operator::{rows, tile::Tile};
@@ -36,29 +36,29 @@ pub(super) struct Continuous<T: Scalar> {
 }
 
 impl<T: Scalar> Continuous<T> {
-    pub fn new(gpu: &Arc<Gpu>, space: &ContinuousSpace, choice: PatchKernel) -> Result<Self> {
-        let (dim, degree) = (space.dim(), space.degree());
+    pub fn new(gpu: &Arc<Gpu>, forms: &ContinuousForms, choice: PatchKernel) -> Result<Self> {
+        let (dim, degree) = (forms.dim(), forms.degree());
         let module = Module::PoissonCg { dim, degree };
         let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
-        let (grid, longest) = (space.grid(), LONGEST_CHUNK[dim - 2]);
+        let (grid, longest) = (forms.grid(), LONGEST_CHUNK[dim - 2]);
         let operator = |operation| {
             let blocks = |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());
-            Ok::<_, Error>(Marching::new(gpu, kernel(operation)?, longest.min(grid.cells), blocks))
+            Ok::<_, Error>(Marching::new(gpu, kernel(operation)?, longest.min(grid.cells[dim - 1]), blocks))
         };
         let strip = restriction::strip(dim, degree);
         let restrict = kernel(Operation::RestrictResidual)?;
-        let along = longest.min(strip.along(grid));
+        let along = longest.min(strip.along(grid, strip.direction()));
         Ok(Self {
             dim,
             grid,
-            matrices: Matrices::new::<T>(space)?,
+            matrices: Matrices::new::<T>(forms)?,
             apply: operator(Operation::Apply)?,
             residual: operator(Operation::Residual)?,
             restrict_residual: Marching::new(gpu, restrict, along, |chunk| strip.blocks(grid, chunk, 0)),
             prolongate_add: kernel(Operation::ProlongateAdd)?,
             point_gauss_seidel: kernel(Operation::PointGaussSeidel)?,
-            smoother: SmootherKernels::new(gpu, space, choice)?,
-            point_rows: Vector::uploaded(gpu, &space.point_rows::<T>())?,
+            smoother: SmootherKernels::new(gpu, forms, choice)?,
+            point_rows: Vector::uploaded(gpu, &point_rows(forms))?,
         })
     }
 
@@ -90,7 +90,7 @@ impl<T: Scalar> Continuous<T> {
     /// Blocks for a color of patches.
     fn color_blocks(&self, kernel: &Kernel, color: u32) -> [u32; 3] {
         let cells = self.grid.cells;
-        blocks(self.dim, kernel.spec().patches, |direction| color_count(cells, bit(color, direction)))
+        blocks(self.dim, kernel.spec().patches, |direction| color_count(cells[direction], bit(color, direction)))
     }
 }
 
@@ -146,7 +146,7 @@ impl<T: Scalar> LevelKernels for Continuous<T> {
 
     unsafe fn prolongate_add(&self, gpu: &Gpu, coarse: CUdeviceptr, x: CUdeviceptr) -> Result<()> {
         let (kernel, matrices) = (&self.prolongate_add, Some(&*self.matrices.prolongation));
-        let blocks = blocks(self.dim, kernel.spec().patches, |_| self.grid.cells / 2);
+        let blocks = blocks(self.dim, kernel.spec().patches, |direction| self.grid.cells[direction] / 2);
         // SAFETY: the caller's promise.
         unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, &[coarse, x], self.grid.cells, &[]) }
     }
@@ -163,7 +163,7 @@ impl<T: Scalar> LevelKernels for Continuous<T> {
         };
         let (Corrected { edges, first }, cells) = (&**corrected, self.grid.cells);
         // Of rows there are those between coarse cells.
-        let count = |direction| if direction == 0 { cells / 2 } else { cells / 2 - 1 };
+        let count = |direction: usize| cells[direction] / 2 - u32::from(direction > 0);
         let (blocks, matrices) = (blocks(self.dim, edges.spec().patches, count), &*self.matrices.prolongation);
         // SAFETY: the caller's promise.
         unsafe { edges.launch_on_vectors(gpu, blocks, Some(matrices), &[coarse, x], cells, &[])? };
@@ -177,6 +177,11 @@ impl<T: Scalar> LevelKernels for Continuous<T> {
     fn smoother(&self) -> &[Kernel] {
         self.smoother.kernels()
     }
+}
+
+/// The table of [`point`].
+fn point_rows<T: Scalar>(forms: &ContinuousForms) -> Vec<T> {
+    (0..forms.dim()).flat_map(|direction| forms.along(direction).point_rows::<T>()).collect()
 }
 
 /// Grid of blocks for `count(direction)` patches, `patches` of a block side by side in x.
@@ -199,7 +204,7 @@ mod tests {
     use super::super::parameters::check;
     use super::*;
     use crate::mesh::Mesh;
-    use patchmg_device::point;
+    use crate::space::Space;
     use patchmg_device::smoother::table_words;
 
     #[test]
@@ -210,29 +215,30 @@ mod tests {
     }
 
     fn check_parameters<T: Scalar>(dim: usize, degree: usize) {
-        let space = ContinuousSpace::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
-        let matrices = Matrices::new::<T>(&space).unwrap();
-        assert_eq!(space.smoother_table::<T>().unwrap().len(), table_words(dim, degree));
-        assert_eq!(space.point_rows::<T>().len(), point::table_words(degree));
+        let space = Space::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
+        let forms = ContinuousForms::new(&space).unwrap();
+        let matrices = Matrices::new::<T>(&forms).unwrap();
+        assert_eq!(forms.smoother_table::<T>().len(), table_words(dim, degree));
+        assert_eq!(point_rows::<T>(&forms).len(), point::table_words(dim, degree));
         let Matrices { smoother, first_step, operator, restriction, prolongation } = &matrices;
         if dim == 2 {
             check::<T>(
                 Module::PoissonCg { dim, degree },
                 &[
-                    (Operation::SmoothFirst, &[first_step.len(), 8, 8, 8, 8, 4]),
-                    (Operation::ProlongateEdges, &[prolongation.len(), 8, 8, 4]),
+                    (Operation::SmoothFirst, &[first_step.len(), 8, 8, 8, 8, 12]),
+                    (Operation::ProlongateEdges, &[prolongation.len(), 8, 8, 12]),
                 ],
             );
         }
         check::<T>(
             Module::PoissonCg { dim, degree },
             &[
-                (Operation::Smooth, &[smoother.len(), 8, 8, 8, 4, 4]),
-                (Operation::Apply, &[operator.len(), 8, 8, 4, 4]),
-                (Operation::Residual, &[operator.len(), 8, 8, 8, 4, 4]),
-                (Operation::RestrictResidual, &[restriction.len(), 8, 8, 8, 4, 4, 4]),
-                (Operation::ProlongateAdd, &[prolongation.len(), 8, 8, 4]),
-                (Operation::PointGaussSeidel, &[8, 8, 8, 4, 4]),
+                (Operation::Smooth, &[smoother.len(), 8, 8, 8, 12, 4]),
+                (Operation::Apply, &[operator.len(), 8, 8, 12, 4]),
+                (Operation::Residual, &[operator.len(), 8, 8, 8, 12, 4]),
+                (Operation::RestrictResidual, &[restriction.len(), 8, 8, 8, 12, 4, 4]),
+                (Operation::ProlongateAdd, &[prolongation.len(), 8, 8, 12]),
+                (Operation::PointGaussSeidel, &[8, 8, 8, 12, 4]),
             ],
         );
     }

@@ -9,11 +9,16 @@ use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::{Kernel, Marching};
 use crate::error::{Error, Result};
-use crate::space::DiscontinuousSpace;
+use crate::space::Space;
 use crate::system::poisson::bytes;
+use crate::system::poisson::forms::DiscontinuousForms;
 use cust::sys::CUdeviceptr;
-use patchmg_device::dg::{self, operator::Tile};
+use patchmg_device::dg::{
+    self,
+    operator::{Tile, step_factors},
+};
 use patchmg_device::kernels::{Module, Operation, PatchKernel};
+use patchmg_device::matrices::Scaled;
 use patchmg_device::patch::{DgGrid, bit, color_count};
 use patchmg_device::with_degree;
 use std::sync::Arc;
@@ -62,7 +67,7 @@ struct Matrices {
 ///
 /// # Errors
 /// [`Error::Unsupported`], with those that there are.
-pub(super) fn check<T: Scalar>(gpu: &Gpu, space: &DiscontinuousSpace, choice: PatchKernel) -> Result<()> {
+pub(super) fn check<T: Scalar>(gpu: &Gpu, space: &Space, choice: PatchKernel) -> Result<()> {
     match choice {
         PatchKernel::Register => Ok(()),
         PatchKernel::Products(products) => boxes::check::<T>(gpu, space, products),
@@ -71,26 +76,30 @@ pub(super) fn check<T: Scalar>(gpu: &Gpu, space: &DiscontinuousSpace, choice: Pa
 }
 
 impl<T: Scalar> Discontinuous<T> {
-    pub fn new(gpu: &Arc<Gpu>, space: &DiscontinuousSpace, choice: PatchKernel) -> Result<Self> {
-        check::<T>(gpu, space, choice)?;
-        let (dim, degree, grid) = (space.dim(), space.degree(), space.grid());
+    pub fn new(gpu: &Arc<Gpu>, forms: &DiscontinuousForms, choice: PatchKernel) -> Result<Self> {
+        check::<T>(gpu, forms.space(), choice)?;
+        let (dim, degree, grid) = (forms.dim(), forms.degree(), forms.grid());
         let module = Module::PoissonDg { dim, degree };
         let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
-        let Matrices { operator, solve, transfer } = Matrices::new::<T>(space)?;
-        let longest = LONGEST_CHUNK[dim - 2].min(grid.cells);
+        let Matrices { operator, solve, transfer } = Matrices::new::<T>(forms)?;
+        let longest = LONGEST_CHUNK[dim - 2].min(grid.cells[dim - 1]);
         let marching = |operation| {
             let blocks = |chunk| Tile::of(dim, degree).blocks(grid, chunk);
             Ok::<_, Error>(Marching::new(gpu, kernel(operation)?, longest, blocks))
         };
         let contractions = match choice {
-            PatchKernel::Products(products) => Contractions::Products(BoxKernels::new(gpu, space, products)?),
+            PatchKernel::Products(products) => Contractions::Products(BoxKernels::new(gpu, forms, products)?),
             _ => Contractions::Columns(Columns {
                 apply: marching(Operation::Apply)?,
                 residual: marching(Operation::Residual)?,
-                solve: kernel(Operation::Solve)?,
+                solve: kernel(if dg::solve::is_thin(dim, grid.cells) {
+                    Operation::SolveThin
+                } else {
+                    Operation::Solve
+                })?,
                 operator_matrices: operator,
                 solve_matrices: solve,
-                table: Vector::uploaded(gpu, &space.solve_table::<T>())?,
+                table: Vector::uploaded(gpu, &forms.solve_table::<T>())?,
             }),
         };
         Ok(Self {
@@ -110,7 +119,7 @@ impl<T: Scalar> Discontinuous<T> {
     /// It takes these vectors.
     unsafe fn transfer(&self, gpu: &Gpu, kernel: &Kernel, vectors: [CUdeviceptr; 2]) -> Result<()> {
         let cells = self.grid.cells;
-        let blocks = dg::blocks(self.dim, kernel.spec().patches, |_| cells / 2);
+        let blocks = dg::blocks(self.dim, kernel.spec().patches, |direction| cells[direction] / 2);
         // SAFETY: the caller's promise.
         unsafe { kernel.launch_on_vectors(gpu, blocks, Some(&self.transfer), &vectors, cells, &[]) }
     }
@@ -143,7 +152,7 @@ impl<T: Scalar> LevelKernels for Discontinuous<T> {
 
     unsafe fn smooth_color(&self, gpu: &Gpu, color: u32, b: CUdeviceptr, x: CUdeviceptr) -> Result<()> {
         let (cells, r) = (self.grid.cells, self.between.pointer());
-        let count = |direction| color_count(cells, bit(color, direction));
+        let count = |direction: usize| color_count(cells[direction], bit(color, direction));
         if (0..self.dim).any(|direction| count(direction) == 0) {
             return Ok(());
         }
@@ -193,14 +202,17 @@ impl<T: Scalar> LevelKernels for Discontinuous<T> {
 }
 
 impl Matrices {
-    fn new<T: Scalar>(space: &DiscontinuousSpace) -> Result<Self> {
-        with_degree!(@ space.degree(), K, {
+    fn new<T: Scalar>(forms: &DiscontinuousForms) -> Result<Self> {
+        let form = forms.along(0);
+        let factors = step_factors(forms.dim(), forms.factors()).map(T::from_f64);
+        with_degree!(@ forms.degree(), K, {
+            const H: usize = (K + 1).div_ceil(2);
             Ok(Self {
-                operator: bytes(&space.cell_matrices::<T, { K + 1 }, { (K + 1).div_ceil(2) }>()),
-                solve: bytes(&space.solve_matrices::<T, { 2 * K + 2 }, { K + 1 }>()),
-                transfer: bytes(&space.transfer_matrices::<T, { 2 * K + 2 }, { K + 1 }, { (K + 1).div_ceil(2) }>()),
+                operator: bytes(&Scaled { matrices: form.cell_matrices::<T, { K + 1 }, H>(), factors }),
+                solve: bytes(&forms.solve_matrices::<T, { 2 * K + 2 }, { K + 1 }>()),
+                transfer: bytes(&form.transfer_matrices::<T, { 2 * K + 2 }, { K + 1 }, H>()),
             })
-        }, Err(unsupported_degree(space.degree(), "1 to 8")), 1 2 3 4 5 6 7 8)
+        }, Err(unsupported_degree(forms.degree(), "1 to 8")), 1 2 3 4 5 6 7 8)
     }
 }
 
@@ -211,16 +223,19 @@ mod tests {
     use crate::mesh::Mesh;
 
     fn check_parameters<T: Scalar>(dim: usize, degree: usize) {
-        let space = DiscontinuousSpace::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
-        let Matrices { operator, solve, transfer } = Matrices::new::<T>(&space).unwrap();
+        let space = Space::discontinuous(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap();
+        let forms = DiscontinuousForms::new(&space).unwrap();
+        let Matrices { operator, solve, transfer } = Matrices::new::<T>(&forms).unwrap();
+        assert_eq!(forms.solve_table::<T>().len(), dg::solve::table_words(dim, degree, false));
         check::<T>(
             Module::PoissonDg { dim, degree },
             &[
-                (Operation::Apply, &[operator.len(), 8, 8, 4, 4]),
-                (Operation::Residual, &[operator.len(), 8, 8, 8, 4, 4]),
-                (Operation::Solve, &[solve.len(), 8, 8, 8, 4, 4]),
-                (Operation::Restrict, &[transfer.len(), 8, 8, 4]),
-                (Operation::ProlongateAdd, &[transfer.len(), 8, 8, 4]),
+                (Operation::Apply, &[operator.len(), 8, 8, 12, 4]),
+                (Operation::Residual, &[operator.len(), 8, 8, 8, 12, 4]),
+                (Operation::Solve, &[solve.len(), 8, 8, 8, 12, 4]),
+                (Operation::SolveThin, &[solve.len(), 8, 8, 8, 12, 4]),
+                (Operation::Restrict, &[transfer.len(), 8, 8, 12]),
+                (Operation::ProlongateAdd, &[transfer.len(), 8, 8, 12]),
             ],
         );
     }

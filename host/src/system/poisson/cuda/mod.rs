@@ -8,30 +8,31 @@ mod matrices;
 mod parameters;
 mod smoother;
 
-use super::{PatchKernel, Poisson};
-use crate::backend::Scalar;
+use super::forms::{ContinuousForms, DiscontinuousForms};
+use super::{Lattice, PatchKernel, Poisson, is_solved, not_coarsest, only_solved};
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::Kernel;
 use crate::backend::cuda::modules;
 use crate::backend::cuda::{Cuda, Vector};
+use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::{Level, Patches, SharedLevel};
 use crate::operator::LinearOperator;
-use crate::space::Space;
+use crate::space::{Family, Space};
 use crate::system::{Runs, System};
 use continuous::Continuous;
 use cuda_builder::ptx::Constants;
 use cust::sys::CUdeviceptr;
 use discontinuous::Discontinuous;
 use patchmg_device::kernels::{KernelSpec, Module};
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 impl Runs<Poisson> for Cuda {
     fn check<T: Scalar>(&self, system: &Poisson) -> Result<()> {
-        match system.space() {
-            Space::Continuous(space) => smoother::check(space, system.kernel()),
-            Space::Discontinuous(space) => discontinuous::check::<T>(&self.gpu, space, system.kernel()),
+        check_equal_cells(system)?;
+        match system.family() {
+            Family::Continuous => smoother::check(system.space(), system.kernel()),
+            Family::Discontinuous => discontinuous::check::<T>(&self.gpu, system.space(), system.kernel()),
         }
     }
 
@@ -40,8 +41,24 @@ impl Runs<Poisson> for Cuda {
     }
 
     fn level_bytes<T: Scalar>(system: &Poisson) -> u64 {
-        super::level_bytes::<T>(system)
+        super::level_bytes::<Self, T>(system)
     }
+}
+
+/// That kernels for equal cells alone have such.
+///
+/// # Errors
+/// [`Error::Unsupported`].
+fn check_equal_cells(system: &Poisson) -> Result<()> {
+    let space = system.space();
+    let [first, others @ ..] = space.mesh().cell_sizes();
+    // Lengths over numbers of cells may differ in their last digits.
+    let is_equal = |size: &f64| (size / first - 1.0).abs() < 1e-12;
+    if system.kernel() == PatchKernel::default() || others[..space.dim() - 1].iter().all(is_equal) {
+        return Ok(());
+    }
+    let available = format!("{}; others for cells with equal edges", PatchKernel::default());
+    Err(smoother::unsupported_kernel(system.kernel(), &available))
 }
 
 /// What is done on a level. Vectors are addresses; they are as long as the level's storage, or as the coarse level's.
@@ -80,26 +97,28 @@ trait LevelKernels: Send + Sync {
 struct PoissonLevel<T: Scalar> {
     cuda: Arc<Cuda>,
     space: Space,
-    /// Entries of the next coarser level's vectors.
-    coarse_storage: usize,
     colors: Vec<usize>,
-    kernels: Box<dyn LevelKernels>,
-    scalar: PhantomData<T>,
+    /// None on a coarsest level that is only [solved](is_solved).
+    kernels: Option<Box<dyn LevelKernels>>,
+    lattice: Lattice<Cuda, T>,
 }
 
 impl<T: Scalar> PoissonLevel<T> {
     fn new(cuda: &Arc<Cuda>, space: &Space, choice: PatchKernel) -> Result<Self> {
-        let (dim, gpu) = (space.dim(), &cuda.gpu);
-        let (coarse_storage, kernels): (_, Box<dyn LevelKernels>) = match space {
-            Space::Continuous(space) => {
-                (space.grid().coarser().storage(dim), Box::new(Continuous::<T>::new(gpu, space, choice)?))
-            }
-            Space::Discontinuous(space) => {
-                (space.grid().coarser().storage(dim), Box::new(Discontinuous::<T>::new(gpu, space, choice)?))
+        let gpu = &cuda.gpu;
+        let kernels: Option<Box<dyn LevelKernels>> = match space.axes()[0].family() {
+            _ if is_solved(space) => None,
+            Family::Continuous => Some(Box::new(Continuous::<T>::new(gpu, &ContinuousForms::new(space)?, choice)?)),
+            Family::Discontinuous => {
+                Some(Box::new(Discontinuous::<T>::new(gpu, &DiscontinuousForms::new(space)?, choice)?))
             }
         };
-        let (cuda, space, colors) = (cuda.clone(), space.clone(), super::colors(space));
-        Ok(Self { cuda, space, coarse_storage, colors, kernels, scalar: PhantomData })
+        let (colors, lattice) = (super::colors(space), Lattice::new(&**cuda, space)?);
+        Ok(Self { cuda: cuda.clone(), space: space.clone(), colors, kernels, lattice })
+    }
+
+    fn kernels(&self) -> Result<&dyn LevelKernels> {
+        self.kernels.as_deref().ok_or_else(only_solved)
     }
 
     /// Address of a vector of the level.
@@ -113,15 +132,7 @@ impl<T: Scalar> PoissonLevel<T> {
     /// # Errors
     /// [`Error::InvalidArgument`] for the coarsest level.
     fn coarse(&self, vector: &Vector<T>) -> Result<CUdeviceptr> {
-        let cells = self.space.mesh().cells_per_direction();
-        if cells < 4 {
-            return Err(Error::InvalidArgument {
-                name: "level",
-                value: format!("{cells} cells a direction"),
-                allowed: String::from("a level with a coarser one, of at least 4 cells a direction"),
-            });
-        }
-        vector.check(&self.cuda.gpu, "coarse", self.coarse_storage)?;
+        vector.check(&self.cuda.gpu, "coarse", self.lattice.coarse_storage()?)?;
         Ok(vector.pointer())
     }
 }
@@ -138,27 +149,44 @@ impl<T: Scalar> LinearOperator<Cuda, T> for PoissonLevel<T> {
     fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
         let (x, y) = (self.own("x", x)?, self.own("y", y)?);
         // SAFETY: vectors of the level, checked above.
-        unsafe { self.kernels.apply(&self.cuda.gpu, x, y) }
+        unsafe { self.kernels()?.apply(&self.cuda.gpu, x, y) }
     }
 
     fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
         let (b, x, r) = (self.own("b", b)?, self.own("x", x)?, self.own("r", r)?);
         // SAFETY: vectors of the level, checked above.
-        unsafe { self.kernels.residual(&self.cuda.gpu, b, x, r) }
+        unsafe { self.kernels()?.residual(&self.cuda.gpu, b, x, r) }
     }
 }
 
 impl<T: Scalar> Level<Cuda, T> for PoissonLevel<T> {
     fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
+        if let Some(transfer) = &self.lattice.transfer {
+            return transfer.restrict_residual(self, b, x, coarse);
+        }
         let (b, x, coarse) = (self.own("b", b)?, self.own("x", x)?, self.coarse(coarse)?);
         // SAFETY: two vectors of the level and one of the next coarser, checked above.
-        unsafe { self.kernels.restrict_residual(&self.cuda.gpu, b, x, coarse) }
+        unsafe { self.kernels()?.restrict_residual(&self.cuda.gpu, b, x, coarse) }
     }
 
     fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        if let Some(transfer) = &self.lattice.transfer {
+            return transfer.prolongate_add(&*self.cuda, coarse, x);
+        }
         let (coarse, x) = (self.coarse(coarse)?, self.own("x", x)?);
         // SAFETY: a vector of the level and one of the next coarser, checked above.
-        unsafe { self.kernels.prolongate_add(&self.cuda.gpu, coarse, x) }
+        unsafe { self.kernels()?.prolongate_add(&self.cuda.gpu, coarse, x) }
+    }
+
+    fn solve(&self, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        match &self.lattice.solver {
+            Some(solver) => solver.solve(&*self.cuda, b, x),
+            None if self.space.mesh().is_patch() => {
+                self.cuda.set_zero(x)?;
+                self.smooth_color(0, b, x)
+            }
+            None => Err(not_coarsest()),
+        }
     }
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
@@ -176,7 +204,7 @@ impl<T: Scalar> Level<Cuda, T> for PoissonLevel<T> {
     fn point_gauss_seidel(&self, b: &Vector<T>, x: &mut Vector<T>, reverse: bool) -> Result<()> {
         let (b, x) = (self.own("b", b)?, self.own("x", x)?);
         // SAFETY: vectors of the level, checked above.
-        unsafe { self.kernels.point_gauss_seidel(&self.cuda.gpu, b, x, reverse) }
+        unsafe { self.kernels()?.point_gauss_seidel(&self.cuda.gpu, b, x, reverse) }
     }
 }
 
@@ -189,11 +217,15 @@ impl<T: Scalar> Patches<Cuda, T> for PoissonLevel<T> {
         let (b, x) = (self.own("b", b)?, self.own("x", x)?);
         let color = super::check_color(&self.space, color)?;
         // SAFETY: vectors of the level, checked above.
-        unsafe { self.kernels.smooth_color(&self.cuda.gpu, color, b, x) }
+        unsafe { self.kernels()?.smooth_color(&self.cuda.gpu, color, b, x) }
     }
 
     fn prolongate_and_smooth_first(&self, coarse: &Vector<T>, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        let (gpu, kernels) = (&*self.cuda.gpu, &*self.kernels);
+        if self.lattice.transfer.is_some() {
+            self.prolongate_add(coarse, x)?;
+            return self.smooth_color(0, b, x);
+        }
+        let (gpu, kernels) = (&*self.cuda.gpu, self.kernels()?);
         let (coarse, b, x) = (self.coarse(coarse)?, self.own("b", b)?, self.own("x", x)?);
         // SAFETY: two vectors of the level and one of the next coarser, checked above.
         unsafe {
@@ -207,7 +239,7 @@ impl<T: Scalar> Patches<Cuda, T> for PoissonLevel<T> {
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
         let resident = |kernel: &Kernel| (kernel.spec().name.clone(), kernel.resident());
-        Ok(self.kernels.smoother().iter().map(resident).collect())
+        Ok(self.kernels()?.smoother().iter().map(resident).collect())
     }
 }
 

@@ -7,7 +7,8 @@ use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::Kernel;
 use crate::backend::cuda::modules;
 use crate::error::{Error, Result};
-use crate::space::ContinuousSpace;
+use crate::space::Space;
+use crate::system::poisson::forms::ContinuousForms;
 use patchmg_device::kernels::{self, Module, Operation, Paper1, PatchKernel};
 use patchmg_device::variants::Step;
 use std::sync::Arc;
@@ -40,10 +41,10 @@ pub(super) struct PaperKernels<T: Scalar> {
 }
 
 impl<T: Scalar> SmootherKernels<T> {
-    pub fn new(gpu: &Arc<Gpu>, space: &ContinuousSpace, choice: PatchKernel) -> Result<Self> {
-        let (dim, degree) = (space.dim(), space.degree());
+    pub fn new(gpu: &Arc<Gpu>, forms: &ContinuousForms, choice: PatchKernel) -> Result<Self> {
+        let (dim, degree) = (forms.dim(), forms.degree());
         let uploaded = |numbers: Vec<T>| Vector::uploaded(gpu, &numbers);
-        let steps = steps(space, choice)?;
+        let steps = steps(dim, degree, choice)?;
         let PatchKernel::Paper1 { kernels: paper1, patches } = choice else {
             let module = Module::PoissonCg { dim, degree };
             let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
@@ -53,7 +54,7 @@ impl<T: Scalar> SmootherKernels<T> {
             };
             return Ok(Self::Register {
                 kernel: kernel(Operation::Smooth)?,
-                table: uploaded(space.smoother_table()?)?,
+                table: uploaded(forms.smoother_table())?,
                 corrected: (dim == 2).then(corrected).transpose()?,
             });
         };
@@ -73,9 +74,9 @@ impl<T: Scalar> SmootherKernels<T> {
         let has_residual = is_global || steps.len() > 1;
         Ok(Self::Paper1(PaperKernels {
             kernels: steps.iter().map(kernel).collect::<Result<_>>()?,
-            table: uploaded(space.variant_table())?,
-            inverse: has_inverse.then(|| uploaded(space.patch_inverse())).transpose()?,
-            residual: has_residual.then(|| Vector::zeros(gpu, space.grid().storage(dim))).transpose()?,
+            table: uploaded(forms.variant_table())?,
+            inverse: has_inverse.then(|| uploaded(forms.patch_inverse())).transpose()?,
+            residual: has_residual.then(|| Vector::zeros(gpu, forms.grid().storage(dim))).transpose()?,
             is_global,
         }))
     }
@@ -93,10 +94,10 @@ impl<T: Scalar> SmootherKernels<T> {
 ///
 /// # Errors
 /// [`Error::Unsupported`], with what there is.
-pub(super) fn steps(space: &ContinuousSpace, choice: PatchKernel) -> Result<&'static [(Step, kernels::Variant)]> {
+pub(super) fn steps(dim: usize, degree: usize, choice: PatchKernel) -> Result<&'static [(Step, kernels::Variant)]> {
     let steps = match choice {
         PatchKernel::Register => Some(&[][..]),
-        PatchKernel::Paper1 { kernels, .. } => kernels.steps(space.dim(), space.degree()),
+        PatchKernel::Paper1 { kernels, .. } => kernels.steps(dim, degree),
         PatchKernel::Products(_) => None,
     };
     steps.ok_or_else(|| unsupported_kernel(choice, PatchKernel::AVAILABLE))
@@ -106,8 +107,8 @@ pub(super) fn steps(space: &ContinuousSpace, choice: PatchKernel) -> Result<&'st
 ///
 /// # Errors
 /// Those of [`steps`], and [`Error::NoModule`].
-pub(super) fn check(space: &ContinuousSpace, choice: PatchKernel) -> Result<()> {
-    if steps(space, choice)?.is_empty() {
+pub(super) fn check(space: &Space, choice: PatchKernel) -> Result<()> {
+    if steps(space.dim(), space.degree(), choice)?.is_empty() {
         return Ok(());
     }
     modules::require(Module::PatchVariants { dim: space.dim(), degree: space.degree() })

@@ -1,11 +1,11 @@
 //! Continuous elements: the 1D matrices and eigenpairs that a patch column needs.
 
-use super::{check_storage, degree_out_of_range, entries};
+use super::{by_direction, distinct, entries, factors, inverse_diagonal, scaled_sums};
 use crate::error::Result;
-use crate::fe::{Eigenpairs, Element, assemble, power_of_two_below, symmetric_eigenpairs, with_zero_row_sums};
-use crate::mesh::Mesh;
+use crate::fe::{Eigenpairs, Element, assemble, symmetric_eigenpairs, with_zero_row_sums};
+use crate::space::Space;
 use nalgebra::{DMatrix, DVector};
-use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, patch_nodes};
+use patchmg_device::kernels::patch_nodes;
 use patchmg_device::matrices::{
     CellMatrices, FirstStepMatrices, OperatorMatrices, PatchColumn, ProlongationMatrices, RestrictionMatrices,
     SmootherMatrices,
@@ -13,69 +13,186 @@ use patchmg_device::matrices::{
 use patchmg_device::patch::Grid;
 use patchmg_device::scalar::Real;
 
-/// Continuous `Q_k` on a uniform mesh of the unit square or cube, Gauss-Lobatto nodes, zero on the boundary.
+/// `-Δ` by continuous elements on the cells of a space: the stiffness matrix is `A ⊗ M + M ⊗ A`, in 3D three such terms, with the
+/// 1D matrices of each direction.
 ///
-/// Its 1D matrices carry the cell size `h`: mass `h M̂` and stiffness `Â / h` of the reference cell, so that
-/// `A ⊗ M + M ⊗ A` (and its three terms in 3D) is the stiffness matrix of `-Δ`.
+/// CPU kernels take these; GPU kernels take those of cells of size 1, [`Self::unit`], with [`Self::factors`].
+#[derive(Clone, Debug)]
+pub struct ContinuousForms {
+    space: Space,
+    unit: ContinuousForm,
+    /// One for each cell size.
+    forms: Vec<ContinuousForm>,
+    /// Which of them a direction has; in 2D the last counts for nothing.
+    of_direction: [usize; 3],
+}
+
+impl ContinuousForms {
+    /// In a space of continuous elements, of one degree.
+    ///
+    /// # Errors
+    /// As [`symmetric_eigenpairs`].
+    pub fn new(space: &Space) -> Result<Self> {
+        let element = space.axes()[0].element();
+        let (sizes, of_direction) = distinct(space.mesh());
+        Ok(Self {
+            unit: ContinuousForm::new(element, 1.0)?,
+            forms: sizes.into_iter().map(|size| ContinuousForm::new(element, size)).collect::<Result<_>>()?,
+            of_direction,
+            space: space.clone(),
+        })
+    }
+
+    /// 2 or 3.
+    pub fn dim(&self) -> usize {
+        self.space.dim()
+    }
+
+    /// Polynomial degree `k`.
+    pub fn degree(&self) -> usize {
+        self.space.degree()
+    }
+
+    /// Storage order of vectors.
+    pub fn grid(&self) -> Grid {
+        Grid { cells: self.space.mesh().cells_along().map(|cells| cells as u32), degree: self.degree() as u32 }
+    }
+
+    /// On cells of size 1.
+    pub fn unit(&self) -> &ContinuousForm {
+        &self.unit
+    }
+
+    /// What makes the operator of [`Self::unit`]: those of [`patchmg_device::matrices::Scaled`].
+    pub fn factors(&self) -> [f64; 3] {
+        factors(self.space.mesh(), 1.0)
+    }
+
+    /// One for each size of cells, and which of them a direction has; in 2D the last counts for nothing.
+    pub fn by_size(&self) -> (&[ContinuousForm], [usize; 3]) {
+        (&self.forms, self.of_direction)
+    }
+
+    /// In a direction.
+    pub fn along(&self, direction: usize) -> &ContinuousForm {
+        &self.forms[self.of_direction[direction]]
+    }
+
+    /// `1 / (λ_i + λ_j [+ λ_l])` with the eigenvalues of each direction, that of x fastest, functions ordered even ones first
+    /// as in [`SmootherMatrices`].
+    pub fn inverse_eigenvalues(&self) -> Vec<f64> {
+        scaled_sums(by_direction(self.dim(), |d| (1.0, self.along(d).eigenpairs.values.as_slice())))
+            .map(|sum| 1.0 / sum)
+            .collect()
+    }
+
+    /// What a GPU thread of the smoother looks up by its own column, [`patchmg_device::smoother::table_words`] numbers in its
+    /// order, with the eigenvectors of cells of size 1.
+    pub fn smoother_table<T: Real>(&self) -> Vec<T> {
+        let (factors, column, dim) = (self.factors(), Column::new(&self.unit), self.dim());
+        let values = self.unit.eigenpairs.values.as_slice();
+        // In the order in which a thread reads them.
+        let directions = if dim == 2 { vec![1, 0] } else { vec![0, 2, 1] };
+        let sums = scaled_sums(directions.iter().map(|&d| (factors[d], values)).collect());
+        let mut numbers: Vec<_> = sums.map(|sum| 1.0 / sum).collect();
+        numbers.extend(column.mass_boundary.iter());
+        for &direction in &directions[..dim - 1] {
+            numbers.extend(column.coupling.iter().map(|entry| factors[direction] * entry));
+        }
+        if dim == 2 {
+            let prolongation = &self.unit.prolongation;
+            numbers.extend(prolongation.rows(1, prolongation.nrows() - 2).iter());
+        }
+        numbers.into_iter().map(T::from_f64).collect()
+    }
+
+    /// What the patch smoother's kernels of paper 1 read, [`patchmg_device::variants::table_words`] numbers: `M` and `A`
+    /// of a patch alone on all nodes, `S` on the interior ones, each row by row, and `λ`; those of the x direction.
+    pub fn variant_table<T: Real>(&self) -> Vec<T> {
+        let form = self.along(0);
+        let Eigenpairs { values, vectors } = &form.eigenpairs;
+        // Columns of the transposed matrix are rows; `M` and `A` are symmetric.
+        let vectors = vectors.transpose();
+        let stiffness = form.patch_stiffness::<T>();
+        let numbers = form.mass.iter().chain(stiffness.iter()).chain(vectors.iter()).chain(values.iter());
+        numbers.map(|&number| T::from_f64(number)).collect()
+    }
+
+    /// `A_j⁻¹` of a patch, `(2k - 1)^dim` rows and columns over the interior nodes, x fastest: the same for all patches.
+    pub fn patch_inverse<T: Real>(&self) -> Vec<T> {
+        let width = self.unit.eigenpairs.vectors.nrows();
+        let vectors = |direction: usize| &self.along(direction).eigenpairs.vectors;
+        let rows = width.pow(self.dim() as u32);
+        let weights = self.inverse_eigenvalues();
+        let digit = |index: usize, direction: usize| index / width.pow(direction as u32) % width;
+        let column = |node: usize| {
+            let coefficient = |(function, weight): (usize, &f64)| {
+                (0..self.dim()).map(|d| vectors(d)[(digit(node, d), digit(function, d))]).product::<f64>() * weight
+            };
+            let mut column: Vec<f64> = weights.iter().enumerate().map(coefficient).collect();
+            for direction in 0..self.dim() {
+                let stride = width.pow(direction as u32);
+                let at = |row: usize| {
+                    let (own, start) = (digit(row, direction), row - digit(row, direction) * stride);
+                    (0..width).map(|f| vectors(direction)[(own, f)] * column[start + f * stride]).sum()
+                };
+                column = (0..rows).map(at).collect();
+            }
+            column.into_iter().map(T::from_f64)
+        };
+        (0..rows).flat_map(column).collect()
+    }
+
+    /// `1 / A_ii` for every unknown `i`, in storage order; other entries are zero.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn inverse_diagonal<T: Real>(&self) -> Result<Vec<T>> {
+        let lines: Vec<_> = (0..self.dim()).map(|d| self.along(d).diagonals(self.grid().nodes(d))).collect();
+        inverse_diagonal(&self.space, &lines)
+    }
+}
+
+/// `-d²/dx²` by continuous elements on cells of one size: mass `h M̂` and stiffness `Â / h` of the reference cell, of a patch.
 ///
 /// Whatever the cell size and the scalar, the entries of `A` and `PᵀA` are rounded such that [rows sum to zero
 /// exactly](with_zero_row_sums). Only [`Self::operator_matrices`] and
 /// [`Self::shifted_restriction_matrices`] in `f32` are not.
 #[derive(Clone, Debug)]
-pub struct ContinuousSpace {
-    mesh: Mesh,
+pub struct ContinuousForm {
     element: Element,
     cell_size: f64,
-    /// Of `M̂`: the cell size, and on [`Self::on_unit_cells`] what the operator's factor has beside a power of two.
-    mass_factor: f64,
     mass: DMatrix<f64>,
     stiffness: DMatrix<f64>,
     prolongation: DMatrix<f64>,
     eigenpairs: Eigenpairs,
 }
 
-impl ContinuousSpace {
-    /// `Q_k` of degree 1 to 10 in 2D, 1 to 8 in 3D.
-    ///
-    /// # Errors
-    /// [`InvalidArgument`](crate::Error::InvalidArgument) for another degree, or if a vector would not fit the address space.
-    pub fn new(mesh: Mesh, degree: usize) -> Result<Self> {
-        let degrees = if mesh.dim() == 2 { DEGREES_2D } else { DEGREES_3D };
-        if !degrees.contains(&degree) {
-            return Err(degree_out_of_range(degree, degrees, format_args!("in {}D", mesh.dim())));
-        }
-        check_storage(mesh, mesh.cells_per_direction() as usize * degree + 1)?;
-        Self::of_cells(mesh, Element::new(degree)?, mesh.cell_size(), mesh.cell_size())
-    }
-
-    fn of_cells(mesh: Mesh, element: Element, cell_size: f64, mass_factor: f64) -> Result<Self> {
-        let mass = assemble(&(element.mass() * mass_factor), 2);
-        let stiffness = assemble(&cell_stiffness(&element, cell_size, f64::MANTISSA_DIGITS), 2);
-        let eigenpairs = symmetric_eigenpairs(&interior(&stiffness), &interior(&mass))?;
-        let prolongation = element.prolongation();
-        Ok(Self { mesh, prolongation, element, cell_size, mass_factor, mass, stiffness, eigenpairs })
-    }
-
-    /// The same with `A` of cells of size 1: its 1D matrices are those of every level, and its operator times
-    /// [`Self::operator_factor`] is this space's.
+impl ContinuousForm {
+    /// Of an element on cells of a size.
     ///
     /// # Errors
     /// As [`symmetric_eigenpairs`].
-    pub fn on_unit_cells(&self) -> Result<Self> {
-        // Every term of the operator has `dim - 1` factors `M`.
-        let remainder = self.size_factor() / self.operator_factor();
-        let mass_factor = remainder.powf(1.0 / (self.dim() - 1) as f64);
-        Self::of_cells(self.mesh, self.element.clone(), 1.0, mass_factor)
+    pub fn new(element: &Element, cell_size: f64) -> Result<Self> {
+        let mass = assemble(&(element.mass() * cell_size), 2);
+        let stiffness = assemble(&cell_stiffness(element, cell_size, f64::MANTISSA_DIGITS), 2);
+        let eigenpairs = symmetric_eigenpairs(&interior(&stiffness), &interior(&mass))?;
+        let prolongation = element.prolongation();
+        Ok(Self { element: element.clone(), cell_size, mass, stiffness, prolongation, eigenpairs })
     }
 
-    /// The largest power of two that is not above `h^(dim - 2)`: multiplying a row by it keeps the row's sum zero.
-    pub fn operator_factor(&self) -> f64 {
-        power_of_two_below(self.size_factor())
+    /// Polynomial degree `k`.
+    pub fn degree(&self) -> usize {
+        self.element.degree()
     }
 
-    /// `h^(dim - 2)`, which the operator has more than on cells of size 1.
-    fn size_factor(&self) -> f64 {
-        self.cell_size.powi(self.dim() as i32 - 2)
+    /// `A S = M S Λ` on the unknowns of so many cells in a row: the functions that are even about the middle first.
+    ///
+    /// # Errors
+    /// As [`symmetric_eigenpairs`].
+    pub fn line_eigenpairs(&self, cells: usize) -> Result<Eigenpairs> {
+        let stiffness = interior(&assemble(&self.cell_stiffness::<f64>(), cells));
+        symmetric_eigenpairs(&stiffness, &interior(&assemble(&(self.element.mass() * self.cell_size), cells)))
     }
 
     /// `A` of a cell alone, as numbers of `T`.
@@ -88,92 +205,6 @@ impl ContinuousSpace {
         assemble(&self.cell_stiffness::<T>(), 2)
     }
 
-    /// The mesh.
-    pub fn mesh(&self) -> &Mesh {
-        &self.mesh
-    }
-
-    /// The 1D element, on the reference cell.
-    pub fn element(&self) -> &Element {
-        &self.element
-    }
-
-    /// 2 or 3.
-    pub fn dim(&self) -> usize {
-        self.mesh.dim()
-    }
-
-    /// Polynomial degree `k`.
-    pub fn degree(&self) -> usize {
-        self.element.degree()
-    }
-
-    /// Storage order of its vectors.
-    pub fn grid(&self) -> Grid {
-        Grid { cells: self.mesh.cells_per_direction(), degree: self.degree() as u32 }
-    }
-
-    /// `1 / (λ_i + λ_j [+ λ_l])`, index `i` fastest, functions ordered even ones first as in [`SmootherMatrices`].
-    pub fn inverse_eigenvalues(&self) -> Vec<f64> {
-        let lambda = &self.eigenpairs.values;
-        let last: &[f64] = if self.dim() == 2 { &[0.0] } else { lambda.as_slice() };
-        let sums = last.iter().flat_map(|l| lambda.iter().flat_map(move |j| lambda.iter().map(move |i| i + j + l)));
-        sums.map(|sum| 1.0 / sum).collect()
-    }
-
-    /// What a GPU thread of the smoother looks up by its own column, [`patchmg_device::smoother::table_words`] numbers, with
-    /// the eigenvectors of cells of size 1: [`Self::inverse_eigenvalues`] over [`Self::operator_factor`], then
-    /// `mass_boundary`, then `coupling` of [`SmootherMatrices`] times the factor; in 2D then the columns of the interpolation
-    /// from a coarse cell, at interior nodes.
-    ///
-    /// # Errors
-    /// As [`Self::on_unit_cells`].
-    pub fn smoother_table<T: Real>(&self) -> Result<Vec<T>> {
-        let (unit, factor) = (self.on_unit_cells()?, self.operator_factor());
-        let column = Column::new(&unit);
-        let mut numbers: Vec<_> = unit.inverse_eigenvalues().into_iter().map(|inverse| inverse / factor).collect();
-        numbers.extend(column.mass_boundary.iter().copied().chain(column.coupling.iter().map(|entry| factor * entry)));
-        if self.dim() == 2 {
-            numbers.extend(self.prolongation.rows(1, self.prolongation.nrows() - 2).iter());
-        }
-        Ok(numbers.into_iter().map(T::from_f64).collect())
-    }
-
-    /// What the patch smoother's kernels of paper 1 read, [`patchmg_device::variants::table_words`] numbers: `M` and `A`
-    /// of a patch alone on all nodes, `S` on the interior ones, each row by row, and `λ`.
-    pub fn variant_table<T: Real>(&self) -> Vec<T> {
-        let Eigenpairs { values, vectors } = &self.eigenpairs;
-        // Columns of the transposed matrix are rows; `M` and `A` are symmetric.
-        let vectors = vectors.transpose();
-        let stiffness = self.patch_stiffness::<T>();
-        let numbers = self.mass.iter().chain(stiffness.iter()).chain(vectors.iter()).chain(values.iter());
-        numbers.map(|&number| T::from_f64(number)).collect()
-    }
-
-    /// `A_j⁻¹` of a patch, `(2k - 1)^dim` rows and columns over the interior nodes, x fastest: the same for all patches.
-    pub fn patch_inverse<T: Real>(&self) -> Vec<T> {
-        let vectors = &self.eigenpairs.vectors;
-        let (width, rows) = (vectors.nrows(), vectors.nrows().pow(self.dim() as u32));
-        let weights = self.inverse_eigenvalues();
-        let digit = |index: usize, direction: usize| index / width.pow(direction as u32) % width;
-        let column = |node: usize| {
-            let coefficient = |(function, weight): (usize, &f64)| {
-                (0..self.dim()).map(|d| vectors[(digit(node, d), digit(function, d))]).product::<f64>() * weight
-            };
-            let mut column: Vec<f64> = weights.iter().enumerate().map(coefficient).collect();
-            for direction in 0..self.dim() {
-                let stride = width.pow(direction as u32);
-                let at = |row: usize| {
-                    let (own, start) = (digit(row, direction), row - digit(row, direction) * stride);
-                    (0..width).map(|f| vectors[(own, f)] * column[start + f * stride]).sum()
-                };
-                column = (0..rows).map(at).collect();
-            }
-            column.into_iter().map(T::from_f64)
-        };
-        (0..rows).flat_map(column).collect()
-    }
-
     /// Rows `1..=k` of a patch's mass and stiffness matrix, from which [`patchmg_device::point`] takes those of a mesh:
     /// `[mass row 1, stiffness row 1, mass row 2, ..]`, `2k + 1` entries each.
     pub fn point_rows<T: Real>(&self) -> Vec<T> {
@@ -182,9 +213,9 @@ impl ContinuousSpace {
         rows.flat_map(|row| row.iter().map(|&entry| T::from_f64(entry)).collect::<Vec<_>>()).collect()
     }
 
-    /// Entries `(M_ii, A_ii)` of the 1D matrices for every stored node of a direction.
-    pub(super) fn diagonals(&self) -> Vec<(f64, f64)> {
-        let rows = (0..self.grid().row()).map(|node| match node % self.degree() {
+    /// Entries `(M_ii, A_ii)` of the 1D matrices for so many stored nodes of a direction.
+    fn diagonals(&self, nodes: usize) -> Vec<(f64, f64)> {
+        let rows = (0..nodes).map(|node| match node % self.degree() {
             0 => self.degree(),
             inside => inside,
         });
@@ -231,7 +262,7 @@ impl ContinuousSpace {
     pub fn cell_matrices<T: Real, const C: usize, const H: usize>(&self) -> CellMatrices<T, C, H> {
         let (_, c) = self.sizes();
         assert_eq!((C, H), (c, c.div_ceil(2)));
-        let mass = self.element.mass() * self.mass_factor;
+        let mass = self.element.mass() * self.cell_size;
         CellMatrices::new(entries(&mass), entries(&self.cell_stiffness::<T>()))
     }
 
@@ -301,13 +332,13 @@ struct Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    fn new(space: &'a ContinuousSpace) -> Self {
-        let Eigenpairs { values, vectors } = &space.eigenpairs;
+    fn new(form: &'a ContinuousForm) -> Self {
+        let Eigenpairs { values, vectors } = &form.eigenpairs;
         let transposed = vectors.transpose();
         let boundary = |matrix: &DMatrix<f64>| &transposed * matrix.view((1, 0), (vectors.nrows(), 1)).column(0);
-        let mass_boundary = boundary(&space.mass);
-        let coupling = boundary(&space.stiffness) - values.component_mul(&mass_boundary);
-        Self { vectors, mass: &transposed * interior(&space.mass), mass_boundary, coupling }
+        let mass_boundary = boundary(&form.mass);
+        let coupling = boundary(&form.stiffness) - values.component_mul(&mass_boundary);
+        Self { vectors, mass: &transposed * interior(&form.mass), mass_boundary, coupling }
     }
 }
 

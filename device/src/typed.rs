@@ -1,0 +1,195 @@
+//! Kernels that are named once: [`kernels!`](crate::kernels!) makes of a row the entry points, the entries of the kernel list,
+//! the emulation and the arguments of a launch.
+
+/// Kernels of a [`Module`](crate::kernels::Module), one row each, for `f32` and `f64`; it stands beside their functions.
+///
+/// ```text
+/// kernels! {
+///     Axis;
+///
+///     /// `y = (I ⊗ Q ⊗ I) x`.
+///     Apply = apply(
+///         /// Entries of `Q`.
+///         entries: *const T,
+///         x: *const T,
+///         y: *mut T,
+///         shape: AxisShape,
+///     ), Block::of(THREADS);
+/// }
+/// ```
+///
+/// is the function `apply<T: Real>` as a kernel of `Module::Axis`, for the scalar `T`, in such a [`Block`](crate::typed::Block).
+/// On the device the row is the entry points `axis_apply_f32` and `axis_apply_f64`. On the host it is the struct `Apply<T>` of
+/// the parameters, which the host launches the kernel with and [`Arguments::run`](crate::typed::Arguments::run) calls the
+/// function with; `rows` is the kernels of the module for [`Module::rows`](crate::kernels::Module::rows).
+///
+/// A parameter is a pointer, a number, or a `repr(C)` struct of numbers by value.
+#[macro_export]
+macro_rules! kernels {
+    ($module:ident; $(
+        $(#[$doc:meta])*
+        $Arguments:ident = $function:ident($($(#[$parameter_doc:meta])* $parameter:ident: $type:ty),+ $(,)?), $block:expr;
+    )+) => {
+        $(
+            $(#[$doc])*
+            #[cfg(not(target_arch = "nvptx64"))]
+            #[derive(Clone, Copy, Debug)]
+            pub struct $Arguments<T> {
+                $($(#[$parameter_doc])* pub $parameter: $type,)+
+            }
+
+            // SAFETY: parameters are fields, in the order of the row, of which the entry point is made, too.
+            #[cfg(not(target_arch = "nvptx64"))]
+            unsafe impl<T: $crate::scalar::Real> $crate::typed::Arguments for $Arguments<T> {
+                type Scalar = T;
+                const MODULE: $crate::kernels::Module = $crate::kernels::Module::$module;
+                const NAME: &'static str = stringify!($function);
+
+                fn block() -> $crate::typed::Block {
+                    $block
+                }
+
+                fn zeros() -> Self {
+                    Self { $($parameter: bytemuck::Zeroable::zeroed(),)+ }
+                }
+
+                fn parameters(&self) -> impl AsMut<[*mut core::ffi::c_void]> {
+                    [$((&raw const self.$parameter).cast_mut().cast(),)+]
+                }
+
+                unsafe fn run(self) {
+                    // SAFETY: the caller's promise.
+                    unsafe { $function::<T>($(self.$parameter),+) }
+                }
+            }
+
+            $crate::kernels! { @entry f32, $function($($parameter: $type),+) }
+            $crate::kernels! { @entry f64, $function($($parameter: $type),+) }
+        )+
+
+        /// Kernels of the module, in one scalar.
+        #[cfg(not(target_arch = "nvptx64"))]
+        pub fn rows<T: $crate::scalar::Real>() -> std::vec::Vec<$crate::typed::Row> {
+            std::vec![$($crate::typed::Row::of::<$Arguments<T>>()),+]
+        }
+    };
+    (@entry $scalar:ident, $function:ident($($parameter:ident: $type:ty),+)) => {
+        #[cfg(target_arch = "nvptx64")]
+        const _: () = {
+            type T = $scalar;
+
+            #[cuda_std::kernel]
+            #[unsafe(export_name = concat!(
+                env!("PATCHMG_MODULE"), "_", stringify!($function), "_", stringify!($scalar),
+            ))]
+            pub unsafe fn entry($($parameter: $type),+) {
+                // SAFETY: the launch's promise.
+                unsafe { $function::<T>($($parameter),+) }
+            }
+        };
+    };
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::*;
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod host {
+    use crate::kernels::{KernelSpec, Module, Operation};
+    use crate::scalar::Real;
+    use core::any::Any;
+    use core::ffi::c_void;
+    use std::format;
+
+    /// What a kernel is launched with beside its arguments; see the fields of the same names of [`KernelSpec`].
+    #[derive(Clone, Copy, Debug)]
+    pub struct Block {
+        pub threads: usize,
+        pub min_blocks: usize,
+        pub shared_bytes: usize,
+        pub barriers: usize,
+    }
+
+    impl Block {
+        /// Of threads that share nothing.
+        pub const fn of(threads: usize) -> Self {
+            Self { threads, min_blocks: 1, shared_bytes: 0, barriers: 0 }
+        }
+    }
+
+    /// Arguments of a kernel of [`kernels!`](crate::kernels!).
+    ///
+    /// # Safety
+    /// [`parameters`](Self::parameters) point to the values that the entry point takes.
+    pub unsafe trait Arguments: Copy + 'static {
+        /// The kernel's.
+        type Scalar: Real;
+        /// The kernel's.
+        const MODULE: Module;
+        /// The kernel's, between those of the module and the scalar.
+        const NAME: &'static str;
+
+        fn block() -> Block;
+
+        /// Null pointers and zeros.
+        fn zeros() -> Self;
+
+        /// Addresses of the parameters, in their order, as a launch takes them.
+        fn parameters(&self) -> impl AsMut<[*mut c_void]>;
+
+        /// What a thread of the kernel does.
+        ///
+        /// # Safety
+        /// That of the kernel's function; called in a [launch](cuda_std::emulate::Launch) of [`block`](Self::block).
+        unsafe fn run(self);
+
+        /// The kernel, as it is listed.
+        fn spec() -> KernelSpec {
+            let Block { threads, min_blocks, shared_bytes, barriers } = Self::block();
+            let scalar = Self::Scalar::NAME;
+            KernelSpec {
+                name: format!("{}_{}_{scalar}", Self::MODULE.name(), Self::NAME),
+                operation: Operation::Typed(Self::NAME),
+                scalar,
+                threads: threads as u32,
+                most_threads: threads as u32,
+                min_blocks: min_blocks as u32,
+                patches: 0,
+                shared_bytes: shared_bytes as u32,
+                common_bytes: 0,
+                barriers: barriers as u32,
+            }
+        }
+    }
+
+    /// A row of [`kernels!`](crate::kernels!) in one scalar, where the type of its arguments is not known.
+    #[derive(Clone, Debug)]
+    pub struct Row {
+        pub spec: KernelSpec,
+        run: unsafe fn(Option<&dyn Any>),
+    }
+
+    impl Row {
+        pub fn of<A: Arguments>() -> Self {
+            Self { spec: A::spec(), run: run::<A> }
+        }
+
+        /// [`Arguments::run`]; without arguments of [zeros](Arguments::zeros).
+        ///
+        /// # Safety
+        /// As there.
+        ///
+        /// # Panics
+        /// If the arguments are those of another kernel.
+        pub unsafe fn run(&self, arguments: Option<&dyn Any>) {
+            // SAFETY: the caller's promise.
+            unsafe { (self.run)(arguments) }
+        }
+    }
+
+    unsafe fn run<A: Arguments>(arguments: Option<&dyn Any>) {
+        let own = |arguments: &dyn Any| *arguments.downcast_ref::<A>().expect("arguments of this kernel");
+        // SAFETY: the caller's promise.
+        unsafe { arguments.map_or_else(A::zeros, own).run() }
+    }
+}

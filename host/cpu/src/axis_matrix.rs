@@ -1,0 +1,58 @@
+//! Matrices for an axis, from their rows.
+
+use super::axis::AxisMatrix;
+use patchmg_device::scalar::Real;
+
+impl AxisMatrix<f64> {
+    /// From the entries of each row, `(column, value)`; those that are not there are zero.
+    ///
+    /// # Panics
+    /// If an entry is in none of `columns` columns.
+    pub fn from_rows(columns: usize, rows: &[Vec<(usize, f64)>]) -> Self {
+        let place = |row: &[(usize, f64)]| {
+            let columns = || row.iter().map(|&(column, _)| column);
+            let first = columns().min().unwrap_or(0);
+            (first, columns().max().map_or(0, |last| last + 1 - first))
+        };
+        let width = rows.iter().map(|row| place(row).1).max().unwrap_or(0);
+        let mut entries = vec![0.0; width * rows.len()];
+        let mut first = Vec::with_capacity(rows.len());
+        for (i, row) in rows.iter().enumerate() {
+            // The last rows begin earlier, so that all columns are there.
+            let begin = place(row).0.min(columns - width);
+            first.push(begin as u32);
+            for &(column, value) in row {
+                entries[(column - begin) * rows.len() + i] += value;
+            }
+        }
+        Self { rows: rows.len(), columns, width, first, entries }
+    }
+
+    /// With all entries.
+    pub fn dense(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> Self {
+        let entry = &entry;
+        let entries = (0..columns).flat_map(|j| (0..rows).map(move |i| entry(i, j))).collect();
+        Self { rows, columns, width: columns, first: vec![0; rows], entries }
+    }
+
+    /// The transposed matrix.
+    pub fn transposed(&self) -> Self {
+        let mut rows = vec![Vec::new(); self.columns];
+        for i in 0..self.rows {
+            for t in 0..self.width {
+                let value = self.entries[t * self.rows + i];
+                if value != 0.0 {
+                    rows[self.first[i] as usize + t].push((i, value));
+                }
+            }
+        }
+        Self::from_rows(self.rows, &rows)
+    }
+
+    /// Its entries as numbers of `T`.
+    pub fn rounded<T: Real>(&self) -> AxisMatrix<T> {
+        let Self { rows, columns, width, ref first, ref entries } = *self;
+        let entries = entries.iter().map(|&entry| T::from_f64(entry)).collect();
+        AxisMatrix { rows, columns, width, first: first.clone(), entries }
+    }
+}
