@@ -1,16 +1,6 @@
 //! What a thread of a patch kernel is: its patch and its column.
 
-use crate::patch::Grid;
-use cuda_std::hint::made_here;
 use cuda_std::thread;
-
-/// The grid, made anew: distances computed from it are not kept from where they were computed before, in registers that
-/// would spill.
-#[inline(always)]
-pub fn remade(grid: Grid) -> Grid {
-    let [x, y, z] = grid.cells;
-    Grid { cells: [made_here(x), made_here(y), z], ..grid }
-}
 
 /// A thread's place: the patch (in x, along a color, class or tiling; y and z are the block's) and its column.
 #[derive(Clone, Copy)]

@@ -12,6 +12,11 @@ mod variants;
 #[cfg(module = "blas1")]
 mod vectors;
 
+/// Cells or boxes in each direction; an array is nothing that `extern "C"` takes by value.
+#[cfg(not(any(module = "axis", module = "blas1")))]
+#[repr(C)]
+pub struct Counts([u32; 3]);
+
 /// Degree, or nodes of a box, from the builder.
 #[cfg(not(any(module = "axis", module = "blas1")))]
 const SIZE: usize = {

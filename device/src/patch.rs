@@ -8,6 +8,7 @@
 //! guard of zeros. So rows are aligned, and a patch at the boundary is read like any other.
 
 use bytemuck::{Pod, Zeroable};
+use cuda_std::hint::made_here;
 
 /// The nodes of one level, in storage order.
 #[repr(C)]
@@ -87,6 +88,14 @@ impl Grid {
     pub const fn coarser(self) -> Self {
         let [x, y, z] = self.cells;
         Self { cells: [x / 2, y / 2, z / 2], degree: self.degree }
+    }
+
+    /// The same, made anew: distances computed from it are not kept from where they were computed before, in registers that
+    /// would spill.
+    #[inline(always)]
+    pub fn remade(self) -> Self {
+        let [x, y, z] = self.cells;
+        Self { cells: [made_here(x), made_here(y), z], ..self }
     }
 
     /// Whether node `index` of a direction is an unknown.

@@ -1,6 +1,6 @@
-//! Solves Poisson's equation `-Δu = f` on the unit square and the unit cube with high-order tensor-product finite elements,
-//! continuous or discontinuous, by matrix-free geometric multigrid with vertex-patch smoothers. The same program runs on
-//! CPUs and on NVIDIA GPUs.
+//! Solves Poisson's equation `-Δu = f` on rectangles and boxes with high-order tensor-product finite elements, continuous or
+//! discontinuous, by matrix-free geometric multigrid with vertex-patch smoothers. The same program runs on CPUs and on NVIDIA
+//! GPUs.
 //!
 //! It is for people who need fast solves, and for people who study fast solvers. A solve needs five values: a
 //! [`backend`], a [`mesh`], a [`system`] on it, a load vector from [`problem`] and a [`solve::Config`]. A [`solve::Solver`]

@@ -3,7 +3,7 @@
 // Not every module has all engines.
 #![allow(unused_imports)]
 
-use super::SIZE;
+use super::{Counts, SIZE};
 use crate::layout::{Padded, XorSwizzle};
 use crate::mma::{Bf16, F16, F16Corrected, M8N8K4, M16N8K4, M16N8K8, M16N8K16, Tf32, Tf32Corrected};
 use crate::tensor_core::fma::Fma;
@@ -39,7 +39,7 @@ macro_rules! box_kernels {
             b: *const $t,
             x: *const $t,
             y: *mut $t,
-            boxes: [u32; 3],
+            boxes: Counts,
         ) {
             let _ = constants;
             let address: u64;
@@ -52,15 +52,15 @@ macro_rules! box_kernels {
                 )
             };
             // SAFETY: the launch's promise.
-            unsafe { operator::apply::<$engine, _, SIZE>(InConstant::<$t, SIZE>::at(address), table, [b, x], y, boxes) }
+            unsafe { operator::apply::<$engine, _, SIZE>(InConstant::<$t, SIZE>::at(address), table, [b, x], y, boxes.0) }
         }
     };
     (@@ $name:ident, $t:ident, texture, $engine:ty, $kind:ident) => {
         #[kernel]
         #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
-        pub unsafe fn $name(texture: u64, table: *const $t, b: *const $t, x: *const $t, y: *mut $t, boxes: [u32; 3]) {
+        pub unsafe fn $name(texture: u64, table: *const $t, b: *const $t, x: *const $t, y: *mut $t, boxes: Counts) {
             // SAFETY: the launch's promise.
-            unsafe { operator::apply::<$engine, _, SIZE>(InTexture::<SIZE>::of(texture), table, [b, x], y, boxes) }
+            unsafe { operator::apply::<$engine, _, SIZE>(InTexture::<SIZE>::of(texture), table, [b, x], y, boxes.0) }
         }
     };
     (@@ $name:ident, $t:ident, $source:ident, $engine:ty, $kind:ident) => {
@@ -69,19 +69,19 @@ macro_rules! box_kernels {
 
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($name)))]
-            pub unsafe fn apply(table: *const $t, b: *const $t, x: *const $t, y: *mut $t, boxes: [u32; 3]) {
+            pub unsafe fn apply(table: *const $t, b: *const $t, x: *const $t, y: *mut $t, boxes: Counts) {
                 let source = crate::matrix_source!(operator, $source, $engine, SIZE, table);
                 // SAFETY: the launch's promise.
-                unsafe { operator::apply::<$engine, _, SIZE>(source, table, [b, x], y, boxes) }
+                unsafe { operator::apply::<$engine, _, SIZE>(source, table, [b, x], y, boxes.0) }
             }
 
             #[cfg(patches)]
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_solve_", stringify!($name)))]
-            pub unsafe fn solve(table: *const $t, r: *const $t, x: *mut $t, cells: [u32; 3], color: u32) {
+            pub unsafe fn solve(table: *const $t, r: *const $t, x: *mut $t, cells: Counts, color: u32) {
                 let source = crate::matrix_source!(solve, $source, $engine, SIZE, table);
                 // SAFETY: the launch's promise.
-                unsafe { solve::solve::<$engine, _, SIZE>(source, table, r, x, cells, color) }
+                unsafe { solve::solve::<$engine, _, SIZE>(source, table, r, x, cells.0, color) }
             }
 
             box_kernels! { @contract $kind $t, $name, $source, $engine }
@@ -91,10 +91,10 @@ macro_rules! box_kernels {
         #[cfg(full_list)]
         #[kernel]
         #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_contract_", stringify!($name)))]
-        pub unsafe fn contract(table: *const f64, x: *const f64, y: *mut f64, boxes: [u32; 3], repeats: u32) {
+        pub unsafe fn contract(table: *const f64, x: *const f64, y: *mut f64, boxes: Counts, repeats: u32) {
             let source = crate::matrix_source!(operator, $source, $engine, SIZE, table);
             // SAFETY: the launch's promise.
-            unsafe { contractions::contract::<$engine, _, SIZE>(source, table, x, y, boxes, repeats) }
+            unsafe { contractions::contract::<$engine, _, SIZE>(source, table, x, y, boxes.0, repeats) }
         }
     };
     (@contract $($rest:tt)+) => {};

@@ -1,6 +1,6 @@
 //! Those of continuous elements.
 
-use super::SIZE;
+use super::{Counts, SIZE};
 use crate::matrices::{CellMatrices, ProlongationMatrices, RestrictionMatrices, Scaled, SmootherMatrices};
 use cuda_std::kernel;
 
@@ -29,13 +29,13 @@ macro_rules! poisson {
                 table: *const $t,
                 b: *const $t,
                 x: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
                 color: u32,
             ) {
                 // SAFETY: the launch's promise.
                 unsafe {
                     let table = crate::smoother::Table::new(table);
-                    crate::smoother::$smooth::<$t, K, M, N>(&matrices, table, b, x, cells, color)
+                    crate::smoother::$smooth::<$t, K, M, N>(&matrices, table, b, x, cells.0, color)
                 }
             }
 
@@ -45,12 +45,12 @@ macro_rules! poisson {
                 matrices: Scaled<CellMatrices<$t, C, H>, $t>,
                 x: *const $t,
                 y: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
                 chunk: u32,
             ) {
                 let output = crate::operator::Output { b: core::ptr::null(), y };
                 // SAFETY: the launch's promise.
-                unsafe { crate::operator::$apply::<$t, false, K, C, H>(&matrices, x, output, cells, chunk) }
+                unsafe { crate::operator::$apply::<$t, false, K, C, H>(&matrices, x, output, cells.0, chunk) }
             }
 
             #[kernel]
@@ -60,12 +60,12 @@ macro_rules! poisson {
                 b: *const $t,
                 x: *const $t,
                 r: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
                 chunk: u32,
             ) {
                 let output = crate::operator::Output { b, y: r };
                 // SAFETY: the launch's promise.
-                unsafe { crate::operator::$apply::<$t, true, K, C, H>(&matrices, x, output, cells, chunk) }
+                unsafe { crate::operator::$apply::<$t, true, K, C, H>(&matrices, x, output, cells.0, chunk) }
             }
 
             #[kernel]
@@ -75,14 +75,14 @@ macro_rules! poisson {
                 b: *const $t,
                 x: *const $t,
                 coarse: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
                 class: u32,
                 chunk: u32,
             ) {
                 // SAFETY: the launch's promise.
                 unsafe {
                     crate::transfer::restrict_residual::<$t, DIM, K, N, C, H>(
-                        &matrices, b, x, coarse, cells, class, chunk,
+                        &matrices, b, x, coarse, cells.0, class, chunk,
                     )
                 }
             }
@@ -93,17 +93,17 @@ macro_rules! poisson {
                 matrices: ProlongationMatrices<$t, C>,
                 coarse: *const $t,
                 x: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
             ) {
                 // SAFETY: the launch's promise.
-                unsafe { crate::transfer::prolongate_add::<$t, DIM, K, N, C>(&matrices, coarse, x, cells) }
+                unsafe { crate::transfer::prolongate_add::<$t, DIM, K, N, C>(&matrices, coarse, x, cells.0) }
             }
 
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_point_gauss_seidel_", stringify!($t)))]
-            pub unsafe fn point_gauss_seidel(table: *const $t, b: *const $t, x: *mut $t, cells: [u32; 3], color: u32) {
+            pub unsafe fn point_gauss_seidel(table: *const $t, b: *const $t, x: *mut $t, cells: Counts, color: u32) {
                 // SAFETY: the launch's promise.
-                unsafe { crate::point::gauss_seidel::<$t, DIM, K>(table, b, x, cells, color) }
+                unsafe { crate::point::gauss_seidel::<$t, DIM, K>(table, b, x, cells.0, color) }
             }
         }
     };
@@ -124,12 +124,12 @@ macro_rules! poisson_2d {
                 coarse: *const $t,
                 b: *const $t,
                 x: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
             ) {
                 // SAFETY: the launch's promise.
                 unsafe {
                     let table = crate::smoother::Table::new(table);
-                    crate::smoother::smooth_first_2d::<$t, K, M, N, E>(&matrices, table, coarse, b, x, cells)
+                    crate::smoother::smooth_first_2d::<$t, K, M, N, E>(&matrices, table, coarse, b, x, cells.0)
                 }
             }
 
@@ -139,10 +139,10 @@ macro_rules! poisson_2d {
                 matrices: ProlongationMatrices<$t, C>,
                 coarse: *const $t,
                 x: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
             ) {
                 // SAFETY: the launch's promise.
-                unsafe { crate::transfer::prolongate_edges::<$t, K, N, C>(&matrices, coarse, x, cells) }
+                unsafe { crate::transfer::prolongate_edges::<$t, K, N, C>(&matrices, coarse, x, cells.0) }
             }
         }
     };

@@ -1,6 +1,6 @@
 //! Those of discontinuous elements.
 
-use super::SIZE;
+use super::{Counts, SIZE};
 use crate::matrices::{DgCellMatrices, DgSolveMatrices, DgTransferMatrices, Scaled};
 use cuda_std::kernel;
 
@@ -31,12 +31,12 @@ macro_rules! poisson_dg {
                 matrices: Scaled<DgCellMatrices<$t, C, H>, $t>,
                 x: *const $t,
                 y: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
                 chunk: u32,
             ) {
                 let b = core::ptr::null();
                 // SAFETY: the launch's promise.
-                unsafe { operator::apply::<$t, false, C, H, MID, COLUMNS>(&matrices, b, x, y, cells, chunk) }
+                unsafe { operator::apply::<$t, false, C, H, MID, COLUMNS>(&matrices, b, x, y, cells.0, chunk) }
             }
 
             #[kernel]
@@ -46,11 +46,11 @@ macro_rules! poisson_dg {
                 b: *const $t,
                 x: *const $t,
                 r: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
                 chunk: u32,
             ) {
                 // SAFETY: the launch's promise.
-                unsafe { operator::apply::<$t, true, C, H, MID, COLUMNS>(&matrices, b, x, r, cells, chunk) }
+                unsafe { operator::apply::<$t, true, C, H, MID, COLUMNS>(&matrices, b, x, r, cells.0, chunk) }
             }
 
             #[kernel]
@@ -60,11 +60,11 @@ macro_rules! poisson_dg {
                 table: *const $t,
                 r: *const $t,
                 x: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
                 color: u32,
             ) {
                 // SAFETY: the launch's promise.
-                unsafe { solve::solve::<$t, N, C, PATCH_MID, false>(&matrices, table, r, x, cells, color) }
+                unsafe { solve::solve::<$t, N, C, PATCH_MID, false>(&matrices, table, r, x, cells.0, color) }
             }
 
             #[kernel]
@@ -74,11 +74,11 @@ macro_rules! poisson_dg {
                 table: *const $t,
                 r: *const $t,
                 x: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
                 color: u32,
             ) {
                 // SAFETY: the launch's promise.
-                unsafe { solve::solve::<$t, N, C, PATCH_MID, true>(&matrices, table, r, x, cells, color) }
+                unsafe { solve::solve::<$t, N, C, PATCH_MID, true>(&matrices, table, r, x, cells.0, color) }
             }
 
             #[kernel]
@@ -87,10 +87,10 @@ macro_rules! poisson_dg {
                 matrices: DgTransferMatrices<$t, N, C, H>,
                 r: *const $t,
                 coarse: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
             ) {
                 // SAFETY: the launch's promise.
-                unsafe { transfer::restrict::<$t, N, C, H, PATCH_MID>(&matrices, r, coarse, cells) }
+                unsafe { transfer::restrict::<$t, N, C, H, PATCH_MID>(&matrices, r, coarse, cells.0) }
             }
 
             #[kernel]
@@ -99,10 +99,10 @@ macro_rules! poisson_dg {
                 matrices: DgTransferMatrices<$t, N, C, H>,
                 coarse: *const $t,
                 x: *mut $t,
-                cells: [u32; 3],
+                cells: Counts,
             ) {
                 // SAFETY: the launch's promise.
-                unsafe { transfer::prolongate_add::<$t, N, C, H, PATCH_MID>(&matrices, coarse, x, cells) }
+                unsafe { transfer::prolongate_add::<$t, N, C, H, PATCH_MID>(&matrices, coarse, x, cells.0) }
             }
         }
     };

@@ -1,6 +1,6 @@
 //! Those of paper 1's smoother.
 
-use super::SIZE;
+use super::{Counts, SIZE};
 use crate::kernels::Variant;
 use crate::variants::{
     Sizes, Step,
@@ -24,13 +24,13 @@ macro_rules! variants {
                     b: *const $t,
                     r: *mut $t,
                     x: *mut $t,
-                    cells: [u32; 3],
+                    cells: Counts,
                     color: u32,
                 ) {
                     let data = Data { table, inverse, b, r, x };
                     let kernel = const { (Step::$step, Variant::$variant, Sizes::new($dim, K)) };
                     // SAFETY: the launch's promise.
-                    unsafe { step::<$t, { $layers }>(kernel, data, cells, color) }
+                    unsafe { step::<$t, { $layers }>(kernel, data, cells.0, color) }
                 }
             )+
         }

@@ -13,7 +13,6 @@
 //! So two values a node are scaled, `q` and `t`: entries of a mass matrix may have a factor, those of a stiffness matrix may
 //! not, because its rows must sum to zero.
 
-use crate::block::remade;
 use crate::contract::Centrosymmetric;
 use crate::layout::{Column, Shared};
 use crate::matrices::{CellMatrices, CellMatrix, Scaled};
@@ -119,7 +118,7 @@ impl<T: Real + Word> Copies<T> {
     /// have ended.
     #[inline(always)]
     unsafe fn start(&mut self, tile: Tile, plane: Shared<T>) {
-        let grid = remade(self.grid);
+        let grid = self.grid.remade();
         // Not on a grid with an odd number of patches a row, of odd degree, in `f32`.
         if tile.chunk == 2 || grid.row().is_multiple_of(tile.chunk) {
             // SAFETY: rows are whole chunks; the caller's promise.
@@ -335,7 +334,7 @@ impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
     unsafe fn read_b<const RESIDUAL: bool>(&self, output: Output<T>, grid: Grid, z: usize) -> [T; K] {
         let mut values = [T::ZERO; K];
         if RESIDUAL && self.is_stored {
-            let grid = remade(grid);
+            let grid = grid.remade();
             let origin = output.b.wrapping_add(made_here(self.first) as usize + grid.plane() as usize * z);
             for y in 0..K {
                 // SAFETY: nodes of the column, behind the last plane in the guard.
@@ -376,7 +375,7 @@ impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
         if !self.is_stored {
             return;
         }
-        let grid = remade(grid);
+        let grid = grid.remade();
         let origin = output.y.wrapping_add(self.first as usize + grid.plane() as usize * z);
         for local in 0..K {
             for y in 0..K {

@@ -66,7 +66,7 @@ pub(super) const fn first_min_blocks(degree: usize, scalar_bytes: usize) -> u32 
 
 mod device {
     use super::{first_shape, parts, shape};
-    use crate::block::{Place, remade};
+    use crate::block::Place;
     use crate::layout::{Column, RowMajor, Shared};
     use crate::matrices::{FirstStepMatrices, Scaled, SmootherMatrices};
     use crate::patch::{Grid, bit, color_count, color_origin};
@@ -227,7 +227,7 @@ mod device {
             if task < 4 {
                 let (face, sign) = (task / 2, task % 2);
                 // In `f64` degree 5 spills unless it is made anew, and degree 8 if it is.
-                let row = if K == 5 { remade(grid) } else { grid }.row();
+                let row = if K == 5 { grid.remade() } else { grid }.row();
                 let (normal, along) = if face == 0 { (1, row) } else { (row, 1) };
                 // SAFETY: as above.
                 let line = |start: usize| core::array::from_fn(|i| unsafe { *x.add(start + i * along) });

@@ -156,7 +156,6 @@ const fn layout(degree: usize, scalar_bytes: usize) -> (Shape, Parts, Lines) {
 
 mod device {
     use super::{layout, stage_shape, tuning};
-    use crate::block::remade;
     use crate::layout::Column;
     use crate::matrices::{Scaled, SmootherMatrices};
     use crate::patch::{Grid, bit, color_count, color_origin};
@@ -258,7 +257,7 @@ mod device {
             }
         }
         // SAFETY: as above; of this color only a patch itself writes its interior, and its vertex after barriers.
-        unsafe { stage.copy::<K, N>(threads, x.add(origin), remade(grid), patches) };
+        unsafe { stage.copy::<K, N>(threads, x.add(origin), grid.remade(), patches) };
         // Where registers are few, what a thread's place gives is not kept from phase to phase.
         let keeps = size_of::<T>() == 4 && K < 6;
         let own = || if keeps { thread } else { made_here(thread::thread_idx_x()) as usize };
@@ -369,7 +368,7 @@ mod device {
 
         let column = matrices.vectors.synthesize(&tensor.read::<M>(along_z()));
         // Kept from the loads on, places in the grid would spill from degree 5 on.
-        let grid = remade(grid);
+        let grid = grid.remade();
         let (origin, patches) = if K < 5 { (origin, patches) } else { start(grid, made_here(thread::block_idx_x())) };
         let place = if keeps { place } else { along_rows(M, shape.patches) };
         let stage = if K < 7 { stage_from(origin) } else { stage };

@@ -48,7 +48,6 @@ pub use device::*;
 
 mod device {
     use super::*;
-    use crate::block::remade;
     use crate::march::{Matrices, Part, Target, march};
     use crate::matrices::{RestrictionMatrices, Scaled};
     use crate::patch::Grid;
@@ -82,7 +81,7 @@ mod device {
         let matrices = Matrices { mass, stiffness, factors: *factors, transfer: Some(transfer) };
         let put = |target: Target, sum: T| {
             // Kept from step to step, rows and planes would spill at degree 3.
-            let grid = remade(Grid { cells, ..grid }).coarser();
+            let grid = Grid { cells, ..grid }.remade().coarser();
             let entry = coarse.wrapping_add(target.offset(grid, DIM));
             // SAFETY: an unknown, which no other block of the class touches.
             unsafe { *entry = if target.is_first { sum } else { *entry + sum } };

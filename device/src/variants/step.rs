@@ -129,7 +129,9 @@ impl<T: Real + Word> Patch<T> {
     /// Offset in a vector of a node of the patch.
     #[inline(always)]
     fn offset(&self, [x, y, z]: [usize; 3]) -> usize {
-        self.origin + if self.sizes.dim == 3 { self.grid.local_3d(x, y, z) } else { self.grid.local_2d(x, y) }
+        // Kept from loads to stores, distances would spill in degree 5.
+        let grid = self.grid.remade();
+        self.origin + if self.sizes.dim == 3 { grid.local_3d(x, y, z) } else { grid.local_2d(x, y) }
     }
 
     /// Of an interior node.

@@ -63,7 +63,8 @@ impl CaseArgs {
         if self.cells.iter().all(|&cells| cells == 1) {
             return format!("2^{} cells a direction", self.refine);
         }
-        format!("{} cells refined {} times", product(&self.cells), self.refine)
+        let times = if self.refine == 1 { "once".into() } else { format!("{} times", self.refine) };
+        format!("{} cells refined {times}", product(&self.cells))
     }
 
     fn mesh(&self) -> Result<Mesh, Failure> {

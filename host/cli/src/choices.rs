@@ -36,8 +36,8 @@ pub fn system() -> impl TypedValueParser<Value = Family> {
 pub fn problem() -> impl TypedValueParser<Value = Problem> {
     one_of(&Problem::ALL, Problem::name, |problem| match problem {
         Problem::One => "f = 1, u = 0 on the boundary",
-        Problem::Sine => "f such that u = prod_i sin(pi x_i)",
-        Problem::Cosine => "f and boundary values such that u = prod_i cos(pi x_i); poisson-dg alone",
+        Problem::Sine => "f such that u = prod_i sin(pi x_i / size_i)",
+        Problem::Cosine => "f and boundary values such that u = prod_i cos(pi x_i / size_i); poisson-dg alone",
     })
 }
 

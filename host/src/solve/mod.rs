@@ -35,7 +35,7 @@ pub struct Solution {
 }
 
 /// Solves a system for a load vector in the storage order of its space: for [`Poisson`](crate::system::Poisson)'s equation,
-/// `b_i = ∫ f φ_i` and that of [boundary values](crate::problem::add_boundary_load) if there are any. For more than one right-hand
+/// `b_i = ∫ f φ_i` and that of [boundary values](System::add_boundary_load) if there are any. For more than one right-hand
 /// side there is [`Solver`].
 ///
 /// # Errors

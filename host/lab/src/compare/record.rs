@@ -70,6 +70,9 @@ impl Record {
     /// Of one problem: its solve, and its parts by scalar. Kernels may differ.
     pub fn of_bench(report: &BenchReport) -> Self {
         let BenchReport { solve, measurements, .. } = report;
+        // Reports that do not say it are of the unit square or cube.
+        let or_ones = |numbers: Vec<f64>| if numbers.is_empty() { vec![1.0; solve.dim] } else { numbers };
+        let base_cells = or_ones(solve.base_cells.iter().map(|&cells| cells as f64).collect());
         let conditions = vec![
             ("backend", solve.backend.clone()),
             ("device", solve.device.clone()),
@@ -77,6 +80,8 @@ impl Record {
             ("dim", solve.dim.to_string()),
             ("degree", solve.degree.to_string()),
             ("refine", solve.refine.to_string()),
+            ("cells", format!("{base_cells:?}")),
+            ("size", format!("{:?}", or_ones(solve.size.clone()))),
             ("problem", solve.problem.clone()),
             ("solver", solve.solver.clone()),
             ("precision", solve.precision.clone()),
@@ -177,6 +182,7 @@ mod tests {
     use crate::suite::{Key, Row, SPEED};
     use patchmg::backend::cpu::Cpu;
     use patchmg::measure::Protocol;
+    use patchmg_cli::report::SolveReport;
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
@@ -275,12 +281,17 @@ mod tests {
         let mut other = earlier.clone();
         other.solve.converged = false;
         assert_eq!(compare(&other).unwrap().count(Outcome::Missing), 1, "its time says nothing");
-        for condition in ["device", "precision", "refine", "problem"] {
+        // What an earlier version did not say is of the unit square.
+        let said = SolveReport { base_cells: vec![1, 1], size: vec![1.0, 1.0], ..earlier.solve.clone() };
+        assert!(compare(&BenchReport { solve: said, ..earlier.clone() }).is_ok());
+        for condition in ["device", "precision", "refine", "cells", "size", "problem"] {
             let mut other = earlier.clone();
             match condition {
                 "device" => other.solve.device = "another".into(),
                 "precision" => other.solve.precision = "f32".into(),
                 "refine" => other.solve.refine = 3,
+                "cells" => other.solve.base_cells = vec![3, 1],
+                "size" => other.solve.size = vec![1.0, 2.0],
                 _ => other.solve.problem = "sine".into(),
             }
             match compare(&other) {

@@ -249,9 +249,9 @@ pub(super) fn check(space: &Space) -> Result<()> {
     let cells = if space.dim() == 2 { format!("{x} x {y}") } else { format!("{x} x {y} x {z}") };
     Err(Error::InvalidArgument {
         name: "cells",
-        value: format!("such that the coarsest mesh has {cells} cells"),
+        value: format!("{cells} on the coarsest mesh"),
         allowed: format!(
-            "such that it has at most {} cells a direction with degree {}; even numbers of cells can be halved",
+            "at most {} a direction there with degree {}; even numbers of cells are halved until then",
             MOST_NODES / space.axes()[0].stride(),
             space.degree()
         ),

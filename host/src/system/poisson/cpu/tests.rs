@@ -407,9 +407,9 @@ fn coarsest_meshes_with_too_many_cells_are_refused() {
     {
         assert!(coarser(family, cells, degree).is_ok());
         let message = coarser(family, cells + 2, degree).unwrap_err().to_string();
-        let expected = format!("the coarsest mesh has 2 x {} cells", cells + 2);
+        let expected = format!("cells is 2 x {} on the coarsest mesh", cells + 2);
         assert!(message.contains(&expected), "{message}");
-        let expected = format!("at most {} cells a direction with degree {degree}", cells + 1);
+        let expected = format!("at most {} a direction there with degree {degree}", cells + 1);
         assert!(message.contains(&expected), "{message}");
     }
 }
