@@ -5,11 +5,13 @@ use crate::{json, solve};
 use serde_json::Value;
 
 /// Field names in the order in which they are written.
-const FIELDS: [&str; 30] = [
+const FIELDS: [&str; 32] = [
     "system",
     "dim",
     "degree",
     "refine",
+    "base_cells",
+    "size",
     "cells",
     "dofs",
     "problem",
