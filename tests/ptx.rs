@@ -73,7 +73,8 @@ fn shared_memory_fits_a_block() {
     }
 }
 
-/// Of the matrices that kernels of continuous elements take in `f32` nothing is loaded any more but the factor of the mesh.
+/// Of the matrices that kernels of continuous elements take in `f32` nothing is loaded any more but the factors of the mesh, one a
+/// direction.
 #[test]
 fn coefficients_in_single_precision_are_operands_of_instructions() {
     let continuous = |module: &Module| matches!(module, Module::PoissonCg { .. });
@@ -87,7 +88,7 @@ fn coefficients_in_single_precision_are_operands_of_instructions() {
             };
             let (before, after) = (loads(&text(&module)), loads(&given));
             if kernel.scalar == "f32" {
-                assert!(before.len() > 1 && after.len() < 2, "{} loads {after:?} of {before:?}", kernel.name);
+                assert!(before.len() > after.len() && after.len() <= 3, "{} loads {after:?} of {before:?}", kernel.name);
             } else {
                 assert_eq!(before, after, "{}", kernel.name);
             }
