@@ -425,7 +425,7 @@ fn the_ptx_of_modules_is_written_to_a_folder() {
     // All of a module's kernels, with its coefficients as operands.
     let text = std::fs::read_to_string(folder.join("poisson_cg_2d_q3.ptx")).unwrap();
     assert!(text.contains(".entry poisson_cg_2d_q3_apply_f64("));
-    assert!(!text.contains("[poisson_cg_2d_q3_smooth_f32_param_0"));
+    assert!(!text.contains("[poisson_cg_2d_q3_prolongate_add_f32_param_0"));
     let output = kernels(&["smoth", "--ptx-folder", folder.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
     std::fs::write(parent.path().join("file"), "").unwrap();
