@@ -88,7 +88,11 @@ fn coefficients_in_single_precision_are_operands_of_instructions() {
             };
             let (before, after) = (loads(&text(&module)), loads(&given));
             if kernel.scalar == "f32" {
-                assert!(before.len() > after.len() && after.len() <= 3, "{} loads {after:?} of {before:?}", kernel.name);
+                assert!(
+                    before.len() > after.len() && after.len() <= 3,
+                    "{} loads {after:?} of {before:?}",
+                    kernel.name
+                );
             } else {
                 assert_eq!(before, after, "{}", kernel.name);
             }
