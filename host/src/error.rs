@@ -116,3 +116,19 @@ pub enum Error {
 
 /// Result with the library's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// That a vector, or another list, has as many entries as are expected.
+///
+/// # Errors
+/// [`Error::SizeMismatch`].
+pub(crate) fn check_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
+}
+
+/// That it has as many, or more.
+///
+/// # Errors
+/// [`Error::SizeMismatch`].
+pub(crate) fn check_at_least(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if found >= expected { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
+}

@@ -1,11 +1,11 @@
 //! Full multigrid (paper 1, algorithm 2.2).
 
-use super::coarse::CoarseSolver;
 use super::level::SmoothedLevel;
 use super::vcycle::{Multigrid, VCycle};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::krylov::{Info, IterativeSolver, Observer, Richardson, Stopping};
+use crate::level::SharedLevel;
 use crate::operator::{LinearOperator, Preconditioner};
 
 /// A preconditioner that can also guess a solution on its coarser levels.
@@ -18,7 +18,7 @@ pub trait NestedIteration<B: Backend, T: Scalar>: Preconditioner<B, T> {
 impl<B: Backend, S: Scalar> NestedIteration<B, S> for Multigrid<B, S> {
     fn initial_guess(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         self.backend.set_zero(x)?;
-        guess(self.cycle, &mut self.coarse_solver, &mut self.levels, b, x)
+        guess(self.cycle, &self.coarsest, &mut self.levels, b, x)
     }
 }
 
@@ -26,7 +26,7 @@ impl<B: Backend, S: Scalar> NestedIteration<B, S> for Multigrid<B, S> {
 /// the finer level's penalty, where boundary values enter by one); a V-cycle overwrites only those below its own.
 fn guess<B: Backend, S: Scalar>(
     cycle: VCycle,
-    coarse_solver: &mut CoarseSolver<B, S>,
+    coarsest: &SharedLevel<B, S>,
     levels: &mut [SmoothedLevel<B, S>],
     b: &B::Vector<S>,
     x: &mut B::Vector<S>,
@@ -36,8 +36,8 @@ fn guess<B: Backend, S: Scalar>(
     };
     level.level.restrict_residual(b, x, &mut level.coarse_b)?;
     level.level.backend().set_zero(&mut level.coarse_x)?;
-    guess(cycle, coarse_solver, coarser, &level.coarse_b, &mut level.coarse_x)?;
-    level.coarse_cycle(cycle, coarse_solver, coarser)?;
+    guess(cycle, coarsest, coarser, &level.coarse_b, &mut level.coarse_x)?;
+    level.coarse_cycle(cycle, coarsest, coarser)?;
     level.level.prolongate_add(&level.coarse_x, x)
 }
 

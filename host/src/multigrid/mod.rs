@@ -4,7 +4,6 @@
 //! algorithm 2.1) as a preconditioner, and guesses the solution for [`Fmg`], full multigrid (algorithm 2.2). [`LowPrecision`] is a
 //! V-cycle in a smaller scalar; [`LowPrecisionNesting`] also guesses, with the residuals of all levels in the larger one.
 
-mod coarse;
 mod fmg;
 mod level;
 mod nested;
@@ -13,7 +12,6 @@ mod repeated;
 mod smoother;
 mod vcycle;
 
-pub use coarse::CoarseSolver;
 pub use fmg::{Fmg, NestedIteration};
 pub use level::{SmoothedLevel, hierarchy, levels};
 pub use nested::LowPrecisionNesting;

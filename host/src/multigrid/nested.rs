@@ -1,6 +1,5 @@
 //! The first pass of full multigrid with V-cycles in a smaller scalar.
 
-use super::coarse::CoarseSolver;
 use super::fmg::NestedIteration;
 use super::level::{SmoothedLevel, hierarchy, levels};
 use super::precision::{LowPrecision, scaled};
@@ -86,9 +85,9 @@ impl<B: Backend, T: Scalar, S: Scalar> Preconditioner<B, T> for LowPrecisionNest
 
 impl<B: Backend, T: Scalar, S: Scalar> NestedIteration<B, T> for LowPrecisionNesting<B, T, S> {
     fn initial_guess(&mut self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        let Multigrid { backend, cycle, coarse_solver, levels } = &mut self.multigrid.inner;
+        let Multigrid { backend, cycle, coarsest, levels } = &mut self.multigrid.inner;
         backend.set_zero(x)?;
-        guess(*cycle, coarse_solver, levels, &mut self.levels, b, x)
+        guess(*cycle, coarsest, levels, &mut self.levels, b, x)
     }
 }
 
@@ -96,7 +95,7 @@ impl<B: Backend, T: Scalar, S: Scalar> NestedIteration<B, T> for LowPrecisionNes
 /// correction of a level are the vectors that a V-cycle from the next finer one has there.
 fn guess<B: Backend, T: Scalar, S: Scalar>(
     cycle: VCycle,
-    coarse_solver: &mut CoarseSolver<B, S>,
+    coarsest: &SharedLevel<B, S>,
     levels: &mut [SmoothedLevel<B, S>],
     nested: &mut [NestedLevel<B, T>],
     b: &B::Vector<T>,
@@ -114,14 +113,14 @@ fn guess<B: Backend, T: Scalar, S: Scalar>(
         // On the coarsest level `x = 0`.
         backend.axpby(1.0, coarse_b, 0.0, coarse_r)?;
     } else {
-        guess(cycle, coarse_solver, levels, nested, coarse_b, coarse_x)?;
+        guess(cycle, coarsest, levels, nested, coarse_b, coarse_x)?;
         coarse.residual(coarse_b, coarse_x, coarse_r)?;
     }
     let SmoothedLevel { coarse_b: rounded, coarse_x: z, coarse_cycle, .. } = &mut *smoothed;
     let norm = backend.norm(coarse_r)?;
     scaled(backend, coarse_r, norm, rounded, z, |r, z| {
         backend.set_zero(z)?;
-        coarse_cycle.run(backend, &mut || v_cycle(cycle, coarse_solver, levels, r, z))
+        coarse_cycle.run(backend, &mut || v_cycle(cycle, coarsest, levels, r, z))
     })?;
     backend.convert(norm, &smoothed.coarse_x, coarse_r)?;
     backend.axpby(1.0, coarse_r, 1.0, coarse_x)?;

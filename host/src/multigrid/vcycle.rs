@@ -1,6 +1,5 @@
 //! The V-cycle (paper 1, algorithm 2.1).
 
-use super::coarse::CoarseSolver;
 use super::level::{SmoothedLevel, hierarchy, levels};
 use super::repeated::Repeated;
 use super::smoother::{Smoother, SmootherConfig};
@@ -49,7 +48,7 @@ impl VCycle {
 pub struct Multigrid<B: Backend, S: Scalar> {
     pub(super) backend: Arc<B>,
     pub(super) cycle: VCycle,
-    pub(super) coarse_solver: CoarseSolver<B, S>,
+    pub(super) coarsest: SharedLevel<B, S>,
     pub(super) levels: Vec<SmoothedLevel<B, S>>,
 }
 
@@ -87,14 +86,13 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
             return Err(Error::InvalidArgument { name: "levels", value, allowed });
         };
         let above = |pair: &[_]| SmoothedLevel::new(&pair[1], &pair[0], smoother(&pair[1])?);
-        let (backend, mut coarse_solver) = (coarsest.backend().clone(), CoarseSolver::new(coarsest));
         let mut levels = levels.windows(2).map(above).collect::<Result<Vec<_>>>()?;
         for count in 1..=levels.len() {
             if let Some((level, coarser)) = levels[..count].split_last_mut() {
-                level.record_coarse_cycle(cycle, &mut coarse_solver, coarser)?;
+                level.record_coarse_cycle(cycle, coarsest, coarser)?;
             }
         }
-        Ok(Self { backend, cycle, coarse_solver, levels })
+        Ok(Self { backend: coarsest.backend().clone(), cycle, coarsest: coarsest.clone(), levels })
     }
 
     /// Bytes of the vectors and tables that [`Self::new`] allocates on the machine.
@@ -120,25 +118,25 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
 
     /// `x ← V(x, b)` on the finest level.
     pub fn cycle(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        v_cycle(self.cycle, &mut self.coarse_solver, &mut self.levels, b, x)
+        v_cycle(self.cycle, &self.coarsest, &mut self.levels, b, x)
     }
 }
 
 /// `x ← V_l(x, b)`, `l` being the last of `levels`, or the coarsest level if there are none.
 pub(super) fn v_cycle<B: Backend, S: Scalar>(
     cycle: VCycle,
-    coarse_solver: &mut CoarseSolver<B, S>,
+    coarsest: &SharedLevel<B, S>,
     levels: &mut [SmoothedLevel<B, S>],
     b: &B::Vector<S>,
     x: &mut B::Vector<S>,
 ) -> Result<()> {
     let Some((level, coarser)) = levels.split_last_mut() else {
-        return coarse_solver.apply(b, x);
+        return coarsest.solve(b, x);
     };
     level.pre_smooth(cycle, b, x)?;
     level.level.restrict_residual(b, x, &mut level.coarse_b)?;
     level.level.backend().set_zero(&mut level.coarse_x)?;
-    level.coarse_cycle(cycle, coarse_solver, coarser)?;
+    level.coarse_cycle(cycle, coarsest, coarser)?;
     level.correct_and_smooth(cycle, b, x)
 }
 
@@ -149,15 +147,10 @@ fn are_fixed<B: Backend, S: Scalar>(levels: &[SmoothedLevel<B, S>]) -> bool {
 
 impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
     /// Records what [`Self::coarse_cycle`] does.
-    fn record_coarse_cycle(
-        &mut self,
-        cycle: VCycle,
-        coarse_solver: &mut CoarseSolver<B, S>,
-        coarser: &mut [Self],
-    ) -> Result<()> {
+    fn record_coarse_cycle(&mut self, cycle: VCycle, coarsest: &SharedLevel<B, S>, coarser: &mut [Self]) -> Result<()> {
         let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;
         *coarse_cycle = Repeated::new(&**level.backend(), are_fixed(coarser), &mut || {
-            v_cycle(cycle, coarse_solver, coarser, coarse_b, coarse_x)
+            v_cycle(cycle, coarsest, coarser, coarse_b, coarse_x)
         })?;
         Ok(())
     }
@@ -166,11 +159,11 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
     pub(super) fn coarse_cycle(
         &mut self,
         cycle: VCycle,
-        coarse_solver: &mut CoarseSolver<B, S>,
+        coarsest: &SharedLevel<B, S>,
         coarser: &mut [Self],
     ) -> Result<()> {
         let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;
-        coarse_cycle.run(level.backend(), &mut || v_cycle(cycle, coarse_solver, coarser, coarse_b, coarse_x))
+        coarse_cycle.run(level.backend(), &mut || v_cycle(cycle, coarsest, coarser, coarse_b, coarse_x))
     }
 
     fn pre_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
@@ -204,6 +197,6 @@ impl<B: Backend, S: Scalar> Preconditioner<B, S> for Multigrid<B, S> {
 
     fn is_symmetric(&self) -> bool {
         let VCycle { pre, post, post_smoothing } = self.cycle;
-        pre == post && post_smoothing == PostSmoothing::Adjoint && self.coarse_solver.is_symmetric()
+        pre == post && post_smoothing == PostSmoothing::Adjoint
     }
 }

@@ -2,7 +2,7 @@
 
 mod axis;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::fe::Element;
 use crate::memory;
 use crate::mesh::Mesh;
@@ -173,10 +173,6 @@ impl Space {
         }
         Ok(stored)
     }
-}
-
-fn check_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if found == expected { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
 }
 
 fn check_degree(degree: usize, degrees: RangeInclusive<usize>, of_what: std::fmt::Arguments) -> Result<()> {

@@ -7,7 +7,7 @@ pub mod parallel;
 mod vector;
 
 use crate::backend::{Backend, BackendName, DeviceInfo, Scalar};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_at_least, check_length};
 use crate::memory::{self, Memory};
 use bytemuck::{cast_slice, cast_slice_mut};
 use patchmg_cpu::{AxisMatrix, SimdLevel, Sweep, apply_along_axis};
@@ -91,11 +91,6 @@ fn model_name() -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// That a vector has as many entries as expected.
-pub(crate) fn check(what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if expected == found { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
-}
-
 impl Backend for Cpu {
     type Vector<T: Scalar> = Vector<T>;
     type AxisMatrix<T: Scalar> = AxisMatrix<T>;
@@ -121,13 +116,13 @@ impl Backend for Cpu {
     }
 
     fn upload<T: Scalar>(&self, host: &[T], vector: &mut Vector<T>) -> Result<()> {
-        check("host vector", vector.len(), host.len())?;
+        check_length("host vector", vector.len(), host.len())?;
         vector.copy_from_slice(host);
         Ok(())
     }
 
     fn download<T: Scalar>(&self, vector: &Vector<T>, host: &mut [T]) -> Result<()> {
-        check("host vector", vector.len(), host.len())?;
+        check_length("host vector", vector.len(), host.len())?;
         host.copy_from_slice(vector);
         Ok(())
     }
@@ -142,7 +137,7 @@ impl Backend for Cpu {
     }
 
     fn convert<S: Scalar, T: Scalar>(&self, alpha: f64, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
-        check("x", y.len(), x.len())?;
+        check_length("x", y.len(), x.len())?;
         self.for_pieces(y, |place, y| {
             for (y, &x) in y.iter_mut().zip(&x[place]) {
                 *y = T::from_f64(alpha * x.to_f64());
@@ -152,7 +147,7 @@ impl Backend for Cpu {
     }
 
     fn axpby<T: Scalar>(&self, alpha: f64, x: &Vector<T>, beta: f64, y: &mut Vector<T>) -> Result<()> {
-        check("x", y.len(), x.len())?;
+        check_length("x", y.len(), x.len())?;
         let (alpha, overwrite, beta) = (T::from_f64(alpha), beta == 0.0, T::from_f64(beta));
         self.for_pieces(y, |place, y| {
             for (y, &x) in y.iter_mut().zip(&x[place]) {
@@ -170,8 +165,8 @@ impl Backend for Cpu {
         beta: f64,
         y: &mut Vector<T>,
     ) -> Result<()> {
-        check("d", y.len(), d.len())?;
-        check("x", y.len(), x.len())?;
+        check_length("d", y.len(), d.len())?;
+        check_length("x", y.len(), x.len())?;
         let (alpha, overwrite, beta) = (T::from_f64(alpha), beta == 0.0, T::from_f64(beta));
         self.for_pieces(y, |place, y| {
             for ((y, &d), &x) in y.iter_mut().zip(&d[place.clone()]).zip(&x[place]) {
@@ -183,7 +178,7 @@ impl Backend for Cpu {
 
     fn dots<T: Scalar>(&self, xs: &[&Vector<T>], y: &Vector<T>) -> Result<Vec<f64>> {
         for x in xs {
-            check("x", y.len(), x.len())?;
+            check_length("x", y.len(), x.len())?;
         }
         Ok(self.sum_pieces(xs.len(), y.len(), |place, sums| {
             for (sum, x) in sums.iter_mut().zip(xs) {
@@ -193,9 +188,9 @@ impl Backend for Cpu {
     }
 
     fn add_combination<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<()> {
-        check("coefficients", xs.len(), coefficients.len())?;
+        check_length("coefficients", xs.len(), coefficients.len())?;
         for x in xs {
-            check("x", y.len(), x.len())?;
+            check_length("x", y.len(), x.len())?;
         }
         self.for_pieces(y, |place, y| {
             for (&c, x) in coefficients.iter().zip(xs) {
@@ -230,10 +225,6 @@ impl Backend for Cpu {
         }
         Ok(())
     }
-}
-
-fn check_at_least(what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if found >= expected { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
 }
 
 #[cfg(test)]

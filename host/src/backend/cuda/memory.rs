@@ -2,7 +2,7 @@
 
 use super::calls::check;
 use super::gpu::{Gpu, free_memory};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_at_least, check_length};
 use bytemuck::Pod;
 use cust::sys::{self, CUdeviceptr, CUresult};
 use std::ffi::c_void;
@@ -55,7 +55,7 @@ impl<T: Pod> Vector<T> {
     /// That it lies on `gpu` and has `expected` entries or more.
     pub(crate) fn check_at_least(&self, gpu: &Arc<Gpu>, what: &'static str, expected: usize) -> Result<()> {
         self.check_gpu(gpu, what)?;
-        if self.len >= expected { Ok(()) } else { check_length(what, expected, self.len) }
+        check_at_least(what, expected, self.len)
     }
 
     fn check_gpu(&self, gpu: &Arc<Gpu>, what: &'static str) -> Result<()> {
@@ -114,11 +114,6 @@ impl<T: Pod> Drop for Vector<T> {
             unsafe { sys::cuMemFree_v2(self.pointer) };
         }
     }
-}
-
-/// [`Error::SizeMismatch`] unless the lengths agree.
-fn check_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
-    if expected == found { Ok(()) } else { Err(Error::SizeMismatch { what, expected, found }) }
 }
 
 /// `bytes > 0` on the current device.

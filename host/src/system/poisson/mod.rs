@@ -11,9 +11,10 @@ mod tensor;
 
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
+use crate::level::Patches;
 use crate::memory;
 use crate::mesh::Mesh;
-use crate::operator::vector_bytes;
+use crate::operator::{LinearOperator, vector_bytes};
 use crate::problem::{Field, add_boundary_integrals};
 use crate::space::{Family, Space};
 use crate::system::System;
@@ -216,14 +217,6 @@ fn only_solved() -> Error {
     }
 }
 
-fn not_coarsest() -> Error {
-    Error::InvalidArgument {
-        name: "level to solve on",
-        value: "one with a coarser level".into(),
-        allowed: "the coarsest".into(),
-    }
-}
-
 /// What the kernels of a patch cannot do: transfer where only some directions are coarsened, and the solution on a coarsest
 /// mesh that is not one patch.
 struct Lattice<B: Backend, T: Scalar> {
@@ -240,6 +233,30 @@ impl<B: Backend, T: Scalar> Lattice<B, T> {
             transfer: PartialTransfer::new(backend, space)?,
             solver: ExactSolver::new(backend, space)?,
         })
+    }
+
+    /// `x = A⁻¹ b` on a coarsest level: by the solver, or if there is none by the smoother of the one patch.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] on another level; those of the machine.
+    fn solve(
+        &self,
+        level: &(impl LinearOperator<B, T> + Patches<B, T>),
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+    ) -> Result<()> {
+        if self.coarse_storage.is_some() {
+            return Err(Error::InvalidArgument {
+                name: "level to solve on",
+                value: "one with a coarser level".into(),
+                allowed: "the coarsest".into(),
+            });
+        }
+        if let Some(solver) = &self.solver {
+            return solver.solve(&**level.backend(), b, x);
+        }
+        level.backend().set_zero(x)?;
+        level.smooth_color(0, b, x)
     }
 
     /// Entries of the coarse level's vectors.

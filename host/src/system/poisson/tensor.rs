@@ -1,7 +1,7 @@
 //! What is done on a level by 1D matrices along its axes, one direction after the other: transfer where only some directions are
 //! coarsened, and the exact solution on the coarsest mesh.
 
-use super::forms::{ContinuousForms, DiscontinuousForms};
+use super::forms::{ContinuousForm, DiscontinuousForm};
 use super::is_solved;
 use crate::backend::{AxisMatrix, Backend, Scalar};
 use crate::error::{Error, Result};
@@ -152,10 +152,11 @@ impl<B: Backend, T: Scalar> ExactSolver<B, T> {
         if !is_solved(space) {
             return Ok(None);
         }
-        let cells = space.mesh().cells_along();
-        let pairs = (0..space.dim()).map(|d| match space.axes()[d].family() {
-            Family::Continuous => ContinuousForms::new(space)?.along(d).line_eigenpairs(cells[d]),
-            Family::Discontinuous => DiscontinuousForms::new(space)?.along(d).line_eigenpairs(cells[d]),
+        let pairs = space.axes().iter().map(|axis| match axis.family() {
+            Family::Continuous => ContinuousForm::new(axis.element(), axis.cell_size())?.line_eigenpairs(axis.cells()),
+            Family::Discontinuous => {
+                DiscontinuousForm::new(axis.element(), axis.cell_size())?.line_eigenpairs(axis.cells())
+            }
         });
         let pairs = pairs.collect::<Result<Vec<_>>>()?;
         let matrices = pairs.iter().zip(space.axes()).map(|(pairs, axis)| {

@@ -2,12 +2,10 @@
 
 use super::forms::{ContinuousForms, DiscontinuousForms};
 use super::{Lattice, PRODUCTS, PatchKernel, Poisson};
-use super::{
-    bytes, check_color, colors, inverse_diagonal, is_solved, level_bytes, not_coarsest, only_solved, vector_of,
-};
-use crate::backend::cpu::{Cpu, Vector, check};
-use crate::backend::{Backend, Scalar};
-use crate::error::{Error, Result};
+use super::{bytes, check_color, colors, inverse_diagonal, is_solved, level_bytes, only_solved, vector_of};
+use crate::backend::Scalar;
+use crate::backend::cpu::{Cpu, Vector};
+use crate::error::{Error, Result, check_length};
 use crate::level::{Level, Patches, SharedLevel};
 use crate::memory;
 use crate::operator::LinearOperator;
@@ -99,12 +97,12 @@ impl<T: Scalar + Prepared> PoissonLevel<T> {
 
     /// That a vector is of the level.
     fn check(&self, what: &'static str, vector: &Vector<T>) -> Result<()> {
-        check(what, self.space.storage(), vector.len())
+        check_length(what, self.space.storage(), vector.len())
     }
 
     /// That a vector is of the next coarser level.
     fn check_coarse(&self, vector: &Vector<T>) -> Result<()> {
-        check("coarse", self.lattice.coarse_storage()?, vector.len())
+        check_length("coarse", self.lattice.coarse_storage()?, vector.len())
     }
 }
 
@@ -158,14 +156,7 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for PoissonLevel<T> {
     fn solve(&self, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         self.check("b", b)?;
         self.check("x", x)?;
-        match &self.lattice.solver {
-            Some(solver) => solver.solve(&*self.cpu, b, x),
-            None if self.space.mesh().is_patch() => {
-                self.cpu.set_zero(x)?;
-                self.smooth_color(0, b, x)
-            }
-            None => Err(not_coarsest()),
-        }
+        self.lattice.solve(self, b, x)
     }
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {

@@ -55,8 +55,9 @@ const DG_CASES: &[(usize, usize, usize)] = &[
 const LARGE_DG_CASES: &[(usize, usize, usize)] = &[(3, 3, 3), (3, 2, 4), (3, 2, 5), (3, 1, 6), (3, 1, 7), (3, 1, 8)];
 
 /// Boxes as `(base cells, side lengths, refine, degree)`: all directions coarsened, or one of two, one of three, two of three;
-/// two cells in some directions; one patch; more patches than lanes; and every degree.
-const BOXES: &[(&[usize], &[f64], usize, usize)] = &[
+/// two cells in some directions; one patch; more patches than lanes; and every degree. With discontinuous elements patches are at two
+/// ends, at one, and between them in each direction, in any combination.
+const BOXES: &Boxes = &[
     (&[3, 2], &[1.5, 1.0], 2, 2),
     (&[2, 1], &[2.0, 10.0], 2, 1),
     (&[2, 1], &[2.0, 10.0], 2, 3),
@@ -66,56 +67,36 @@ const BOXES: &[(&[usize], &[f64], usize, usize)] = &[
     (&[2, 3], &[1.0, 1.2], 1, 6),
     (&[2, 3], &[1.0, 1.2], 1, 7),
     (&[1, 2], &[1.0, 3.0], 1, 8),
+    (&[1, 1], &[1.0, 3.0], 1, 3),
+    (&[3, 2, 1], &[1.5, 1.0, 0.5], 1, 1),
+    (&[1, 2, 3], &[1.0, 3.0, 30.0], 1, 2),
+    (&[2, 1, 2], &[0.5, 8.0, 0.4], 2, 1),
+    (&[1, 1, 1], &[1.0, 2.0, 30.0], 1, 2),
+];
+/// More of continuous elements.
+const CONTINUOUS_BOXES: &Boxes = &[
     (&[2, 3], &[1.0, 1.2], 1, 9),
     (&[1, 2], &[1.0, 3.0], 1, 10),
-    (&[1, 1], &[1.0, 3.0], 1, 3),
     (&[5, 3], &[5.0, 4.0], 3, 2),
-    (&[3, 2, 1], &[1.5, 1.0, 0.5], 1, 1),
     (&[3, 2, 1], &[1.5, 1.0, 0.5], 1, 2),
-    (&[1, 2, 3], &[1.0, 3.0, 30.0], 1, 2),
     (&[2, 2, 3], &[1.0, 1.3, 1.4], 1, 3),
-    (&[2, 1, 2], &[0.5, 8.0, 0.4], 2, 1),
     (&[2, 3, 2], &[1.0, 2.0, 1.1], 2, 1),
-    (&[1, 1, 1], &[1.0, 2.0, 30.0], 1, 2),
 ];
+/// More of discontinuous elements.
+const DG_BOXES: &Boxes = &[(&[5, 3], &[5.0, 4.0], 3, 1), (&[2, 2, 3], &[1.0, 1.3, 1.4], 1, 1)];
 /// As [`BOXES`], too large for a dense patch matrix.
-const LARGE_BOXES: &[(&[usize], &[f64], usize, usize)] = &[
-    (&[2, 3, 2], &[1.0, 1.2, 1.4], 1, 4),
+const LARGE_BOXES: &Boxes = &[
     (&[1, 2, 1], &[3.0, 1.0, 2.0], 1, 5),
     (&[1, 1, 2], &[3.0, 1.0, 2.0], 1, 6),
     (&[2, 1, 1], &[3.0, 1.0, 2.0], 1, 7),
     (&[1, 2, 1], &[1.0, 1.0, 2.0], 1, 8),
 ];
-/// As [`BOXES`], of discontinuous elements: patches at two ends, at one, and between them in each direction, in any combination.
-const DG_BOXES: &[(&[usize], &[f64], usize, usize)] = &[
-    (&[3, 2], &[1.5, 1.0], 2, 2),
-    (&[2, 1], &[2.0, 10.0], 2, 1),
-    (&[2, 1], &[2.0, 10.0], 2, 3),
-    (&[1, 2], &[10.0, 1.0], 2, 4),
-    (&[1, 3], &[0.7, 1.3], 1, 2),
-    (&[3, 1], &[0.7, 1.3], 1, 5),
-    (&[2, 3], &[1.0, 1.2], 1, 6),
-    (&[2, 3], &[1.0, 1.2], 1, 7),
-    (&[1, 2], &[1.0, 3.0], 1, 8),
-    (&[1, 1], &[1.0, 3.0], 1, 3),
-    (&[5, 3], &[5.0, 4.0], 3, 1),
-    (&[3, 2, 1], &[1.5, 1.0, 0.5], 1, 1),
-    (&[1, 2, 3], &[1.0, 3.0, 30.0], 1, 2),
-    (&[2, 2, 3], &[1.0, 1.3, 1.4], 1, 1),
-    (&[2, 1, 2], &[0.5, 8.0, 0.4], 2, 1),
-    (&[1, 1, 1], &[1.0, 2.0, 30.0], 1, 2),
-];
-/// As [`DG_BOXES`], too large for a dense patch matrix.
-const LARGE_DG_BOXES: &[(&[usize], &[f64], usize, usize)] = &[
-    (&[2, 3, 2], &[1.0, 1.2, 1.4], 1, 3),
-    (&[2, 1, 2], &[1.0, 2.0, 1.1], 1, 4),
-    (&[1, 2, 1], &[3.0, 1.0, 2.0], 1, 5),
-    (&[1, 1, 2], &[3.0, 1.0, 2.0], 1, 6),
-    (&[2, 1, 1], &[3.0, 1.0, 2.0], 1, 7),
-    (&[1, 2, 1], &[1.0, 1.0, 2.0], 1, 8),
-];
+/// As [`CONTINUOUS_BOXES`], too large.
+const LARGE_CONTINUOUS_BOXES: &Boxes = &[(&[2, 3, 2], &[1.0, 1.2, 1.4], 1, 4)];
+/// As [`DG_BOXES`], too large.
+const LARGE_DG_BOXES: &Boxes = &[(&[2, 3, 2], &[1.0, 1.2, 1.4], 1, 3), (&[2, 1, 2], &[1.0, 2.0, 1.1], 1, 4)];
 /// As [`BOXES`], whose coarsest mesh has an odd number of cells in a direction.
-const ODD_BOXES: &[(&[usize], &[f64], usize, usize)] = &[
+const ODD_BOXES: &Boxes = &[
     (&[3, 2], &[1.5, 1.0], 1, 1),
     (&[3, 2], &[1.5, 1.0], 2, 3),
     (&[1, 3], &[0.7, 1.3], 1, 2),
@@ -284,35 +265,51 @@ fn check_against_twin<T: Scalar>(twins: impl Iterator<Item = Twin>, smooth: bool
 
 #[test]
 fn every_operation_is_equivalent_to_its_twin_in_f64() {
-    check_against_twin::<f64>(continuous(cubes(CASES).chain(boxes(BOXES))), true, 1e-13);
-    check_against_twin::<f64>(continuous(cubes(LARGE_CASES).chain(boxes(LARGE_BOXES))), false, 1e-13);
+    check_against_twin::<f64>(continuous(cubes(CASES).chain(boxes(BOXES)).chain(boxes(CONTINUOUS_BOXES))), true, 1e-13);
+    check_against_twin::<f64>(
+        continuous(cubes(LARGE_CASES).chain(boxes(LARGE_BOXES)).chain(boxes(LARGE_CONTINUOUS_BOXES))),
+        false,
+        1e-13,
+    );
 }
 
 #[test]
 fn every_operation_is_equivalent_to_its_twin_in_f32() {
-    check_against_twin::<f32>(continuous(cubes(CASES).chain(boxes(BOXES))), true, 2e-6);
-    check_against_twin::<f32>(continuous(cubes(LARGE_CASES).chain(boxes(LARGE_BOXES))), false, 2e-6);
+    check_against_twin::<f32>(continuous(cubes(CASES).chain(boxes(BOXES)).chain(boxes(CONTINUOUS_BOXES))), true, 2e-6);
+    check_against_twin::<f32>(
+        continuous(cubes(LARGE_CASES).chain(boxes(LARGE_BOXES)).chain(boxes(LARGE_CONTINUOUS_BOXES))),
+        false,
+        2e-6,
+    );
 }
 
 #[test]
 fn every_operation_on_discontinuous_elements_is_equivalent_to_its_twin() {
-    check_against_twin::<f64>(discontinuous(cubes(DG_CASES).chain(boxes(DG_BOXES))), true, 1e-13);
-    check_against_twin::<f64>(discontinuous(cubes(LARGE_DG_CASES).chain(boxes(LARGE_DG_BOXES))), false, 1e-13);
-    check_against_twin::<f32>(discontinuous(cubes(DG_CASES).chain(boxes(DG_BOXES))), true, 5e-6);
-    check_against_twin::<f32>(discontinuous(cubes(LARGE_DG_CASES).chain(boxes(LARGE_DG_BOXES))), false, 5e-6);
+    check_against_twin::<f64>(discontinuous(cubes(DG_CASES).chain(boxes(BOXES)).chain(boxes(DG_BOXES))), true, 1e-13);
+    check_against_twin::<f64>(
+        discontinuous(cubes(LARGE_DG_CASES).chain(boxes(LARGE_BOXES)).chain(boxes(LARGE_DG_BOXES))),
+        false,
+        1e-13,
+    );
+    check_against_twin::<f32>(discontinuous(cubes(DG_CASES).chain(boxes(BOXES)).chain(boxes(DG_BOXES))), true, 5e-6);
+    check_against_twin::<f32>(
+        discontinuous(cubes(LARGE_DG_CASES).chain(boxes(LARGE_BOXES)).chain(boxes(LARGE_DG_BOXES))),
+        false,
+        5e-6,
+    );
 }
 
 /// The cases are what they are there for.
 #[test]
 fn boxes_coarsen_in_all_directions_and_in_any_number_of_them() {
-    for cases in [BOXES, DG_BOXES] {
+    for more in [CONTINUOUS_BOXES, DG_BOXES] {
         for (dim, counts) in [(2, 0..=2), (3, 0..=3)] {
             for count in counts {
                 let has_count = |(mesh, _): (Mesh, usize)| {
                     let coarsened = mesh.coarsened_directions().unwrap_or_default();
                     mesh.dim() == dim && coarsened.into_iter().filter(|&is| is).count() == count
                 };
-                assert!(boxes(cases).any(has_count), "{count} of {dim}");
+                assert!(boxes(BOXES).chain(boxes(more)).any(has_count), "{count} of {dim}");
             }
         }
     }
@@ -322,8 +319,10 @@ fn boxes_coarsen_in_all_directions_and_in_any_number_of_them() {
 #[test]
 fn the_smoother_keeps_the_solution_at_every_degree() {
     let cpu = Arc::new(Cpu::new(Some(2)).unwrap());
-    let cases = cubes(LARGE_CASES).chain(cubes(&[(3, 2, 6), (2, 3, 9), (2, 3, 10)])).chain(boxes(LARGE_BOXES));
-    let dg_cases = cubes(LARGE_DG_CASES).chain(cubes(&[(3, 2, 6), (2, 3, 8)])).chain(boxes(LARGE_DG_BOXES));
+    let cases = cubes(LARGE_CASES).chain(cubes(&[(3, 2, 6), (2, 3, 9), (2, 3, 10)]));
+    let cases = cases.chain(boxes(LARGE_BOXES)).chain(boxes(LARGE_CONTINUOUS_BOXES));
+    let dg_cases = cubes(LARGE_DG_CASES).chain(cubes(&[(3, 2, 6), (2, 3, 8)]));
+    let dg_cases = dg_cases.chain(boxes(LARGE_BOXES)).chain(boxes(LARGE_DG_BOXES));
     for twin in continuous(cases).chain(discontinuous(dg_cases)) {
         let (space, dim) = (twin.space(), twin.dim);
         let fixture = Fixture::<f64>::new(&cpu, &space);

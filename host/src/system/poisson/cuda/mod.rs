@@ -9,12 +9,12 @@ mod parameters;
 mod smoother;
 
 use super::forms::{ContinuousForms, DiscontinuousForms};
-use super::{Lattice, PatchKernel, Poisson, is_solved, not_coarsest, only_solved};
+use super::{Lattice, PatchKernel, Poisson, is_solved, only_solved};
+use crate::backend::Scalar;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::Kernel;
 use crate::backend::cuda::modules;
 use crate::backend::cuda::{Cuda, Vector};
-use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::{Level, Patches, SharedLevel};
 use crate::operator::LinearOperator;
@@ -161,32 +161,27 @@ impl<T: Scalar> LinearOperator<Cuda, T> for PoissonLevel<T> {
 
 impl<T: Scalar> Level<Cuda, T> for PoissonLevel<T> {
     fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
-        if let Some(transfer) = &self.lattice.transfer {
-            return transfer.restrict_residual(self, b, x, coarse);
+        let (b_at, x_at, coarse_at) = (self.own("b", b)?, self.own("x", x)?, self.coarse(coarse)?);
+        match &self.lattice.transfer {
+            Some(transfer) => transfer.restrict_residual(self, b, x, coarse),
+            // SAFETY: two vectors of the level and one of the next coarser, checked above.
+            None => unsafe { self.kernels()?.restrict_residual(&self.cuda.gpu, b_at, x_at, coarse_at) },
         }
-        let (b, x, coarse) = (self.own("b", b)?, self.own("x", x)?, self.coarse(coarse)?);
-        // SAFETY: two vectors of the level and one of the next coarser, checked above.
-        unsafe { self.kernels()?.restrict_residual(&self.cuda.gpu, b, x, coarse) }
     }
 
     fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        if let Some(transfer) = &self.lattice.transfer {
-            return transfer.prolongate_add(&*self.cuda, coarse, x);
+        let (coarse_at, x_at) = (self.coarse(coarse)?, self.own("x", x)?);
+        match &self.lattice.transfer {
+            Some(transfer) => transfer.prolongate_add(&*self.cuda, coarse, x),
+            // SAFETY: a vector of the level and one of the next coarser, checked above.
+            None => unsafe { self.kernels()?.prolongate_add(&self.cuda.gpu, coarse_at, x_at) },
         }
-        let (coarse, x) = (self.coarse(coarse)?, self.own("x", x)?);
-        // SAFETY: a vector of the level and one of the next coarser, checked above.
-        unsafe { self.kernels()?.prolongate_add(&self.cuda.gpu, coarse, x) }
     }
 
     fn solve(&self, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        match &self.lattice.solver {
-            Some(solver) => solver.solve(&*self.cuda, b, x),
-            None if self.space.mesh().is_patch() => {
-                self.cuda.set_zero(x)?;
-                self.smooth_color(0, b, x)
-            }
-            None => Err(not_coarsest()),
-        }
+        self.own("b", b)?;
+        self.own("x", x)?;
+        self.lattice.solve(self, b, x)
     }
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {

@@ -1,6 +1,6 @@
 //! Continuous elements: the 1D matrices and eigenpairs that a patch column needs.
 
-use super::{by_direction, distinct, entries, factors, inverse_diagonal, scaled_sums};
+use super::{distinct, entries, factors, inverse_diagonal, inverse_sums};
 use crate::error::Result;
 use crate::fe::{Eigenpairs, Element, assemble, symmetric_eigenpairs, with_zero_row_sums};
 use crate::space::Space;
@@ -81,9 +81,7 @@ impl ContinuousForms {
     /// `1 / (λ_i + λ_j [+ λ_l])` with the eigenvalues of each direction, that of x fastest, functions ordered even ones first
     /// as in [`SmootherMatrices`].
     pub fn inverse_eigenvalues(&self) -> Vec<f64> {
-        scaled_sums(by_direction(self.dim(), |d| (1.0, self.along(d).eigenpairs.values.as_slice())))
-            .map(|sum| 1.0 / sum)
-            .collect()
+        inverse_sums((0..self.dim()).map(|d| (1.0, self.along(d).eigenpairs.values.as_slice()))).collect()
     }
 
     /// What a GPU thread of the smoother looks up by its own column, [`patchmg_device::smoother::table_words`] numbers in its
@@ -93,8 +91,7 @@ impl ContinuousForms {
         let values = self.unit.eigenpairs.values.as_slice();
         // In the order in which a thread reads them.
         let directions = if dim == 2 { vec![1, 0] } else { vec![0, 2, 1] };
-        let sums = scaled_sums(directions.iter().map(|&d| (factors[d], values)).collect());
-        let mut numbers: Vec<_> = sums.map(|sum| 1.0 / sum).collect();
+        let mut numbers: Vec<_> = inverse_sums(directions.iter().map(|&d| (factors[d], values))).collect();
         numbers.extend(column.mass_boundary.iter());
         for &direction in &directions[..dim - 1] {
             numbers.extend(column.coupling.iter().map(|entry| factors[direction] * entry));

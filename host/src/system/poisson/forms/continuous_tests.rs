@@ -1,3 +1,4 @@
+use super::super::operator;
 use super::*;
 use crate::fe::cancel_in_any_order;
 use crate::mesh::Mesh;
@@ -20,16 +21,6 @@ fn of_sizes(sizes: &[f64], degree: usize) -> ContinuousForms {
 /// Of cells of a size.
 fn form(degree: usize, size: f64) -> ContinuousForm {
     ContinuousForm::new(&Element::new(degree).unwrap(), size).unwrap()
-}
-
-/// `sum_d factors[d] (.. M ⊗ A ⊗ M ..)`, x fastest, of matrices `(M, A)` in each direction.
-fn operator(matrices: &[(DMatrix<f64>, DMatrix<f64>)], factors: [f64; 3]) -> DMatrix<f64> {
-    let (mut operator, mut mass) = (DMatrix::zeros(1, 1), DMatrix::identity(1, 1));
-    for ((m, a), factor) in matrices.iter().zip(factors) {
-        operator = a.kronecker(&mass) * factor + m.kronecker(&operator);
-        mass = m.kronecker(&mass);
-    }
-    operator
 }
 
 /// `(M, A)` of a patch's interior nodes.

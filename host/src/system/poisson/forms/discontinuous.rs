@@ -1,6 +1,6 @@
 //! Discontinuous elements: the 1D matrices of the symmetric interior penalty method, and eigenpairs of its patches.
 
-use super::{by_direction, distinct, entries, factors, inverse_diagonal, scaled_sums};
+use super::{distinct, entries, factors, inverse_diagonal, inverse_sums};
 use crate::error::Result;
 use crate::fe::{Eigenpairs, Element, FixedPoint, generalized_eigenpairs, largest_row_sum, symmetric_eigenpairs};
 use crate::space::Space;
@@ -82,8 +82,7 @@ impl DiscontinuousForms {
 
     /// `1 / (λ_i + λ_j [+ λ_l])` of a patch with these ends in each direction, that of x fastest.
     pub fn inverse_eigenvalues(&self, ends: [Ends; 3]) -> Vec<f64> {
-        let values = |d: usize| (1.0, self.along(d).eigenpairs(ends[d]).values.as_slice());
-        scaled_sums(by_direction(self.dim(), values)).map(|sum| 1.0 / sum).collect()
+        inverse_sums((0..self.dim()).map(|d| (1.0, self.along(d).eigenpairs(ends[d]).values.as_slice()))).collect()
     }
 
     /// What [`patchmg_device::dg::solve`] looks up, [`table_words`](patchmg_device::dg::solve::table_words) numbers in its order, by
@@ -96,7 +95,7 @@ impl DiscontinuousForms {
                 let ends = self.ends_of_class(d, class >> d & 1);
                 (factors[d], form.eigenpairs(ends).values.as_slice())
             };
-            scaled_sums(directions.iter().map(values).collect()).map(|sum| T::from_f64(1.0 / sum)).collect::<Vec<_>>()
+            inverse_sums(directions.iter().map(values)).map(T::from_f64).collect::<Vec<_>>()
         };
         let mut table: Vec<_> = (0..1 << self.dim()).flat_map(of_class).collect();
         if is_thin(self.dim(), self.grid().cells) {

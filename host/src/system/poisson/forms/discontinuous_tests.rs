@@ -1,3 +1,4 @@
+use super::super::operator;
 use super::*;
 use crate::fe::cancel_in_any_order;
 use crate::mesh::Mesh;
@@ -184,16 +185,6 @@ fn operands_of_box_kernels_are_within_the_range_of_half_precision_on_every_level
             }
         }
     }
-}
-
-/// `sum_d factors[d] (.. M ⊗ L ⊗ M ..)`, x fastest, of matrices `(M, L)` in each direction.
-fn operator(matrices: &[(DMatrix<f64>, DMatrix<f64>)], factors: [f64; 3]) -> DMatrix<f64> {
-    let (mut operator, mut mass) = (DMatrix::zeros(1, 1), DMatrix::identity(1, 1));
-    for ((m, l), factor) in matrices.iter().zip(factors) {
-        operator = l.kronecker(&mass) * factor + m.kronecker(&operator);
-        mass = m.kronecker(&mass);
-    }
-    operator
 }
 
 /// Meshes of two, of four and of more cells in a direction, of cells of equal and of different sizes.

@@ -32,13 +32,9 @@ fn factors(mesh: &Mesh, size: f64) -> [f64; 3] {
     sizes.map(|h| volume / (h * h) / size.powi(mesh.dim() as i32 - 2))
 }
 
-/// Of each direction; two in 2D.
-fn by_direction<T>(dim: usize, of: impl Fn(usize) -> T) -> Vec<T> {
-    (0..dim).map(of).collect()
-}
-
-/// `c_0 v_0[i] + c_1 v_1[j] [+ c_2 v_2[l]]`, the first index fastest.
-fn scaled_sums(terms: Vec<(f64, &[f64])>) -> impl Iterator<Item = f64> {
+/// `1 / (c_0 v_0[i] + c_1 v_1[j] [+ c_2 v_2[l]])`, the first index fastest.
+fn inverse_sums<'a>(terms: impl Iterator<Item = (f64, &'a [f64])>) -> impl Iterator<Item = f64> {
+    let terms: Vec<_> = terms.collect();
     let count = terms.iter().map(|(_, values)| values.len()).product();
     (0..count).map(move |mut index: usize| {
         let mut sum = 0.0;
@@ -46,7 +42,7 @@ fn scaled_sums(terms: Vec<(f64, &[f64])>) -> impl Iterator<Item = f64> {
             sum += factor * values[index % values.len()];
             index /= values.len();
         }
-        sum
+        1.0 / sum
     })
 }
 
@@ -68,4 +64,15 @@ fn inverse_diagonal<T: Real>(space: &Space, lines: &[Vec<(f64, f64)>]) -> Result
 
 fn entries(matrix: &DMatrix<f64>) -> impl Fn(usize, usize) -> f64 {
     |i, j| matrix[(i, j)]
+}
+
+/// `sum_d factors[d] (.. M ⊗ A ⊗ M ..)`, x fastest, of matrices `(M, A)` in each direction.
+#[cfg(test)]
+fn operator(matrices: &[(DMatrix<f64>, DMatrix<f64>)], factors: [f64; 3]) -> DMatrix<f64> {
+    let (mut operator, mut mass) = (DMatrix::zeros(1, 1), DMatrix::identity(1, 1));
+    for ((m, a), factor) in matrices.iter().zip(factors) {
+        operator = a.kronecker(&mass) * factor + m.kronecker(&operator);
+        mass = m.kronecker(&mass);
+    }
+    operator
 }
