@@ -5,10 +5,10 @@
 use patchmg::backend::cpu::Cpu;
 use patchmg::krylov::unobserved;
 use patchmg::mesh::Mesh;
-use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method};
 use patchmg::space::Family;
 use patchmg::system::Poisson;
+use patchmg::system::poisson::Problem;
 use std::sync::Arc;
 
 const ASPECTS: [f64; 6] = [1.0, 2.0, 5.0, 10.0, 100.0, 1000.0];

@@ -11,8 +11,9 @@ use patchmg::krylov::{Gmres, IterativeSolver, Richardson, Stopping, unobserved};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Fmg, Multigrid, NestedIteration, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
-use patchmg::problem::{Problem, load_vector};
+use patchmg::problem::load_vector;
 use patchmg::space::Space;
+use patchmg::system::poisson::Problem;
 use patchmg::system::{Poisson, Runs};
 use std::sync::Arc;
 

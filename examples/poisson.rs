@@ -7,8 +7,9 @@ use patchmg::krylov::{DEFAULT_RESTART, Gmres, IterativeSolver, Stopping};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
-use patchmg::problem::{Problem, error_norms, load_vector};
-use patchmg::system::{Poisson, Runs, System};
+use patchmg::problem::{error_norms, load_vector};
+use patchmg::system::poisson::Problem;
+use patchmg::system::{Poisson, Runs};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

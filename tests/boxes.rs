@@ -8,10 +8,10 @@ use cases::{cpu, pseudo_random};
 use common::direct_solve;
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::mesh::Mesh;
-use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, Report, Solver};
 use patchmg::space::Family;
-use patchmg::system::{Poisson, System};
+use patchmg::system::Poisson;
+use patchmg::system::poisson::Problem;
 
 const FAMILIES: [Family; 2] = [Family::Continuous, Family::Discontinuous];
 

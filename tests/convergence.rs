@@ -6,9 +6,10 @@ mod common;
 use approx::assert_relative_eq;
 use common::{solve, solve_system};
 use patchmg::krylov::{Outcome, Stopping};
-use patchmg::problem::{ErrorNorms, Problem};
+use patchmg::problem::ErrorNorms;
 use patchmg::solve::{Config, Method, Precision};
 use patchmg::space::Family;
+use patchmg::system::poisson::Problem;
 
 fn errors(parameters: [usize; 3]) -> ErrorNorms {
     solve(parameters, Problem::Sine, Method::Fmg, Precision::F64, 1e-12).errors.unwrap()

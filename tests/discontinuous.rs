@@ -15,12 +15,12 @@ use patchmg::krylov::unobserved;
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Preconditioner};
-use patchmg::problem::{ErrorNorms, ExactSolution, Field, Problem, load_vector};
+use patchmg::problem::{ErrorNorms, ExactSolution, Field, load_vector};
 use patchmg::solve::{Config, Method, Precision, Report, solve};
 use patchmg::space::Family;
 use patchmg::space::Space;
-use patchmg::system::poisson::Poisson;
-use patchmg::system::{Runs, System};
+use patchmg::system::Runs;
+use patchmg::system::poisson::{Poisson, Problem};
 
 fn space(dim: usize, degree: usize, refine: usize) -> Space {
     Space::discontinuous(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap()

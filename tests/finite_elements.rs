@@ -5,8 +5,9 @@ mod common;
 use common::{dense_operator, direct_solve};
 use nalgebra::DVector;
 use patchmg::mesh::Mesh;
-use patchmg::problem::{ErrorNorms, Problem, error_norms, load_vector};
+use patchmg::problem::{ErrorNorms, error_norms, load_vector};
 use patchmg::space::Space;
+use patchmg::system::poisson::Problem;
 
 fn space(dim: usize, refine: usize, degree: usize) -> Space {
     Space::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap()

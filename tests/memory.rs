@@ -6,16 +6,17 @@ mod common;
 
 use common::{cpu, space};
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{AxisMatrix, Backend, DeviceInfo, Scalar};
+use patchmg::backend::{AxisMatrix, Backend, DeviceInfo, Scalar, Tensors};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::level::{Level, Patches, SharedLevel};
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::{SmootherConfig, hierarchy};
 use patchmg::operator::LinearOperator;
-use patchmg::problem::{Problem, load_vector};
+use patchmg::problem::load_vector;
 use patchmg::solve::{Config, Method, Precision, solve};
 use patchmg::space::Space;
-use patchmg::system::{Poisson, Runs, System};
+use patchmg::system::poisson::Problem;
+use patchmg::system::{Poisson, Runs};
 use patchmg::{Error, Result};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -126,12 +127,12 @@ impl<B: Backend> Backend for Counting<B> {
     fn apply_along_axis<T: Scalar>(
         &self,
         matrix: &B::AxisMatrix<T>,
-        sizes: [usize; 2],
+        tensors: Tensors,
         x: &B::Vector<T>,
         y: &mut B::Vector<T>,
         add: bool,
     ) -> Result<()> {
-        self.inner.apply_along_axis(matrix, sizes, x, y, add)
+        self.inner.apply_along_axis(matrix, tensors, x, y, add)
     }
 
     fn dots<T: Scalar>(&self, xs: &[&B::Vector<T>], y: &B::Vector<T>) -> Result<Vec<f64>> {

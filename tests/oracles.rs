@@ -13,11 +13,11 @@ use patchmg::krylov::{IterativeSolver, Richardson, Stopping, unobserved};
 use patchmg::level::{Level, SharedLevel};
 use patchmg::multigrid::{Multigrid, PatchSmoother, PostSmoothing, Smoother, SmootherConfig, VCycle, levels};
 use patchmg::operator::LinearOperator;
-use patchmg::problem::{Problem, load_vector};
+use patchmg::problem::load_vector;
 use patchmg::solve::{Config, Method, Precision};
 use patchmg::space::Family;
 use patchmg::system::Runs;
-use patchmg::system::poisson::Poisson;
+use patchmg::system::poisson::{Poisson, Problem};
 
 fn check(dim: usize, method: Method, history: impl Fn(&Oracle) -> &Vec<f64>) {
     let cases: Vec<_> = oracles().into_iter().filter(|oracle| oracle.dim == dim).collect();

@@ -15,12 +15,11 @@ use patchmg::krylov::Stopping;
 use patchmg::level::SharedLevel;
 use patchmg::multigrid::{Chebyshev, Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Preconditioner};
-use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision};
 use patchmg::space::Family;
 use patchmg::space::Space;
 use patchmg::system::Runs;
-use patchmg::system::poisson::Poisson;
+use patchmg::system::poisson::{Poisson, Problem};
 
 /// Small enough for dense matrices: every kind of node, and more patches than one color has.
 const SMALL: [[usize; 3]; 6] = [[2, 1, 3], [2, 2, 2], [2, 4, 2], [3, 1, 2], [3, 2, 2], [3, 3, 1]];

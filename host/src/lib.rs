@@ -19,7 +19,7 @@
 //! let backend = Arc::new(Cpu::new(None)?); // all cores
 //! let poisson = Poisson::continuous(Mesh::unit_cube(2, 4)?, 3)?; // 2D, 16 cells a direction, degree 3
 //! let mut solver = Solver::new(&backend, &poisson, &Config::default())?;
-//! let load = load_vector(solver.space(), &|x: DVec3| x.x * (8.0 * x.y).sin())?;
+//! let load = load_vector(poisson.space(), &|x: DVec3| x.x * (8.0 * x.y).sin())?;
 //! let solution = solver.solve(&load)?;
 //! assert!(solution.info.converged);
 //! println!("u = {} in the middle", solution.u.at(DVec3::new(0.5, 0.5, 0.0))?);
@@ -31,10 +31,12 @@
 //! [`backend::Backend`]. Vectors and solvers allocate when they are made, not while they solve.
 
 pub mod backend;
+mod choice;
 pub mod error;
 pub mod fe;
 pub mod function;
 pub mod krylov;
+pub mod layout;
 pub mod level;
 pub mod measure;
 pub mod memory;

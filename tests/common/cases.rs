@@ -5,10 +5,9 @@
 use patchmg::backend::cpu::Cpu;
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::mesh::Mesh;
-use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision, Report};
 use patchmg::space::{Family, Space};
-use patchmg::system::poisson::Poisson;
+use patchmg::system::poisson::{Poisson, Problem};
 use std::sync::Arc;
 
 pub fn cpu() -> Arc<Cpu> {

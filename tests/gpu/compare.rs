@@ -36,6 +36,13 @@ pub fn tolerance<T: Scalar>() -> f64 {
     if size_of::<T>() == 8 { 1e-12 } else { 1e-5 }
 }
 
+/// `max |found - exact| / max |exact|`.
+pub fn distance<T: Scalar>(found: &[T], exact: &[f64]) -> f64 {
+    let largest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, |scale: f64, value| scale.max(value.abs()));
+    let differences = &mut found.iter().zip(exact).map(|(found, exact)| found.to_f64() - exact);
+    largest(differences) / largest(&mut exact.iter().copied())
+}
+
 /// `max |found - expected| <= tolerance max |expected|`, with something to compare, all of it finite.
 pub fn assert_close<T: Scalar>(found: &[T], expected: &[T], tolerance: f64) -> Outcome {
     if found.len() != expected.len() {

@@ -4,9 +4,9 @@ use crate::Suite;
 use crate::histories::{DgOracle, Oracle, deviation, dg_oracles, fine_oracles, oracles};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::mesh::Mesh;
-use patchmg::problem::Problem;
 use patchmg::solve::{Case, Config, Method, Precision};
 use patchmg::system::Poisson;
+use patchmg::system::poisson::Problem;
 
 pub fn add(suite: &mut Suite) {
     for Oracle { dim, degree, refine, rtol, fmg, vcycle, gmres } in oracles() {
@@ -94,7 +94,7 @@ fn dg_case(
     method: Method,
     precision: Precision,
     rtol: f64,
-) -> patchmg::Result<Case<Poisson>> {
+) -> patchmg::Result<Case<Problem>> {
     let config = Config { method, precision, stopping: Stopping { rtol, max_iters: 30 }, ..Config::default() };
     Ok(Case { system: Poisson::discontinuous(Mesh::unit_cube(dim, refine)?, degree)?, problem: Problem::Sine, config })
 }

@@ -6,9 +6,9 @@ use nalgebra::{DMatrix, DVector};
 use patchmg::krylov::{Gmres, Info, IterativeSolver, Outcome, Richardson, Stopping, unobserved};
 use patchmg::multigrid::SmootherConfig;
 use patchmg::operator::{Identity, LinearOperator};
-use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision};
 use patchmg::space::Family;
+use patchmg::system::poisson::Problem;
 
 /// Where nothing is gained, and not because of rounding.
 #[test]

@@ -78,7 +78,7 @@ fn low_precision_does_not_underflow() {
     let single =
         Multigrid::<_, f32>::new(&backend, &Poisson::from(&space), &SmootherConfig::default(), VCycle::default())
             .unwrap();
-    let mut single = LowPrecision::<_, f64, f32, _>::new(&backend, &space, single).unwrap();
+    let mut single = LowPrecision::<_, f64, f32, _>::new(&backend, single, space.storage()).unwrap();
     let (unit, mut small) = (random_vector(&space, 4), random_vector(&space, 4));
     backend.axpby(1e-60, &unit, 0.0, &mut small).unwrap();
     let mut expected = backend.zeros::<f64>(space.storage()).unwrap();

@@ -1,12 +1,11 @@
 //! The arguments: their names, defaults and help.
 
 use crate::choices;
+use crate::systems::SystemName;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use patchmg::measure::Protocol;
-use patchmg::problem::Problem;
 use patchmg::solve::{Method, Precision};
-use patchmg::space::Family;
-use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, ProductShape};
+use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, Problem, ProductShape};
 use std::path::PathBuf;
 
 /// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
@@ -200,8 +199,8 @@ const PAPERS: &str = "Kernels of papers 1 and 4, to compare with";
 #[derive(Debug, Args)]
 pub struct CaseArgs {
     /// Equation and discretization.
-    #[arg(long, value_parser = choices::system(), default_value = choices::system_name(Family::default()))]
-    pub system: Family,
+    #[arg(long, value_enum, default_value_t)]
+    pub system: SystemName,
     /// Dimension. [default: that of --cells, else 3]
     #[arg(long, value_name = "2|3", value_parser = dimension, allow_hyphen_values = true)]
     pub dim: Option<usize>,

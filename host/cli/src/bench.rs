@@ -7,13 +7,14 @@ use crate::failure::Failure;
 use crate::hashes::Hashes;
 use crate::machine::Machine;
 use crate::report::{BenchReport, SolveReport};
+use crate::systems::{Offered, with_system};
 use crate::{result, solve};
 use patchmg::backend::DeviceInfo;
 use patchmg::backend::cpu::Cpu;
 use patchmg::krylov::unobserved;
 use patchmg::measure::{Measurement, Protocol, Timing, parts};
 use patchmg::output::table::{Table, seconds};
-use patchmg::system::{Poisson, Runs};
+use patchmg::system::Runs;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -30,19 +31,24 @@ pub fn exit_code(report: &BenchReport) -> ExitCode {
 pub fn report(args: &BenchArgs) -> Result<BenchReport, Failure> {
     let console = result::console(args.json.as_deref(), args.quiet);
     result::check("json", args.json.as_deref())?;
-    match Machine::choose(&args.case.machine, console)? {
-        Machine::Cpu(backend) => on(&backend, args, console),
+    with_system!(args.case.system, Problem => match Machine::choose(&args.case.machine, console)? {
+        Machine::Cpu(backend) => on::<Problem, _>(&backend, args, console),
         #[cfg(feature = "cuda")]
-        Machine::Cuda(backend) => on(&backend, args, console),
-    }
+        Machine::Cuda(backend) => on::<Problem, _>(&backend, args, console),
+    })
 }
 
-fn on<B: Runs<Poisson>>(backend: &Arc<B>, args: &BenchArgs, console: Console) -> Result<BenchReport, Failure> {
-    let case = args.case.model()?;
+fn on<P: Offered, B: Runs<P::System>>(
+    backend: &Arc<B>,
+    args: &BenchArgs,
+    console: Console,
+) -> Result<BenchReport, Failure> {
+    let case = P::case(&args.case)?;
     let device = backend.info();
-    case.check(&**backend).map_err(|error| args.case.refused(error))?;
+    case.check(&**backend).map_err(|error| P::refused(&args.case, error))?;
     let (system, config) = (case.system.clone(), case.config);
-    console.line(parameters(&args.case, system.kernel(), &device, config.bytes::<_, B>(&system)?));
+    let kernels = P::kernels(&args.case, &system);
+    console.line(parameters(&args.case, &kernels, &device, config.bytes::<_, B>(&system)?));
 
     let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);
     let protocol = Protocol { warmup: args.warmup, repetitions };
@@ -50,7 +56,7 @@ fn on<B: Runs<Poisson>>(backend: &Arc<B>, args: &BenchArgs, console: Console) ->
     let host = Cpu::new(args.case.machine.threads)?;
     let (report, _) = host.install(|| case.prepare(&**backend)?.solve(backend, protocol, &mut unobserved))?;
     let solve_timing = report.timing;
-    let solve = solve::record(&args.case, system.kernel(), &device, report);
+    let solve = solve::record::<P>(&args.case, &system, &device, report);
     let measurements = parts(backend, &system, &config, protocol)?;
     console.line(table(&solve, solve_timing, &measurements));
 

@@ -1,10 +1,8 @@
 //! Choices on the command line, under the names that the library has for them.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use patchmg::problem::Problem;
 use patchmg::solve::{Method, Precision};
-use patchmg::space::Family;
-use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, ProductShape};
+use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, Problem, ProductShape};
 
 /// One of `all`, by its name; `help` says what it is.
 fn one_of<T: Copy + Send + Sync + 'static>(
@@ -15,21 +13,6 @@ fn one_of<T: Copy + Send + Sync + 'static>(
     let possible = all.iter().map(|&value| PossibleValue::new(name(value)).help(help(value)));
     PossibleValuesParser::new(possible).try_map(move |given| {
         all.iter().copied().find(|&value| name(value) == given).ok_or("is not among the possible values")
-    })
-}
-
-/// A system's name on the command line and in results.
-pub fn system_name(elements: Family) -> &'static str {
-    match elements {
-        Family::Continuous => "poisson-cg",
-        Family::Discontinuous => "poisson-dg",
-    }
-}
-
-pub fn system() -> impl TypedValueParser<Value = Family> {
-    one_of(&[Family::Continuous, Family::Discontinuous], system_name, |elements| match elements {
-        Family::Continuous => "Poisson's equation, continuous elements",
-        Family::Discontinuous => "Poisson's equation, discontinuous elements, symmetric interior penalty",
     })
 }
 

@@ -17,6 +17,7 @@ pub mod machine;
 pub mod report;
 pub mod result;
 pub mod solve;
+mod systems;
 
 use args::{Cli, Command};
 use clap::Parser;

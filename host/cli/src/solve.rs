@@ -3,26 +3,21 @@
 use crate::args::{CaseArgs, SolveArgs};
 use crate::case::{iterations, parameters};
 use crate::chart::{Chart, Format};
-use crate::choices::system_name;
 use crate::console::{Console, Progress};
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::report::SolveReport;
 use crate::result;
+use crate::systems::{Details, Offered, with_system};
 use patchmg::Error;
 use patchmg::backend::DeviceInfo;
 use patchmg::backend::cpu::Cpu;
-use patchmg::function::Function;
 use patchmg::krylov::Outcome;
 use patchmg::measure::Protocol;
 use patchmg::memory;
 use patchmg::multigrid::hierarchy;
 use patchmg::output::table::{Table, bytes, count, seconds};
-use patchmg::output::vtu;
-use patchmg::problem::ExactSolution;
 use patchmg::solve::{Case, Report};
-use patchmg::space::Space;
-use patchmg::system::poisson::{PatchKernel, Poisson};
 use patchmg::system::{Runs, System};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -33,14 +28,16 @@ use tracing::debug;
 pub const NOT_CONVERGED: u8 = 3;
 
 pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
-    let case = args.case.model()?;
-    let console = result::console(args.json.as_deref(), args.quiet);
-    check_files(args, console)?;
-    match Machine::choose(&args.case.machine, console)? {
-        Machine::Cpu(backend) => on(&backend, args, case, console),
-        #[cfg(feature = "cuda")]
-        Machine::Cuda(backend) => on(&backend, args, case, console),
-    }
+    with_system!(args.case.system, Problem => {
+        let case = Problem::case(&args.case)?;
+        let console = result::console(args.json.as_deref(), args.quiet);
+        check_files(args, console)?;
+        match Machine::choose(&args.case.machine, console)? {
+            Machine::Cpu(backend) => on(&backend, args, case, console),
+            #[cfg(feature = "cuda")]
+            Machine::Cuda(backend) => on(&backend, args, case, console),
+        }
+    })
 }
 
 /// What would spoil a long computation at its end is found before it starts.
@@ -56,31 +53,31 @@ fn check_files(args: &SolveArgs, console: Console) -> Result<(), Failure> {
 }
 
 /// What writing the solution takes of the host's memory, which is free again once the problem is solved.
-fn check_vtu(space: &Space) -> Result<(), Failure> {
-    memory::check(vtu::memory(space)).map_err(|error| match error {
+fn check_vtu(needed: u64) -> Result<(), Failure> {
+    memory::check(needed).map_err(|error| match error {
         Error::OutOfMemory { needed, available, .. } => Failure::memory("vtu", needed, available),
         other => other.into(),
     })
 }
 
-fn on<B: Runs<Poisson>>(
+fn on<P: Offered, B: Runs<P::System>>(
     backend: &Arc<B>,
     args: &SolveArgs,
-    case: Case<Poisson>,
+    case: Case<P>,
     console: Console,
 ) -> Result<ExitCode, Failure> {
     let device = backend.info();
-    case.check(&**backend).map_err(|error| args.case.refused(error))?;
-    let (space, kernel) = (case.system.space(), case.system.kernel());
-    let exact = case.problem.solution(space.mesh());
-    let mut plan = parameters(&args.case, kernel, &device, case.config.bytes::<_, B>(&case.system)?);
+    case.check(&**backend).map_err(|error| P::refused(&args.case, error))?;
+    let (problem, system) = (case.problem.clone(), case.system.clone());
+    let kernels = P::kernels(&args.case, &system);
+    let mut plan = parameters(&args.case, &kernels, &device, case.config.bytes::<_, B>(&system)?);
     if args.vtu.is_some() {
-        check_vtu(space)?;
-        let size = vtu::size(space, exact.is_some());
-        plan += &format!("VTU        {}, takes {} on the host\n", bytes(size), bytes(vtu::memory(space)));
+        let [size, memory] = P::vtu_bytes(&case);
+        check_vtu(memory)?;
+        plan += &format!("VTU        {}, takes {} on the host\n", bytes(size), bytes(memory));
     }
     console.line(plan);
-    console.line(levels(&case.system)?);
+    console.line(levels(&system)?);
 
     console.line("iteration       residual   reduction");
     let mut progress = Progress::new(console, args.case.rtol);
@@ -107,29 +104,34 @@ fn on<B: Runs<Poisson>>(
     let (report, solution) = solved?;
 
     let outcome = report.info.outcome;
-    let report = record(&args.case, kernel, &device, report);
+    let report = record::<P>(&args.case, &system, &device, report);
     console.line(summary(&report, outcome));
     let start = Instant::now();
-    write(args, exact.as_deref(), &solution, &report, console)?;
+    write(args, &problem, &solution, &report, console)?;
     debug!("output: {}", seconds(start.elapsed().as_secs_f64()));
     Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
 }
 
-fn levels(system: &Poisson) -> Result<Table, Failure> {
+fn levels(system: &impl System) -> Result<Table, Failure> {
     let mut table = Table::new(["level", "cells", "dofs"]);
     for (index, level) in hierarchy(system)?.iter().enumerate() {
-        let (mesh, dofs) = (level.space().mesh(), level.space().dofs());
+        let (mesh, dofs) = (level.mesh(), level.layout().dofs());
         table.row([(index + 1).to_string(), count(mesh.cells()), count(dofs)]);
     }
     Ok(table)
 }
 
-pub fn record(args: &CaseArgs, kernel: PatchKernel, device: &DeviceInfo, report: Report) -> SolveReport {
+pub fn record<P: Offered>(
+    args: &CaseArgs,
+    system: &P::System,
+    device: &DeviceInfo,
+    report: Report<P::Errors>,
+) -> SolveReport {
     let Report { cells, dofs, info, errors, setup_s, timing } = report;
     let solve_s = timing.median_s;
-    let [structure, variant, local, _] = kernel.names().map(String::from);
+    let Details { kernel, variant, local, products, l2_error, h1_error } = P::details(system, errors);
     SolveReport {
-        system: system_name(args.system).to_string(),
+        system: args.system.to_string(),
         dim: args.dim(),
         degree: args.degree,
         refine: args.refine,
@@ -137,14 +139,14 @@ pub fn record(args: &CaseArgs, kernel: PatchKernel, device: &DeviceInfo, report:
         size: args.lengths(),
         cells,
         dofs,
-        problem: args.problem.name().to_string(),
-        solver: args.solver.name().to_string(),
+        problem: args.problem.to_string(),
+        solver: args.solver.to_string(),
         smoother: args.smoother.to_string(),
-        kernel: structure,
+        kernel,
         variant,
         local,
-        products: if let PatchKernel::Products(products) = kernel { Some(products.to_string()) } else { None },
-        precision: args.precision.name().to_string(),
+        products,
+        precision: args.precision.to_string(),
         backend: device.backend.to_string(),
         device: device.name.clone(),
         iterations: info.iterations,
@@ -154,8 +156,8 @@ pub fn record(args: &CaseArgs, kernel: PatchKernel, device: &DeviceInfo, report:
         relative_residual: info.residual_history.last().copied(),
         residual_history: info.residual_history,
         fractional_iterations: info.fractional_iterations,
-        l2_error: errors.map(|errors| errors.l2),
-        h1_error: errors.map(|errors| errors.h1),
+        l2_error,
+        h1_error,
         setup_s,
         solve_s,
         ns_per_dof: 1e9 * solve_s / dofs as f64,
@@ -186,10 +188,10 @@ fn summary(report: &SolveReport, outcome: Outcome) -> String {
     )
 }
 
-fn write(
+fn write<P: Offered>(
     args: &SolveArgs,
-    exact: Option<&dyn ExactSolution>,
-    solution: &Function,
+    problem: &P,
+    solution: &<P::System as System>::Solution,
     report: &SolveReport,
     console: Console,
 ) -> Result<(), Failure> {
@@ -199,20 +201,17 @@ fn write(
     if let Some(path) = &args.plot {
         let CaseArgs { degree, problem, solver, precision, rtol, .. } = &args.case;
         let (cells, dim) = (args.case.cells_in_words(), args.case.dim());
-        let title = format!("Q{degree} on {cells} in {dim}D, problem {}", problem.name());
-        let series = vec![(format!("{}, {}", solver.name(), precision.name()), report.residual_history.clone())];
+        let title = format!("Q{degree} on {cells} in {dim}D, problem {problem}");
+        let series = vec![(format!("{solver}, {precision}"), report.residual_history.clone())];
         Chart::residual_history(title, series, *rtol).write(path)?;
     }
     if let Some(path) = &args.vtu {
-        if solution.values().iter().any(|value| !value.is_finite()) {
+        if !P::is_finite(solution) {
             console
                 .line(format_args!("{} is not written: the solution has values that are not finite", path.display()));
             return Ok(());
         }
-        match exact {
-            Some(exact) => solution.write_vtu(path, Some(&|point| exact.value(point)))?,
-            None => solution.write_vtu(path, None)?,
-        }
+        problem.write_vtu(solution, path)?;
     }
     Ok(())
 }

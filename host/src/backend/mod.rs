@@ -108,12 +108,33 @@ impl GpuRates {
     }
 }
 
+/// Where tensors lie in two vectors, and the axis along which one is made of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tensors {
+    /// Entries in the directions before the axis, which are the fastest.
+    pub inner: usize,
+    /// Entries in the directions behind it.
+    pub outer: usize,
+    /// First entry in `x`.
+    pub from: usize,
+    /// First entry in `y`.
+    pub to: usize,
+}
+
+impl Tensors {
+    /// That begin where the vectors do, of so many entries a direction, and one of these directions as the axis.
+    pub fn across(sizes: &[usize], direction: usize) -> Self {
+        let product = |sizes: &[usize]| sizes.iter().product();
+        Self { inner: product(&sizes[..direction]), outer: product(&sizes[direction + 1..]), from: 0, to: 0 }
+    }
+}
+
 /// A machine: vectors, their algebra, and a clock. It knows no finite elements: a [system](crate::system) makes levels on it.
 ///
 /// Calls on one backend, and on its levels, act in the order in which they are made.
 pub trait Backend: Send + Sync + Sized + 'static {
     /// A vector, in the machine's memory.
-    type Vector<T: Scalar>: Send;
+    type Vector<T: Scalar>: Send + Sync;
     /// A matrix that is applied along an axis of tensors, in the machine's memory.
     type AxisMatrix<T: Scalar>: Send + Sync;
     /// Work that was noted down, to be done again as a whole.
@@ -177,13 +198,12 @@ pub trait Backend: Send + Sync + Sized + 'static {
     ) -> Result<()>;
     /// A matrix to the machine.
     fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<Self::AxisMatrix<T>>;
-    /// `y = (I ⊗ Q ⊗ I) x`, or `y += ..` if `add`, with the matrix `Q` along an axis: tensors have `sizes[0]` entries in the
-    /// directions before it, which are the fastest, and `sizes[1]` in those behind it. Entries behind the tensors stay as they
-    /// are.
+    /// `y = (I ⊗ Q ⊗ I) x`, or `y += ..` if `add`, with the matrix `Q` along an axis of [`Tensors`]. Other entries of `y` stay as
+    /// they are.
     fn apply_along_axis<T: Scalar>(
         &self,
         matrix: &Self::AxisMatrix<T>,
-        sizes: [usize; 2],
+        tensors: Tensors,
         x: &Self::Vector<T>,
         y: &mut Self::Vector<T>,
         add: bool,

@@ -1,4 +1,4 @@
-//! The Lagrange basis on Gauss-Lobatto points, and the matrices of a cell.
+//! Lagrange bases on Gauss-Lobatto and on Gauss points, and the matrices of a cell.
 
 use super::null_space::stiffness_with_zero_row_sums;
 use super::quadrature::{Quadrature, gauss_lobatto_points};
@@ -8,7 +8,7 @@ use nalgebra::DMatrix;
 /// Degrees up to this one are supported.
 pub const MAX_DEGREE: usize = 10;
 
-/// The Lagrange basis `l_0 .. l_k` of degree `k` on the Gauss-Lobatto points of `[0, 1]`.
+/// The Lagrange basis `l_0 .. l_k` of degree `k` on the Gauss-Lobatto points of `[0, 1]`, or on the Gauss points.
 #[derive(Clone, Debug)]
 pub struct Element {
     nodes: Vec<f64>,
@@ -20,17 +20,26 @@ pub struct Element {
 }
 
 impl Element {
+    /// On the Gauss-Lobatto points.
+    ///
     /// # Errors
     /// [`Error::InvalidArgument`] unless `degree` is 1 to [`MAX_DEGREE`].
     pub fn new(degree: usize) -> Result<Self> {
-        if !(1..=MAX_DEGREE).contains(&degree) {
-            return Err(Error::InvalidArgument {
-                name: "degree",
-                value: degree.to_string(),
-                allowed: format!("1 to {MAX_DEGREE}"),
-            });
-        }
-        let nodes = gauss_lobatto_points(degree);
+        check_degree(degree)?;
+        Self::on(gauss_lobatto_points(degree))
+    }
+
+    /// On the Gauss points: the mass matrix is diagonal, and no node lies at an end.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn gauss(degree: usize) -> Result<Self> {
+        check_degree(degree)?;
+        Self::on(Quadrature::gauss(degree + 1)?.points)
+    }
+
+    fn on(nodes: Vec<f64>) -> Result<Self> {
+        let degree = nodes.len() - 1;
         let barycentric: Vec<f64> = (0..=degree)
             .map(|i| 1.0 / (0..=degree).filter(|&j| j != i).map(|j| nodes[i] - nodes[j]).product::<f64>())
             .collect();
@@ -43,9 +52,14 @@ impl Element {
         self.nodes.len() - 1
     }
 
-    /// The `k + 1` nodes, ascending, the first 0 and the last 1.
+    /// The `k + 1` nodes, ascending; of Gauss-Lobatto points the first is 0 and the last 1.
     pub fn nodes(&self) -> &[f64] {
         &self.nodes
+    }
+
+    /// Gauss's rule of `k + 1` points.
+    pub fn rule(&self) -> &Quadrature {
+        &self.rule
     }
 
     /// `l_0(x) .. l_k(x)`, by the second barycentric formula (Berrut and Trefethen, *SIAM Review* 46, 2004, equation
@@ -104,6 +118,14 @@ impl Element {
         }
         centrosymmetric_part(&matrix)
     }
+}
+
+fn check_degree(degree: usize) -> Result<()> {
+    if (1..=MAX_DEGREE).contains(&degree) {
+        return Ok(());
+    }
+    let allowed = format!("1 to {MAX_DEGREE}");
+    Err(Error::InvalidArgument { name: "degree", value: degree.to_string(), allowed })
 }
 
 /// The matrix of `cells` equal cells in a row, from that of one cell: `cells k + 1` nodes, contributions to shared nodes

@@ -2,11 +2,11 @@
 
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
+use crate::layout::Layout;
 use crate::level::SharedLevel;
 use crate::measure::{Protocol, Timing, measure};
 use crate::multigrid::{PatchSmoother, Smoother, SmootherConfig};
-use crate::operator::vector_bytes;
-use crate::space::{Family, Space};
+use crate::operator::{LinearOperator, vector_bytes};
 use crate::system::{Runs, System};
 use serde::Serialize;
 use std::sync::Arc;
@@ -45,18 +45,18 @@ impl Part {
     }
 
     /// Words of memory that must be moved for an unknown: every vector read or written once a launch, the smoother's a
-    /// color. With discontinuous elements the residual that is restricted is written and read besides.
-    pub fn words_per_dof(self, space: &Space) -> f64 {
-        let coarsened = space.mesh().coarsened_directions().unwrap_or_default();
+    /// color. Where a residual is [stored](System::stores_residuals), it is written and read besides.
+    pub fn words_per_dof(self, system: &impl System) -> f64 {
+        let coarsened = system.mesh().coarsened_directions().unwrap_or_default();
         let coarse = 0.5f64.powi(coarsened.into_iter().filter(|&halved| halved).count() as i32);
-        match (self, space.is(Family::Discontinuous)) {
+        match (self, system.stores_residuals()) {
             (Self::Copy | Self::Operator, _) => 2.0,
             (Self::Residual, _) => 3.0,
-            (Self::Step, _) => SmootherConfig::default().words_per_dof(space),
+            (Self::Step, _) => SmootherConfig::default().words_per_dof(system),
             (Self::Restrict, true) => 4.0 + coarse,
             (Self::Restrict | Self::Prolongate, _) => 2.0 + coarse,
             (Self::CorrectedStep, _) => {
-                [Self::Prolongate, Self::Step].map(|part| part.words_per_dof(space)).iter().sum()
+                [Self::Prolongate, Self::Step].map(|part| part.words_per_dof(system)).iter().sum()
             }
         }
     }
@@ -65,7 +65,7 @@ impl Part {
 /// A level with vectors of numbers that are neither zero nor alike.
 pub struct LevelBench<B: Backend, T: Scalar> {
     backend: Arc<B>,
-    space: Space,
+    layout: Layout,
     level: SharedLevel<B, T>,
     smoother: PatchSmoother<B, T>,
     x: B::Vector<T>,
@@ -76,7 +76,7 @@ pub struct LevelBench<B: Backend, T: Scalar> {
 }
 
 impl<B: Backend, T: Scalar> LevelBench<B, T> {
-    /// A space with a coarser one can do all parts, others only those without transfer.
+    /// A system with a coarser one can do all parts, others only those without transfer.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] before anything is allocated; those of [`Runs::level`] and [`Backend::zeros`].
@@ -84,8 +84,8 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
     where
         B: Runs<E>,
     {
-        let space = system.space();
-        let (needed, info) = (Self::bytes(space), backend.info());
+        let layout = system.layout();
+        let (needed, info) = (Self::bytes(&layout), backend.info());
         if needed > info.memory_free {
             return Err(Error::OutOfMemory { device: info.name, needed, available: info.memory_free });
         }
@@ -95,9 +95,9 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
         Ok(Self {
             x: random::<E, B, T>(backend, system, 1)?,
             b: random::<E, B, T>(backend, system, 2)?,
-            y: backend.zeros(space.storage())?,
+            y: backend.zeros(layout.storage())?,
             backend: backend.clone(),
-            space: space.clone(),
+            layout,
             smoother: PatchSmoother::new(&level)?,
             level,
             coarse,
@@ -105,13 +105,8 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
     }
 
     /// Bytes of its vectors.
-    pub fn bytes(space: &Space) -> u64 {
-        vector_bytes::<T>(4, space.storage())
-    }
-
-    /// The level's space.
-    pub fn space(&self) -> &Space {
-        &self.space
+    pub fn bytes(layout: &Layout) -> u64 {
+        vector_bytes::<T>(4, layout.storage())
     }
 
     /// The same vectors under other kernels of the same system.
@@ -122,7 +117,7 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
     where
         B: Runs<E>,
     {
-        self.space.check_storage("vectors of the system", system.space().storage())?;
+        self.layout.check("vectors of the system", system.layout().storage())?;
         self.level = self.backend.level(system)?;
         self.smoother = PatchSmoother::new(&self.level)?;
         Ok(())
@@ -178,20 +173,16 @@ const DRAWN: usize = 1 << 22;
 
 /// A vector of numbers in -1..1 at the unknowns; a long one is prolongated from a coarser level, on the machine.
 fn random<E: System, B: Runs<E>, T: Scalar>(backend: &Arc<B>, system: &E, seed: u64) -> Result<B::Vector<T>> {
-    let space = system.space();
-    let mut vector = backend.zeros(space.storage())?;
-    if let (true, Some(coarser)) = (space.dofs() > DRAWN, system.coarser().transpose()?) {
-        let coarse = random::<E, B, T>(backend, &coarser, seed)?;
-        backend.level(&system.by_default_kernels())?.prolongate_add(&coarse, &mut vector)?;
+    let level = backend.level(&system.by_default_kernels())?;
+    if let (true, Some(coarser)) = (system.layout().dofs() > DRAWN, system.coarser().transpose()?) {
+        let (coarse, mut vector) = (random::<E, B, T>(backend, &coarser, seed)?, level.vector()?);
+        level.prolongate_add(&coarse, &mut vector)?;
         return Ok(vector);
     }
-    let mut host = vec![T::ZERO; space.storage()];
     let mut state = seed;
-    for node in space.unknowns() {
+    level.vector_of(&mut |_| {
         // Knuth's linear congruential generator; the upper bits are good enough.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        host[space.offset(node)] = T::from_f64((state >> 11) as f64 / (1u64 << 52) as f64 - 1.0);
-    }
-    backend.upload(&host, &mut vector)?;
-    Ok(vector)
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    })
 }

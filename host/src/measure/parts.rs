@@ -7,7 +7,6 @@ use crate::measure::{Protocol, Timing, measure};
 use crate::multigrid::{Multigrid, SmootherConfig};
 use crate::operator::Preconditioner;
 use crate::solve::{Config, Precision};
-use crate::space::Space;
 use crate::system::{Runs, System};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -67,7 +66,8 @@ fn operator<E: System, B: Runs<E>, T: Scalar>(
     protocol: Protocol,
 ) -> Result<Vec<Measurement>> {
     let mut bench = LevelBench::<B, T>::new(backend, &system.by_default_kernels())?;
-    [Part::Operator, Part::Residual].into_iter().map(|part| Measurement::of_part(&mut bench, part, protocol)).collect()
+    let parts = [Part::Operator, Part::Residual];
+    parts.into_iter().map(|part| Measurement::of_part(&mut bench, system, part, protocol)).collect()
 }
 
 fn cycle<E: System, B: Runs<E>, S: Scalar>(
@@ -76,28 +76,27 @@ fn cycle<E: System, B: Runs<E>, S: Scalar>(
     smoother: SmootherConfig,
     protocol: Protocol,
 ) -> Result<Vec<Measurement>> {
-    let space = system.space();
     let mut bench = LevelBench::<B, S>::new(backend, system)?;
-    let (step, step_words) = (step(backend, system, smoother, &mut bench, protocol)?, smoother.words_per_dof(space));
-    let mut results = vec![Measurement::of::<S>(Part::Step.name(), step, space, step_words)];
+    let (step, step_words) = (step(backend, system, smoother, &mut bench, protocol)?, smoother.words_per_dof(system));
+    let mut results = vec![Measurement::of::<S>(Part::Step.name(), step, system, step_words)];
     let has_patches = smoother == SmootherConfig::Patch;
     let transfers = [Part::Restrict, Part::Prolongate].into_iter().chain(has_patches.then_some(Part::CorrectedStep));
-    for part in transfers.filter(|_| space.coarser().is_some()) {
-        results.push(Measurement::of_part(&mut bench, part, protocol)?);
+    for part in transfers.filter(|_| system.coarser().is_some()) {
+        results.push(Measurement::of_part(&mut bench, system, part, protocol)?);
     }
     let mut multigrid = Multigrid::<B, S>::new(backend, system, &smoother, Default::default())?;
     let (b, x) = bench.vectors();
     let v_cycle = measure(&**backend, protocol, || multigrid.apply(b, x))?;
-    results.push(Measurement::of::<S>("V-cycle", v_cycle, space, cycle_words_per_dof(space, step_words)));
+    results.push(Measurement::of::<S>("V-cycle", v_cycle, system, cycle_words_per_dof(system, step_words)));
     Ok(results)
 }
 
 /// Words of memory that a V-cycle must move for an unknown of its finest level: two steps of a smoother that moves
 /// `step_words`, restriction of the residual and prolongation, on all levels.
-pub fn cycle_words_per_dof(space: &Space, step_words: f64) -> f64 {
-    let cells = space.mesh().hierarchy().map(|mesh| mesh.cells()).sum::<usize>();
-    let levels = cells as f64 / space.mesh().cells() as f64;
-    let transfer = Part::Restrict.words_per_dof(space) + Part::Prolongate.words_per_dof(space);
+pub fn cycle_words_per_dof(system: &impl System, step_words: f64) -> f64 {
+    let cells = system.mesh().hierarchy().map(|mesh| mesh.cells()).sum::<usize>();
+    let levels = cells as f64 / system.mesh().cells() as f64;
+    let transfer = Part::Restrict.words_per_dof(system) + Part::Prolongate.words_per_dof(system);
     (2.0 * step_words + transfer) * levels
 }
 
@@ -115,14 +114,18 @@ fn step<E: System, B: Runs<E>, S: Scalar>(
 }
 
 impl Measurement {
-    fn of_part<B: Backend, T: Scalar>(bench: &mut LevelBench<B, T>, part: Part, protocol: Protocol) -> Result<Self> {
+    fn of_part<B: Backend, T: Scalar>(
+        bench: &mut LevelBench<B, T>,
+        system: &impl System,
+        part: Part,
+        protocol: Protocol,
+    ) -> Result<Self> {
         let timing = bench.time(part, protocol)?;
-        let space = bench.space();
-        Ok(Self::of::<T>(part.name(), timing, space, part.words_per_dof(space)))
+        Ok(Self::of::<T>(part.name(), timing, system, part.words_per_dof(system)))
     }
 
-    fn of<T: Scalar>(what: &str, timing: Timing, space: &Space, words_per_dof: f64) -> Self {
-        let (dofs, seconds) = (space.dofs() as f64, timing.median_s);
+    fn of<T: Scalar>(what: &str, timing: Timing, system: &impl System, words_per_dof: f64) -> Self {
+        let (dofs, seconds) = (system.layout().dofs() as f64, timing.median_s);
         Self {
             what: what.into(),
             scalar: T::NAME.into(),

@@ -47,7 +47,11 @@ impl<B: Backend, T: Scalar, S: Scalar> LowPrecisionNesting<B, T, S> {
         };
         Ok(Self {
             levels: levels.windows(2).map(nested).collect::<Result<_>>()?,
-            multigrid: LowPrecision::new(backend, finest.space(), Multigrid::new(backend, finest, smoother, cycle)?)?,
+            multigrid: LowPrecision::new(
+                backend,
+                Multigrid::new(backend, finest, smoother, cycle)?,
+                finest.layout().storage(),
+            )?,
         })
     }
 
@@ -60,11 +64,11 @@ impl<B: Backend, T: Scalar, S: Scalar> LowPrecisionNesting<B, T, S> {
         B: Runs<E>,
     {
         let multigrid = Multigrid::<B, S>::bytes(finest, smoother)?;
-        let rounded = LowPrecision::<B, T, S, Multigrid<B, S>>::bytes(finest.space());
+        let rounded = LowPrecision::<B, T, S, Multigrid<B, S>>::bytes(finest.layout().storage());
         let systems = hierarchy(&finest.by_default_kernels())?;
         let tables: u64 = systems.iter().map(|system| B::level_bytes::<T>(system)).sum();
         let coarser = &systems[..systems.len() - 1];
-        let vectors: u64 = coarser.iter().map(|system| vector_bytes::<T>(3, system.space().storage())).sum();
+        let vectors: u64 = coarser.iter().map(|system| vector_bytes::<T>(3, system.layout().storage())).sum();
         Ok(multigrid + rounded + tables + vectors)
     }
 }

@@ -4,7 +4,6 @@ use super::repeated::Repeated;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{Preconditioner, vector_bytes};
-use crate::space::Space;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -21,20 +20,19 @@ pub struct LowPrecision<B: Backend, T: Scalar, S: Scalar, P> {
 }
 
 impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> LowPrecision<B, T, S, P> {
-    /// Around `inner`, on the vectors of `space`.
+    /// Around `inner`, on vectors of `storage` entries.
     ///
     /// # Errors
     /// Those of [`Backend::zeros`].
-    pub fn new(backend: &Arc<B>, space: &Space, mut inner: P) -> Result<Self> {
-        let storage = space.storage();
+    pub fn new(backend: &Arc<B>, mut inner: P, storage: usize) -> Result<Self> {
         let (r, mut z) = (backend.zeros(storage)?, backend.zeros(storage)?);
         let repeated = Repeated::new(&**backend, inner.is_fixed(), &mut || inner.apply(&r, &mut z))?;
         Ok(Self { backend: backend.clone(), inner, r, z, repeated, outer: PhantomData })
     }
 
     /// Bytes of the vectors that [`Self::new`] allocates on the machine.
-    pub fn bytes(space: &Space) -> u64 {
-        vector_bytes::<S>(2, space.storage())
+    pub fn bytes(storage: usize) -> u64 {
+        vector_bytes::<S>(2, storage)
     }
 }
 

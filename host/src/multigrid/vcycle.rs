@@ -106,8 +106,8 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         let systems = hierarchy(finest)?;
         let tables: u64 = systems.iter().map(|system| B::level_bytes::<S>(system)).sum();
         let (coarser, finer) = (&systems[..systems.len() - 1], &systems[1..]);
-        let vectors: u64 = coarser.iter().map(|system| vector_bytes::<S>(2, system.space().storage())).sum();
-        let smoothers: u64 = finer.iter().map(|system| smoother.bytes::<B, S>(system.space())).sum();
+        let vectors: u64 = coarser.iter().map(|system| vector_bytes::<S>(2, system.layout().storage())).sum();
+        let smoothers: u64 = finer.iter().map(|system| smoother.bytes::<B, S>(system.layout().storage())).sum();
         Ok(tables + vectors + smoothers)
     }
 

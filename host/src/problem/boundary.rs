@@ -116,6 +116,12 @@ impl Face<'_> {
                 if self.space.dim() == 3 {
                     node[self.tangents[1]] += local[1];
                 }
+                // The nodes of a continuous axis along the face: the ends are no unknowns.
+                let is_unknown =
+                    |&d: &usize| self.space.axes().get(d).is_none_or(|axis| axis.unknown_nodes().contains(&node[d]));
+                if !self.tangents.iter().all(is_unknown) {
+                    continue;
+                }
                 for (t, factor) in normal.iter().enumerate() {
                     node[self.direction] = if self.side == 0 { t } else { last - t };
                     b[self.space.offset(node)] += factor * integral;

@@ -1,11 +1,7 @@
-//! Functions on rectangles and boxes, and the model problems made of them.
+//! Functions on rectangles and boxes.
 
-use crate::error::{Error, Result};
-use crate::mesh::Mesh;
 use glam::DVec3;
 use std::f64::consts::PI;
-use std::fmt;
-use std::str::FromStr;
 
 /// A scalar function on a rectangle or a box; any closure `Fn(DVec3) -> f64` is one. In 2D the third coordinate is 0.
 pub trait Field: Sync {
@@ -151,83 +147,5 @@ impl Factors for CosineProduct {
 impl ExactSolution for CosineProduct {
     fn gradient(&self, point: DVec3) -> DVec3 {
         self.sine().gradient(point + self.half())
-    }
-}
-
-/// A model problem `-Δu = f` with given `u` on the boundary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Problem {
-    /// `f = 1`, `u = 0` on the boundary; the solution has no closed form.
-    One,
-    /// `u = prod_i sin(πx_i / l_i)` on the box of side lengths `l`, zero on the boundary, so `f = π² sum_i 1 / l_i² u`.
-    Sine,
-    /// `u = prod_i cos(πx_i / l_i)`, not zero on the boundary, so `f = π² sum_i 1 / l_i² u`.
-    Cosine,
-}
-
-impl Problem {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::One, Self::Sine, Self::Cosine];
-
-    /// As on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::One => "one",
-            Self::Sine => "sine",
-            Self::Cosine => "cosine",
-        }
-    }
-
-    /// `f` on a mesh's box.
-    pub fn right_hand_side(self, mesh: &Mesh) -> Box<dyn Field> {
-        let lengths = &mesh.lengths()[..mesh.dim()];
-        let scale = lengths.iter().map(|length| 1.0 / (length * length)).sum::<f64>() * PI * PI;
-        match self {
-            Self::One => Box::new(Constant(1.0)),
-            Self::Sine => Box::new(sine(mesh, scale)),
-            Self::Cosine => Box::new(cosine(mesh, scale)),
-        }
-    }
-
-    /// `u` on the boundary of a mesh's box, where it is not zero.
-    pub fn boundary_values(self, mesh: &Mesh) -> Option<Box<dyn Field>> {
-        match self {
-            Self::One | Self::Sine => None,
-            Self::Cosine => Some(Box::new(cosine(mesh, 1.0))),
-        }
-    }
-
-    /// `u` on a mesh's box, where it is known.
-    pub fn solution(self, mesh: &Mesh) -> Option<Box<dyn ExactSolution>> {
-        match self {
-            Self::One => None,
-            Self::Sine => Some(Box::new(sine(mesh, 1.0))),
-            Self::Cosine => Some(Box::new(cosine(mesh, 1.0))),
-        }
-    }
-}
-
-fn sine(mesh: &Mesh, scale: f64) -> SineProduct {
-    SineProduct { dim: mesh.dim(), scale, lengths: DVec3::from_array(mesh.lengths()) }
-}
-
-fn cosine(mesh: &Mesh, scale: f64) -> CosineProduct {
-    CosineProduct { dim: mesh.dim(), scale, lengths: DVec3::from_array(mesh.lengths()) }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Problem {
-    type Err = Error;
-    fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|problem| problem.name() == name).ok_or_else(|| Error::InvalidArgument {
-            name: "problem",
-            value: name.into(),
-            allowed: Self::ALL.map(Self::name).join(", "),
-        })
     }
 }

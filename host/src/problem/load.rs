@@ -18,9 +18,22 @@ use pulp::Arch;
 /// [`Error::NotFinite`] with the point where `f` is not a finite number, [`Error::OutOfMemory`] if the host has no room
 /// for the vector.
 pub fn load_vector(space: &Space, f: &(impl Field + ?Sized)) -> Result<Vec<f64>> {
+    load_vector_by(space, f, Basis::of_loads)
+}
+
+/// [`load_vector`] with more points a direction in each cell: `k + 1 + more`.
+pub(crate) fn load_vector_with(space: &Space, f: &(impl Field + ?Sized), more: usize) -> Result<Vec<f64>> {
+    load_vector_by(space, f, |axis| Basis::new(axis, axis.degree() + 1 + more))
+}
+
+fn load_vector_by(
+    space: &Space,
+    f: &(impl Field + ?Sized),
+    basis: impl Fn(&Axis) -> Result<Basis>,
+) -> Result<Vec<f64>> {
     memory::check(space.storage() as u64 * size_of::<f64>() as u64)?;
     let mut b = memory::zeros(space.storage())?;
-    let bases = Bases::new(space, Basis::of_loads)?;
+    let bases = Bases::new(space, basis)?;
     match f.factors() {
         Some(factors) => product(space, &bases, factors, &mut b)?,
         None => general(space, &bases, f, &mut b)?,

@@ -1,4 +1,4 @@
-//! Right-hand sides, model problems with known solutions, load vectors and error norms.
+//! Right-hand sides, known solutions, load vectors and error norms.
 
 mod boundary;
 mod fields;
@@ -7,8 +7,9 @@ mod norms;
 mod sum_factorization;
 
 pub(crate) use boundary::add_boundary_integrals;
-pub use fields::{Constant, CosineProduct, ExactSolution, Factors, Field, Problem, SineProduct};
+pub use fields::{Constant, CosineProduct, ExactSolution, Factors, Field, SineProduct};
 pub use load::load_vector;
+pub(crate) use load::load_vector_with;
 pub use norms::{ErrorNorms, error_norms};
 
 #[cfg(test)]

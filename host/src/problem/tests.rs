@@ -3,7 +3,6 @@ use crate::backend::cpu::Cpu;
 use crate::error::Error;
 use crate::mesh::Mesh;
 use crate::space::Space;
-use crate::system::System;
 use crate::system::poisson::Poisson;
 use glam::DVec3;
 use std::f64::consts::PI;
@@ -403,42 +402,4 @@ fn gradients_of_the_products_are_their_derivatives() {
             }
         }
     }
-}
-
-/// By central differences; and the sine vanishes on the boundary.
-#[test]
-fn problems_solve_the_equation_on_boxes() {
-    for dim in [2, 3] {
-        let [space, _] = boxes(dim, 1);
-        let mesh = space.mesh();
-        let (point, step) = (DVec3::new(0.7, 0.25, 0.4), 1e-3);
-        for problem in [Problem::Sine, Problem::Cosine] {
-            let (f, u) = (problem.right_hand_side(mesh), problem.solution(mesh).unwrap());
-            let second = |d: usize| {
-                let along = DVec3::AXES[d] * step;
-                (u.value(point + along) + u.value(point - along) - 2.0 * u.value(point)) / (step * step)
-            };
-            let laplace: f64 = (0..dim).map(second).sum();
-            assert!((f.value(point) / -laplace - 1.0).abs() < 1e-4, "{problem}: {} {laplace}", f.value(point));
-            for (d, side) in (0..dim).flat_map(|d| [(d, 0.0), (d, mesh.lengths()[d])]) {
-                let mut at = point;
-                at[d] = side;
-                match problem.boundary_values(mesh) {
-                    None => assert!(u.value(at).abs() < 1e-15, "{problem} at {at}"),
-                    Some(g) => assert_eq!(g.value(at), u.value(at)),
-                }
-            }
-        }
-        assert!(Problem::One.solution(mesh).is_none() && Problem::One.boundary_values(mesh).is_none());
-        assert_eq!(Problem::One.right_hand_side(mesh).value(point), 1.0);
-    }
-}
-
-#[test]
-fn problems_have_names() {
-    for problem in Problem::ALL {
-        assert_eq!(problem.name().parse::<Problem>().unwrap(), problem);
-    }
-    let message = "tangent".parse::<Problem>().unwrap_err().to_string();
-    assert_eq!(message, "problem is tangent, but must be one, sine, cosine");
 }

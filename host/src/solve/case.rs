@@ -1,30 +1,28 @@
 //! A model problem from its parameters to a report.
 
 use super::{Config, Solution, solve_repeatedly};
-use crate::error::{Error, Result};
-use crate::function::Function;
+use crate::error::Result;
 use crate::krylov::{Info, Observer, Outcome};
 use crate::measure::{Protocol, Timing};
-use crate::mesh::Mesh;
-use crate::problem::{ErrorNorms, Problem, load_vector};
-use crate::system::{Runs, System};
+use crate::problem::ErrorNorms;
+use crate::system::{ModelProblem, Runs, System};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// A model problem, its discretization and how to solve it.
 #[derive(Clone, Debug)]
-pub struct Case<E: System> {
+pub struct Case<P: ModelProblem> {
     /// Equation, discretization and kernels.
-    pub system: E,
+    pub system: P::System,
     /// Right-hand side, and solution if known.
-    pub problem: Problem,
+    pub problem: P,
     /// How to solve.
     pub config: Config,
 }
 
 /// What a solve did and how well.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct Report<N = ErrorNorms> {
     /// Cells of the mesh.
     pub cells: usize,
     /// Unknowns.
@@ -32,82 +30,71 @@ pub struct Report {
     /// What the solver did.
     pub info: Info,
     /// Norms of the error, where the solution is known; none if the iteration diverged.
-    pub errors: Option<ErrorNorms>,
+    pub errors: Option<N>,
     /// Seconds to set up: load vector, tables and vectors.
     pub setup_s: f64,
     /// Seconds to solve.
     pub timing: Timing,
 }
 
+/// What the solution of a [`Case`] says, and the solution.
+pub type Solved<P> = (Report<<P as ModelProblem>::Errors>, <<P as ModelProblem>::System as System>::Solution);
+
 /// A case whose load vector is there.
-#[derive(Clone, Debug)]
-pub struct PreparedCase<E: System> {
-    case: Case<E>,
+#[derive(Clone)]
+pub struct PreparedCase<P: ModelProblem> {
+    case: Case<P>,
     load: Vec<f64>,
     prepare_s: f64,
 }
 
-impl<E: System> Case<E> {
-    /// Whether the system's space has the problem, and a backend what it takes to solve.
+impl<P: ModelProblem> Case<P> {
+    /// Whether the system can have the problem, and a backend what it takes to solve.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a problem with boundary values that the system does not take; those of [`Config::check`].
-    pub fn check<B: Runs<E>>(&self, backend: &B) -> Result<()> {
-        if self.problem.boundary_values(self.mesh()).is_some() && !self.system.takes_boundary_values() {
-            return Err(Error::InvalidArgument {
-                name: "problem",
-                value: self.problem.to_string(),
-                allowed: "zero on the boundary with continuous elements: one or sine".into(),
-            });
-        }
+    /// Those of [`ModelProblem::check`] and [`Config::check`].
+    pub fn check<B: Runs<P::System>>(&self, backend: &B) -> Result<()> {
+        self.problem.check(&self.system)?;
         self.config.check(backend, &self.system)
     }
 
     /// The load vector, for a backend that has the memory to solve.
     ///
     /// # Errors
-    /// Those of [`Self::check`], before anything large is allocated; those of [`load_vector`] and [`System::add_boundary_load`].
-    pub fn prepare<B: Runs<E>>(self, backend: &B) -> Result<PreparedCase<E>> {
+    /// Those of [`Self::check`], before anything large is allocated; those of [`ModelProblem::load`].
+    pub fn prepare<B: Runs<P::System>>(self, backend: &B) -> Result<PreparedCase<P>> {
         let start = Instant::now();
         self.check(backend)?;
-        let mut load = load_vector(self.system.space(), &*self.problem.right_hand_side(self.mesh()))?;
-        if let Some(values) = self.problem.boundary_values(self.mesh()) {
-            self.system.add_boundary_load(&*values, &mut load)?;
-        }
+        let load = self.problem.load(&self.system)?;
         Ok(PreparedCase { case: self, load, prepare_s: start.elapsed().as_secs_f64() })
-    }
-
-    fn mesh(&self) -> &Mesh {
-        self.system.space().mesh()
     }
 
     /// Sets up and solves; a report, and the solution.
     ///
     /// # Errors
     /// Those of [`Self::prepare`] and [`PreparedCase::solve`].
-    pub fn solve<B: Runs<E>>(self, backend: &Arc<B>, observer: &mut Observer) -> Result<(Report, Function)> {
+    pub fn solve<B: Runs<P::System>>(self, backend: &Arc<B>, observer: &mut Observer) -> Result<Solved<P>> {
         self.prepare(&**backend)?.solve(backend, Protocol::ONCE, observer)
     }
 }
 
-impl<E: System> PreparedCase<E> {
+impl<P: ModelProblem> PreparedCase<P> {
     /// Solves as often as `protocol` says; a report, and the solution.
     ///
     /// # Errors
-    /// Those of [`solve_repeatedly`] and of [`Function::error_to`].
-    pub fn solve<B: Runs<E>>(
+    /// Those of [`solve_repeatedly`] and of [`ModelProblem::errors`].
+    pub fn solve<B: Runs<P::System>>(
         self,
         backend: &Arc<B>,
         protocol: Protocol,
         observer: &mut Observer,
-    ) -> Result<(Report, Function)> {
-        let Self { case, load, prepare_s } = self;
+    ) -> Result<Solved<P>> {
+        let Self { case: Case { system, problem, config }, load, prepare_s } = self;
         let Solution { u, info, setup_s, timing } =
-            solve_repeatedly(backend, &case.system, load, &case.config, protocol, observer)?;
+            solve_repeatedly(backend, &system, load, &config, protocol, observer)?;
         let diverged = matches!(info.outcome, Outcome::Diverged { .. });
-        let exact = case.problem.solution(case.mesh()).filter(|_| !diverged);
-        let errors = exact.map(|exact| u.error_to(&*exact)).transpose()?;
-        let (cells, dofs) = (case.mesh().cells(), case.system.space().dofs());
+        let errors = if diverged { None } else { problem.errors(&u)? };
+        let (cells, dofs) = (system.mesh().cells(), system.layout().dofs());
         Ok((Report { cells, dofs, info, errors, setup_s: prepare_s + setup_s, timing }, u))
     }
 }

@@ -1,6 +1,7 @@
 //! What a solve is to do, and the memory that it takes.
 
 use crate::backend::Scalar;
+use crate::choice::named_choice;
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, DEFAULT_RESTART, Fgmres, Gmres, Richardson, Stopping, check_restart};
 use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, SmootherConfig, VCycle};
@@ -42,7 +43,7 @@ impl Method {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Fmg, Self::VCycle, Self::Gmres, Self::Fgmres, Self::Cg];
 
-    /// As on the command line.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fmg => "fmg",
@@ -58,7 +59,7 @@ impl Precision {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::F64, Self::F32, Self::Mixed];
 
-    /// As on the command line.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::F64 => "f64",
@@ -67,6 +68,9 @@ impl Precision {
         }
     }
 }
+
+named_choice!(Method, "method");
+named_choice!(Precision, "precision");
 
 /// What [`solve`](super::solve) does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,7 +115,7 @@ impl Config {
                 nested + self.outer_bytes::<E, B, f64>(system)
             }
             Precision::Mixed => {
-                let rounded = LowPrecision::<B, f64, f32, Multigrid<B, f32>>::bytes(system.space());
+                let rounded = LowPrecision::<B, f64, f32, Multigrid<B, f32>>::bytes(system.layout().storage());
                 single + rounded + self.outer_bytes::<E, B, f64>(system)
             }
         })
@@ -119,7 +123,7 @@ impl Config {
 
     /// What is in the scalar of the solver: its vectors, operator, load vector and solution.
     fn outer_bytes<E: System, B: Runs<E>, T: Scalar>(&self, system: &E) -> u64 {
-        let storage = system.space().storage();
+        let storage = system.layout().storage();
         let solver = match self.method {
             Method::Fmg => Fmg::<B, T>::bytes(storage),
             Method::VCycle => Richardson::<B, T>::bytes(storage),

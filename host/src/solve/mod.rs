@@ -8,24 +8,24 @@ use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::function::Function;
 use crate::krylov::{Cg, Fgmres, Gmres, Info, IterativeSolver, Observer, Richardson, Stopping, unobserved};
+use crate::layout::Layout;
 use crate::level::SharedLevel;
 use crate::measure::{Protocol, Timing};
 use crate::memory;
 use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration};
 use crate::operator::{LinearOperator, Preconditioner};
-use crate::space::Space;
 use crate::system::{Runs, System};
 use std::sync::Arc;
 use std::time::Instant;
 
-pub use case::{Case, PreparedCase, Report};
+pub use case::{Case, PreparedCase, Report, Solved};
 pub use config::{Config, Method, Precision};
 
 /// What a solve found.
 #[derive(Clone, Debug)]
-pub struct Solution {
-    /// The solution.
-    pub u: Function,
+pub struct Solution<U = Function> {
+    /// The solution, as the system [makes it](System::solution) of values.
+    pub u: U,
     /// What the solver did.
     pub info: Info,
     /// Seconds to set up: tables, vectors, and the load vector's way to the machine.
@@ -34,9 +34,9 @@ pub struct Solution {
     pub timing: Timing,
 }
 
-/// Solves a system for a load vector in the storage order of its space: for [`Poisson`](crate::system::Poisson)'s equation,
-/// `b_i = ∫ f φ_i` and that of [boundary values](System::add_boundary_load) if there are any. For more than one right-hand
-/// side there is [`Solver`].
+/// Solves a system for a load vector in the order of its vectors: for [`Poisson`](crate::system::Poisson)'s equation,
+/// `b_i = ∫ f φ_i` and that of [boundary values](crate::system::Poisson::add_boundary_load) if there are any. For more than one
+/// right-hand side there is [`Solver`].
 ///
 /// # Errors
 /// Those of [`Solver::new`] and [`Solver::solve`].
@@ -46,7 +46,7 @@ pub fn solve<E: System, B: Runs<E>>(
     load: Vec<f64>,
     config: &Config,
     observer: &mut Observer,
-) -> Result<Solution> {
+) -> Result<Solution<E::Solution>> {
     solve_repeatedly(backend, system, load, config, Protocol::ONCE, observer)
 }
 
@@ -61,7 +61,7 @@ pub fn solve_repeatedly<E: System, B: Runs<E>>(
     config: &Config,
     protocol: Protocol,
     observer: &mut Observer,
-) -> Result<Solution> {
+) -> Result<Solution<E::Solution>> {
     protocol.check()?;
     let mut solver = Solver::set_up(backend, system, config, Some(load))?;
     let (mut info, mut seconds) = (Info::default(), Vec::new());
@@ -71,8 +71,8 @@ pub fn solve_repeatedly<E: System, B: Runs<E>>(
         seconds.push(took);
     }
     let timing = Timing::of(seconds.split_off(protocol.warmup))?;
-    let Solver { space, parts, setup_s, .. } = solver;
-    Ok(Solution { u: Function::new(&space, parts.into_values()?)?, info, setup_s, timing })
+    let Solver { parts, setup_s, .. } = solver;
+    Ok(Solution { u: system.solution(parts.into_values()?)?, info, setup_s, timing })
 }
 
 /// Operator, multigrid and solver of a system, with all their vectors on a machine: set up once, for any number of right-hand
@@ -91,74 +91,75 @@ pub fn solve_repeatedly<E: System, B: Runs<E>>(
 /// let poisson = Poisson::continuous(Mesh::unit_cube(2, 4)?, 3)?;
 /// let mut solver = Solver::new(&Arc::new(Cpu::new(None)?), &poisson, &Config::default())?;
 /// for frequency in 1..4 {
-///     let load = load_vector(solver.space(), &|x: DVec3| (f64::from(frequency) * x.x).sin())?;
+///     let load = load_vector(solver.system().space(), &|x: DVec3| (f64::from(frequency) * x.x).sin())?;
 ///     let solution = solver.solve(&load)?;
 ///     println!("{}", solution.u.at(DVec3::new(0.5, 0.5, 0.0))?);
 /// }
 /// # Ok(())
 /// # }
 /// ```
-pub struct Solver {
-    space: Space,
+pub struct Solver<E: System> {
+    system: E,
+    layout: Layout,
     stopping: Stopping,
     parts: Box<dyn Parts>,
     setup_s: f64,
 }
 
-impl Solver {
+impl<E: System> Solver<E> {
     /// Allocates all that solves need.
     ///
     /// # Errors
     /// Those of [`Config::check`], before anything is allocated, and of the backend.
-    pub fn new<E: System, B: Runs<E>>(backend: &Arc<B>, system: &E, config: &Config) -> Result<Self> {
+    pub fn new<B: Runs<E>>(backend: &Arc<B>, system: &E, config: &Config) -> Result<Self> {
         Self::set_up(backend, system, config, None)
     }
 
     /// With the first load vector, whose memory is free again before the multigrid takes its own.
-    fn set_up<E: System, B: Runs<E>>(
-        backend: &Arc<B>,
-        system: &E,
-        config: &Config,
-        load: Option<Vec<f64>>,
-    ) -> Result<Self> {
+    fn set_up<B: Runs<E>>(backend: &Arc<B>, system: &E, config: &Config, load: Option<Vec<f64>>) -> Result<Self> {
         config.check(&**backend, system)?;
-        let space = system.space();
+        let layout = system.layout();
         if let Some(load) = &load {
-            space.check_storage("load vector", load.len())?;
+            layout.check("load vector", load.len())?;
         }
         let start = Instant::now();
         let parts = parts(backend, system, config, load)?;
         backend.synchronize()?;
         let setup_s = start.elapsed().as_secs_f64();
-        Ok(Self { space: space.clone(), stopping: config.stopping, parts, setup_s })
+        Ok(Self { system: system.clone(), layout, stopping: config.stopping, parts, setup_s })
     }
 
-    /// The space.
-    pub fn space(&self) -> &Space {
-        &self.space
+    /// The system.
+    pub fn system(&self) -> &E {
+        &self.system
     }
 
-    /// From `x = 0`, for a load vector in the storage order of the space, as in [`solve`].
+    /// From `x = 0`, for a load vector in the order of the system's vectors, as in [`solve`].
     ///
     /// # Errors
     /// [`Error::SizeMismatch`](crate::Error::SizeMismatch) for a load vector of another length; those of [`IterativeSolver::solve`]
     /// and of the backend.
-    pub fn solve(&mut self, load: &[f64]) -> Result<Solution> {
+    pub fn solve(&mut self, load: &[f64]) -> Result<Solution<E::Solution>> {
         self.solve_from(load, None, &mut unobserved)
     }
 
-    /// From a guess if there is one, in the storage order of the space: full multigrid then leaves out its first pass.
+    /// From a guess if there is one, in the order of the system's vectors: full multigrid then leaves out its first pass.
     ///
     /// # Errors
     /// Those of [`Self::solve`], and [`Error::SizeMismatch`](crate::Error::SizeMismatch) for a guess of another length.
-    pub fn solve_from(&mut self, load: &[f64], guess: Option<&[f64]>, observer: &mut Observer) -> Result<Solution> {
-        self.space.check_storage("load vector", load.len())?;
-        guess.map_or(Ok(()), |guess| self.space.check_storage("guess", guess.len()))?;
+    pub fn solve_from(
+        &mut self,
+        load: &[f64],
+        guess: Option<&[f64]>,
+        observer: &mut Observer,
+    ) -> Result<Solution<E::Solution>> {
+        self.layout.check("load vector", load.len())?;
+        guess.map_or(Ok(()), |guess| self.layout.check("guess", guess.len()))?;
         let start = Instant::now();
         self.parts.load(load)?;
         let setup_s = start.elapsed().as_secs_f64();
         let (info, seconds) = self.parts.run(guess, &self.stopping, observer)?;
-        let u = Function::new(&self.space, self.parts.values()?)?;
+        let u = self.system.solution(self.parts.values()?)?;
         Ok(Solution { u, info, setup_s, timing: Timing::of(vec![seconds])? })
     }
 }
@@ -204,7 +205,7 @@ fn parts<E: System, B: Runs<E>>(
         }
         Precision::Mixed => Box::new(PartsIn::new(backend.level::<f64>(&outer)?, load, |operator| {
             let multigrid = Multigrid::<B, f32>::new(backend, system, smoother, cycle)?;
-            Ok((LowPrecision::new(backend, system.space(), multigrid)?, preconditioned(config, operator)?))
+            Ok((LowPrecision::new(backend, multigrid, system.layout().storage())?, preconditioned(config, operator)?))
         })?),
     })
 }

@@ -14,7 +14,7 @@ pub enum Family {
     Discontinuous,
 }
 
-/// Piecewise polynomials on equal cells of an interval that begins at 0, by values at Gauss-Lobatto nodes.
+/// Piecewise polynomials on equal cells of an interval that begins at 0, by values at the nodes of an element.
 ///
 /// Nodes are counted from the lower end on. Those of cell `c` are `c s ..= c s + k`, with the [stride](Self::stride) `s`: `k` if
 /// cells share the node between them, `k + 1` if each has its own.
@@ -42,8 +42,9 @@ impl Axis {
         &self.element
     }
 
-    pub(super) fn shared_element(&self) -> &Arc<Element> {
-        &self.element
+    /// The same with other cells.
+    pub(super) fn on(&self, cells: usize, cell_size: f64) -> Self {
+        Self { cells, cell_size, ..self.clone() }
     }
 
     /// Polynomial degree `k`.

@@ -47,12 +47,14 @@ impl Space {
 
     /// The same family and degree in every direction.
     fn of_family(mesh: Mesh, family: Family, degree: usize) -> Result<Self> {
-        Self::of_element(mesh, family, &Arc::new(Element::new(degree)?))
+        let element = Arc::new(Element::new(degree)?);
+        let axis = |d: usize| Axis::new(family, &element, mesh.cells_along()[d], mesh.cell_sizes()[d]);
+        Self::of_axes(mesh, (0..mesh.dim()).map(axis).collect())
     }
 
-    fn of_element(mesh: Mesh, family: Family, element: &Arc<Element>) -> Result<Self> {
-        let axis = |d: usize| Axis::new(family, element, mesh.cells_along()[d], mesh.cell_sizes()[d]);
-        let space = Self { mesh, axes: (0..mesh.dim()).map(axis).collect() };
+    /// An axis for each direction of a mesh.
+    pub(crate) fn of_axes(mesh: Mesh, axes: Vec<Axis>) -> Result<Self> {
+        let space = Self { mesh, axes };
         space.check_addressable()?;
         Ok(space)
     }
@@ -99,7 +101,9 @@ impl Space {
     /// The space of the same elements on the next coarser mesh, unless this one is on the coarsest.
     pub fn coarser(&self) -> Option<Result<Self>> {
         let mesh = self.mesh.coarser()?;
-        Some(Self::of_element(mesh, self.axes[0].family(), self.axes[0].shared_element()))
+        let (cells, sizes) = (mesh.cells_along(), mesh.cell_sizes());
+        let axes = self.axes.iter().enumerate().map(|(d, axis)| axis.on(cells[d], sizes[d]));
+        Some(Self::of_axes(mesh, axes.collect()))
     }
 
     /// Stored nodes in each direction; in 2D 1 in the third.

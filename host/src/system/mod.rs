@@ -1,20 +1,46 @@
 //! Equations with their discretizations: where these meet machines.
 
+mod axes;
 pub mod poisson;
+pub mod stokes;
 
 pub use poisson::Poisson;
+pub use stokes::Stokes;
 
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
+use crate::layout::Layout;
 use crate::level::SharedLevel;
-use crate::problem::Field;
-use crate::space::Space;
+use crate::mesh::Mesh;
 use std::sync::Arc;
+
+/// Smoothers with which V-cycles of a system converge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Smoothers {
+    /// Any.
+    Any,
+    /// Multiplicative vertex patches, and Chebyshev's.
+    Strong,
+    /// Multiplicative vertex patches: the diagonal has zeros.
+    Patches,
+}
 
 /// An equation with its discretization on one mesh, and the kernels by which it is computed.
 pub trait System: Clone + Send + Sync + 'static {
-    /// The space that its solutions are in.
-    fn space(&self) -> &Space;
+    /// What solves it: a function, or one for each field.
+    type Solution: Send;
+
+    /// The mesh.
+    fn mesh(&self) -> &Mesh;
+
+    /// The blocks of its vectors.
+    fn layout(&self) -> Layout;
+
+    /// The functions whose values are in a vector.
+    ///
+    /// # Errors
+    /// [`SizeMismatch`](crate::Error::SizeMismatch) for a vector that is not [laid out](Self::layout) so.
+    fn solution(&self, values: Vec<f64>) -> Result<Self::Solution>;
 
     /// The same on the next coarser mesh, unless this one is the coarsest.
     fn coarser(&self) -> Option<Result<Self>>;
@@ -22,23 +48,41 @@ pub trait System: Clone + Send + Sync + 'static {
     /// The same by the kernels that are the fastest: an operator outside of the V-cycle has these.
     fn by_default_kernels(&self) -> Self;
 
-    /// Whether V-cycles converge with any smoother, and not only with vertex patches and Chebyshev's.
-    fn takes_any_smoother(&self) -> bool {
-        true
+    /// The smoothers with which V-cycles converge.
+    fn smoothers(&self) -> Smoothers {
+        Smoothers::Any
     }
 
-    /// Whether functions of the space can have boundary values other than zero.
-    fn takes_boundary_values(&self) -> bool {
+    /// Whether patches and restriction take a residual of all dofs, which is written before: its words count.
+    fn stores_residuals(&self) -> bool {
         false
     }
+}
 
-    /// Adds what values `g` on the boundary contribute to a load vector in storage order.
+/// A right-hand side for a system, and what is known of the solution. Any type can be one.
+pub trait ModelProblem: Clone + Send + Sync + 'static {
+    /// What it is a problem for.
+    type System: System;
+    /// How far a solution is from the exact one.
+    type Errors: Send;
+
+    /// Whether a system can have it.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::Error::InvalidArgument) unless the system [takes them](Self::takes_boundary_values);
-    /// [`SizeMismatch`](crate::Error::SizeMismatch) unless `b` is a vector of the space; [`NotFinite`](crate::Error::NotFinite)
-    /// with the point where `g` is not a finite number.
-    fn add_boundary_load(&self, g: &dyn Field, b: &mut [f64]) -> Result<()>;
+    /// [`InvalidArgument`](crate::Error::InvalidArgument).
+    fn check(&self, system: &Self::System) -> Result<()>;
+
+    /// The load vector, laid out as the system's vectors.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::Error::OutOfMemory), and [`NotFinite`](crate::Error::NotFinite) for data that are not finite numbers.
+    fn load(&self, system: &Self::System) -> Result<Vec<f64>>;
+
+    /// Errors of a solution, as far as the exact one is known.
+    ///
+    /// # Errors
+    /// [`NotFinite`](crate::Error::NotFinite) for values that are not finite numbers.
+    fn errors(&self, solution: &<Self::System as System>::Solution) -> Result<Option<Self::Errors>>;
 }
 
 /// The PTX of a module that a GPU is given: that of the folder in `PATCHMG_PTX_DIR`, else that in this program, with the

@@ -5,10 +5,9 @@ use super::goal::{Better, Goal};
 use super::sizes::Sizes;
 use patchmg::measure::Part;
 use patchmg::multigrid::SmootherConfig;
-use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision};
 use patchmg::space::Family;
-use patchmg::system::poisson::PatchKernel;
+use patchmg::system::poisson::{PatchKernel, Problem};
 use serde::{Deserialize, Serialize};
 
 /// A table or a figure.

@@ -6,7 +6,7 @@
 pub mod parallel;
 mod vector;
 
-use crate::backend::{Backend, BackendName, DeviceInfo, Scalar};
+use crate::backend::{Backend, BackendName, DeviceInfo, Scalar, Tensors};
 use crate::error::{Error, Result, check_at_least, check_length};
 use crate::memory::{self, Memory};
 use bytemuck::{cast_slice, cast_slice_mut};
@@ -210,13 +210,14 @@ impl Backend for Cpu {
     fn apply_along_axis<T: Scalar>(
         &self,
         matrix: &AxisMatrix<T>,
-        [inner, outer]: [usize; 2],
+        Tensors { inner, outer, from, to }: Tensors,
         x: &Vector<T>,
         y: &mut Vector<T>,
         add: bool,
     ) -> Result<()> {
-        check_at_least("x", outer * matrix.columns * inner, x.len())?;
-        check_at_least("y", outer * matrix.rows * inner, y.len())?;
+        check_at_least("x", from + outer * matrix.columns * inner, x.len())?;
+        check_at_least("y", to + outer * matrix.rows * inner, y.len())?;
+        let (x, y) = (&x[from..], &mut y[to..]);
         // Kernels are compiled for `f32` and `f64`, not for any `T`.
         if let Some(matrix) = (matrix as &dyn Any).downcast_ref::<AxisMatrix<f32>>() {
             apply_along_axis(self.sweep(), matrix, inner, outer, cast_slice(x), cast_slice_mut(y), add);

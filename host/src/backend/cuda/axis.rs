@@ -3,7 +3,7 @@
 use super::gpu::Gpu;
 use super::launch::TypedKernel;
 use super::memory::Vector;
-use crate::backend::{self, Scalar};
+use crate::backend::{self, Scalar, Tensors};
 use crate::error::{Error, Result};
 use patchmg_device::axis::{Apply, AxisShape};
 use std::sync::Arc;
@@ -35,15 +35,15 @@ impl<T: Scalar> AxisMatrix<T> {
     pub(super) fn apply(
         &self,
         gpu: &Arc<Gpu>,
-        [inner, outer]: [usize; 2],
+        Tensors { inner, outer, from, to }: Tensors,
         x: &Vector<T>,
         y: &mut Vector<T>,
         add: bool,
     ) -> Result<()> {
         let Self { kernel, entries, first, rows, columns, width } = self;
         entries.check(gpu, "matrix", rows * width)?;
-        x.check_at_least(gpu, "x", outer * columns * inner)?;
-        y.check_at_least(gpu, "y", outer * rows * inner)?;
+        x.check_at_least(gpu, "x", from + outer * columns * inner)?;
+        y.check_at_least(gpu, "y", to + outer * rows * inner)?;
         let size = |size: usize| {
             u32::try_from(size).map_err(|_| Error::InvalidArgument {
                 name: "entries of a tensor in some directions",
@@ -61,8 +61,8 @@ impl<T: Scalar> AxisMatrix<T> {
         let arguments = Apply {
             entries: entries.as_ptr(),
             first: first.as_ptr(),
-            x: x.as_ptr(),
-            y: y.as_mut_ptr(),
+            x: x.as_ptr().wrapping_add(from),
+            y: y.as_mut_ptr().wrapping_add(to),
             shape,
             add: add.into(),
         };

@@ -22,7 +22,7 @@ pub use memory::Vector;
 pub use modules::{Modules, add_modules, module_names, ptx};
 pub use recording::Recording;
 
-use super::{Backend, DeviceInfo, Scalar};
+use super::{Backend, DeviceInfo, Scalar, Tensors};
 use crate::error::{Error, Result};
 use blas1::Blas1;
 use gpu::Gpu;
@@ -170,12 +170,12 @@ impl Backend for Cuda {
     fn apply_along_axis<T: Scalar>(
         &self,
         matrix: &AxisMatrix<T>,
-        sizes: [usize; 2],
+        tensors: Tensors,
         x: &Vector<T>,
         y: &mut Vector<T>,
         add: bool,
     ) -> Result<()> {
-        matrix.apply(&self.gpu, sizes, x, y, add)
+        matrix.apply(&self.gpu, tensors, x, y, add)
     }
 
     fn record(&self, recording: &mut Option<Recording>, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {

@@ -4,8 +4,7 @@ use super::{AdditivePatchSmoother, Chebyshev, Jacobi, PatchSmoother, PointGaussS
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::SharedLevel;
-use crate::space::{Family, Space};
-use crate::system::System;
+use crate::system::{Smoothers, System};
 
 /// Which smoother a level has.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -78,18 +77,20 @@ impl SmootherConfig {
     /// # Errors
     /// [`Error::InvalidArgument`].
     pub fn check_system(&self, system: &impl System) -> Result<()> {
-        let refused = match self {
-            _ if system.takes_any_smoother() => return Ok(()),
-            Self::Patch | Self::Chebyshev { .. } => return Ok(()),
-            Self::AdditivePatch { .. } => "additive-patch",
-            Self::PointGaussSeidel => "point-gs",
-            Self::Jacobi { .. } => "jacobi",
+        let (name, chebyshev) = match self {
+            Self::Patch => return Ok(()),
+            Self::Chebyshev { .. } => ("chebyshev", true),
+            Self::AdditivePatch { .. } => ("additive-patch", false),
+            Self::PointGaussSeidel => ("point-gs", false),
+            Self::Jacobi { .. } => ("jacobi", false),
         };
-        Err(Error::InvalidArgument {
-            name: "smoother",
-            value: refused.into(),
-            allowed: "patch or chebyshev with discontinuous elements".into(),
-        })
+        let allowed = match system.smoothers() {
+            Smoothers::Any => return Ok(()),
+            Smoothers::Strong if chebyshev => return Ok(()),
+            Smoothers::Strong => "patch or chebyshev with discontinuous elements",
+            Smoothers::Patches => "patch: with a pressure the diagonal has zeros",
+        };
+        Err(Error::InvalidArgument { name: "smoother", value: name.into(), allowed: allowed.into() })
     }
 
     /// Makes it for a level.
@@ -108,9 +109,9 @@ impl SmootherConfig {
     }
 
     /// Words of memory that a step moves for an unknown: every vector read or written once an operation, by the patches
-    /// once a color. With discontinuous elements these take the residual of all dofs.
-    pub fn words_per_dof(&self, space: &Space) -> f64 {
-        let (colors, patches) = (1 << space.dim(), if space.is(Family::Discontinuous) { 3 + 3 } else { 3 });
+    /// once a color. Where a residual is [stored](System::stores_residuals), it is written before.
+    pub fn words_per_dof(&self, system: &impl System) -> f64 {
+        let (colors, patches) = (1 << system.mesh().dim(), if system.stores_residuals() { 3 + 3 } else { 3 });
         let words = match *self {
             Self::Patch => patches * colors,
             // The residual; a color's zeros, patches, and sum.
@@ -123,9 +124,9 @@ impl SmootherConfig {
         words as f64
     }
 
-    /// Bytes of the vectors that [`Self::build`] allocates on the machine, those in use while it runs included.
-    pub fn bytes<B: Backend, S: Scalar>(&self, space: &Space) -> u64 {
-        let storage = space.storage();
+    /// Bytes of the vectors of `storage` entries that [`Self::build`] allocates on the machine, those in use while it runs
+    /// included.
+    pub fn bytes<B: Backend, S: Scalar>(&self, storage: usize) -> u64 {
         match self {
             Self::Patch | Self::PointGaussSeidel => 0,
             Self::AdditivePatch { .. } => AdditivePatchSmoother::<B, S>::bytes(storage),

@@ -7,17 +7,20 @@ mod cpu;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 pub mod forms;
+mod problem;
 mod tensor;
 
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
+use crate::function::Function;
+use crate::layout::Layout;
 use crate::level::Patches;
 use crate::memory;
 use crate::mesh::Mesh;
 use crate::operator::{LinearOperator, vector_bytes};
 use crate::problem::{Field, add_boundary_integrals};
 use crate::space::{Family, Space};
-use crate::system::System;
+use crate::system::{Smoothers, System};
 use bytemuck::{Pod, bytes_of};
 use forms::{ContinuousForms, DiscontinuousForms};
 use patchmg_device::kernels::patch_nodes;
@@ -25,6 +28,7 @@ pub use patchmg_device::kernels::{
     Boxes, Engine, MatrixMemory, Operands, Paper1, PatchKernel, ProductShape, Products, TensorKernel, Variant,
 };
 use patchmg_device::patch::{bit, color_count};
+pub use problem::Problem;
 use tensor::{ExactSolver, PartialTransfer};
 
 /// What [`Unsupported`](Error::Unsupported) calls [`Products`] that a machine does not have.
@@ -81,6 +85,34 @@ impl Poisson {
     pub fn family(&self) -> Family {
         self.space.axes()[0].family()
     }
+
+    /// The space that its solutions are in.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// Whether functions of the space can have boundary values other than zero.
+    pub fn takes_boundary_values(&self) -> bool {
+        self.family() == Family::Discontinuous
+    }
+
+    /// Adds what values `g` on the boundary contribute to a load vector, by Nitsche's method: `∫ g (σ φ_i - ∂ₙφ_i)` over the
+    /// boundary (paper 4, equation 2, with the known `g` instead of `u` there). Continuous elements are zero there.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] unless the system [takes them](Self::takes_boundary_values); [`Error::SizeMismatch`] unless `b`
+    /// is a vector of the space; [`Error::NotFinite`] with the point where `g` is not a finite number.
+    pub fn add_boundary_load(&self, g: &dyn Field, b: &mut [f64]) -> Result<()> {
+        if !self.takes_boundary_values() {
+            return Err(Error::InvalidArgument {
+                name: "space with boundary values",
+                value: "continuous".into(),
+                allowed: "discontinuous".into(),
+            });
+        }
+        let normal = DiscontinuousForms::new(&self.space)?.boundary_load();
+        add_boundary_integrals(&self.space, &normal, g, b)
+    }
 }
 
 /// By the elements of a space, and the default kernels.
@@ -91,8 +123,18 @@ impl From<&Space> for Poisson {
 }
 
 impl System for Poisson {
-    fn space(&self) -> &Space {
-        &self.space
+    type Solution = Function;
+
+    fn mesh(&self) -> &Mesh {
+        self.space.mesh()
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::of([&self.space])
+    }
+
+    fn solution(&self, values: Vec<f64>) -> Result<Function> {
+        Function::new(&self.space, values)
     }
 
     fn coarser(&self) -> Option<Result<Self>> {
@@ -109,26 +151,12 @@ impl System for Poisson {
 
     /// A coarse level of discontinuous elements has half the penalty, so that its corrections overshoot at jumps: with weak
     /// smoothers V-cycles diverge.
-    fn takes_any_smoother(&self) -> bool {
-        self.family() == Family::Continuous
+    fn smoothers(&self) -> Smoothers {
+        if self.family() == Family::Continuous { Smoothers::Any } else { Smoothers::Strong }
     }
 
-    fn takes_boundary_values(&self) -> bool {
+    fn stores_residuals(&self) -> bool {
         self.family() == Family::Discontinuous
-    }
-
-    /// By Nitsche's method: adds `∫ g (σ φ_i - ∂ₙφ_i)` over the boundary (paper 4, equation 2, with the known `g` instead of `u`
-    /// there). Continuous elements are zero there.
-    fn add_boundary_load(&self, g: &dyn Field, b: &mut [f64]) -> Result<()> {
-        if !self.takes_boundary_values() {
-            return Err(Error::InvalidArgument {
-                name: "space with boundary values",
-                value: "continuous".into(),
-                allowed: "discontinuous".into(),
-            });
-        }
-        let normal = DiscontinuousForms::new(&self.space)?.boundary_load();
-        add_boundary_integrals(&self.space, &normal, g, b)
     }
 }
 

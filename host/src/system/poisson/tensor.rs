@@ -3,11 +3,12 @@
 
 use super::forms::{ContinuousForm, DiscontinuousForm};
 use super::is_solved;
-use crate::backend::{AxisMatrix, Backend, Scalar};
+use crate::backend::{AxisMatrix, Backend, Scalar, Tensors};
 use crate::error::{Error, Result};
 use crate::fe::Eigenpairs;
 use crate::operator::{LinearOperator, vector_bytes};
 use crate::space::{Axis, Family, Space};
+use crate::system::axes::prolongation;
 use nalgebra::DMatrix;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,8 +26,7 @@ pub(super) struct PartialTransfer<B: Backend, T: Scalar> {
 struct Step<B: Backend, T: Scalar> {
     prolongation: B::AxisMatrix<T>,
     restriction: B::AxisMatrix<T>,
-    /// Entries in the directions before, and behind.
-    sizes: [usize; 2],
+    tensors: Tensors,
 }
 
 /// The directions in which the next coarser mesh has fewer cells, if it is not all of them.
@@ -48,11 +48,11 @@ impl<B: Backend, T: Scalar> PartialTransfer<B, T> {
         let mut nodes = space.stored_nodes();
         let steps = directions.iter().map(|&d| {
             let matrix = prolongation(&space.axes()[d]);
-            let sizes = [nodes[..d].iter().product(), nodes[d + 1..].iter().product()];
+            let tensors = Tensors::across(&nodes, d);
             nodes[d] /= 2;
             let (prolongation, restriction) =
                 (backend.axis_matrix(&matrix)?, backend.axis_matrix(&matrix.transposed())?);
-            Ok(Step { prolongation, restriction, sizes })
+            Ok(Step { prolongation, restriction, tensors })
         });
         Ok(Some(Self {
             steps: steps.collect::<Result<_>>()?,
@@ -81,7 +81,7 @@ impl<B: Backend, T: Scalar> PartialTransfer<B, T> {
         let (backend, residual, between) = (level.backend(), &mut *lock(&self.residual), &mut *lock(&self.between));
         level.residual(b, x, residual)?;
         let apply = |step: &Step<B, T>, from: &B::Vector<T>, to: &mut B::Vector<T>| {
-            backend.apply_along_axis(&step.restriction, step.sizes, from, to, false)
+            backend.apply_along_axis(&step.restriction, step.tensors, from, to, false)
         };
         match &self.steps[..] {
             [only] => apply(only, residual, coarse),
@@ -97,7 +97,7 @@ impl<B: Backend, T: Scalar> PartialTransfer<B, T> {
     pub fn prolongate_add(&self, backend: &B, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         let between = &mut *lock(&self.between);
         let apply = |step: &Step<B, T>, from: &B::Vector<T>, to: &mut B::Vector<T>, add| {
-            backend.apply_along_axis(&step.prolongation, step.sizes, from, to, add)
+            backend.apply_along_axis(&step.prolongation, step.tensors, from, to, add)
         };
         match &self.steps[..] {
             [only] => apply(only, coarse, x, true),
@@ -108,25 +108,6 @@ impl<B: Backend, T: Scalar> PartialTransfer<B, T> {
             [] => Ok(()),
         }
     }
-}
-
-/// From the stored nodes of the axis of half as many cells to those of an axis.
-fn prolongation(axis: &Axis) -> AxisMatrix<f64> {
-    let (matrix, nodes) = (axis.element().prolongation(), axis.degree() + 1);
-    let coarse_nodes = axis.stored_nodes() / 2;
-    let row = |node: usize| -> Vec<(usize, f64)> {
-        let (cell, local) = (node / axis.stride(), node % axis.stride());
-        // The two halves of a cell have the row of the node between them in common.
-        let row = matrix.row(local + (cell % 2) * axis.degree());
-        let columns = (0..nodes).map(|j| (cell / 2 * axis.stride() + j, row[j]));
-        // Nodes of continuous elements on the boundary are no unknowns; the last one is not stored.
-        match axis.family() {
-            Family::Continuous if node == 0 => Vec::new(),
-            Family::Continuous => columns.filter(|&(column, _)| (1..coarse_nodes).contains(&column)).collect(),
-            Family::Discontinuous => columns.collect(),
-        }
-    };
-    AxisMatrix::from_rows(coarse_nodes, &(0..axis.stored_nodes()).map(row).collect::<Vec<_>>())
 }
 
 /// Stored nodes that a direction of the coarsest mesh may have: its matrices are dense.
@@ -216,8 +197,8 @@ impl<B: Backend, T: Scalar> ExactSolver<B, T> {
         x: &B::Vector<T>,
         y: &mut B::Vector<T>,
     ) -> Result<()> {
-        let sizes = [&self.nodes[..direction], &self.nodes[direction + 1..]].map(|nodes| nodes.iter().product());
-        backend.apply_along_axis(&self.functions[direction][transposed], sizes, x, y, false)
+        let tensors = Tensors::across(&self.nodes, direction);
+        backend.apply_along_axis(&self.functions[direction][transposed], tensors, x, y, false)
     }
 }
 

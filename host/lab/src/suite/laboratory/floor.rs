@@ -44,9 +44,8 @@ impl<B: Runs<Poisson>> Laboratory<B> {
     }
 
     fn part_above_floor(&self, timing: Timing, size: Size, part: Part) -> Result<Values> {
-        let space = size.space()?;
-        let dofs = space.dofs();
-        Ok(self.above_floor(timing, dofs, part.words_per_dof(&space) * size.word() * dofs as f64))
+        let (system, dofs) = (size.poisson()?, size.dofs()?);
+        Ok(self.above_floor(timing, dofs, part.words_per_dof(&system) * size.word() * dofs as f64))
     }
 
     /// Prolongation as a V-cycle does it: what a step of the smoother takes longer with it.
@@ -67,18 +66,18 @@ impl<B: Runs<Poisson>> Laboratory<B> {
         let (mut sum, mut bytes) = (Timing { median_s: 0.0, min_s: 0.0, max_s: 0.0, repetitions: 0 }, 0.0);
         for refine in (2..=size.refine).rev() {
             let level = Size { refine, ..size };
-            let space = level.space()?;
+            let system = level.poisson()?;
             let restriction = self.time(level, PatchKernel::default(), Part::Restrict)?;
             let correction = self.correction_time(level, PatchKernel::default())?;
             for (part, timing) in [(Part::Restrict, restriction), (Part::Prolongate, correction)] {
                 sum.median_s += timing.median_s;
                 sum.min_s += timing.min_s;
                 sum.max_s += timing.max_s;
-                bytes += part.words_per_dof(&space) * size.word() * space.dofs() as f64;
+                bytes += part.words_per_dof(&system) * size.word() * level.dofs()? as f64;
             }
         }
         let cycle = self.cycle(size, PatchKernel::default())?;
-        let mut row = self.above_floor(sum, size.space()?.dofs(), bytes);
+        let mut row = self.above_floor(sum, size.dofs()?, bytes);
         row.extend(values([("share", 100.0 * sum.median_s / cycle.median_s)]));
         Ok(row)
     }
@@ -86,8 +85,8 @@ impl<B: Runs<Poisson>> Laboratory<B> {
     /// A V-cycle; its words are [`cycle_words_per_dof`].
     pub(super) fn v_cycle(&mut self, size: Size) -> Result<Values> {
         let timing = self.cycle(size, PatchKernel::default())?;
-        let space = size.space()?;
-        let (dofs, words) = (space.dofs(), cycle_words_per_dof(&space, Part::Step.words_per_dof(&space)));
+        let (system, dofs) = (size.poisson()?, size.dofs()?);
+        let words = cycle_words_per_dof(&system, Part::Step.words_per_dof(&system));
         Ok(self.above_floor(timing, dofs, words * size.word() * dofs as f64))
     }
 }

@@ -42,9 +42,8 @@ impl<B: Runs<Poisson>> Laboratory<B> {
     /// Operations and bytes of memory are those that must be: [`flops_per_dof`], two words an unknown.
     fn operator_speed(&mut self, size: Size, kernel: PatchKernel) -> Result<Values> {
         let seconds = self.time(size, kernel, Part::Operator)?.median_s;
-        let space = size.space()?;
-        let (dofs, flops) = (space.dofs() as f64, flops_per_dof(kernel, size.degree));
-        let bytes = Part::Operator.words_per_dof(&space) * size.word();
+        let (dofs, flops) = (size.dofs()? as f64, flops_per_dof(kernel, size.degree));
+        let bytes = Part::Operator.words_per_dof(&size.poisson()?) * size.word();
         let rate = dofs * flops / seconds;
         let mut row = values([
             ("time_ms", 1e3 * seconds),
@@ -143,7 +142,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
     fn reference(&mut self, size: Size, system: &Poisson) -> Result<&Reference> {
         if self.reference.as_ref().is_none_or(|(known, ..)| *known != size.double()) {
             self.reference = None;
-            let x = normal(system.space().storage());
+            let x = normal(system.layout().storage());
             let system = system.by_default_kernels();
             let (y, basis) = self.with_basis(|laboratory| apply::<B, f64>(&laboratory.backend, &system, &x))?;
             self.reference = Some((size.double(), Reference { x, y }, basis));

@@ -50,9 +50,9 @@ impl<B: Runs<Poisson>> Laboratory<B> {
 
     pub(super) fn roofline(&mut self, size: Size, part: Part) -> Result<Values> {
         let seconds = self.time(size, PatchKernel::default(), part)?.median_s;
-        let space = size.space()?;
+        let system = size.poisson()?;
         let flops = Self::flops(size, part);
-        let bytes = part.words_per_dof(&space) * size.word() * space.dofs() as f64;
+        let bytes = part.words_per_dof(&system) * size.word() * size.dofs()? as f64;
         Ok(values([
             ("time_ms", 1e3 * seconds),
             ("intensity", flops / bytes),
@@ -63,8 +63,8 @@ impl<B: Runs<Poisson>> Laboratory<B> {
 
     pub(super) fn roofs(&mut self, size: Size, units: Units) -> Result<Values> {
         let seconds = self.time(size, PatchKernel::default(), Part::Copy)?.median_s;
-        let space = size.space()?;
-        let bytes = Part::Copy.words_per_dof(&space) * size.word() * space.dofs() as f64;
+        let system = size.poisson()?;
+        let bytes = Part::Copy.words_per_dof(&system) * size.word() * size.dofs()? as f64;
         let mut row = values([("time_ms", 1e3 * seconds), ("gb_per_s", 1e-9 * bytes / seconds)]);
         let info = self.backend.info();
         let operands = if size.single { Operands::F16 } else { Operands::F64 };

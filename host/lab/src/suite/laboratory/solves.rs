@@ -5,10 +5,10 @@ use patchmg::krylov::{Gmres, Info, IterativeSolver, Stopping, unobserved};
 use patchmg::measure::Protocol;
 use patchmg::multigrid::{LowPrecision, Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
-use patchmg::problem::{ErrorNorms, Problem, error_norms};
+use patchmg::problem::ErrorNorms;
 use patchmg::solve::{Config, Method, Precision, Report};
-use patchmg::system::poisson::{PatchKernel, Poisson};
-use patchmg::system::{Runs, System};
+use patchmg::system::poisson::{PatchKernel, Poisson, Problem};
+use patchmg::system::{ModelProblem, Runs, System};
 use patchmg_cli::error::Result;
 
 /// Relative tolerance of paper 4.
@@ -75,20 +75,18 @@ impl<B: Runs<Poisson>> Laboratory<B> {
     /// GMRES in `f64` that takes a V-cycle in `f32` for one linear map.
     fn gmres(&mut self, size: Size, kernel: PatchKernel, max_iters: usize) -> Result<(Info, Option<ErrorNorms>)> {
         let system = size.system(kernel)?;
-        let space = system.space();
-        let load = self.load(size, space)?;
+        let load = self.load(size)?;
         let backend = &self.backend;
         let operator = backend.level::<f64>(&system.by_default_kernels())?;
         let (mut b, mut x) = (operator.vector()?, operator.vector()?);
         backend.upload(&load, &mut b)?;
         let multigrid = Multigrid::<B, f32>::new(backend, &system, &SmootherConfig::default(), VCycle::default())?;
-        let mut cycle = LowPrecision::<B, f64, f32, _>::new(backend, space, multigrid)?;
+        let mut cycle = LowPrecision::<B, f64, f32, _>::new(backend, multigrid, operator.storage())?;
         let mut gmres = Gmres::<B, f64>::new(&operator, max_iters)?;
         let stopping = Stopping { rtol: RTOL, max_iters };
         let info = gmres.solve(&operator, &mut cycle, &b, &mut x, &stopping, &mut unobserved)?;
         let mut values = load;
         backend.download(&x, &mut values)?;
-        let exact = Problem::Sine.solution(size.space()?.mesh());
-        Ok((info, exact.map(|exact| error_norms(space, &values, &*exact)).transpose()?))
+        Ok((info, Problem::Sine.errors(&system.solution(values)?)?))
     }
 }

@@ -5,11 +5,9 @@ use crate::suite::experiment::Kernels;
 use patchmg::krylov::{Info, Stopping};
 use patchmg::measure::{Protocol, Timing};
 use patchmg::operator::vector_bytes;
-use patchmg::problem::{Problem, load_vector};
 use patchmg::solve::{Config, Method, Precision, Solution, solve_repeatedly};
-use patchmg::space::Space;
-use patchmg::system::poisson::{PatchKernel, Poisson};
-use patchmg::system::{Runs, System};
+use patchmg::system::poisson::{PatchKernel, Poisson, Problem};
+use patchmg::system::{ModelProblem, Runs, System};
 use patchmg_cli::error::{Library, Result};
 use std::ops::ControlFlow;
 
@@ -82,9 +80,9 @@ impl<B: Runs<Poisson>> Laboratory<B> {
         let stopping = Stopping { rtol: RTOL, ..Stopping::default() };
         let config = Config { method, precision, stopping, ..Config::default() };
         let system = size.system(PatchKernel::default())?;
-        let space = system.space();
+        let layout = system.layout();
         config.check(&*self.backend, &system)?;
-        let load = self.load(size, space)?;
+        let load = self.load(size)?;
 
         let backend = &*self.backend;
         let before = backend.info();
@@ -101,18 +99,18 @@ impl<B: Runs<Poisson>> Laboratory<B> {
             Some(during) if before.backend.is_gpu() => before.memory_free.saturating_sub(during),
             _ => asked,
         };
-        let allowed = allowed_bytes(method, precision, config.restart, space.storage());
+        let allowed = allowed_bytes(method, precision, config.restart, layout.storage());
         self.basis.measured(format!("solve, L = {}", size.refine), self.protocol.warmup, timing);
-        Ok(Solved { dofs: space.dofs(), info, timing, bytes, asked, allowed })
+        Ok(Solved { dofs: layout.dofs(), info, timing, bytes, asked, allowed })
     }
 
     /// The load vector, for which the host takes longer than for anything else: once for neighbouring points.
-    pub(super) fn load(&mut self, size: Size, space: &Space) -> Result<Vec<f64>> {
+    pub(super) fn load(&mut self, size: Size) -> Result<Vec<f64>> {
         match &self.load {
             Some((known, load)) if *known == size.double() => Ok(load.clone()),
             _ => {
                 self.load = None;
-                let load = load_vector(space, &*Problem::Sine.right_hand_side(size.space()?.mesh()))?;
+                let load = Problem::Sine.load(&size.poisson()?)?;
                 self.load = Some((size.double(), load.clone()));
                 Ok(load)
             }

@@ -4,9 +4,8 @@ use super::super::drawing::{Axis, Picture};
 use super::super::experiment::{Column, Experiment, Point, Task};
 use super::super::sizes::Sizes;
 use super::{BASIC, BOUNDARY, REGISTER, kernels_in_spaces, spaces};
-use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision};
-use patchmg::system::poisson::PatchKernel;
+use patchmg::system::poisson::{PatchKernel, Problem};
 use patchmg_device::kernels::DEGREES_3D;
 
 const SECONDS: &[Column] = &[

@@ -5,9 +5,8 @@ use super::super::experiment::{Column, Experiment, Launch, Point, Task};
 use super::super::sizes::Sizes;
 use super::published::{self, KernelAnalysis, Solve};
 use super::{BASIC, CONFLICT_FREE, LINEAR, REGISTER};
-use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision};
-use patchmg::system::poisson::PatchKernel;
+use patchmg::system::poisson::{PatchKernel, Problem};
 
 pub const TABLE5: Experiment = Experiment {
     name: "table5",

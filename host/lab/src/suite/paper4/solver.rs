@@ -6,9 +6,8 @@ use super::super::sizes::Sizes;
 use super::published::{self, Solve};
 use super::{CC_F32, CC_F64, TC_F16, TC_F16_EC, TC_F64, choice, precision};
 use patchmg::krylov::Stopping;
-use patchmg::problem::Problem;
 use patchmg::solve::{Config, Method, Precision};
-use patchmg::system::poisson::{Boxes, PatchKernel, TensorKernel};
+use patchmg::system::poisson::{Boxes, PatchKernel, Problem, TensorKernel};
 
 /// Basis vectors: more than the paper's solves have iterations, so that none restarts.
 const BASIS: usize = 30;

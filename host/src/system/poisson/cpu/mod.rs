@@ -10,7 +10,7 @@ use crate::level::{Level, Patches, SharedLevel};
 use crate::memory;
 use crate::operator::LinearOperator;
 use crate::space::{Family, Space};
-use crate::system::{Runs, System};
+use crate::system::Runs;
 use patchmg_cpu::{Continuous, Discontinuous, GaussSeidel, Kernels, Prepared};
 use patchmg_device::patch::Ends;
 use patchmg_device::with_degree;

@@ -2,6 +2,7 @@ use super::twin::Twin;
 use super::*;
 use crate::backend::Backend;
 use crate::mesh::Mesh;
+use crate::system::System;
 use crate::testing::{assert_close, random};
 use std::ops::RangeInclusive;
 

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::level::{Level, Patches, SharedLevel};
 use crate::operator::LinearOperator;
 use crate::space::{Family, Space};
-use crate::system::{Runs, System};
+use crate::system::Runs;
 use continuous::Continuous;
 use cuda_builder::ptx::Constants;
 use cust::sys::CUdeviceptr;

@@ -1,0 +1,80 @@
+//! The systems that the program offers. A system is a module here, a name, and a line of [`with_system!`].
+
+mod poisson;
+
+use crate::args::CaseArgs;
+use crate::failure::Failure;
+use clap::ValueEnum;
+use patchmg::Error;
+use patchmg::solve::Case;
+use patchmg::system::{ModelProblem, System};
+use std::fmt;
+use std::path::Path;
+
+/// Equation and discretization.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SystemName {
+    /// Poisson's equation, continuous elements
+    #[default]
+    PoissonCg,
+    /// Poisson's equation, discontinuous elements, symmetric interior penalty
+    PoissonDg,
+}
+
+/// As on the command line and in results.
+impl fmt::Display for SystemName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value().expect("no system is hidden");
+        f.write_str(value.get_name())
+    }
+}
+
+/// An expression with `$problem` as the type of a system's model problems.
+macro_rules! with_system {
+    ($name:expr, $problem:ident => $run:expr) => {
+        match $name {
+            $crate::systems::SystemName::PoissonCg | $crate::systems::SystemName::PoissonDg => {
+                type $problem = patchmg::system::poisson::Problem;
+                $run
+            }
+        }
+    };
+}
+
+pub(crate) use with_system;
+
+/// What the program says of a system's model problems, and what its options mean to them.
+pub trait Offered: ModelProblem {
+    /// The case that the arguments describe.
+    fn case(args: &CaseArgs) -> Result<Case<Self>, Failure>;
+
+    /// An error of the library, in the options that it is about.
+    fn refused(_args: &CaseArgs, error: Error) -> Failure {
+        error.into()
+    }
+
+    /// The smoother's kernels, to follow its name.
+    fn kernels(args: &CaseArgs, system: &Self::System) -> String;
+
+    /// What results have of the system and of its solution's errors.
+    fn details(system: &Self::System, errors: Option<Self::Errors>) -> Details;
+
+    /// Bytes of the solution's VTU file, and of the host's memory while it is written.
+    fn vtu_bytes(case: &Case<Self>) -> [u64; 2];
+
+    /// Whether all values of a solution are finite.
+    fn is_finite(solution: &<Self::System as System>::Solution) -> bool;
+
+    /// Writes a solution for ParaView, and its error where it is known.
+    fn write_vtu(&self, solution: &<Self::System as System>::Solution, path: &Path) -> Result<(), Failure>;
+}
+
+/// Fields of [`SolveReport`](crate::report::SolveReport) that a system fills in.
+pub struct Details {
+    pub kernel: String,
+    pub variant: String,
+    pub local: String,
+    pub products: Option<String>,
+    pub l2_error: Option<f64>,
+    pub h1_error: Option<f64>,
+}

@@ -1,0 +1,21 @@
+//! Matrices along an axis that any system needs.
+
+use crate::backend::AxisMatrix;
+use crate::space::{Axis, Family};
+
+/// From the stored nodes of the axis of half as many cells to those of an axis: the basis of a coarse cell at the nodes of its halves.
+pub(super) fn prolongation(axis: &Axis) -> AxisMatrix<f64> {
+    let (element, stride, coarse_nodes) = (axis.element(), axis.stride(), axis.stored_nodes() / 2);
+    let row = |node: usize| -> Vec<(usize, f64)> {
+        let (cell, local) = (node / stride, node % stride);
+        let values = element.values(0.5 * ((cell % 2) as f64 + element.nodes()[local]));
+        let columns = values.into_iter().enumerate().map(|(j, value)| (cell / 2 * stride + j, value));
+        // Nodes of continuous elements on the boundary are no unknowns; the last one is not stored.
+        match axis.family() {
+            Family::Continuous if node == 0 => Vec::new(),
+            Family::Continuous => columns.filter(|&(column, _)| (1..coarse_nodes).contains(&column)).collect(),
+            Family::Discontinuous => columns.collect(),
+        }
+    };
+    AxisMatrix::from_rows(coarse_nodes, &(0..axis.stored_nodes()).map(row).collect::<Vec<_>>())
+}

@@ -1,0 +1,136 @@
+//! Velocity and pressure.
+
+use super::Stokes;
+use crate::error::{Error, Result};
+use crate::function::Function;
+use crate::problem::{ErrorNorms, ExactSolution};
+use crate::space::Space;
+use crate::system::System;
+use glam::DVec3;
+
+/// A velocity, and the pressure with mean zero that belongs to it.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    velocity: Vec<Function>,
+    pressure: Function,
+}
+
+/// How far a flow is from the exact one, and from being divergence-free.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowErrors {
+    /// Of the velocity, all components; none if the exact one is not known.
+    pub velocity: Option<ErrorNorms>,
+    /// Of the pressure, in L2.
+    pub pressure_l2: Option<f64>,
+    /// The largest `|∇·u|` at the nodes of the pressure.
+    pub largest_divergence: f64,
+}
+
+impl Flow {
+    /// Of values that are laid out as vectors of a system.
+    ///
+    /// # Errors
+    /// [`Error::SizeMismatch`] for another number of values.
+    pub fn new(system: &Stokes, values: &[f64]) -> Result<Self> {
+        let layout = system.layout();
+        layout.check("values", values.len())?;
+        let blocks = layout.blocks().iter().map(|block| values[block.clone()].to_vec());
+        let mut functions = system
+            .spaces
+            .iter()
+            .zip(blocks)
+            .map(|(space, block)| Function::new(space, block))
+            .collect::<Result<Vec<_>>>()?;
+        let pressure = functions.pop().expect("the last block is the pressure's");
+        let mean = mean(system.pressure_space(), pressure.values());
+        let shifted = pressure.values().iter().map(|value| value - mean).collect();
+        Ok(Self { velocity: functions, pressure: Function::new(system.pressure_space(), shifted)? })
+    }
+
+    /// Each component of the velocity.
+    pub fn velocity(&self) -> &[Function] {
+        &self.velocity
+    }
+
+    /// The pressure.
+    pub fn pressure(&self) -> &Function {
+        &self.pressure
+    }
+
+    /// The velocity at a point, with third component 0 in 2D.
+    ///
+    /// # Errors
+    /// Those of [`Function::at`].
+    pub fn velocity_at(&self, point: DVec3) -> Result<DVec3> {
+        let mut velocity = DVec3::ZERO;
+        for (d, component) in self.velocity.iter().enumerate() {
+            velocity[d] = component.at(point)?;
+        }
+        Ok(velocity)
+    }
+
+    /// `(Σ ||u_i - u_h,i||²)^(1/2)` in L2 and in the seminorm of H1, cell by cell.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] if a value is not finite.
+    pub fn velocity_error_to(&self, exact: &[&dyn ExactSolution]) -> Result<ErrorNorms> {
+        let (mut l2, mut h1) = (0.0, 0.0);
+        for (component, exact) in self.velocity.iter().zip(exact) {
+            let norms = component.error_to(*exact)?;
+            l2 += norms.l2 * norms.l2;
+            h1 += norms.h1 * norms.h1;
+        }
+        Ok(ErrorNorms { l2: l2.sqrt(), h1: h1.sqrt() })
+    }
+
+    /// `∇·u` at the nodes of the pressure, in the storage order of its space: the divergence of the velocity is a function of that
+    /// space.
+    pub fn divergence(&self) -> Vec<f64> {
+        let space = self.pressure.space();
+        let mut divergence = vec![0.0; space.storage()];
+        for (d, component) in self.velocity.iter().enumerate() {
+            let (axis, nodes) = (&component.space().axes()[d], space.axes()[d].element().nodes());
+            let slopes: Vec<Vec<f64>> = nodes
+                .iter()
+                .map(|&x| axis.element().derivatives(x).into_iter().map(|slope| slope / axis.cell_size()).collect())
+                .collect();
+            for node in space.unknowns() {
+                let (cell, local) = (node[d] / nodes.len(), node[d] % nodes.len());
+                let mut along = node;
+                let mut sum = 0.0;
+                for (j, slope) in slopes[local].iter().enumerate() {
+                    along[d] = cell * axis.stride() + j;
+                    sum += slope * component.values()[component.space().offset(along)];
+                }
+                divergence[space.offset(node)] += sum;
+            }
+        }
+        divergence
+    }
+
+    /// The largest `|∇·u|` there.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] if a value is not finite.
+    pub fn largest_divergence(&self) -> Result<f64> {
+        let largest = self.divergence().into_iter().fold(0.0, |largest: f64, value| match value.is_finite() {
+            true => largest.max(value.abs()),
+            false => f64::NAN,
+        });
+        if largest.is_nan() {
+            return Err(Error::NotFinite { what: "divergence", value: largest, place: "a cell".into() });
+        }
+        Ok(largest)
+    }
+}
+
+/// `∫ p / |Ω|`, by Gauss's rule of the nodes.
+fn mean(space: &Space, values: &[f64]) -> f64 {
+    let weight = |d: usize, node: usize| {
+        space.axes().get(d).map_or(1.0, |axis| {
+            let weights = &axis.element().rule().weights;
+            weights[node % weights.len()] / axis.cells() as f64
+        })
+    };
+    space.unknowns().map(|node| (0..3).map(|d| weight(d, node[d])).product::<f64>() * values[space.offset(node)]).sum()
+}

@@ -1,0 +1,285 @@
+//! The 1D matrices of a direction: of the continuous axis, which a velocity component has along itself, of the discontinuous axes
+//! that it has across, and between the two.
+
+use crate::backend::AxisMatrix;
+use crate::error::Result;
+use crate::fe::{Eigenpairs, Element, assemble, generalized_eigenpairs, symmetric_eigenpairs};
+use crate::space::Axis;
+use nalgebra::{DMatrix, DVector, RowDVector};
+use patchmg_device::patch::Ends;
+
+/// The form `∫ u' v' + Σ σ [u] [v] - {u'} [v] - [u] {v'}` of a direction, with `σ = 2 k (k + 1) / h` at all faces, those at the ends
+/// of the domain included (paper 2, equation 3, with the penalty of paper 4 inside, too), and what couples velocity and pressure.
+#[derive(Clone, Debug)]
+pub(super) struct LineForms {
+    cells: usize,
+    continuous: Continuous,
+    discontinuous: Discontinuous,
+    /// `∫ q_j φ_i'` on a cell, `k + 1` rows.
+    divergence: DMatrix<f64>,
+    /// Of a patch, one for each of [`Ends::ALL`].
+    patches: Vec<PatchForms>,
+}
+
+/// Elements of degree `k + 1`, of which neighbouring cells share a node.
+#[derive(Clone, Debug)]
+struct Continuous {
+    mass: DMatrix<f64>,
+    stiffness: DMatrix<f64>,
+}
+
+/// Elements of degree `k`, with nodes at Gauss's points, so that the mass matrix is diagonal.
+#[derive(Clone, Debug)]
+struct Discontinuous {
+    mass: DMatrix<f64>,
+    /// `∫ l_i' l_j'`.
+    stiffness: DMatrix<f64>,
+    /// At the lower and at the upper end of a cell.
+    ends: [Trace; 2],
+    penalty: f64,
+}
+
+/// The basis on a face: values, and derivatives outward.
+#[derive(Clone, Debug)]
+struct Trace {
+    values: DVector<f64>,
+    slopes: DVector<f64>,
+}
+
+/// A patch in a direction.
+#[derive(Clone, Debug)]
+pub(super) struct PatchForms {
+    /// Of the continuous axis, without the nodes at the patch's ends.
+    pub continuous: Eigenpairs,
+    /// Of the discontinuous axis.
+    pub discontinuous: Eigenpairs,
+    /// `S_Dᵀ G S_C`: the derivative of eigenfunctions of the continuous axis, by those of the discontinuous one.
+    pub divergence: DMatrix<f64>,
+    /// `S_Dᵀ M 1`: the constant 1 by eigenfunctions of the discontinuous axis.
+    pub constant: DVector<f64>,
+}
+
+impl LineForms {
+    /// Of a continuous axis and a discontinuous one of a degree less, on the same cells.
+    ///
+    /// # Errors
+    /// As [`generalized_eigenpairs`].
+    pub fn new(continuous: &Axis, discontinuous: &Axis) -> Result<Self> {
+        let (fine, coarse, h) = (continuous.element(), discontinuous.element(), discontinuous.cell_size());
+        let weights = &coarse.rule().weights;
+        let divergence = DMatrix::from_fn(coarse.nodes().len(), fine.nodes().len(), |j, i| {
+            weights[j] * fine.derivatives(coarse.nodes()[j])[i]
+        });
+        let mut forms = Self {
+            cells: discontinuous.cells(),
+            continuous: Continuous { mass: fine.mass() * h, stiffness: fine.stiffness() / h },
+            discontinuous: Discontinuous::new(coarse, h),
+            divergence,
+            patches: Vec::new(),
+        };
+        forms.patches = Ends::ALL.iter().map(|&ends| forms.patch_forms(ends)).collect::<Result<_>>()?;
+        Ok(forms)
+    }
+
+    /// Of the patches with these ends.
+    pub fn patch(&self, ends: Ends) -> &PatchForms {
+        &self.patches[ends as usize]
+    }
+
+    /// Nodes of a patch in the discontinuous axis.
+    pub fn patch_nodes(&self) -> usize {
+        2 * self.stride()
+    }
+
+    /// From the first node of a cell to that of the next one, in both axes: `k + 1`.
+    pub fn stride(&self) -> usize {
+        self.divergence.nrows()
+    }
+
+    /// `M` of the continuous axis.
+    pub fn continuous_mass(&self) -> AxisMatrix<f64> {
+        self.rows(|line| line.add_continuous(&self.continuous.mass))
+    }
+
+    /// `∫ u' v'` of the continuous axis.
+    pub fn continuous_stiffness(&self) -> AxisMatrix<f64> {
+        self.rows(|line| line.add_continuous(&self.continuous.stiffness))
+    }
+
+    /// `M` of the discontinuous axis.
+    pub fn mass(&self) -> AxisMatrix<f64> {
+        self.rows(|line| line.add_matrix(0, 0, &self.discontinuous.line_mass(self.cells)))
+    }
+
+    /// The form of the discontinuous axis.
+    pub fn stiffness(&self) -> AxisMatrix<f64> {
+        self.rows(|line| {
+            let stride = self.stride();
+            // Cell by cell with what it has of the faces, then what couples neighbours.
+            for cell in 0..self.cells {
+                let ends = [cell == 0, cell + 1 == self.cells];
+                line.add_matrix(cell * stride, cell * stride, &self.discontinuous.cell(ends));
+            }
+            for upper in 1..self.cells {
+                let coupling = self.discontinuous.coupling();
+                line.add_matrix((upper - 1) * stride, upper * stride, &coupling);
+                line.add_matrix(upper * stride, (upper - 1) * stride, &coupling.transpose());
+            }
+        })
+    }
+
+    /// `G = ∫ q_j φ_i'`, from the continuous axis to the discontinuous one.
+    pub fn divergence(&self) -> AxisMatrix<f64> {
+        self.rows(|line| {
+            for cell in 0..self.cells {
+                line.add_matrix(cell * self.stride(), cell * self.stride(), &self.divergence);
+            }
+            line.drop_column(0);
+        })
+    }
+
+    /// What a value 1 at an end adds to the load vector, `σ l_t - ∂ₙl_t`, nodes counted from the end on.
+    pub fn boundary_load(&self) -> Vec<f64> {
+        let ([Trace { values, slopes }, _], penalty) = (&self.discontinuous.ends, self.discontinuous.penalty);
+        values.iter().zip(slopes).map(|(value, slope)| penalty * value - slope).collect()
+    }
+
+    fn rows(&self, fill: impl FnOnce(&mut Rows)) -> AxisMatrix<f64> {
+        let mut rows = Rows::new(self.cells * self.stride());
+        fill(&mut rows);
+        rows.matrix()
+    }
+
+    fn patch_forms(&self, ends: Ends) -> Result<PatchForms> {
+        let inner = self.patch_nodes() - 1;
+        let interior = |cell: &DMatrix<f64>| assemble(cell, 2).view((1, 1), (inner, inner)).into_owned();
+        let (mass, stiffness) = (interior(&self.continuous.mass), interior(&self.continuous.stiffness));
+        let continuous = symmetric_eigenpairs(&stiffness, &mass)?;
+        let mass = self.discontinuous.line_mass(2);
+        let pairs = |ends| match ends {
+            Ends::Neither | Ends::Both => symmetric_eigenpairs(&self.discontinuous.patch(ends), &mass),
+            Ends::Lower | Ends::Upper => generalized_eigenpairs(&self.discontinuous.patch(Ends::Lower), &mass),
+        };
+        let mut discontinuous = pairs(ends)?;
+        if ends == Ends::Upper {
+            // The same numbers as at the other end, so that patches there share their tables.
+            let nodes = discontinuous.vectors.nrows();
+            let lower = discontinuous.vectors;
+            discontinuous.vectors = DMatrix::from_fn(nodes, nodes, |node, f| lower[(nodes - 1 - node, f)]);
+        }
+        let stride = self.stride();
+        let mut divergence = DMatrix::zeros(2 * stride, 2 * stride + 1);
+        for cell in 0..2 {
+            let mut block = divergence.view_mut((cell * stride, cell * stride), self.divergence.shape());
+            block += &self.divergence;
+        }
+        let divergence = divergence.columns(1, inner).into_owned();
+        let functions = discontinuous.vectors.transpose();
+        Ok(PatchForms {
+            divergence: &functions * divergence * &continuous.vectors,
+            constant: functions * mass.diagonal(),
+            continuous,
+            discontinuous,
+        })
+    }
+}
+
+impl Discontinuous {
+    fn new(element: &Element, h: f64) -> Self {
+        let k = element.degree();
+        let trace = |x: f64, outward: f64| Trace {
+            values: DVector::from_vec(element.values(x)),
+            slopes: DVector::from_vec(element.derivatives(x)) * (outward / h),
+        };
+        Self {
+            mass: DMatrix::from_diagonal(&DVector::from_column_slice(&element.rule().weights)) * h,
+            stiffness: element.stiffness() / h,
+            ends: [trace(0.0, -1.0), trace(1.0, 1.0)],
+            penalty: (2 * k * (k + 1)) as f64 / h,
+        }
+    }
+
+    fn line_mass(&self, cells: usize) -> DMatrix<f64> {
+        let nodes = self.mass.nrows();
+        DMatrix::from_fn(
+            cells * nodes,
+            cells * nodes,
+            |i, j| if i == j { self.mass[(i % nodes, i % nodes)] } else { 0.0 },
+        )
+    }
+
+    /// Of a cell with its part of the faces at its ends; whether these are the domain's.
+    fn cell(&self, at_ends: [bool; 2]) -> DMatrix<f64> {
+        let mut matrix = self.stiffness.clone();
+        for (Trace { values, slopes }, at_end) in self.ends.iter().zip(at_ends) {
+            // The mean of the derivatives is that of the one cell there is.
+            let mean = if at_end { 1.0 } else { 0.5 };
+            matrix += (values * values.transpose()) * self.penalty;
+            matrix -= (values * slopes.transpose() + slopes * values.transpose()) * mean;
+        }
+        matrix
+    }
+
+    /// Between a cell, the rows, and the next one.
+    fn coupling(&self) -> DMatrix<f64> {
+        let ([next, own], row) = (&self.ends, |vector: &DVector<f64>| -> RowDVector<f64> { vector.transpose() });
+        // Outward derivatives of the two have opposite directions.
+        &own.values * row(&next.values) * -self.penalty
+            + (&own.values * row(&next.slopes) + &own.slopes * row(&next.values)) * 0.5
+    }
+
+    /// Of two cells, cut out of the form of the direction.
+    fn patch(&self, ends: Ends) -> DMatrix<f64> {
+        let nodes = self.mass.nrows();
+        let mut matrix = DMatrix::zeros(2 * nodes, 2 * nodes);
+        let [lower, upper] = match ends {
+            Ends::Neither => [false, false],
+            Ends::Lower => [true, false],
+            Ends::Upper => [false, true],
+            Ends::Both => [true, true],
+        };
+        matrix.view_mut((0, 0), (nodes, nodes)).copy_from(&self.cell([lower, false]));
+        matrix.view_mut((nodes, nodes), (nodes, nodes)).copy_from(&self.cell([false, upper]));
+        matrix.view_mut((0, nodes), (nodes, nodes)).copy_from(&self.coupling());
+        matrix.view_mut((nodes, 0), (nodes, nodes)).copy_from(&self.coupling().transpose());
+        matrix
+    }
+}
+
+/// The rows of a matrix between stored nodes of a direction, to add to.
+struct Rows(Vec<Vec<(usize, f64)>>);
+
+impl Rows {
+    fn new(nodes: usize) -> Self {
+        Self(vec![Vec::new(); nodes])
+    }
+
+    /// Adds a block; entries beyond the last row or column belong to a node that is not stored.
+    fn add_matrix(&mut self, first_row: usize, first_column: usize, block: &DMatrix<f64>) {
+        let nodes = self.0.len();
+        for (i, j) in (0..block.nrows()).flat_map(|i| (0..block.ncols()).map(move |j| (i, j))) {
+            let (row, column) = (first_row + i, first_column + j);
+            if row < nodes && column < nodes && block[(i, j)] != 0.0 {
+                self.0[row].push((column, block[(i, j)]));
+            }
+        }
+    }
+
+    /// The same block for every cell, of an axis whose first and last node are no unknowns.
+    fn add_continuous(&mut self, block: &DMatrix<f64>) {
+        let stride = block.nrows() - 1;
+        for cell in 0..self.0.len() / stride {
+            self.add_matrix(cell * stride, cell * stride, block);
+        }
+        self.0[0].clear();
+        self.drop_column(0);
+    }
+
+    fn drop_column(&mut self, dropped: usize) {
+        self.0.iter_mut().for_each(|row| row.retain(|&(column, _)| column != dropped));
+    }
+
+    fn matrix(&self) -> AxisMatrix<f64> {
+        AxisMatrix::from_rows(self.0.len(), &self.0)
+    }
+}

@@ -1,0 +1,213 @@
+//! The Stokes equations `s u - ν Δu + ∇p = f`, `∇·u = 0` on a uniform mesh of a rectangle or a box, by Raviart-Thomas elements
+//! `RT_k x Q_k` (paper 2): velocities are divergence-free in every point.
+//!
+//! Component `i` of the velocity is continuous of degree `k + 1` in direction `i`, zero at the ends, and discontinuous of degree `k`
+//! in the others; the pressure is discontinuous of degree `k`. Discontinuous axes have their nodes at Gauss's points. A vector has a
+//! block for each component, then one for the pressure, all with the same nodes stored.
+
+mod flow;
+mod forms;
+mod level;
+mod patches;
+mod problem;
+mod schur;
+
+use crate::backend::Scalar;
+use crate::backend::cpu::Cpu;
+#[cfg(feature = "cuda")]
+use crate::backend::cuda::Cuda;
+use crate::error::{Error, Result};
+use crate::fe::Element;
+use crate::layout::Layout;
+use crate::level::SharedLevel;
+use crate::mesh::Mesh;
+use crate::space::{Axis, Family, Space};
+use crate::system::{Runs, Smoothers, System};
+pub use flow::{Flow, FlowErrors};
+use forms::LineForms;
+pub use problem::{Problem, Vortex};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// `s u - ν Δu + ∇p = f`, `∇·u = 0` on a mesh, by elements `RT_k x Q_k`.
+#[derive(Clone, Debug)]
+pub struct Stokes {
+    degree: usize,
+    viscosity: f64,
+    mass: f64,
+    /// Of each component of the velocity, then of the pressure.
+    spaces: Vec<Space>,
+}
+
+impl Stokes {
+    /// `ν = 1`, `s = 0`, by elements of degree `k`: 1 to 8 in 2D, 1 to 5 in 3D.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for another degree, or a mesh that is not coarsened to one patch: with an odd number of cells in a
+    /// direction on its coarsest level.
+    pub fn new(mesh: Mesh, degree: usize) -> Result<Self> {
+        let (dim, degrees) = (mesh.dim(), Self::degrees(mesh.dim()));
+        if !degrees.contains(&degree) {
+            return Err(Error::InvalidArgument {
+                name: "degree",
+                value: degree.to_string(),
+                allowed: format!("{} to {} in {dim}D with Raviart-Thomas elements", degrees.start(), degrees.end()),
+            });
+        }
+        let coarsest = mesh.hierarchy().last().unwrap_or(mesh);
+        if !coarsest.is_patch() {
+            return Err(Error::InvalidArgument {
+                name: "cells",
+                value: format!("{:?} on the coarsest mesh", &coarsest.cells_along()[..dim]),
+                allowed: "powers of two in each direction with Raviart-Thomas elements".into(),
+            });
+        }
+        let (along, across) = (Arc::new(Element::new(degree + 1)?), Arc::new(Element::gauss(degree)?));
+        let axis = |family, element: &Arc<Element>, d: usize| {
+            Axis::new(family, element, mesh.cells_along()[d], mesh.cell_sizes()[d])
+        };
+        let space = |component: usize| {
+            let axes = (0..dim).map(|d| {
+                if d == component {
+                    axis(Family::Continuous, &along, d)
+                } else {
+                    axis(Family::Discontinuous, &across, d)
+                }
+            });
+            Space::of_axes(mesh, axes.collect())
+        };
+        Ok(Self { degree, viscosity: 1.0, mass: 0.0, spaces: (0..=dim).map(space).collect::<Result<_>>()? })
+    }
+
+    /// Degrees that there are.
+    pub fn degrees(dim: usize) -> RangeInclusive<usize> {
+        if dim == 2 { 1..=8 } else { 1..=5 }
+    }
+
+    /// With another viscosity `ν`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] unless it is above 0 and finite.
+    pub fn with_viscosity(self, viscosity: f64) -> Result<Self> {
+        if viscosity > 0.0 && viscosity.is_finite() {
+            return Ok(Self { viscosity, ..self });
+        }
+        Err(Error::InvalidArgument { name: "viscosity", value: viscosity.to_string(), allowed: "above 0".into() })
+    }
+
+    /// With the term `s u`, of a step in time for example.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] unless it is at least 0 and finite.
+    pub fn with_mass(self, mass: f64) -> Result<Self> {
+        if mass >= 0.0 && mass.is_finite() {
+            return Ok(Self { mass, ..self });
+        }
+        Err(Error::InvalidArgument { name: "mass", value: mass.to_string(), allowed: "at least 0".into() })
+    }
+
+    /// `k` of `RT_k x Q_k`.
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// `ν`.
+    pub fn viscosity(&self) -> f64 {
+        self.viscosity
+    }
+
+    /// `s`.
+    pub fn mass(&self) -> f64 {
+        self.mass
+    }
+
+    /// What a tangential velocity 1 on the boundary adds to a component's load vector, `ν (σ l_t - ∂ₙl_t)`, in each direction, nodes
+    /// counted from the boundary on; none in the direction of the component.
+    fn tangential_load(&self, component: usize) -> Result<Vec<Vec<f64>>> {
+        let across = |d: usize| {
+            if d == component {
+                return Ok(Vec::new());
+            }
+            let axes = [&self.spaces[d], self.pressure_space()].map(|space| &space.axes()[d]);
+            Ok(LineForms::new(axes[0], axes[1])?
+                .boundary_load()
+                .into_iter()
+                .map(|load| self.viscosity * load)
+                .collect())
+        };
+        (0..self.mesh().dim()).map(across).collect()
+    }
+
+    /// Of each component of the velocity.
+    pub fn velocity_spaces(&self) -> &[Space] {
+        &self.spaces[..self.spaces.len() - 1]
+    }
+
+    /// Of the pressure.
+    pub fn pressure_space(&self) -> &Space {
+        &self.spaces[self.spaces.len() - 1]
+    }
+}
+
+impl System for Stokes {
+    type Solution = Flow;
+
+    fn mesh(&self) -> &Mesh {
+        self.spaces[0].mesh()
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::of(&self.spaces)
+    }
+
+    fn solution(&self, values: Vec<f64>) -> Result<Flow> {
+        Flow::new(self, &values)
+    }
+
+    fn coarser(&self) -> Option<Result<Self>> {
+        let mesh = self.mesh().coarser()?;
+        let Self { viscosity, mass, .. } = *self;
+        Some(Self::new(mesh, self.degree).map(|coarser| Self { viscosity, mass, ..coarser }))
+    }
+
+    fn by_default_kernels(&self) -> Self {
+        self.clone()
+    }
+
+    fn smoothers(&self) -> Smoothers {
+        Smoothers::Patches
+    }
+
+    fn stores_residuals(&self) -> bool {
+        true
+    }
+}
+
+impl Runs<Stokes> for Cpu {
+    fn check<T: Scalar>(&self, _system: &Stokes) -> Result<()> {
+        Ok(())
+    }
+
+    fn level<T: Scalar>(self: &Arc<Self>, system: &Stokes) -> Result<SharedLevel<Self, T>> {
+        Ok(Arc::new(level::StokesLevel::<Self, T>::new(self, system)?))
+    }
+
+    fn level_bytes<T: Scalar>(system: &Stokes) -> u64 {
+        level::bytes::<T>(system)
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Runs<Stokes> for Cuda {
+    fn check<T: Scalar>(&self, _system: &Stokes) -> Result<()> {
+        Ok(())
+    }
+
+    fn level<T: Scalar>(self: &Arc<Self>, system: &Stokes) -> Result<SharedLevel<Self, T>> {
+        Ok(Arc::new(level::StokesLevel::<Self, T>::new(self, system)?))
+    }
+
+    fn level_bytes<T: Scalar>(system: &Stokes) -> u64 {
+        level::bytes::<T>(system)
+    }
+}
