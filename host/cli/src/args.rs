@@ -1,11 +1,11 @@
 //! The arguments: their names, defaults and help.
 
 use crate::choices;
-use crate::systems::SystemName;
+use crate::systems::{ProblemName, SystemName};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use patchmg::measure::Protocol;
 use patchmg::solve::{Method, Precision};
-use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, Problem, ProductShape};
+use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, ProductShape};
 use std::path::PathBuf;
 
 /// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
@@ -49,6 +49,7 @@ Examples:
   patchmg solve --dim 2 --degree 3 --refine 4 --vtu solution.vtu
   patchmg solve --cells 3,2,1 --size 1.5,1,0.5 --refine 3
   patchmg solve --system poisson-dg --solver fgmres --rtol 1e-8 --backend cpu
+  patchmg solve --system stokes --dim 2 --degree 3 --solver fgmres --problem cavity --vtu flow.vtu
   patchmg solve --system poisson-dg --degree 7 --solver fgmres --precision mixed --engine mma-swizzled
 
 Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds, memory in bytes.")]
@@ -165,7 +166,7 @@ pub struct AgainstArgs {
 }
 
 /// Options of one problem, which a suite chooses itself.
-const SINGLE_CASE: [&str; 24] = [
+const SINGLE_CASE: [&str; 28] = [
     "system",
     "dim",
     "degree",
@@ -186,6 +187,10 @@ const SINGLE_CASE: [&str; 24] = [
     "matrices",
     "product_shape",
     "boxes",
+    "nu",
+    "mass",
+    "mu",
+    "sigma",
     "precision",
     "rtol",
     "max_iters",
@@ -204,7 +209,8 @@ pub struct CaseArgs {
     /// Dimension. [default: that of --cells, else 3]
     #[arg(long, value_name = "2|3", value_parser = dimension, allow_hyphen_values = true)]
     pub dim: Option<usize>,
-    /// Polynomial degree: 1 to 10 in 2D, 1 to 8 in 3D and with discontinuous elements.
+    /// Polynomial degree: 1 to 10 in 2D, 1 to 8 in 3D and with discontinuous elements; of stokes k of RT_k, 1 to 8 in 2D, 1 to 5 in
+    /// 3D.
     #[arg(long, value_name = "K", default_value_t = 4, value_parser = whole, allow_hyphen_values = true)]
     pub degree: usize,
     /// Refinements of the base cells, each of which becomes 2^L cells a direction.
@@ -216,9 +222,9 @@ pub struct CaseArgs {
     /// Side lengths of the domain, a rectangle or a box with a corner in the origin. [default: 1 in each direction]
     #[arg(long, value_name = "X,Y[,Z]", value_delimiter = ',', value_parser = length, allow_hyphen_values = true)]
     pub size: Vec<f64>,
-    /// Right-hand side and boundary values; those of continuous elements are zero.
-    #[arg(long, value_parser = choices::problem(), default_value = Problem::Sine.name())]
-    pub problem: Problem,
+    /// Right-hand side and boundary values; those of continuous elements are zero. [default: sine, of stokes paper2]
+    #[arg(long, value_enum)]
+    pub problem: Option<ProblemName>,
     /// Solver; the Krylov methods are preconditioned by one V-cycle.
     #[arg(long, value_parser = choices::method(), default_value = Method::default().name())]
     pub solver: Method,
@@ -245,6 +251,8 @@ pub struct CaseArgs {
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true, help_heading = PAPERS)]
     pub patches_per_block: Option<usize>,
     #[command(flatten)]
+    pub flow: FlowArgs,
+    #[command(flatten)]
     pub products: ProductArgs,
     /// Scalar type.
     #[arg(long, value_parser = choices::precision(), default_value = Precision::default().name())]
@@ -257,6 +265,24 @@ pub struct CaseArgs {
     pub max_iters: usize,
     #[command(flatten)]
     pub machine: MachineArgs,
+}
+
+/// The Stokes equations, `s u - nu Laplace(u) + grad(p) = f`, `div(u) = 0`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Stokes equations")]
+pub struct FlowArgs {
+    /// Viscosity nu, above 0. [default: 1]
+    #[arg(long, value_name = "NU", value_parser = number, allow_hyphen_values = true)]
+    pub nu: Option<f64>,
+    /// Factor s of the velocity, at least 0: 1 / dt for a step in time. [default: 0]
+    #[arg(long, value_name = "S", value_parser = number, allow_hyphen_values = true)]
+    pub mass: Option<f64>,
+    /// Middle of the vortices of --problem paper2. [default: 0.5]
+    #[arg(long, value_name = "MU", value_parser = number, allow_hyphen_values = true)]
+    pub mu: Option<f64>,
+    /// Their width, above 0. [default: 1]
+    #[arg(long, value_name = "SIGMA", value_parser = number, allow_hyphen_values = true)]
+    pub sigma: Option<f64>,
 }
 
 /// Kernels of the V-cycle of discontinuous elements in 3D by products of small matrices, on a GPU.
@@ -404,6 +430,11 @@ fn dimension(text: &str) -> Result<usize, String> {
 fn damping(text: &str) -> Result<f64, String> {
     let allowed = |damping: &f64| *damping > 0.0 && *damping < 2.0;
     text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number above 0 and below 2"))
+}
+
+/// Any; the library says which are allowed.
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| String::from("must be a number"))
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

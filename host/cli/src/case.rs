@@ -115,7 +115,7 @@ memory     {} needed, {} free
         args.domain(),
         args.degree,
         args.cells_in_words(),
-        args.problem,
+        args.problem_name(),
         args.solver,
         args.precision,
         args.rtol,

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use patchmg::solve::{Method, Precision};
-use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, Problem, ProductShape};
+use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, ProductShape};
 
 /// One of `all`, by its name; `help` says what it is.
 fn one_of<T: Copy + Send + Sync + 'static>(
@@ -13,14 +13,6 @@ fn one_of<T: Copy + Send + Sync + 'static>(
     let possible = all.iter().map(|&value| PossibleValue::new(name(value)).help(help(value)));
     PossibleValuesParser::new(possible).try_map(move |given| {
         all.iter().copied().find(|&value| name(value) == given).ok_or("is not among the possible values")
-    })
-}
-
-pub fn problem() -> impl TypedValueParser<Value = Problem> {
-    one_of(&Problem::ALL, Problem::name, |problem| match problem {
-        Problem::One => "f = 1, u = 0 on the boundary",
-        Problem::Sine => "f such that u = prod_i sin(pi x_i / size_i)",
-        Problem::Cosine => "f and boundary values such that u = prod_i cos(pi x_i / size_i); poisson-dg alone",
     })
 }
 

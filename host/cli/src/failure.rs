@@ -23,7 +23,11 @@ pub const DEVICE: u8 = 4;
 const OUT_OF_MEMORY: i32 = 2;
 
 /// Arguments of the library that are options of the command line.
-const OPTIONS: [&str; 20] = [
+const OPTIONS: [&str; 24] = [
+    "nu",
+    "mass",
+    "mu",
+    "sigma",
     "dim",
     "degree",
     "refine",

@@ -72,7 +72,7 @@ fn on<P: Offered, B: Runs<P::System>>(
     let kernels = P::kernels(&args.case, &system);
     let mut plan = parameters(&args.case, &kernels, &device, case.config.bytes::<_, B>(&system)?);
     if args.vtu.is_some() {
-        let [size, memory] = P::vtu_bytes(&case);
+        let [size, memory] = P::vtu_bytes(&case)?;
         check_vtu(memory)?;
         plan += &format!("VTU        {}, takes {} on the host\n", bytes(size), bytes(memory));
     }
@@ -129,7 +129,8 @@ pub fn record<P: Offered>(
 ) -> SolveReport {
     let Report { cells, dofs, info, errors, setup_s, timing } = report;
     let solve_s = timing.median_s;
-    let Details { kernel, variant, local, products, l2_error, h1_error } = P::details(system, errors);
+    let Details { kernel, variant, local, products, l2_error, h1_error, l2_error_p, div_max } =
+        P::details(system, errors);
     SolveReport {
         system: args.system.to_string(),
         dim: args.dim(),
@@ -139,7 +140,7 @@ pub fn record<P: Offered>(
         size: args.lengths(),
         cells,
         dofs,
-        problem: args.problem.to_string(),
+        problem: args.problem_name().to_string(),
         solver: args.solver.to_string(),
         smoother: args.smoother.to_string(),
         kernel,
@@ -158,6 +159,8 @@ pub fn record<P: Offered>(
         fractional_iterations: info.fractional_iterations,
         l2_error,
         h1_error,
+        l2_error_p,
+        div_max,
         setup_s,
         solve_s,
         ns_per_dof: 1e9 * solve_s / dofs as f64,
@@ -176,10 +179,16 @@ fn summary(report: &SolveReport, outcome: Outcome) -> String {
         _ => format!("{outcome} after {iterations}"),
     };
     let residual = report.relative_residual.map_or(String::new(), |value| format!(", relative residual {value:.3e}"));
-    let errors = match (report.l2_error, report.h1_error) {
-        (Some(l2), Some(h1)) => format!("errors     L2 {l2:.4e}, H1 seminorm {h1:.4e}\n"),
+    let mut errors = match (report.l2_error, report.h1_error, report.l2_error_p) {
+        (Some(l2), Some(h1), None) => format!("errors     L2 {l2:.4e}, H1 seminorm {h1:.4e}\n"),
+        (Some(l2), Some(h1), Some(p)) => {
+            format!("errors     velocity L2 {l2:.4e}, H1 seminorm {h1:.4e}, pressure L2 {p:.4e}\n")
+        }
         _ => String::new(),
     };
+    if let Some(divergence) = report.div_max {
+        errors += &format!("divergence {divergence:.1e} at most\n");
+    }
     format!(
         "\n{outcome}{residual}\n{errors}times      setup {}, solve {}, {:.3} ns/DoF",
         seconds(report.setup_s),
@@ -199,9 +208,9 @@ fn write<P: Offered>(
         result::write_json(report, path)?;
     }
     if let Some(path) = &args.plot {
-        let CaseArgs { degree, problem, solver, precision, rtol, .. } = &args.case;
+        let CaseArgs { solver, precision, rtol, .. } = &args.case;
         let (cells, dim) = (args.case.cells_in_words(), args.case.dim());
-        let title = format!("Q{degree} on {cells} in {dim}D, problem {problem}");
+        let title = format!("{} on {cells} in {dim}D, problem {}", args.case.elements(), args.case.problem_name());
         let series = vec![(format!("{solver}, {precision}"), report.residual_history.clone())];
         Chart::residual_history(title, series, *rtol).write(path)?;
     }

@@ -40,16 +40,21 @@ fn counts(space: &Space) -> [u64; 2] {
 
 /// Bytes of the file that [`write()`] makes, at most 2 KiB too many: points, their values, and the corners of cells, as base64.
 pub fn size(space: &Space, with_error: bool) -> u64 {
+    size_of_arrays(space, if with_error { &[1, 1] } else { &[1] })
+}
+
+/// With arrays of so many numbers a point.
+pub(crate) fn size_of_arrays(space: &Space, components: &[u64]) -> u64 {
     let [points, cells] = counts(space);
-    let fields = if with_error { 2 } else { 1 };
     let connectivity = 8 * cells * (space.degree() as u64 + 1).pow(space.dim() as u32);
-    let arrays = [3 * 8 * points, connectivity, 8 * cells, cells].into_iter().chain((0..fields).map(|_| 8 * points));
+    let fields = components.iter().map(|components| 8 * components * points);
+    let arrays = [3 * 8 * points, connectivity, 8 * cells, cells].into_iter().chain(fields);
     TAGS + arrays.map(|bytes| (HEADER + bytes).div_ceil(3) * 4).sum::<u64>()
 }
 
-/// Bytes of the host's memory that [`write()`] takes: `solution`, and values at equidistant points.
+/// Bytes of the host's memory that [`write()`] takes: `solution`, and values at equidistant points, twice meanwhile.
 pub fn memory(space: &Space) -> u64 {
-    (space.storage() as u64 + counts(space)[0]) * size_of::<f64>() as u64
+    (space.storage() as u64 + 2 * counts(space)[0]) * size_of::<f64>() as u64
 }
 
 /// Writes point data `solution` and, where the exact solution is known, `error = solution - exact`.
@@ -61,16 +66,59 @@ pub fn memory(space: &Space) -> u64 {
 /// [`file::write_with`].
 pub fn write(path: &Path, space: &Space, solution: &[f64], exact: Option<&dyn Fn(DVec3) -> f64>) -> Result<()> {
     space.check_storage("solution", solution.len())?;
-    let values = at_equidistant_points(space, solution)?;
-    file::write_with(path, |file| document(file, space, &values, exact))
+    let values = at_equidistant_points(space, solution, space)?;
+    file::write_with(path, |file| {
+        document(file, space, |file, count| {
+            array(file, "Float64", "solution", 1, count, values.iter().map(|value| value.to_le_bytes()))?;
+            let Some(exact) = exact else { return Ok(()) };
+            let errors = points(space).zip(&values).map(|(point, value)| value - exact(point));
+            array(file, "Float64", "error", 1, count, errors.map(f64::to_le_bytes))
+        })
+    })
 }
 
-/// The file, array by array as they are computed.
+/// Functions of other spaces on the same mesh, as a field of one component or of three.
+pub(crate) struct Field<'a> {
+    pub name: &'static str,
+    /// The functions of its components; a vector in 2D has two.
+    pub components: Vec<(&'a Space, &'a [f64])>,
+}
+
+impl Field<'_> {
+    /// Numbers a point: a vector has three in 2D, too.
+    fn width(&self) -> u64 {
+        if self.components.len() == 1 { 1 } else { 3 }
+    }
+}
+
+/// Writes fields at the points of a space of discontinuous elements.
+///
+/// # Errors
+/// Those of [`write()`].
+pub(crate) fn write_fields(path: &Path, space: &Space, fields: &[Field]) -> Result<()> {
+    let sample = |field: &Field| {
+        let values = field.components.iter().map(|(own, values)| at_equidistant_points(own, values, space));
+        values.collect::<Result<Vec<_>>>()
+    };
+    let sampled = fields.iter().map(sample).collect::<Result<Vec<_>>>()?;
+    file::write_with(path, |file| {
+        document(file, space, |file, count| {
+            for (field, values) in fields.iter().zip(&sampled) {
+                let width = field.width();
+                let component = |i: u64, c: u64| values.get(c as usize).map_or(0.0, |values| values[i as usize]);
+                let words = (0..count).flat_map(|i| (0..width).map(move |c| (i, c)));
+                array(file, "Float64", field.name, width, count, words.map(|(i, c)| component(i, c).to_le_bytes()))?;
+            }
+            Ok(())
+        })
+    })
+}
+
+/// The file, array by array as they are computed; `data` writes what belongs to the points.
 fn document(
     file: &mut dyn Write,
     space: &Space,
-    values: &[f64],
-    exact: Option<&dyn Fn(DVec3) -> f64>,
+    data: impl FnOnce(&mut dyn Write, u64) -> io::Result<()>,
 ) -> io::Result<()> {
     let [point_count, cell_count] = counts(space);
     let nodes = vtk_cell::nodes(space.dim(), space.degree());
@@ -82,11 +130,7 @@ fn document(
     )?;
     writeln!(file, "<UnstructuredGrid>\n<Piece NumberOfPoints=\"{point_count}\" NumberOfCells=\"{cell_count}\">")?;
     writeln!(file, "<PointData>")?;
-    array(file, "Float64", "solution", 1, point_count, values.iter().map(|value| value.to_le_bytes()))?;
-    if let Some(exact) = exact {
-        let errors = points(space).zip(values).map(|(point, value)| value - exact(point));
-        array(file, "Float64", "error", 1, point_count, errors.map(f64::to_le_bytes))?;
-    }
+    data(file, point_count)?;
     writeln!(file, "</PointData>\n<Points>")?;
     let coordinates = points(space).flat_map(|point| point.to_array());
     array(file, "Float64", "Points", 3, point_count, coordinates.map(f64::to_le_bytes))?;
@@ -169,28 +213,29 @@ fn connectivity(space: &Space, nodes: &[[usize; 3]]) -> impl Iterator<Item = u64
     })
 }
 
-/// `u_h` on the lattice of equidistant points, one direction after the other.
-fn at_equidistant_points(space: &Space, solution: &[f64]) -> Result<Vec<f64>> {
-    let sizes = lattice(space);
+/// `u_h` on the lattice of equidistant points of a space on the same mesh, one direction after the other.
+fn at_equidistant_points(space: &Space, u_h: &[f64], points: &Space) -> Result<Vec<f64>> {
+    let (mut sizes, to) = (lattice(space), lattice(points));
     let mut values: Vec<f64> = memory::zeros(sizes.iter().product())?;
     for [x, y, z] in space.unknowns() {
-        values[x + sizes[0] * (y + sizes[1] * z)] = solution[space.offset([x, y, z])];
+        values[x + sizes[0] * (y + sizes[1] * z)] = u_h[space.offset([x, y, z])];
     }
-    for (direction, axis) in space.axes().iter().enumerate() {
-        let (degree, n) = (axis.degree(), sizes[direction]);
+    for (direction, (axis, target)) in space.axes().iter().zip(points.axes()).enumerate() {
+        let degree = target.degree();
         let basis: Vec<_> = (0..=degree).map(|i| axis.element().values(i as f64 / degree as f64)).collect();
-        let step: usize = sizes[..direction].iter().product();
-        let mut column = vec![0.0; n];
-        for start in (0..values.len()).filter(|i| (i / step).is_multiple_of(n)) {
-            for (i, value) in column.iter_mut().enumerate() {
-                *value = values[start + i * step];
-            }
-            for i in 0..n {
-                let (cell, local) = locate(axis, i);
-                let nodes = &column[cell * axis.stride()..][..=degree];
-                values[start + i * step] = basis[local].iter().zip(nodes).map(|(l, u)| l * u).sum();
+        let (inner, n, m) = (sizes[..direction].iter().product::<usize>(), sizes[direction], to[direction]);
+        let outer: usize = sizes[direction + 1..].iter().product();
+        let mut sampled: Vec<f64> = memory::zeros(inner * m * outer)?;
+        for (plane, point) in (0..outer).flat_map(|plane| (0..m).map(move |point| (plane, point))) {
+            let (cell, local) = locate(target, point);
+            let line = &mut sampled[(plane * m + point) * inner..][..inner];
+            for (j, factor) in basis[local].iter().enumerate() {
+                let nodes = &values[(plane * n + cell * axis.stride() + j) * inner..][..inner];
+                line.iter_mut().zip(nodes).for_each(|(sum, node)| *sum += factor * node);
             }
         }
+        sizes[direction] = m;
+        values = sampled;
     }
     Ok(values)
 }

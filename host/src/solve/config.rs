@@ -143,6 +143,13 @@ impl Config {
         self.stopping.check()?;
         self.smoother.check()?;
         self.smoother.check_system(system)?;
+        if self.method == Method::Cg && !system.is_definite() {
+            return Err(Error::InvalidArgument {
+                name: "solver",
+                value: self.method.to_string(),
+                allowed: "another one: conjugate gradients need a positive definite matrix".into(),
+            });
+        }
         match self.precision {
             Precision::F64 => backend.check::<f64>(system)?,
             Precision::F32 | Precision::Mixed => backend.check::<f32>(system)?,

@@ -53,6 +53,11 @@ pub trait System: Clone + Send + Sync + 'static {
         Smoothers::Any
     }
 
+    /// Whether its matrix is symmetric positive definite, as conjugate gradients need.
+    fn is_definite(&self) -> bool {
+        true
+    }
+
     /// Whether patches and restriction take a residual of all dofs, which is written before: its words count.
     fn stores_residuals(&self) -> bool {
         false

@@ -1,6 +1,6 @@
 //! Poisson's equation.
 
-use super::{Details, Offered, SystemName};
+use super::{Details, Offered, ProblemName, SystemName};
 use crate::args::{self, CaseArgs, ProductArgs};
 use crate::failure::Failure;
 use patchmg::Error;
@@ -25,8 +25,21 @@ impl Offered for Problem {
             return Err(Failure::usage(option, value, reason));
         }
         let kernel = args.patch_kernel()?;
+        if let Some((option, value)) = args.flow_options().first() {
+            return Err(Failure::usage(
+                option,
+                value,
+                format_args!("belongs to --system stokes, and --system is {}", args.system),
+            ));
+        }
+        let problem = match args.problem_name() {
+            ProblemName::One => Self::One,
+            ProblemName::Sine => Self::Sine,
+            ProblemName::Cosine => Self::Cosine,
+            other => return Err(other.refused(args.system, "one, sine or cosine")),
+        };
         let system = Poisson::new(args.family(), args.mesh()?, args.degree)?;
-        Ok(Case { system: system.with_kernel(kernel), problem: args.problem, config })
+        Ok(Case { system: system.with_kernel(kernel), problem, config })
     }
 
     /// An error of the library, in the options that it is about.
@@ -61,12 +74,12 @@ impl Offered for Problem {
         let products =
             if let PatchKernel::Products(products) = system.kernel() { Some(products.to_string()) } else { None };
         let (l2_error, h1_error) = errors.map(|errors| (errors.l2, errors.h1)).unzip();
-        Details { kernel, variant, local, products, l2_error, h1_error }
+        Details { kernel, variant, local, products, l2_error, h1_error, l2_error_p: None, div_max: None }
     }
 
-    fn vtu_bytes(case: &Case<Self>) -> [u64; 2] {
+    fn vtu_bytes(case: &Case<Self>) -> Result<[u64; 2], Failure> {
         let (space, exact) = (case.system.space(), case.problem.solution(case.system.mesh()));
-        [vtu::size(space, exact.is_some()), vtu::memory(space)]
+        Ok([vtu::size(space, exact.is_some()), vtu::memory(space)])
     }
 
     fn is_finite(u: &Function) -> bool {
@@ -87,12 +100,12 @@ impl CaseArgs {
     fn family(&self) -> Family {
         match self.system {
             SystemName::PoissonCg => Family::Continuous,
-            SystemName::PoissonDg => Family::Discontinuous,
+            _ => Family::Discontinuous,
         }
     }
 
     /// Options of the patch smoother's kernel that were given, with their values.
-    fn kernel_options(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn kernel_options(&self) -> Vec<(&'static str, String)> {
         let options = [
             ("kernel", self.kernel.clone()),
             ("variant", self.variant.clone()),

@@ -2,11 +2,15 @@
 
 use super::Stokes;
 use crate::error::{Error, Result};
+use crate::fe::Element;
 use crate::function::Function;
+use crate::output::vtu;
 use crate::problem::{ErrorNorms, ExactSolution};
-use crate::space::Space;
+use crate::space::{Axis, Family, Space};
 use crate::system::System;
 use glam::DVec3;
+use std::path::Path;
+use std::sync::Arc;
 
 /// A velocity, and the pressure with mean zero that belongs to it.
 #[derive(Clone, Debug)]
@@ -108,6 +112,25 @@ impl Flow {
         divergence
     }
 
+    /// Writes it for ParaView: point data `velocity`, a vector, and `pressure`, with cells of degree `k + 1`.
+    ///
+    /// # Errors
+    /// Those of [`vtu::write()`].
+    pub fn write_vtu(&self, path: &Path) -> Result<()> {
+        let components = self.velocity.iter().map(|component| (component.space(), component.values())).collect();
+        let pressure = vec![(self.pressure.space(), self.pressure.values())];
+        let fields =
+            [vtu::Field { name: "velocity", components }, vtu::Field { name: "pressure", components: pressure }];
+        vtu::write_fields(path, &points(self.pressure.space())?, &fields)
+    }
+
+    /// Bytes of that file, and of the host's memory that writing it takes.
+    pub(super) fn vtu_bytes(pressure: &Space) -> Result<[u64; 2]> {
+        let (points, dim) = (points(pressure)?, pressure.dim() as u64);
+        let blocks = (dim + 1) * (pressure.storage() + 2 * points.storage()) as u64;
+        Ok([vtu::size_of_arrays(&points, &[3, 1]), blocks * size_of::<f64>() as u64])
+    }
+
     /// The largest `|∇·u|` there.
     ///
     /// # Errors
@@ -122,6 +145,13 @@ impl Flow {
         }
         Ok(largest)
     }
+}
+
+/// The space whose points a file has: every cell its own, `k + 2` a direction.
+fn points(pressure: &Space) -> Result<Space> {
+    let element = Arc::new(Element::new(pressure.degree() + 1)?);
+    let axis = |axis: &Axis| Axis::new(Family::Discontinuous, &element, axis.cells(), axis.cell_size());
+    Space::of_axes(*pressure.mesh(), pressure.axes().iter().map(axis).collect())
 }
 
 /// `∫ p / |Ω|`, by Gauss's rule of the nodes.

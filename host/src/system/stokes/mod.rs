@@ -56,9 +56,10 @@ impl Stokes {
         }
         let coarsest = mesh.hierarchy().last().unwrap_or(mesh);
         if !coarsest.is_patch() {
+            let cells: Vec<_> = coarsest.cells_along()[..dim].iter().map(usize::to_string).collect();
             return Err(Error::InvalidArgument {
                 name: "cells",
-                value: format!("{:?} on the coarsest mesh", &coarsest.cells_along()[..dim]),
+                value: format!("{} on the coarsest mesh", cells.join(" x ")),
                 allowed: "powers of two in each direction with Raviart-Thomas elements".into(),
             });
         }
@@ -79,6 +80,14 @@ impl Stokes {
         Ok(Self { degree, viscosity: 1.0, mass: 0.0, spaces: (0..=dim).map(space).collect::<Result<_>>()? })
     }
 
+    /// Bytes of the VTU file of a solution, and of the host's memory that writing it takes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if its points would not fit the address space.
+    pub fn vtu_bytes(&self) -> Result<[u64; 2]> {
+        Flow::vtu_bytes(self.pressure_space())
+    }
+
     /// Degrees that there are.
     pub fn degrees(dim: usize) -> RangeInclusive<usize> {
         if dim == 2 { 1..=8 } else { 1..=5 }
@@ -92,7 +101,7 @@ impl Stokes {
         if viscosity > 0.0 && viscosity.is_finite() {
             return Ok(Self { viscosity, ..self });
         }
-        Err(Error::InvalidArgument { name: "viscosity", value: viscosity.to_string(), allowed: "above 0".into() })
+        Err(Error::InvalidArgument { name: "nu", value: viscosity.to_string(), allowed: "above 0".into() })
     }
 
     /// With the term `s u`, of a step in time for example.
@@ -176,6 +185,10 @@ impl System for Stokes {
 
     fn smoothers(&self) -> Smoothers {
         Smoothers::Patches
+    }
+
+    fn is_definite(&self) -> bool {
+        false
     }
 
     fn stores_residuals(&self) -> bool {

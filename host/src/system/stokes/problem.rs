@@ -3,7 +3,8 @@
 use super::{Flow, FlowErrors, Stokes};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::problem::{ExactSolution, Field, add_boundary_integrals, load_vector_with};
+use crate::mesh::Mesh;
+use crate::problem::{ExactSolution, Factors, Field, add_boundary_integrals, load_vector_with};
 use crate::system::{ModelProblem, System};
 use glam::DVec3;
 use std::f64::consts::PI;
@@ -76,13 +77,10 @@ impl ModelProblem for Problem {
             let block = &mut load[layout.blocks()[component].clone()];
             match self {
                 Self::Vortex(vortex) => {
-                    let exact = Exact { vortex: *vortex, lengths: mesh.lengths(), dim: mesh.dim() };
-                    let f = |point: DVec3| {
-                        system.mass() * exact.velocity(component, point, [0; 3])
-                            - system.viscosity() * exact.laplacian(component, point)
-                            + exact.pressure_gradient(point)[component]
-                    };
-                    block.copy_from_slice(&load_vector_with(space, &f, MORE_POINTS)?);
+                    for term in Exact::new(*vortex, mesh).right_hand_side(component, system) {
+                        let integrals = load_vector_with(space, &term, MORE_POINTS)?;
+                        block.iter_mut().zip(integrals).for_each(|(sum, integral)| *sum += integral);
+                    }
                 }
                 Self::Cavity if component == 0 => {
                     let (last, top) = (mesh.dim() - 1, mesh.lengths()[mesh.dim() - 1]);
@@ -101,51 +99,87 @@ impl ModelProblem for Problem {
             return Ok(Some(FlowErrors { velocity: None, pressure_l2: None, largest_divergence }));
         };
         let mesh = flow.pressure().space().mesh();
-        let exact = Exact { vortex, lengths: mesh.lengths(), dim: mesh.dim() };
-        let components: Vec<_> = (0..mesh.dim()).map(|component| Velocity { exact, component }).collect();
+        let exact = Exact::new(vortex, mesh);
+        let components: Vec<_> = (0..mesh.dim()).map(|component| Velocity { exact: &exact, component }).collect();
         let components: Vec<_> = components.iter().map(|component| component as &dyn ExactSolution).collect();
         Ok(Some(FlowErrors {
             velocity: Some(flow.velocity_error_to(&components)?),
-            pressure_l2: Some(flow.pressure().error_to(&Pressure { exact })?.l2),
+            pressure_l2: Some(flow.pressure().error_to(&Pressure { exact: &exact })?.l2),
             largest_divergence,
         }))
     }
 }
 
 /// [`Vortex`] on a box.
-#[derive(Clone, Copy)]
 struct Exact {
     vortex: Vortex,
     lengths: [f64; 3],
     dim: usize,
+    /// Of each order of derivatives of `φ`, the polynomial beside the Gaussian.
+    polynomials: [[f64; Self::COEFFICIENTS]; Self::ORDERS],
 }
 
 impl Exact {
-    /// `φ`'s derivative of an order up to 3, at `x / l`, with respect to `x`.
+    /// Derivatives of `φ` up to the third.
+    const ORDERS: usize = 4;
+    /// Each has one degree more, from 4 on.
+    const COEFFICIENTS: usize = 4 + Self::ORDERS;
+
+    fn new(vortex: Vortex, mesh: &Mesh) -> Self {
+        let Vortex { mu, sigma } = vortex;
+        let mut polynomials = [[0.0; Self::COEFFICIENTS]; Self::ORDERS];
+        polynomials[0][2..5].copy_from_slice(&[1.0, -2.0, 1.0]);
+        for order in 1..Self::ORDERS {
+            // (p e)' = (p' - 2 (t - μ) / σ² p) e for a polynomial p and the Gaussian e.
+            let (before, next) = polynomials.split_at_mut(order);
+            let (before, next, factor) = (&before[order - 1], &mut next[0], 2.0 / (sigma * sigma));
+            for power in 0..Self::COEFFICIENTS {
+                let slope = before.get(power + 1).map_or(0.0, |coefficient| (power + 1) as f64 * coefficient);
+                let lower = if power > 0 { before[power - 1] } else { 0.0 };
+                next[power] = slope + factor * (mu * before[power] - lower);
+            }
+        }
+        Self { vortex, lengths: mesh.lengths(), dim: mesh.dim(), polynomials }
+    }
+
+    /// A derivative of `φ(x / l)`.
     fn factor(&self, direction: usize, x: f64, order: usize) -> f64 {
         let (Vortex { mu, sigma }, l) = (self.vortex, self.lengths[direction]);
         let t = x / l;
-        // (p e)' = (p' - 2 (t - μ) / σ² p) e for a polynomial p and the Gaussian e.
-        let mut polynomial = vec![0.0, 0.0, 1.0, -2.0, 1.0];
-        for _ in 0..order {
-            let mut next = vec![0.0; polynomial.len() + 1];
-            for (power, coefficient) in polynomial.iter().enumerate() {
-                if power > 0 {
-                    next[power - 1] += power as f64 * coefficient;
-                }
-                next[power] += 2.0 * mu / (sigma * sigma) * coefficient;
-                next[power + 1] -= 2.0 / (sigma * sigma) * coefficient;
-            }
-            polynomial = next;
-        }
-        let value = polynomial.iter().rev().fold(0.0, |sum, coefficient| sum * t + coefficient);
+        let value = self.polynomials[order].iter().rev().fold(0.0, |sum, coefficient| sum * t + coefficient);
         let gaussian = (-(t - mu).powi(2) / (sigma * sigma)).exp() / (2.0 * PI * sigma * sigma).sqrt();
         value * gaussian / l.powi(order as i32)
+    }
+
+    /// A factor of the pressure, or its derivative.
+    fn pressure_factor(&self, direction: usize, x: f64, order: usize) -> f64 {
+        let frequency = 2.0 * PI / self.lengths[direction];
+        if order == 0 { (frequency * x).cos() } else { -frequency * (frequency * x).sin() }
     }
 
     /// A derivative of `ψ`.
     fn stream(&self, point: DVec3, orders: [usize; 3]) -> f64 {
         (0..self.dim).map(|d| self.factor(d, point[d], orders[d])).product()
+    }
+
+    /// `f` of a component, as products.
+    fn right_hand_side(&self, component: usize, system: &Stokes) -> Vec<Term<'_>> {
+        let mut terms = Vec::new();
+        for &(sign, direction) in self.terms(component) {
+            let mut orders = [0; 3];
+            orders[direction] = 1;
+            terms.push(Term { exact: self, scale: sign * system.mass(), orders, is_pressure: false });
+            for d in 0..self.dim {
+                let mut orders = orders;
+                orders[d] += 2;
+                terms.push(Term { exact: self, scale: -sign * system.viscosity(), orders, is_pressure: false });
+            }
+        }
+        let mut orders = [0; 3];
+        orders[component] = 1;
+        terms.push(Term { exact: self, scale: 1.0, orders, is_pressure: true });
+        terms.retain(|term| term.scale != 0.0);
+        terms
     }
 
     /// The terms of a component of the velocity: a sign and the direction of the derivative of `ψ`.
@@ -169,47 +203,62 @@ impl Exact {
         self.terms(component).iter().map(term).sum()
     }
 
-    fn laplacian(&self, component: usize, point: DVec3) -> f64 {
-        let second = |d: usize| {
-            let mut orders = [0; 3];
-            orders[d] = 2;
-            self.velocity(component, point, orders)
-        };
-        (0..self.dim).map(second).sum()
+    fn pressure(&self, point: DVec3, orders: [usize; 3]) -> f64 {
+        (0..self.dim).map(|d| self.pressure_factor(d, point[d], orders[d])).product()
+    }
+}
+
+/// A derivative of `ψ` or of the pressure, times a number.
+struct Term<'a> {
+    exact: &'a Exact,
+    scale: f64,
+    orders: [usize; 3],
+    is_pressure: bool,
+}
+
+impl Field for Term<'_> {
+    fn value(&self, point: DVec3) -> f64 {
+        let Self { exact, scale, orders, is_pressure } = *self;
+        scale * if is_pressure { exact.pressure(point, orders) } else { exact.stream(point, orders) }
     }
 
-    fn pressure(&self, point: DVec3) -> f64 {
-        (0..self.dim).map(|d| (2.0 * PI * point[d] / self.lengths[d]).cos()).product()
+    fn factors(&self) -> Option<&dyn Factors> {
+        Some(self)
+    }
+}
+
+impl Factors for Term<'_> {
+    fn factor(&self, direction: usize, x: f64) -> f64 {
+        self.factor_derivative_of(direction, x, 0)
     }
 
-    fn pressure_gradient(&self, point: DVec3) -> DVec3 {
-        let mut gradient = DVec3::ZERO;
-        for along in 0..self.dim {
-            gradient[along] = (0..self.dim)
-                .map(|d| {
-                    let frequency = 2.0 * PI / self.lengths[d];
-                    let angle = frequency * point[d];
-                    if d == along { -frequency * angle.sin() } else { angle.cos() }
-                })
-                .product();
-        }
-        gradient
+    fn factor_derivative(&self, direction: usize, x: f64) -> f64 {
+        self.factor_derivative_of(direction, x, 1)
+    }
+}
+
+impl Term<'_> {
+    fn factor_derivative_of(&self, direction: usize, x: f64, order: usize) -> f64 {
+        let Self { exact, scale, orders, is_pressure } = *self;
+        let factor = if is_pressure { Exact::pressure_factor } else { Exact::factor };
+        let scale = if direction == 0 { scale } else { 1.0 };
+        scale * factor(exact, direction, x, orders[direction] + order)
     }
 }
 
 /// A component of the velocity.
-struct Velocity {
-    exact: Exact,
+struct Velocity<'a> {
+    exact: &'a Exact,
     component: usize,
 }
 
-impl Field for Velocity {
+impl Field for Velocity<'_> {
     fn value(&self, point: DVec3) -> f64 {
         self.exact.velocity(self.component, point, [0; 3])
     }
 }
 
-impl ExactSolution for Velocity {
+impl ExactSolution for Velocity<'_> {
     fn gradient(&self, point: DVec3) -> DVec3 {
         let slope = |d: usize| {
             let mut orders = [0; 3];
@@ -220,18 +269,23 @@ impl ExactSolution for Velocity {
     }
 }
 
-struct Pressure {
-    exact: Exact,
+struct Pressure<'a> {
+    exact: &'a Exact,
 }
 
-impl Field for Pressure {
+impl Field for Pressure<'_> {
     fn value(&self, point: DVec3) -> f64 {
-        self.exact.pressure(point)
+        self.exact.pressure(point, [0; 3])
     }
 }
 
-impl ExactSolution for Pressure {
+impl ExactSolution for Pressure<'_> {
     fn gradient(&self, point: DVec3) -> DVec3 {
-        self.exact.pressure_gradient(point)
+        let slope = |d: usize| {
+            let mut orders = [0; 3];
+            orders[d] = 1;
+            if d < self.exact.dim { self.exact.pressure(point, orders) } else { 0.0 }
+        };
+        DVec3::new(slope(0), slope(1), slope(2))
     }
 }

@@ -1,0 +1,86 @@
+//! The Stokes equations.
+
+use super::{Details, Offered, ProblemName};
+use crate::args::{CaseArgs, Smoother};
+use crate::failure::Failure;
+use patchmg::solve::{Case, Config};
+use patchmg::system::Stokes;
+use patchmg::system::stokes::{Flow, FlowErrors, Problem, Vortex};
+use std::path::Path;
+
+/// Basis vectors of GMRES: with elements of degree 1 iterations grow with the level.
+const RESTART: usize = 30;
+
+impl Offered for Problem {
+    /// The library says which values are not allowed; here, which options do not go together.
+    fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
+        let given = args
+            .kernel_options()
+            .into_iter()
+            .chain(args.products.engine.map(|engine| ("engine", engine.name().into())));
+        if let Some((option, value)) = given.into_iter().next() {
+            return Err(Failure::usage(option, value, "belongs to Poisson's equation, and --system is stokes"));
+        }
+        let default = Vortex::default();
+        let vortex = Vortex { mu: args.flow.mu.unwrap_or(default.mu), sigma: args.flow.sigma.unwrap_or(default.sigma) };
+        let problem = match args.problem_name() {
+            ProblemName::Paper2 => Self::Vortex(vortex),
+            ProblemName::Cavity => Self::Cavity,
+            other => return Err(other.refused(args.system, "paper2 or cavity")),
+        };
+        if let (Self::Cavity, Some((option, value))) =
+            (problem, args.flow_options().into_iter().find(|(option, _)| ["mu", "sigma"].contains(option)))
+        {
+            return Err(Failure::usage(option, value, "belongs to --problem paper2, and --problem is cavity"));
+        }
+        let system = Stokes::new(args.mesh()?, args.degree)?
+            .with_viscosity(args.flow.nu.unwrap_or(1.0))?
+            .with_mass(args.flow.mass.unwrap_or(0.0))?;
+        Ok(Case { system, problem, config: Config { restart: RESTART, ..args.config()? } })
+    }
+
+    fn kernels(args: &CaseArgs, _system: &Stokes) -> String {
+        if args.smoother == Smoother::Patch {
+            ": residual of all dofs, then local solver exact".into()
+        } else {
+            String::new()
+        }
+    }
+
+    fn details(_system: &Stokes, errors: Option<FlowErrors>) -> Details {
+        let velocity = errors.and_then(|errors| errors.velocity);
+        Details {
+            kernel: "global".into(),
+            variant: "basic".into(),
+            local: "exact".into(),
+            products: None,
+            l2_error: velocity.map(|errors| errors.l2),
+            h1_error: velocity.map(|errors| errors.h1),
+            l2_error_p: errors.and_then(|errors| errors.pressure_l2),
+            div_max: errors.map(|errors| errors.largest_divergence),
+        }
+    }
+
+    fn vtu_bytes(case: &Case<Self>) -> Result<[u64; 2], Failure> {
+        Ok(case.system.vtu_bytes()?)
+    }
+
+    fn is_finite(flow: &Flow) -> bool {
+        flow.velocity()
+            .iter()
+            .chain([flow.pressure()])
+            .all(|function| function.values().iter().all(|value| value.is_finite()))
+    }
+
+    fn write_vtu(&self, flow: &Flow, path: &Path) -> Result<(), Failure> {
+        Ok(flow.write_vtu(path)?)
+    }
+}
+
+impl CaseArgs {
+    /// Options of the Stokes equations that were given, with their values.
+    pub(super) fn flow_options(&self) -> Vec<(&'static str, String)> {
+        let given = [("nu", self.flow.nu), ("mass", self.flow.mass), ("mu", self.flow.mu), ("sigma", self.flow.sigma)];
+        given.into_iter().filter_map(|(option, value)| Some((option, format!("{:?}", value?)))).collect()
+    }
+}
