@@ -1,7 +1,7 @@
 //! Choices on the command line, under the names that the library has for them.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use patchmg::solve::{Method, Precision};
+use patchmg::solve::{Cycle, Method, Precision};
 use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, ProductShape};
 
 /// One of `all`, by its name; `help` says what it is.
@@ -23,6 +23,13 @@ pub fn method() -> impl TypedValueParser<Value = Method> {
         Method::Gmres => "Restarted GMRES, preconditioned from the right",
         Method::Fgmres => "Flexible GMRES",
         Method::Cg => "Conjugate gradients, with a V-cycle made symmetric",
+    })
+}
+
+pub fn cycle() -> impl TypedValueParser<Value = Cycle> {
+    one_of(&Cycle::ALL, Cycle::name, |cycle| match cycle {
+        Cycle::V => "V-cycle: down and up the levels once",
+        Cycle::W => "W-cycle: every coarse correction by two cycles",
     })
 }
 
