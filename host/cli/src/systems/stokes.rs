@@ -14,10 +14,8 @@ const RESTART: usize = 30;
 impl Offered for Problem {
     /// The library says which values are not allowed; here, which options do not go together.
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
-        let given = args
-            .kernel_options()
-            .into_iter()
-            .chain(args.products.engine.map(|engine| ("engine", engine.name().into())));
+        let given =
+            args.kernel_options().into_iter().chain(args.products.engine.map(|engine| ("engine", engine.to_string())));
         if let Some((option, value)) = given.into_iter().next() {
             return Err(Failure::usage(option, value, "belongs to Poisson's equation, and --system is stokes"));
         }
