@@ -245,7 +245,7 @@ pub struct CaseArgs {
     /// Optimization level of the patch smoother's kernel. [default: register]
     #[arg(long, value_parser = choices::variant(), help_heading = PAPERS)]
     pub variant: Option<String>,
-    /// Solver on a patch. [default: fdm]
+    /// Solver on a patch. [default: fdm, of stokes exact]
     #[arg(long, value_parser = choices::local_solver(), help_heading = PAPERS)]
     pub local: Option<String>,
     /// What a thread of the patch smoother owns. [default: column]
