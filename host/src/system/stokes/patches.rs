@@ -209,7 +209,13 @@ fn inverse_eigenvalues(system: &Stokes, component: usize, patches: &[Vec<PatchPl
 }
 
 /// `S⁺` of each kind of patches of a level, on the machine: colors share them.
-pub(super) struct Tables<B: Backend, T: Scalar>(BTreeMap<Vec<usize>, Vec<(Vec<usize>, Arc<B::AxisMatrix<T>>)>>);
+pub(super) struct Tables<B: Backend, T: Scalar>(BTreeMap<Vec<usize>, Vec<SchurTable<B, T>>>);
+
+/// `S⁺` of the modes of one parity.
+struct SchurTable<B: Backend, T: Scalar> {
+    modes: Vec<usize>,
+    matrix: Arc<B::AxisMatrix<T>>,
+}
 
 impl<B: Backend, T: Scalar> Tables<B, T> {
     /// None yet.
@@ -218,12 +224,18 @@ impl<B: Backend, T: Scalar> Tables<B, T> {
     }
 
     /// Of a kind.
-    fn of(&mut self, backend: &B, system: &Stokes, kind: &[usize], patch: &[&PatchForms]) -> Result<Placed<'_, B, T>> {
+    fn of(
+        &mut self,
+        backend: &B,
+        system: &Stokes,
+        kind: &[usize],
+        patch: &[&PatchForms],
+    ) -> Result<&[SchurTable<B, T>]> {
         if !self.0.contains_key(kind) {
             let schur = system.schur.of(system, kind, patch)?;
             let upload = |(modes, inverse): &(Vec<usize>, DMatrix<f64>)| {
                 let dense = AxisMatrix::dense(inverse.nrows(), inverse.ncols(), |i, j| inverse[(i, j)]);
-                Ok((modes.clone(), Arc::new(backend.axis_matrix(&dense)?)))
+                Ok(SchurTable { modes: modes.clone(), matrix: Arc::new(backend.axis_matrix(&dense)?) })
             };
             self.0.insert(kind.to_vec(), schur.iter().map(upload).collect::<Result<_>>()?);
         }
@@ -231,7 +243,8 @@ impl<B: Backend, T: Scalar> Tables<B, T> {
     }
 }
 
-type Placed<'a, B, T> = &'a [(Vec<usize>, Arc<<B as Backend>::AxisMatrix<T>>)];
+/// Tables in the order in which they are applied, and the pressures' places in that order.
+type OrderedSchur<B, T> = (Vec<PlacedSchur<B, T>>, Vec<usize>);
 
 /// `S⁺` of each kind of patches, and the pressures' places in the order in which it takes them: patch after patch, those of a kind
 /// and of a parity beside each other.
@@ -240,7 +253,7 @@ fn schur<B: Backend, T: Scalar>(
     system: &Stokes,
     patches: &[Vec<PatchPlace>],
     tables: &mut Tables<B, T>,
-) -> Result<(Vec<PlacedSchur<B, T>>, Vec<usize>)> {
+) -> Result<OrderedSchur<B, T>> {
     let mut of_kind: BTreeMap<Vec<usize>, Vec<Vec<PatchPlace>>> = BTreeMap::new();
     for index in 0..patches.iter().map(Vec::len).product() {
         let mut rest = index;
@@ -255,7 +268,7 @@ fn schur<B: Backend, T: Scalar>(
     for (kind, patches) in of_kind {
         let forms: Vec<_> = patches[0].iter().map(|place| place.forms).collect();
         let sizes = [0, 1, 2].map(|d| forms.get(d).map_or(1, |forms| forms.constant.len()));
-        for (modes, matrix) in tables.of(backend, system, &kind, &forms)? {
+        for SchurTable { modes, matrix } in tables.of(backend, system, &kind, &forms)? {
             placed.push(PlacedSchur { matrix: matrix.clone(), first: order.len(), patches: patches.len() });
             for (patch, mode) in patches.iter().flat_map(|patch| modes.iter().map(move |&mode| (patch, mode))) {
                 let mode = [mode % sizes[0], mode / sizes[0] % sizes[1], mode / (sizes[0] * sizes[1])];
