@@ -115,7 +115,7 @@ pub(super) fn bytes<T: Scalar>(system: &Stokes) -> u64 {
     let (mesh, space) = (system.mesh(), system.pressure_space());
     let (dim, block, cells, stride) = (mesh.dim(), space.storage(), mesh.cells_along(), system.degree() + 1);
     let (coarsened, is_coarsest) = (mesh.coarsened_directions().unwrap_or_default(), system.coarser().is_none());
-    let line = |d: usize, width: usize| matrix_bytes::<T>(cells[d] * stride, width);
+    let line = |d: usize, width: usize| matrix_bytes::<T>(cells[d] * stride, width.min(cells[d] * stride));
     let lines = (0..dim).map(|d| {
         let forms = 2 * line(d, 2 * stride + 1) + line(d, 1) + line(d, 3 * stride);
         let divergence = line(d, stride + 1) + line(d, 2 * stride);
