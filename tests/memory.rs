@@ -16,7 +16,7 @@ use patchmg::problem::load_vector;
 use patchmg::solve::{Config, Method, Precision, solve};
 use patchmg::space::Space;
 use patchmg::system::poisson::Problem;
-use patchmg::system::{Poisson, Runs};
+use patchmg::system::{ModelProblem, Poisson, Runs, Stokes, System, stokes};
 use patchmg::{Error, Result};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -145,18 +145,18 @@ impl<B: Backend> Backend for Counting<B> {
     }
 }
 
-impl<B: Runs<Poisson>> Runs<Poisson> for Counting<B> {
-    fn check<T: Scalar>(&self, system: &Poisson) -> Result<()> {
+impl<E: System, B: Runs<E>> Runs<E> for Counting<B> {
+    fn check<T: Scalar>(&self, system: &E) -> Result<()> {
         self.inner.check::<T>(system)
     }
 
-    fn level<T: Scalar>(self: &Arc<Self>, system: &Poisson) -> Result<SharedLevel<Self, T>> {
+    fn level<T: Scalar>(self: &Arc<Self>, system: &E) -> Result<SharedLevel<Self, T>> {
         self.traffic.levels.fetch_add(1, Ordering::Relaxed);
         let inner = self.inner.level(system)?;
         Ok(Arc::new(CountingLevel { backend: self.clone(), inner }))
     }
 
-    fn level_bytes<T: Scalar>(system: &Poisson) -> u64 {
+    fn level_bytes<T: Scalar>(system: &E) -> u64 {
         B::level_bytes::<T>(system)
     }
 }
@@ -260,15 +260,22 @@ fn configs() -> impl Iterator<Item = Config> {
 
 /// Bytes that a solve says it takes, and that it takes; they are the same at every iteration.
 fn said_and_allocated(space: &Space, config: &Config) -> [u64; 2] {
-    let backend = Arc::new(Counting::new(cpu(), u64::MAX));
     let load = load_vector(space, &*Problem::One.right_hand_side(space.mesh())).unwrap();
-    let said = config.bytes::<_, Counting<Cpu>>(&Poisson::from(space)).unwrap();
+    said_and_allocated_for(&Poisson::from(space), load, config)
+}
+
+fn said_and_allocated_for<E: System>(system: &E, load: Vec<f64>, config: &Config) -> [u64; 2]
+where
+    Cpu: Runs<E>,
+{
+    let backend = Arc::new(Counting::new(cpu(), u64::MAX));
+    let said = config.bytes::<_, Counting<Cpu>>(system).unwrap();
     let mut seen = Vec::new();
     let mut observer = |_, _| {
         seen.push(backend.bytes());
         ControlFlow::Continue(())
     };
-    solve(&backend, &Poisson::from(space), load, config, &mut observer).unwrap();
+    solve(&backend, system, load, config, &mut observer).unwrap();
     let allocated = backend.bytes();
     assert!(seen.iter().all(|&bytes| bytes == allocated), "{config:?}: {seen:?}, {allocated}");
     [said, allocated]
@@ -335,6 +342,35 @@ fn a_solve_with_discontinuous_elements_allocates_what_was_said() {
             let levels: u64 = hierarchy(&Poisson::from(&space)).unwrap().iter().map(|system| own(system.space())).sum();
             assert_eq!(said - allocated, levels + own(&space), "{config:?} {dim}D");
         }
+    }
+}
+
+/// The difference is the vectors and tables of the levels, which a test of these compares with what they allocate.
+#[test]
+fn a_solve_of_stokes_allocates_what_was_said() {
+    for (dim, degree, refine) in [(2, 2, 3), (3, 1, 2)] {
+        let system = Stokes::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
+        let load = || stokes::Problem::Vortex(stokes::Vortex::default()).load(&system).unwrap();
+        for config in configs().filter(|config| config.method != Method::Cg) {
+            let [said, allocated] = said_and_allocated_for(&system, load(), &config);
+            let single = <Cpu as Runs<Stokes>>::level_bytes::<f32>;
+            let double = <Cpu as Runs<Stokes>>::level_bytes::<f64>;
+            let all = |of_level: fn(&Stokes) -> u64| hierarchy(&system).unwrap().iter().map(of_level).sum::<u64>();
+            let levels = match (config.method, config.precision) {
+                (_, Precision::F64) => all(double) + double(&system),
+                (_, Precision::F32) => all(single) + single(&system),
+                // A first pass has an operator in `f64` on each level.
+                (Method::Fmg, Precision::Mixed) => all(single) + all(double) + double(&system),
+                (_, Precision::Mixed) => all(single) + double(&system),
+            };
+            assert_eq!(said - allocated, levels, "{config:?} {dim}D");
+        }
+        let config = Config::default();
+        let needed = config.bytes::<_, Counting<Cpu>>(&system).unwrap();
+        let backend = Arc::new(Counting::new(cpu(), needed - 1));
+        let error = solve(&backend, &system, load(), &config, &mut unobserved).map(|_| ()).unwrap_err();
+        assert!(matches!(error, Error::OutOfMemory { needed: said, .. } if said == needed), "{error}");
+        assert_eq!(backend.bytes(), 0);
     }
 }
 

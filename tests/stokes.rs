@@ -4,11 +4,17 @@
 mod common;
 
 use common::{config, cpu};
-use patchmg::krylov::unobserved;
+use glam::DVec3;
+use patchmg::Error;
+use patchmg::backend::cpu::Cpu;
+use patchmg::fe::Quadrature;
+use patchmg::krylov::{Outcome, unobserved};
 use patchmg::mesh::Mesh;
+use patchmg::multigrid::SmootherConfig;
 use patchmg::solve::{Case, Config, Method, Precision, Report};
-use patchmg::system::Stokes;
-use patchmg::system::stokes::{FlowErrors, Problem, Vortex};
+use patchmg::system::stokes::{Flow, FlowErrors, Problem, Vortex};
+use patchmg::system::{Stokes, System};
+use std::sync::Arc;
 
 /// A line of `data/oracles-stokes.jsonl`: flexible GMRES for paper 2's problem, nodes of discontinuous axes at Gauss's points.
 #[derive(Debug, serde::Deserialize)]
@@ -47,5 +53,309 @@ fn histories_and_errors_are_those_of_an_independent_implementation() {
         assert!(near(velocity.unwrap().l2, oracle.l2_u) || oracle.l2_u < 1e-12, "{oracle:?}: {report:?}");
         assert!(near(pressure_l2.unwrap(), oracle.l2_p), "{oracle:?}: {report:?}");
         assert!(largest_divergence < 1e-10, "{oracle:?}: {report:?}");
+    }
+}
+
+fn system(cells: &[usize], lengths: &[f64], refine: usize, degree: usize) -> Stokes {
+    Stokes::new(Mesh::of_box(cells, lengths, refine).unwrap(), degree).unwrap()
+}
+
+/// On the unit square or cube.
+fn cube(dim: usize, refine: usize, degree: usize) -> Stokes {
+    system(&[1; 3][..dim], &[1.0; 3][..dim], refine, degree)
+}
+
+fn vortex() -> Problem {
+    Problem::Vortex(Vortex::default())
+}
+
+fn solve_on(system: &Stokes, problem: Problem, config: Config) -> (Report<FlowErrors>, Flow) {
+    Case { system: system.clone(), problem, config }.solve(&cpu(), &mut unobserved).unwrap()
+}
+
+fn fgmres(precision: Precision, rtol: f64) -> Config {
+    config(Method::Fgmres, precision, rtol)
+}
+
+/// Middles of cells, and how far from them the cells reach.
+fn middles(mesh: &Mesh) -> (impl Iterator<Item = DVec3>, DVec3) {
+    let (dim, sizes) = (mesh.dim(), DVec3::from_array(mesh.cell_sizes()));
+    let middle = move |cell: [usize; 3]| {
+        let mut point = DVec3::ZERO;
+        (0..dim).for_each(|d| point[d] = (cell[d] as f64 + 0.5) * sizes[d]);
+        point
+    };
+    (mesh.cell_indices().map(middle), 0.5 * sizes)
+}
+
+/// The largest difference quotient of the velocity over half a cell: no more than the largest derivative.
+fn largest_slope(flow: &Flow) -> f64 {
+    let mesh = *flow.pressure().space().mesh();
+    let (points, half) = middles(&mesh);
+    let quotients = points.flat_map(|point| {
+        (0..mesh.dim()).map(move |d| {
+            let mut step = DVec3::ZERO;
+            step[d] = 0.5 * half[d];
+            let [upper, lower] = [point + step, point - step].map(|point| flow.velocity_at(point).unwrap());
+            ((upper - lower) / half[d]).abs().max_element()
+        })
+    });
+    quotients.fold(0.0, f64::max)
+}
+
+/// Velocity in L2 and in the seminorm of H1, pressure in L2.
+#[test]
+fn errors_fall_by_the_orders_of_the_elements() {
+    for (dim, degree, refine) in [(2, 1, 5), (2, 2, 4), (2, 3, 4), (3, 1, 3), (3, 2, 2)] {
+        let errors = [refine, refine + 1].map(|refine| {
+            let (report, flow) = solve_on(&cube(dim, refine, degree), vortex(), fgmres(Precision::F64, 1e-11));
+            assert!((report.info.outcome == Outcome::Converged), "{report:?}");
+            let errors = report.errors.unwrap();
+            assert!(errors.largest_divergence < 1e-10 * largest_slope(&flow), "{report:?}");
+            [errors.velocity.unwrap().l2, errors.velocity.unwrap().h1, errors.pressure_l2.unwrap()]
+        });
+        let [velocity, slopes, pressure] = [0, 1, 2].map(|i| (errors[0][i] / errors[1][i]).log2());
+        let case = format!("{dim}D, k = {degree}, refine {refine}: {velocity} {slopes} {pressure}");
+        let k = degree as f64;
+        assert!((velocity - (k + 1.0)).abs() < 0.12, "{case}");
+        assert!((slopes - k).abs() < 0.05, "{case}");
+        assert!((pressure - (k + 1.0)).abs() < 0.05, "{case}");
+    }
+}
+
+/// With a cycle in `f32` the divergence is as small: corrections of patches have none, up to rounding that `f64` corrects.
+#[test]
+fn a_cycle_in_f32_takes_as_many_iterations() {
+    for (system, rtol) in [
+        (cube(2, 5, 2), 1e-9),
+        (cube(2, 4, 4), 1e-9),
+        (cube(3, 3, 2), 1e-9),
+        (system(&[2, 1], &[2.0, 1.0], 4, 3), 1e-9),
+    ] {
+        for problem in [vortex(), Problem::Cavity] {
+            let [double, mixed] = [Precision::F64, Precision::Mixed].map(|precision| {
+                let (report, flow) = solve_on(&system, problem, fgmres(precision, rtol));
+                let divergence = report.errors.unwrap().largest_divergence / largest_slope(&flow);
+                assert!((report.info.outcome == Outcome::Converged) && divergence < 1e-10, "{divergence:e} {report:?}");
+                report.info.iterations
+            });
+            assert!(mixed <= double + 1, "{double} iterations in f64, {mixed} mixed");
+        }
+    }
+}
+
+/// Cells of any shape, patches at both ends of a direction on coarser levels, one direction coarsened at a time; a viscosity, and the
+/// mass of time steps that are long or short. The bounds are one iteration more than was measured.
+#[test]
+fn boxes_and_coefficients_take_a_few_iterations() {
+    for (base, most) in [
+        (cube(2, 4, 2), 8),
+        (system(&[2, 1], &[2.0, 1.0], 4, 2), 8),
+        (system(&[1, 1], &[3.0, 1.0], 4, 2), 8),
+        (system(&[1, 1], &[3.0, 1.0], 4, 3), 6),
+        (system(&[3, 2], &[1.5, 1.0], 3, 2), 8),
+        (system(&[1, 2, 1], &[1.0, 2.5, 0.8], 2, 1), 8),
+        (system(&[1, 2, 1], &[1.0, 2.5, 0.8], 2, 2), 6),
+    ] {
+        let solve_with = |mass: f64, viscosity: f64| {
+            let system = base.clone().with_mass(mass).unwrap().with_viscosity(viscosity).unwrap();
+            assert_eq!((system.mass(), system.viscosity(), system.degree()), (mass, viscosity, base.degree()));
+            let (report, flow) = solve_on(&system, vortex(), fgmres(Precision::F64, 1e-9));
+            let case = format!("s {mass}, nu {viscosity}, {:?}: {report:?}", base.mesh());
+            assert!(report.info.outcome == Outcome::Converged && report.info.iterations <= most, "{case}");
+            let errors = report.errors.unwrap();
+            assert!(errors.largest_divergence < 1e-10 * largest_slope(&flow), "{case}");
+            [errors.velocity.unwrap().l2, errors.pressure_l2.unwrap()]
+        };
+        let [velocity, pressure] = solve_with(0.0, 1.0);
+        for (mass, viscosity) in [(1.0, 1.0), (1000.0, 1.0), (0.0, 1e-3), (0.0, 50.0), (1000.0, 1e-3)] {
+            let [u, p] = solve_with(mass, viscosity);
+            // Without mass the velocity is the same whatever the viscosity: it does not see the pressure.
+            assert!(mass != 0.0 || (u / velocity - 1.0).abs() < 5e-3, "{mass} {viscosity}: {u}, {velocity} with 1");
+            assert!(u < 1.005 * velocity, "{mass} {viscosity}: {u}, {velocity} without mass");
+            assert!((p / pressure - 1.0).abs() < 0.02, "{mass} {viscosity}: {p}, {pressure} with viscosity 1");
+        }
+    }
+}
+
+/// Iterations at most, of full multigrid after its first pass.
+#[test]
+fn every_method_that_applies_solves() {
+    for system in [cube(2, 4, 3), cube(3, 3, 2)] {
+        for (method, most) in [(Method::Fmg, 3), (Method::VCycle, 5), (Method::Gmres, 4), (Method::Fgmres, 4)] {
+            let solve = |precision, rtol| {
+                let (report, flow) = solve_on(&system, vortex(), config(method, precision, rtol));
+                let case = format!("{method} {precision}: {report:?}");
+                assert!(report.info.outcome == Outcome::Converged && report.info.iterations <= most, "{case}");
+                let errors = report.errors.unwrap();
+                let divergence = errors.largest_divergence / largest_slope(&flow);
+                (report.info.iterations, errors.velocity.unwrap().l2, errors.pressure_l2.unwrap(), divergence)
+            };
+            let (iterations, velocity, pressure, divergence) = solve(Precision::F64, 1e-9);
+            assert!(divergence < 1e-10, "{method}: {divergence:e}");
+            let (mixed, u, p, divergence) = solve(Precision::Mixed, 1e-9);
+            assert!(mixed <= iterations + 1 && divergence < 1e-10, "{method}: {mixed}, {iterations}; {divergence:e}");
+            assert!((u / velocity - 1.0).abs() < 1e-4 && (p / pressure - 1.0).abs() < 1e-4, "{method}: {u} {p}");
+            // In `f32` the divergence is bounded by the residual alone.
+            let (_, u, p, _) = solve(Precision::F32, 1e-5);
+            assert!(u < 4.0 * velocity && p < 1.1 * pressure, "{method}: {u} {p}, {velocity} {pressure} in f64");
+        }
+    }
+}
+
+/// `∫ u_c` in 2D over a line in direction `d`, from the end of the domain to the end of so many cells: Gauss's rule in each.
+fn flux(flow: &Flow, component: usize, at: [f64; 2], d: usize, cells: usize) -> f64 {
+    let axis = &flow.velocity()[component].space().axes()[d];
+    let rule = Quadrature::gauss(axis.degree() + 1).unwrap();
+    let of_cell = |cell: usize| -> f64 {
+        let values = rule.points.iter().zip(&rule.weights).map(|(x, weight)| {
+            let mut point = DVec3::new(at[0], at[1], 0.0);
+            point[d] = (cell as f64 + x) * axis.cell_size();
+            weight * axis.cell_size() * flow.velocity_at(point).unwrap()[component]
+        });
+        values.sum()
+    };
+    (0..cells).map(of_cell).sum()
+}
+
+#[test]
+fn the_cavity_is_symmetric_and_nothing_flows_through_a_line() {
+    let system = cube(2, 5, 4);
+    let (report, flow) = solve_on(&system, Problem::Cavity, fgmres(Precision::F64, 1e-12));
+    let FlowErrors { velocity, pressure_l2, largest_divergence } = report.errors.unwrap();
+    assert!(report.info.outcome == Outcome::Converged && report.info.iterations <= 5, "{report:?}");
+    assert!(velocity.is_none() && pressure_l2.is_none() && largest_divergence < 1e-10 * largest_slope(&flow));
+    // As much flows to the right as to the left, up as down.
+    for place in [0.1, 0.3, 0.5, 0.77] {
+        let [across, down] = [flux(&flow, 0, [place, 0.0], 1, 32), flux(&flow, 1, [0.0, place], 0, 32)];
+        assert!(across.abs() < 1e-13 && down.abs() < 1e-13, "{place}: {across} {down}");
+    }
+    // The mirror image of a Stokes flow, run backwards, is one.
+    let largest_pressure = flow.pressure().values().iter().fold(0.0, |largest: f64, p| largest.max(p.abs()));
+    for point in middles(system.mesh()).0 {
+        let mirrored = DVec3::new(1.0 - point.x, point.y, 0.0);
+        let [here, there] = [point, mirrored].map(|point| flow.velocity_at(point).unwrap());
+        assert!((here.x - there.x).abs() < 1e-12 && (here.y + there.y).abs() < 1e-12, "{point}: {here}, {there}");
+        let [p, q] = [point, mirrored].map(|point| flow.pressure().at(point).unwrap());
+        assert!((p + q).abs() < 1e-12 * largest_pressure, "{point}: {p}, {q}");
+    }
+    // Boundary values hold weakly: well where the flow is smooth, least in the corners under the lid.
+    for (along, error) in [(0.5, 1e-7), (0.3, 1e-7), (0.1, 1e-5), (0.9, 1e-5), (0.03, 0.05)] {
+        let at = |x, y| flow.velocity_at(DVec3::new(x, y, 0.0)).unwrap();
+        assert!((at(along, 1.0).x - 1.0).abs() < error && at(along, 1.0).y == 0.0, "{along}: {}", at(along, 1.0));
+        assert!(at(along, 0.0).x.abs() < 1e-7 && at(along, 0.0).y == 0.0, "{along}: {}", at(along, 0.0));
+        for wall in [at(0.0, 1.0 - along), at(1.0, 1.0 - along)] {
+            assert!(wall.x == 0.0 && wall.y.abs() < error, "{along}: {wall}");
+        }
+    }
+}
+
+/// Meleshko's superposition, *Proceedings of the Royal Society A* 452, 1996: `ψ` as series of biharmonic functions, `cosh α y cos α x`,
+/// `y sinh α y cos α x` and those with x and y exchanged, whose coefficients solve a linear system. Computed with 160 and 240 functions
+/// of each kind, which differ by less than 3e-8.
+#[test]
+fn the_cavity_is_that_of_a_series() {
+    let (_, flow) = solve_on(&cube(2, 5, 4), Problem::Cavity, fgmres(Precision::F64, 1e-10));
+    let series = [
+        ([0.5, 0.25], -0.122_595_56),
+        ([0.5, 0.5], -0.205_191_72),
+        // The least on the middle line.
+        ([0.5, 0.535_924], -0.207_755_92),
+        ([0.5, 0.75], -0.032_443_68),
+        ([0.25, 0.75], -0.101_123_97),
+    ];
+    for ([x, y], expected) in series {
+        let found = flow.velocity_at(DVec3::new(x, y, 0.0)).unwrap().x;
+        assert!((found - expected).abs() < 2e-7, "{x} {y}: {found}, not {expected}");
+    }
+    // ψ, from the floor up.
+    let found = flux(&flow, 0, [0.5, 0.0], 1, 24);
+    assert!((found + 0.099_828_06).abs() < 2e-7, "{found}");
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    for system in [cube(2, 5, 3), system(&[2, 1, 1], &[2.0, 1.0, 1.5], 2, 2)] {
+        for (method, precision) in [(Method::Fgmres, Precision::Mixed), (Method::Fmg, Precision::F64)] {
+            let run = |threads: usize| {
+                let config = config(method, precision, 1e-8);
+                let case = Case { system: system.clone(), problem: vortex(), config };
+                let (report, flow) = case.solve(&Arc::new(Cpu::new(Some(threads)).unwrap()), &mut unobserved).unwrap();
+                let values: Vec<u64> = flow
+                    .velocity()
+                    .iter()
+                    .chain([flow.pressure()])
+                    .flat_map(|function| function.values().iter().map(|value| value.to_bits()).collect::<Vec<_>>())
+                    .collect();
+                (report.info, values)
+            };
+            let one = run(1);
+            for threads in [1, 2, 3] {
+                assert!(one == run(threads), "{method} {precision} with {threads} threads");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_there_is_not_is_refused() {
+    let message = |result: patchmg::Result<Stokes>| result.unwrap_err().to_string();
+    let degree = |dim, degree| message(Stokes::new(Mesh::unit_cube(dim, 2).unwrap(), degree));
+    for bad in [0, 9, usize::MAX] {
+        assert_eq!(degree(2, bad), format!("degree is {bad}, but must be 1 to 8 in 2D with Raviart-Thomas elements"));
+    }
+    for bad in [0, 6] {
+        assert_eq!(degree(3, bad), format!("degree is {bad}, but must be 1 to 5 in 3D with Raviart-Thomas elements"));
+    }
+    for (cells, degree, most) in [(&[31, 33][..], 2, 910), (&[91, 93], 1, 2048), (&[7, 11, 9], 2, 303)] {
+        let lengths: Vec<_> = cells.iter().map(|&cells| cells as f64).collect();
+        let coarsest = cells.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
+        let allowed = format!("at most {most} there with degree {degree}; even numbers of cells are halved until then");
+        assert_eq!(
+            message(Stokes::new(Mesh::of_box(cells, &lengths, 1).unwrap(), degree)),
+            format!("cells is {coarsest} on the coarsest mesh, but must be {allowed}")
+        );
+    }
+    for nu in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(message(cube(2, 2, 2).with_viscosity(nu)), format!("nu is {nu}, but must be above 0"));
+    }
+    for mass in [-1.0, -1e-300, f64::NAN, f64::INFINITY] {
+        assert_eq!(message(cube(2, 2, 2).with_mass(mass)), format!("mass is {mass}, but must be at least 0"));
+    }
+    let solve = |problem, config| {
+        let case = Case { system: cube(2, 2, 2), problem, config };
+        case.solve(&cpu(), &mut unobserved).unwrap_err().to_string()
+    };
+    assert_eq!(
+        solve(vortex(), config(Method::Cg, Precision::F64, 1e-8)),
+        "solver is cg, but must be another one: conjugate gradients need a positive definite matrix"
+    );
+    for (name, smoother) in [
+        ("additive-patch", SmootherConfig::additive_patch(2)),
+        ("point-gs", SmootherConfig::PointGaussSeidel),
+        ("jacobi", SmootherConfig::jacobi()),
+        ("chebyshev", SmootherConfig::chebyshev()),
+    ] {
+        let found = solve(Problem::Cavity, Config { smoother, ..Config::default() });
+        assert_eq!(found, format!("smoother is {name}, but must be patch: with a pressure the diagonal has zeros"));
+    }
+    for sigma in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let found = solve(Problem::Vortex(Vortex { mu: 0.5, sigma }), Config::default());
+        assert_eq!(found, format!("sigma is {sigma}, but must be above 0"));
+    }
+    for mu in [f64::NAN, f64::INFINITY] {
+        let found = solve(Problem::Vortex(Vortex { mu, sigma: 1.0 }), Config::default());
+        assert_eq!(found, format!("mu is {mu}, but must be a finite number"));
+    }
+    let system = cube(2, 2, 2);
+    let load = |value| vec![value; system.layout().storage()];
+    for method in [Method::Fmg, Method::VCycle, Method::Gmres, Method::Fgmres] {
+        let config = Config { method, ..Config::default() };
+        let error =
+            patchmg::solve::solve(&cpu(), &system, load(f64::NAN), &config, &mut unobserved).map(|_| ()).unwrap_err();
+        assert!(matches!(error, Error::NotFinite { .. }), "{method}: {error}");
+        let error =
+            patchmg::solve::solve(&cpu(), &system, vec![1.0; 3], &config, &mut unobserved).map(|_| ()).unwrap_err();
+        assert!(matches!(error, Error::SizeMismatch { found: 3, .. }), "{method}: {error}");
     }
 }

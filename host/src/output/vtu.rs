@@ -245,6 +245,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::mesh::Mesh;
+    use crate::testing::VtuFile;
 
     fn space(dim: usize, degree: usize) -> Space {
         Space::new(Mesh::unit_cube(dim, 1).unwrap(), degree).unwrap()
@@ -258,53 +259,6 @@ mod tests {
     fn interpolate(space: &Space, f: impl Fn(DVec3) -> f64) -> Vec<f64> {
         let dofs: Vec<_> = space.unknowns().map(|node| f(space.point(node))).collect();
         space.from_dofs(&dofs).unwrap()
-    }
-
-    /// A file, read as its format is specified.
-    struct Read(String);
-
-    impl Read {
-        fn of(path: &Path) -> Self {
-            Self(std::fs::read_to_string(path).unwrap())
-        }
-
-        /// Number in an attribute of the piece.
-        fn count(&self, attribute: &str) -> usize {
-            let rest = self.0.split_once(&format!(" {attribute}=\"")).unwrap().1;
-            rest.split_once('"').unwrap().0.parse().unwrap()
-        }
-
-        fn bytes(&self, name: &str) -> Vec<u8> {
-            let (_, rest) = self.0.split_once(&format!(" Name=\"{name}\" ")).unwrap();
-            let text = rest.split_once('>').unwrap().1.split_once('<').unwrap().0;
-            assert!(text.len().is_multiple_of(4));
-            let digit = |c: u8| match c {
-                b'A'..=b'Z' => c - b'A',
-                b'a'..=b'z' => c - b'a' + 26,
-                b'0'..=b'9' => c - b'0' + 52,
-                b'+' => 62,
-                b'/' => 63,
-                _ => panic!("no digit of base64: {c}"),
-            };
-            let digits: Vec<u8> = text.trim_end_matches('=').bytes().map(digit).collect();
-            let bits = |group: &[u8]| group.iter().fold(0u32, |sum, &digit| sum << 6 | u32::from(digit));
-            let mut bytes: Vec<u8> = Vec::new();
-            for group in digits.chunks(4) {
-                let word = bits(group) << (6 * (4 - group.len()));
-                bytes.extend(&word.to_be_bytes()[1..group.len()]);
-            }
-            let (header, array) = bytes.split_at(8);
-            assert_eq!(u64::from_le_bytes(header.try_into().unwrap()), array.len() as u64, "{name}");
-            array.to_vec()
-        }
-
-        fn floats(&self, name: &str) -> Vec<f64> {
-            self.bytes(name).chunks_exact(8).map(|word| f64::from_le_bytes(word.try_into().unwrap())).collect()
-        }
-
-        fn numbers(&self, name: &str) -> Vec<usize> {
-            self.bytes(name).chunks_exact(8).map(|word| i64::from_le_bytes(word.try_into().unwrap()) as usize).collect()
-        }
     }
 
     /// Whether `size` was right.
@@ -332,7 +286,7 @@ mod tests {
             write(&path, &space, &solution, Some(&|x| bubble(x, dim))).unwrap();
             assert_size(&path, &space, true);
 
-            let file = Read::of(&path);
+            let file = VtuFile::of(&path);
             let (points, cells) = ((2 * degree + 1).pow(dim as u32), 2usize.pow(dim as u32));
             assert_eq!([file.count("NumberOfPoints"), file.count("NumberOfCells")], [points, cells]);
             let (solution, errors) = (file.floats("solution"), file.floats("error"));
@@ -359,7 +313,7 @@ mod tests {
             write(&path, &space, &space.from_dofs(&dofs).unwrap(), None).unwrap();
             assert_size(&path, &space, false);
 
-            let file = Read::of(&path);
+            let file = VtuFile::of(&path);
             assert_eq!(file.count("NumberOfPoints"), (2 * (degree + 1)).pow(dim as u32));
             let (points, solution) = (file.floats("Points"), file.floats("solution"));
             let (connectivity, offsets) = (file.numbers("connectivity"), file.numbers("offsets"));
@@ -392,7 +346,7 @@ mod tests {
                 write(&path, &space, &interpolate(&space, value), Some(&value)).unwrap();
                 assert_size(&path, &space, true);
 
-                let file = Read::of(&path);
+                let file = VtuFile::of(&path);
                 let along = |axis: &Axis| match axis.family() {
                     Family::Continuous => axis.cells() * degree + 1,
                     Family::Discontinuous => axis.cells() * (degree + 1),

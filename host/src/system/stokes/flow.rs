@@ -164,3 +164,121 @@ fn mean(space: &Space, values: &[f64]) -> f64 {
     };
     space.unknowns().map(|node| (0..3).map(|d| weight(d, node[d])).product::<f64>() * values[space.offset(node)]).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::Mesh;
+    use crate::testing::VtuFile;
+
+    /// In `RT_1 x Q_1`, with normal components that are zero on the boundary; the pressure's mean is not zero.
+    fn velocity(point: DVec3, lengths: DVec3, dim: usize) -> DVec3 {
+        let bubble = point * (lengths - point);
+        match dim {
+            2 => DVec3::new(bubble.x * (1.0 + 2.0 * point.y), bubble.y * (1.0 - 3.0 * point.x), 0.0),
+            _ => DVec3::new(
+                bubble.x * (1.0 + 2.0 * point.y * point.z),
+                bubble.y * (point.z - 3.0 * point.x),
+                bubble.z * (2.0 - point.x * point.y),
+            ),
+        }
+    }
+
+    fn pressure(point: DVec3) -> f64 {
+        1.0 + point.x - 2.0 * point.y + point.x * point.y * (1.0 + point.z)
+    }
+
+    fn flow(system: &Stokes) -> Flow {
+        let (layout, dim) = (system.layout(), system.mesh().dim());
+        let lengths = DVec3::from_array(system.mesh().lengths());
+        let mut values = vec![0.0; layout.storage()];
+        for (block, (space, range)) in system.spaces.iter().zip(layout.blocks()).enumerate() {
+            for node in space.unknowns() {
+                let point = space.point(node);
+                let value = if block < dim { velocity(point, lengths, dim)[block] } else { pressure(point) };
+                values[range.start + space.offset(node)] = value;
+            }
+        }
+        Flow::new(system, &values).unwrap()
+    }
+
+    const BOXES: [(&[usize], &[f64], usize); 4] = [
+        (&[1, 1], &[1.0, 1.0], 1),
+        (&[2, 1], &[1.5, 0.5], 2),
+        (&[1, 1, 1], &[1.0, 1.0, 1.0], 1),
+        (&[1, 2, 1], &[0.7, 2.0, 1.0], 1),
+    ];
+
+    /// Mean of the pressure, by hand.
+    fn mean_pressure(lengths: DVec3, dim: usize) -> f64 {
+        let [x, y, z] = (0.5 * lengths).to_array();
+        1.0 + x - 2.0 * y + x * y * if dim == 3 { 1.0 + z } else { 1.0 }
+    }
+
+    #[test]
+    fn a_polynomial_flow_comes_back_from_its_file_exactly() {
+        let folder = tempfile::tempdir().unwrap();
+        for ((cells, lengths, refine), degree) in BOXES.into_iter().zip([1, 2, 1, 3]) {
+            let mesh = Mesh::of_box(cells, lengths, refine).unwrap();
+            let (system, dim) = (Stokes::new(mesh, degree).unwrap(), mesh.dim());
+            let path = folder.path().join("flow.vtu");
+            flow(&system).write_vtu(&path).unwrap();
+            let ([said, _], found) = (system.vtu_bytes().unwrap(), std::fs::metadata(&path).unwrap().len());
+            assert!(found <= said && said - found <= 2 << 10, "{found} bytes, said were {said}");
+
+            let file = VtuFile::of(&path);
+            let points = mesh.cells() * (degree + 2).pow(dim as u32);
+            assert_eq!([file.count("NumberOfPoints"), file.count("NumberOfCells")], [points, mesh.cells()]);
+            let names = ["Points", "velocity", "pressure"];
+            let [places, velocities, pressures] = names.map(|name| file.floats(name));
+            assert_eq!([places.len(), velocities.len(), pressures.len()], [3 * points, 3 * points, points]);
+            assert_eq!(file.numbers("connectivity").len(), points);
+            let lengths = DVec3::from_array(mesh.lengths());
+            for ((point, u), p) in places.chunks_exact(3).zip(velocities.chunks_exact(3)).zip(pressures) {
+                let (point, u) = (DVec3::from_slice(point), DVec3::from_slice(u));
+                let expected = velocity(point, lengths, dim);
+                assert!((u - expected).abs().max_element() < 1e-13, "{point}: {u}, not {expected}");
+                assert!(dim == 3 || u.z == 0.0, "{point}: {u}");
+                let expected = pressure(point) - mean_pressure(lengths, dim);
+                assert!((p - expected).abs() < 1e-13, "{point}: {p}, not {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_divergence_is_that_of_the_polynomial() {
+        for (cells, lengths, refine) in BOXES {
+            let mesh = Mesh::of_box(cells, lengths, refine).unwrap();
+            let system = Stokes::new(mesh, 2).unwrap();
+            let (flow, space, sides) = (flow(&system), system.pressure_space(), DVec3::from_array(mesh.lengths()));
+            let (found, mut largest) = (flow.divergence(), 0.0f64);
+            for node in space.unknowns() {
+                let point = space.point(node);
+                let slopes = sides - 2.0 * point;
+                let expected = match mesh.dim() {
+                    2 => slopes.x * (1.0 + 2.0 * point.y) + slopes.y * (1.0 - 3.0 * point.x),
+                    _ => {
+                        slopes.x * (1.0 + 2.0 * point.y * point.z)
+                            + slopes.y * (point.z - 3.0 * point.x)
+                            + slopes.z * (2.0 - point.x * point.y)
+                    }
+                };
+                largest = largest.max(expected.abs());
+                let value = found[space.offset(node)];
+                assert!((value - expected).abs() < 1e-12, "{point}: {value}, not {expected}");
+            }
+            assert!((flow.largest_divergence().unwrap() - largest).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn values_that_are_no_flow_are_refused() {
+        let system = Stokes::new(Mesh::unit_cube(2, 1).unwrap(), 1).unwrap();
+        assert!(matches!(Flow::new(&system, &[0.0; 3]), Err(Error::SizeMismatch { found: 3, .. })));
+        for bad in [f64::NAN, f64::INFINITY] {
+            let values = vec![bad; system.layout().storage()];
+            let error = Flow::new(&system, &values).unwrap().largest_divergence().unwrap_err();
+            assert!(matches!(error, Error::NotFinite { what: "divergence", .. }), "{error}");
+        }
+    }
+}

@@ -12,7 +12,7 @@ use crate::memory;
 use crate::operator::{LinearOperator, vector_bytes};
 use crate::system::System;
 use crate::system::axes::prolongation;
-use patchmg_device::patch::bit;
+use patchmg_device::patch::{bit, color_count};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Matrices along axes of tensors, one after the other; those of other axes are the identity.
@@ -110,23 +110,45 @@ struct Transfer<B: Backend, T: Scalar> {
     coarse: Layout,
 }
 
-/// Bytes of a level: vectors that it computes with, and tables of its patches. 1D matrices are too few to count.
+/// Bytes of a level: vectors that it computes with, and matrices; some 1D matrices are a little smaller than said here.
 pub(super) fn bytes<T: Scalar>(system: &Stokes) -> u64 {
-    let (dim, space) = (system.mesh().dim(), system.pressure_space());
-    let (block, cells) = (space.storage(), system.mesh().cells_along());
-    let is_coarsest = system.coarser().is_none();
-    let colors = (0..1u32 << dim).filter(|&color| (0..dim).all(|d| cells[d] > 2 || bit(color, d) == 0));
-    // Eigenvalues of each component; the order of pressures there and back, places and ones.
-    let by_color = vector_bytes::<T>(dim + 2, block) + vector_bytes::<f32>(2, block);
-    let by_colors = if is_coarsest { by_color } else { colors.count() as u64 * by_color };
+    let (mesh, space) = (system.mesh(), system.pressure_space());
+    let (dim, block, cells, stride) = (mesh.dim(), space.storage(), mesh.cells_along(), system.degree() + 1);
+    let (coarsened, is_coarsest) = (mesh.coarsened_directions().unwrap_or_default(), system.coarser().is_none());
+    let line = |d: usize, width: usize| matrix_bytes::<T>(cells[d] * stride, width.min(cells[d] * stride));
+    let lines = (0..dim).map(|d| {
+        let forms = 2 * line(d, 2 * stride + 1) + line(d, 1) + line(d, 3 * stride);
+        let divergence = line(d, stride + 1) + line(d, 2 * stride);
+        // Of the component along the direction, and of the others and the pressure; down there are half as many rows.
+        let half = |width: usize| matrix_bytes::<T>(cells[d] / 2 * stride, width);
+        let transfer = line(d, stride + 1) + half(4 * stride) + dim as u64 * (line(d, stride) + half(2 * stride));
+        forms + divergence + if coarsened[d] { transfer } else { 0 }
+    });
+    let of_color = |color: u32| -> u64 {
+        let patches = |d: usize| if is_coarsest { 1 } else { color_count(cells[d] as u32, bit(color, d)) as usize };
+        let width = |d: usize| if is_coarsest { cells[d] * stride } else { 2 * stride };
+        // To eigenfunctions and back, the divergence and its transpose.
+        let lines = (0..dim).map(|d| 3 * line(d, width(d)) + 3 * line(d, width(d) - 1)).sum::<u64>();
+        let pressures = (0..dim).map(|d| patches(d) * width(d)).product();
+        // Eigenvalues of each component; the order of pressures there and back.
+        vector_bytes::<T>(dim, block) + matrix_bytes::<T>(pressures, 1) + matrix_bytes::<T>(block, 1) + lines
+    };
+    let has_patches = |color: &u32| (0..dim).all(|d| cells[d] > 2 || bit(*color, d) == 0);
+    let colors = if is_coarsest { 1 } else { 1 << dim };
     vector_bytes::<T>(1, system.layout().storage())
         + vector_bytes::<T>(4 + dim, block)
-        + by_colors
-        + vector_bytes::<T>(1, schur_entries(system))
+        + lines.sum::<u64>()
+        + (0..colors).filter(has_patches).map(of_color).sum::<u64>()
+        + schur_bytes::<T>(system)
 }
 
-/// Entries of `S⁺` of all kinds of patches, by parities.
-fn schur_entries(system: &Stokes) -> usize {
+/// Bytes of a matrix along an axis with so many entries a row.
+fn matrix_bytes<T: Scalar>(rows: usize, width: usize) -> u64 {
+    vector_bytes::<T>(rows, width) + (rows * size_of::<u32>()) as u64
+}
+
+/// `S⁺` of all kinds of patches, by parities.
+fn schur_bytes<T: Scalar>(system: &Stokes) -> u64 {
     let (dim, cells) = (system.mesh().dim(), system.mesh().cells_along());
     let stride = system.degree() + 1;
     // In a direction, of each kind: modes of each parity.
@@ -136,8 +158,10 @@ fn schur_entries(system: &Stokes) -> usize {
         (false, 2) => vec![split(2 * stride)],
         (false, _) => vec![split(2 * stride), vec![2 * stride]],
     };
-    // Products over directions of the squares of group sizes, summed over kinds and groups.
-    (0..dim).map(|d| kinds(d).iter().flatten().map(|modes| modes * modes).sum::<usize>()).product()
+    // Products over directions of the sizes of groups, or of their squares, summed over kinds and groups.
+    let sum = |d: usize, power: u32| kinds(d).iter().flatten().map(|modes| modes.pow(power)).sum::<usize>();
+    let [rows, entries] = [1, 2].map(|power| (0..dim).map(|d| sum(d, power)).product());
+    vector_bytes::<T>(1, entries) + (rows * size_of::<u32>()) as u64
 }
 
 impl<B: Backend, T: Scalar> StokesLevel<B, T> {

@@ -11,6 +11,10 @@ mod level;
 mod patches;
 mod problem;
 mod schur;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod twin;
 
 use crate::backend::Scalar;
 use crate::backend::cpu::Cpu;
