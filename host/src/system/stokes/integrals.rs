@@ -11,7 +11,7 @@ use glam::{DMat3, DVec3};
 use pulp::Arch;
 
 /// A flow at a point of a cell; in 2D all third entries are zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowSample {
     /// Where.
     pub point: DVec3,
@@ -28,6 +28,10 @@ pub struct FaceSample {
     pub normal: DVec3,
     /// In the first cell, that with the smaller coordinates, and in the second.
     pub sides: [FlowSample; 2],
+}
+
+impl FlowSample {
+    const ZERO: Self = Self { point: DVec3::ZERO, velocity: DVec3::ZERO, gradient: DMat3::ZERO };
 }
 
 impl Stokes {
@@ -203,7 +207,7 @@ impl<'a> Points<'a> {
     /// The flow in each point of up to [`LANES`] cells.
     fn sample(&self, cells: &[[usize; 3]]) -> Vec<[FlowSample; LANES]> {
         let sizes = self.system.mesh().cell_sizes();
-        let mut samples = vec![[FlowSample::default(); LANES]; self.points.iter().product()];
+        let mut samples = vec![[FlowSample::ZERO; LANES]; self.points.iter().product()];
         for (index, samples) in samples.iter_mut().enumerate() {
             let q = unravel(index, self.points);
             for (sample, cell) in samples.iter_mut().zip(cells) {

@@ -138,8 +138,8 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
         });
         let axes = axes.collect::<Result<Vec<[AxisForms<B, T>; 2]>>>()?;
         let (mut divergence, mut gradient) = (Vec::new(), Vec::new());
-        for component in 0..dim {
-            let negative = sum([(-1.0, &forms[component].divergence())]);
+        for (component, along) in forms.iter().enumerate() {
+            let negative = sum([(-1.0, &along.divergence())]);
             let [along, transposed] = [matrix(&negative)?, matrix(&negative.transposed())?];
             let product = |along: &Arc<B::AxisMatrix<T>>| {
                 let of = |d: usize| if d == component { along.clone() } else { axes[d][1].mass.clone() };
