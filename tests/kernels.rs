@@ -9,7 +9,7 @@ use patchmg::space::Space;
 use patchmg::system::poisson::forms::ContinuousForms;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D, Module, Operation};
 use patchmg_device::march::Strip;
-use patchmg_device::matrices::Scaled;
+use patchmg_device::matrices::{self, Scaled};
 use patchmg_device::operator::rows;
 use patchmg_device::operator::tile::Tile;
 use patchmg_device::patch::{Grid, bit, color_count, color_origin};
@@ -312,7 +312,8 @@ impl Naive {
 
     /// The 1D matrices as a kernel takes them.
     fn matrices<T: Real>(&self, operation: Operation) -> Vec<u8> {
-        let (unit, factors) = (self.forms.unit(), self.forms.factors().map(T::from_f64));
+        let unit = self.forms.unit();
+        let factors = matrices::factors(self.forms.dim(), self.forms.factors()).map(T::from_f64);
         with_degree!(self.degree(), K => match operation {
             Operation::Smooth => {
                 bytes_of(&Scaled { matrices: unit.smoother_matrices::<T, K, { 2 * K - 1 }>(), factors }).to_vec()

@@ -10,12 +10,9 @@ use patchmg::operator::LinearOperator;
 use patchmg::space::Space;
 use patchmg::system::poisson::forms::DiscontinuousForms;
 use patchmg::system::{Poisson, Runs};
-use patchmg_device::dg::{
-    self,
-    operator::{Tile, step_factors},
-};
+use patchmg_device::dg::{self, operator::Tile};
 use patchmg_device::kernels::{Module, Operation};
-use patchmg_device::matrices::Scaled;
+use patchmg_device::matrices::DgOperatorMatrices;
 use patchmg_device::patch::{DgGrid, bit, color_count};
 use patchmg_device::scalar::Real;
 use patchmg_device::with_degree;
@@ -100,11 +97,10 @@ impl Reference {
 
     fn matrices<T: Real>(&self, operation: Operation) -> Vec<u8> {
         let form = self.forms.along(0);
-        let factors = step_factors(self.space.dim(), self.forms.factors()).map(T::from_f64);
         with_degree!(@ self.space.degree(), K, match operation {
             Operation::Apply | Operation::Residual => {
                 let matrices = form.cell_matrices::<T, { K + 1 }, { (K + 2) / 2 }>();
-                bytes_of(&Scaled { matrices, factors }).to_vec()
+                bytes_of(&DgOperatorMatrices::new(matrices, self.forms.factors())).to_vec()
             }
             Operation::Solve | Operation::SolveThin => bytes_of(&self.forms.solve_matrices::<T, { 2 * K + 2 }, { K + 1 }>()).to_vec(),
             _ => bytes_of(&form.transfer_matrices::<T, { 2 * K + 2 }, { K + 1 }, { (K + 2) / 2 }>()).to_vec(),

@@ -51,10 +51,45 @@ pub enum Variant {
     Boundary,
 }
 
+/// A name that no choice has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownName;
+
+impl core::fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+        f.write_str("no choice has this name")
+    }
+}
+
+impl core::error::Error for UnknownName {}
+
+/// `Display` and `FromStr` by `ALL` and `name`.
+macro_rules! named {
+    ($($choice:ty),+) => {
+        $(
+            impl core::fmt::Display for $choice {
+                fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+                    f.pad(self.name())
+                }
+            }
+
+            impl core::str::FromStr for $choice {
+                type Err = UnknownName;
+
+                fn from_str(name: &str) -> Result<Self, UnknownName> {
+                    Self::ALL.into_iter().find(|choice| choice.name() == name).ok_or(UnknownName)
+                }
+            }
+        )+
+    };
+}
+
+named!(Variant, Boxes, Engine, Operands, MatrixMemory, ProductShape);
+
 impl Variant {
     pub const ALL: [Self; 4] = [Self::Basic, Self::Linear, Self::ConflictFree, Self::Boundary];
 
-    /// As on the command line.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Basic => "basic",
@@ -206,7 +241,7 @@ pub struct Products {
 impl Boxes {
     pub const ALL: [Self; 2] = [Self::Patch, Self::Cell];
 
-    /// As on the command line.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Patch => "patch",
@@ -226,7 +261,7 @@ impl Boxes {
 impl Engine {
     pub const ALL: [Self; 4] = [Self::Fma, Self::Wmma, Self::Mma, Self::MmaSwizzled];
 
-    /// As on the command line.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fma => "fma",
@@ -241,7 +276,7 @@ impl Operands {
     pub const ALL: [Self; 7] =
         [Self::F64, Self::F32, Self::Tf32, Self::Tf32Corrected, Self::F16, Self::F16Corrected, Self::Bf16];
 
-    /// As on the command line.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::F64 => "f64",
@@ -258,7 +293,7 @@ impl Operands {
 impl MatrixMemory {
     pub const ALL: [Self; 4] = [Self::Shared, Self::Constant, Self::ReadOnly, Self::Texture];
 
-    /// As on the command line.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Shared => "shared",
@@ -272,7 +307,7 @@ impl MatrixMemory {
 impl ProductShape {
     pub const ALL: [Self; 4] = [Self::M8N8K4, Self::M16N8K4, Self::M16N8K8, Self::M16N8K16];
 
-    /// As in the instruction set.
+    /// Its name in the instruction set.
     pub const fn name(self) -> &'static str {
         match self {
             Self::M8N8K4 => "m8n8k4",
@@ -344,5 +379,22 @@ mod steps {
             fused or separate with basic, linear, conflict-free or boundary fdm column; \
             global with basic, linear or conflict-free fdm column; fused basic inverse column; \
             fused basic fdm dof (3D, degree 1 to 4)";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn choices_are_read_as_they_are_written() {
+        assert!(Variant::ALL.into_iter().all(|choice| choice.to_string().parse() == Ok(choice)));
+        assert!(Boxes::ALL.into_iter().all(|choice| choice.to_string().parse() == Ok(choice)));
+        assert!(Engine::ALL.into_iter().all(|choice| choice.to_string().parse() == Ok(choice)));
+        assert!(Operands::ALL.into_iter().all(|choice| choice.to_string().parse() == Ok(choice)));
+        assert!(MatrixMemory::ALL.into_iter().all(|choice| choice.to_string().parse() == Ok(choice)));
+        assert!(ProductShape::ALL.into_iter().all(|choice| choice.to_string().parse() == Ok(choice)));
+        assert_eq!("f128".parse::<Operands>(), Err(UnknownName));
     }
 }

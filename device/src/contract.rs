@@ -42,6 +42,11 @@ impl<T: Real, const N: usize, const H: usize> Centrosymmetric<T, N, H> {
         Self { rows }
     }
 
+    /// `factor C`.
+    pub fn times(&self, factor: T) -> Self {
+        Self { rows: self.rows.map(|row| row.map(|coefficient| factor * coefficient)) }
+    }
+
     /// `y = C x` with `R` rows, `ceil(R / 2) = H`.
     #[inline(always)]
     pub fn apply<V: Value<T>, const R: usize>(&self, x: &[V; N]) -> [V; R] {

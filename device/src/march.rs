@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! 3D: y = Σ T_x T_y T_z b - (c_x A_x M_y M_z + M_x (c_y A_y M_z + M_y c_z A_z)) x
-//! 2D: y = Σ T_x T_y b - (A_x c_x M_y + M_x c_y A_y) x
+//! 2D: y = Σ T_x T_y b - c_x (A_x M_y + M_x (c_y / c_x) A_y) x
 //! ```
 //!
 //! where a factor multiplies what the matrix behind it gives. The last result of a piece and the first of the next one are of
@@ -23,7 +23,7 @@ mod strip;
 
 use crate::contract::{Centrosymmetric, Split};
 use crate::layout::{Column, Shared};
-use crate::patch::{bit, touches_first};
+use crate::patch::{Grid, bit, touches_first};
 use crate::scalar::Real;
 use cuda_std::hint::{loads_together, made_here};
 use cuda_std::shared::Word;
@@ -38,7 +38,7 @@ pub struct Matrices<'a, T, const N: usize, const H: usize> {
     pub mass: &'a Centrosymmetric<T, N, H>,
     /// `A`.
     pub stiffness: &'a Centrosymmetric<T, N, H>,
-    /// `c`; in 2D the last one counts for nothing.
+    /// [`factors`](crate::matrices::factors) of `c`.
     pub factors: [T; 3],
     /// `T`, if there is a `b`.
     pub transfer: Option<&'a Centrosymmetric<T, N, H>>,
@@ -144,7 +144,7 @@ fn along_x<T: Real + Word, const N: usize, const C: usize, const H: usize>(
         };
         if task < lines {
             let (u, w) = (tensor(0).read::<N>(row), tensor(1).read::<N>(row));
-            // In 2D both are scaled already.
+            // In 2D one of them is scaled already, and the sum is where it is stored.
             let products = match strip.dim {
                 3 => scaled_sum(matrices.factors[0], matrices, &u, &w),
                 _ => matrices.stiffness.apply_sum(&u, matrices.mass, &w),
@@ -158,26 +158,42 @@ fn along_x<T: Real + Word, const N: usize, const C: usize, const H: usize>(
     }
 }
 
-/// `b` minus `A x`, or `A x` where there is no `b`, at all nodes that the block owns, those between two pieces from
+/// `b` minus `A x`, with the factor in 2D, or `A x` without it where there is no `b`, at all nodes that the block owns, those between two pieces from
 /// both.
 #[inline(always)]
-fn store<T: Real + Word>(march: March, part: Part, step: u32, thread: u32, store: &impl Fn(Target, T)) {
+fn store<T: Real + Word>(march: March, part: Part, factor: T, step: u32, thread: u32, store: &impl Fn(Target, T)) {
     let strip = march.strip;
     let (k, width, pieces) = (strip.degree as u32, strip.result_width() as u32, strip.pieces as u32);
     let (rows, lines) = (strip.result_rows() as u32, strip.result_lines() as u32);
     let shared = |step: u32| Shared::<T>::at(strip.shared(step as usize & 1));
-    let (i, first) = (thread % width, thread / width);
-    let place = march.place(step);
-    let x = k * place[0] + i;
-    let is_owned = march.x.owns(k, x) && i < k * pieces;
     let lines_at_once = strip.threads() as u32 / width;
+    // Where it is one, all threads have the same, and so the same row of the grid.
+    let (i, first) = if lines_at_once == 1 { (thread, 0) } else { (thread % width, thread / width) };
+    let has_line = if lines_at_once == 1 { i < width } else { first < lines_at_once };
+    let origin = march.place(step).map(|piece| k * piece);
+    let x = origin[0] + i;
+    // Made anew in every step: kept, distances would spill.
+    let grid = Grid { cells: part.pieces.map(made_here), degree: k };
+    let target = |local: [u32; 3], is_first: bool| {
+        let [[x, y, z], [i, j, l]] = [origin, local].map(|place| place.map(|node| node as usize));
+        let (strip, place) = match strip.dim {
+            3 => (grid.offset_3d(x, y, z), grid.local_3d(i, j, l)),
+            _ => (grid.offset_2d(x, z), grid.local_2d(i, l)),
+        };
+        Target { node: [0, 1, 2].map(|direction| origin[direction] + local[direction]), strip, place, is_first }
+    };
+    let is_owned = march.x.owns(k, x) && i < k * pieces;
     for round in 0..lines.div_ceil(lines_at_once) {
         let line = first + round * lines_at_once;
-        if first < lines_at_once && line < lines {
+        if has_line && line < lines {
             let value = |at: u32| {
                 let at = (at + strip.result_pitch() as u32 * line) as usize;
                 let product = Shared::<T>::at(strip.results(0)).get(at);
-                if strip.has_b { Shared::<T>::at(strip.results(1)).get(at) - product } else { product }
+                match (strip.has_b, strip.dim) {
+                    (true, 3) => Shared::<T>::at(strip.results(1)).get(at) - product,
+                    (true, _) => T::fma(-factor, product, Shared::<T>::at(strip.results(1)).get(at)),
+                    _ => product,
+                }
             };
             let mut sum = if i < k * pieces { value(i) } else { T::ZERO };
             if i % k == 0 && i > 0 {
@@ -187,9 +203,14 @@ fn store<T: Real + Word>(march: March, part: Part, step: u32, thread: u32, store
                 shared(step).set(line as usize, sum);
             }
             let (y, z) = (line % rows, line / rows);
-            let node = [x, k * place[1] + y, k * place[2] + z];
-            let is_unknown =
-                |direction: usize| node[direction] > 0 && node[direction] < k * made_here(part.pieces[direction]);
+            let local = [i, y, z];
+            let node = [0, 1, 2].map(|direction| origin[direction] + local[direction]);
+            // Of high degrees nothing is kept from line to line, either.
+            let pieces = |direction: usize| match strip.along_x {
+                true => made_here(part.pieces[direction]),
+                false => grid.cells[direction],
+            };
+            let is_unknown = |direction: usize| node[direction] > 0 && node[direction] < k * pieces(direction);
             if is_owned
                 && (strip.dim == 2 || is_unknown(1))
                 && if strip.along_x { is_unknown(2) } else { march.last.owns(k, node[2]) }
@@ -199,7 +220,7 @@ fn store<T: Real + Word>(march: March, part: Part, step: u32, thread: u32, store
                 }
                 let is_first = (strip.dim == 2 || touches_first(bit(part.class, 0), y == 0 || y == k))
                     && (!strip.along_x || touches_first(bit(part.class, 1), z == 0 || z == k));
-                store(Target { node, is_first }, sum);
+                store(target(local, is_first), sum);
             }
         }
     }
@@ -285,11 +306,7 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
             unsafe { loads_together() };
         }
         if has_column {
-            let mut mass = matrices.mass.apply(&nodes[0].values);
-            if strip.dim == 2 {
-                mass = mass.map(|value| matrices.factors[0] * value);
-            }
-            keep(0, &mass);
+            keep(0, &matrices.mass.apply(&nodes[0].values));
             let last = matrices.factors[strip.dim - 1];
             keep(1, &matrices.stiffness.apply(&nodes[0].values).map(|value| last * value));
             if let Some(transfer) = matrices.transfer {
@@ -307,6 +324,6 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
         }
         along_x::<T, N, C, H>(strip, matrices, made_here(thread));
         thread::sync_threads();
-        store(march, part, step, made_here(thread), &put);
+        store(march, part, matrices.factors[0], step, made_here(thread), &put);
     }
 }

@@ -21,19 +21,25 @@ macro_rules! pod {
 /// 1D matrices of cells of size 1, and the factors that make a level's operator of theirs. (Eigenvectors differ by a factor
 /// that cancels out.)
 ///
-/// The operator is `sum_d factors[d] (.. M ⊗ A ⊗ M ..)`, with the stiffness matrix `A` in direction `d` and
-/// `factors[d] = (h_0 h_1 [h_2]) / h_d²` on cells of sizes `h`: in 3D `h_y h_z / h_x` for x, in 2D `h_y / h_x`. Kernels multiply
+/// The operator is `sum_d c_d (.. M ⊗ A ⊗ M ..)`, with the stiffness matrix `A` in direction `d` and
+/// `c_d = (h_0 h_1 [h_2]) / h_d²` on cells of sizes `h`: in 3D `h_y h_z / h_x` for x, in 2D `h_y / h_x`. Kernels multiply
 /// by a factor what a matrix takes or gives, or entries of a mass matrix, never those of a stiffness matrix, whose rows must sum to
 /// zero exactly. On the unit square and cube factors are powers of two, so that it does not matter where they multiply.
 ///
-/// Discontinuous elements have matrices of cells of the size in x, and their operator takes
-/// [`step_factors`](crate::dg::operator::step_factors).
+/// Discontinuous elements have [`DgOperatorMatrices`] instead.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Scaled<M, T> {
     pub matrices: M,
-    /// In 2D the last one counts for nothing.
+    /// Those that [`factors`] gives.
     pub factors: [T; 3],
+}
+
+/// [`Scaled::factors`] from those of the operator's terms: in 2D `[c_x, c_y / c_x, 1]`, for one of two terms is scaled, and then the
+/// sum.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn factors(dim: usize, [x, y, z]: [f64; 3]) -> [f64; 3] {
+    if dim == 2 { [x, y / x, 1.0] } else { [x, y, z] }
 }
 
 macro_rules! scaled_pod {
@@ -48,7 +54,6 @@ scaled_pod!(SmootherMatrices<T, const K, const M>);
 scaled_pod!(FirstStepMatrices<T, const K, const M, const E>);
 scaled_pod!(CellMatrices<T, const C, const H>);
 scaled_pod!(RestrictionMatrices<T, const N, const H>);
-scaled_pod!(DgCellMatrices<T, const C, const H>);
 
 /// What the patch smoother needs in one direction.
 ///
@@ -235,6 +240,28 @@ impl<T: Real, const C: usize, const H: usize> DgCellMatrices<T, C, H> {
             normal: core::array::from_fn(|t| T::from_f64(normal(t))),
             penalty: [T::from_f64(penalty)],
         }
+    }
+}
+
+/// What the operator of discontinuous elements takes ([`dg::operator`](crate::dg::operator)): 1D matrices of cells of the size in
+/// x, and the factors `c` of its terms. Of all matrices only those of the mass may have a factor: rows of the others must sum to zero.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DgOperatorMatrices<T, const C: usize, const H: usize> {
+    pub cell: DgCellMatrices<T, C, H>,
+    /// `c_y / c_x M`.
+    pub mass_x: Centrosymmetric<T, C, H>,
+    /// `c_z / c_y M`, for 3D.
+    pub mass_middle: Centrosymmetric<T, C, H>,
+    /// `c_x`, `c_y / c_x` and `c_z / c_y`.
+    pub factors: [T; 3],
+}
+pod!(DgOperatorMatrices<T, const C, const H>);
+
+impl<T: Real, const C: usize, const H: usize> DgOperatorMatrices<T, C, H> {
+    pub fn new(cell: DgCellMatrices<T, C, H>, [x, y, z]: [f64; 3]) -> Self {
+        let factors = [x, y / x, z / y].map(T::from_f64);
+        Self { mass_x: cell.mass.times(factors[1]), mass_middle: cell.mass.times(factors[2]), factors, cell }
     }
 }
 

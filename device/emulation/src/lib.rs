@@ -8,7 +8,7 @@ use cuda_std::emulate::{Launch, Trace};
 use cuda_std::shared::Word;
 use patchmg_device::kernels::{DEGREES_3D, KernelSpec, Module, Operation, patch_nodes};
 use patchmg_device::matrices::{
-    CellMatrices, DgCellMatrices, DgSolveMatrices, DgTransferMatrices, FirstStepMatrices, ProlongationMatrices,
+    CellMatrices, DgOperatorMatrices, DgSolveMatrices, DgTransferMatrices, FirstStepMatrices, ProlongationMatrices,
     RestrictionMatrices, Scaled, SmootherMatrices,
 };
 use patchmg_device::patch::{DgGrid, Grid};
@@ -287,12 +287,12 @@ fn discontinuous<
     // SAFETY, throughout: the promise of `Kernel::run`.
     let body: Body = match operation {
         Operation::Apply => Box::new(|a| unsafe {
-            let (matrices, x, y) = (a.matrices::<Scaled<DgCellMatrices<T, C, H>, T>>(), a.vector(0), a.vector(1));
+            let (matrices, x, y) = (a.matrices::<DgOperatorMatrices<T, C, H>>(), a.vector(0), a.vector(1));
             operator::apply::<T, false, C, H, MID, COLUMNS>(&matrices, std::ptr::null(), x, y, a.cells, a.chunk)
         }),
         Operation::Residual => Box::new(|a| unsafe {
             let (b, x, r) = (a.vector(0), a.vector(1), a.vector(2));
-            let matrices = a.matrices::<Scaled<DgCellMatrices<T, C, H>, T>>();
+            let matrices = a.matrices::<DgOperatorMatrices<T, C, H>>();
             operator::apply::<T, true, C, H, MID, COLUMNS>(&matrices, b, x, r, a.cells, a.chunk)
         }),
         Operation::Solve => Box::new(|a| unsafe {

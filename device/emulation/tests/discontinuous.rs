@@ -7,9 +7,9 @@
 mod boxes;
 
 use boxes::random;
-use patchmg_device::dg::{self, operator::Tile, operator::step_factors};
+use patchmg_device::dg::{self, operator::Tile};
 use patchmg_device::kernels::{Module, Operation};
-use patchmg_device::matrices::{DgCellMatrices, DgSolveMatrices, DgTransferMatrices, Scaled};
+use patchmg_device::matrices::{DgCellMatrices, DgOperatorMatrices, DgSolveMatrices, DgTransferMatrices};
 use patchmg_device::patch::{DgGrid, Ends, bit, color_count};
 use patchmg_device::scalar::Real;
 use patchmg_emulation::{Arguments, Kernel};
@@ -157,22 +157,16 @@ fn factors(dim: usize, sizes: [f64; 3]) -> [f64; 3] {
 
 fn operator<T: Real, const C: usize, const H: usize>(dim: usize)
 where
-    Scaled<DgCellMatrices<T, C, H>, T>: bytemuck::Pod,
+    DgOperatorMatrices<T, C, H>: bytemuck::Pod,
 {
     let cell = Cell::new(C);
     let Cell { mass, stiffness, normal, penalty } = &cell;
     let module = Module::PoissonDg { dim, degree: C - 1 };
     for (cells, sizes) in LEVELS {
         let factors = factors(dim, sizes);
-        let matrices = Scaled {
-            matrices: DgCellMatrices::<T, C, H>::new(
-                |i, j| mass.get(i, j),
-                |i, j| stiffness.get(i, j),
-                |t| normal[t],
-                *penalty,
-            ),
-            factors: step_factors(dim, factors).map(T::from_f64),
-        };
+        let of_cell =
+            DgCellMatrices::<T, C, H>::new(|i, j| mass.get(i, j), |i, j| stiffness.get(i, j), |t| normal[t], *penalty);
+        let matrices = DgOperatorMatrices::new(of_cell, factors);
         let grid = DgGrid { cells, degree: C as u32 - 1 };
         let (x, b) = (random(grid.storage(dim), 7), random(grid.storage(dim), 8));
         let (masses, stiff) =

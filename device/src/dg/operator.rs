@@ -1,19 +1,21 @@
 //! The operator, layer by layer: a block owns a tile of cells in x and y and marches along the last direction, a cell a
 //! step.
 //!
-//! With the 1D matrices `M` and `L` of one cell size and the factors `c` of [`Scaled`](crate::matrices::Scaled) it is
+//! With the 1D matrices `M` and `L` of one cell size and factors `c` it is
 //!
 //! ```text
 //! A = c_x L ⊗ M ⊗ M + c_y M ⊗ L ⊗ M + c_z M ⊗ M ⊗ L,    in 2D A = c_x L ⊗ M + c_y M ⊗ L
 //! ```
 //!
-//! with the matrix in x first, by one contraction in each direction, the last direction first, where the [`step_factors`]
-//! multiply sums:
+//! with the matrix in x first, by one contraction in each direction, the last direction first:
 //!
 //! ```text
-//! 3D: m = M_z u,  s = c_z/c_y L_z u;    s = L_y m + M_y s,  m = M_y m;    A u = c_x (L_x m + M_x (c_y/c_x s))
-//! 2D: m = M_y u,  s = L_y u;            A u = c_x (L_x m + M_x (c_y/c_x s))
+//! 3D: m = M_z u,  s = L_z u;    s = L_y m + (c_z/c_y M_y) s,  m = M_y m;    A u = c_x (L_x m + (c_y/c_x M_x) s)
+//! 2D: m = M_y u,  s = L_y u;                                                A u = c_x (L_x m + (c_y/c_x M_x) s)
 //! ```
+//!
+//! where in degree 8 matrices in brackets have entries of their own, and below the quotients multiply `s`
+//! ([`DgOperatorMatrices`](crate::matrices::DgOperatorMatrices)).
 //!
 //! A thread keeps columns of the current cell's nodes in registers, so that `M u` and `L u` along the last direction, with
 //! what lies behind both faces, go to shared memory without a read. Lines along the other directions follow there, in place.
@@ -32,16 +34,6 @@ mod tile;
 use crate::kernels::Shape;
 pub use march::apply;
 pub use tile::Tile;
-
-/// What [`apply`] takes as [`Scaled::factors`](crate::matrices::Scaled::factors), from the factors `c` of the operator's
-/// terms: `[c_x, c_y / c_x, c_z / c_y]`, in 2D `[c_x, c_y / c_x, 1]`.
-///
-/// With quotients a node is multiplied once a direction. The factors themselves would multiply all that `L` takes, beside what
-/// `M` takes, which needs more registers.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn step_factors(dim: usize, [x, y, z]: [f64; 3]) -> [f64; 3] {
-    [x, y / x, if dim == 3 { z / y } else { 1.0 }]
-}
 
 /// Columns of a thread.
 pub const fn columns(dim: usize, degree: usize) -> usize {

@@ -1,7 +1,7 @@
 //! Those of discontinuous elements.
 
 use super::{Counts, SIZE};
-use crate::matrices::{DgCellMatrices, DgSolveMatrices, DgTransferMatrices, Scaled};
+use crate::matrices::{DgOperatorMatrices, DgSolveMatrices, DgTransferMatrices};
 use cuda_std::kernel;
 
 const K: usize = SIZE;
@@ -28,7 +28,7 @@ macro_rules! poisson_dg {
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_", stringify!($t)))]
             pub unsafe fn apply(
-                matrices: Scaled<DgCellMatrices<$t, C, H>, $t>,
+                matrices: DgOperatorMatrices<$t, C, H>,
                 x: *const $t,
                 y: *mut $t,
                 cells: Counts,
@@ -42,7 +42,7 @@ macro_rules! poisson_dg {
             #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_residual_", stringify!($t)))]
             pub unsafe fn residual(
-                matrices: Scaled<DgCellMatrices<$t, C, H>, $t>,
+                matrices: DgOperatorMatrices<$t, C, H>,
                 b: *const $t,
                 x: *const $t,
                 r: *mut $t,

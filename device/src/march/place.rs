@@ -20,16 +20,26 @@ pub struct Part {
 pub struct Target {
     /// Node in each direction; in 2D the last one is y.
     pub(super) node: [u32; 3],
+    /// Offset of the first node of the step's strip, which all threads share.
+    pub(super) strip: usize,
+    /// Offset of the node from there. It fits 32 bits, which saves registers.
+    pub(super) place: usize,
     /// Whether other classes have not touched it yet.
     pub is_first: bool,
 }
 
 impl Target {
-    /// Offset in a vector of the grid of the results.
+    /// Its place in a vector of the grid of the results.
     #[inline(always)]
-    pub fn offset(self, grid: Grid, dim: usize) -> usize {
-        let [x, y, last] = self.node.map(|node| node as usize);
-        if dim == 3 { grid.offset_3d(x, y, last) } else { grid.offset_2d(x, last) }
+    pub fn of<T>(self, vector: *mut T) -> *mut T {
+        vector.wrapping_add(self.strip).wrapping_add(self.place)
+    }
+
+    /// The same in 3D, from the grid alone: where all else of a strip takes the registers.
+    #[inline(always)]
+    pub fn of_grid<T>(self, vector: *mut T, grid: Grid) -> *mut T {
+        let [x, y, z] = self.node.map(|node| node as usize);
+        vector.wrapping_add(grid.offset_3d(x, y, z))
     }
 }
 

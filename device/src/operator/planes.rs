@@ -19,7 +19,7 @@ use crate::matrices::{CellMatrices, CellMatrix, Scaled};
 use crate::operator::{Output, tile::Tile};
 use crate::patch::Grid;
 use crate::scalar::Real;
-use cuda_std::hint::{made_here, opaque};
+use cuda_std::hint::{loads_together, made_here, opaque};
 use cuda_std::shared::{Word, wait_for_copies};
 use cuda_std::thread;
 
@@ -202,7 +202,7 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
     // SAFETY: the first plane is of the vector, and so are those up to the last.
     unsafe { copies.start(tile, nodes(0)) };
     // Of a plane's index; the index in its cell of the plane before, as the last one of two cells.
-    let (mut parity, mut local) = (0, 0);
+    let (mut parity, mut local, mut z) = (0, 0_u32, start * K as u32);
     for turn in 0..planes + 1 {
         wait_for_copies();
         thread::sync_threads();
@@ -213,9 +213,13 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
             unsafe { copies.start(tile, nodes(1 - parity)) };
         }
         if plane > 0 && has_column {
-            let z = (start * K as u32 + plane - 1) as usize;
             // SAFETY: a plane of the vectors; for a residual there is `b`.
-            let b = unsafe { column.read_b::<RESIDUAL>(output, grid, z) };
+            let b = unsafe { column.read_b::<RESIDUAL>(output, grid, z as usize) };
+            // Here the assembler would ask for it only where it is needed, and registers suffice; 8 % of the time in degree 6.
+            if RESIDUAL && tile.is_full() && K > 5 && size_of::<T>() == 8 {
+                // SAFETY: all lanes are here, for all have a column.
+                unsafe { loads_together() };
+            }
             let line = Line::<T, K, C>::read(product(1 - parity, 0), along_y);
             let q = line.times(&matrices.mass).map(|value| scaled.factors[2] * value);
             let mut p = Product::ZERO;
@@ -224,18 +228,18 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
             line.add(&matrices.mass, &mut p);
             let p = p.outputs::<K, C>();
             column.add::<RESIDUAL>(rows, local, &p, &q, &b);
-            if local == K {
+            if local == K as u32 {
                 // Sums of the cell below the chunk are not complete.
                 if own == start || plane > K as u32 + 1 {
                     // SAFETY: planes of the vectors, of this block alone.
-                    unsafe { column.store(output, grid, z - K) };
+                    unsafe { column.store(output, grid, (z - K as u32) as usize) };
                 }
                 column.next_cell();
                 column.add::<RESIDUAL>(rows, 0, &p, &q, &b);
             }
         }
         if plane > 0 {
-            local = if local == K { 1 } else { local + 1 };
+            (local, z) = (if local == K as u32 { 1 } else { local + 1 }, z + 1);
         }
         if plane < planes {
             let products = [product(parity, 0), product(parity, 1)];
@@ -348,17 +352,17 @@ impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
     /// `sums[a] += c_y M[a][local] p + A[a][local] q`; for a residual `-=`, and `b` to its own plane, unless that is the next
     /// cell's.
     #[inline(always)]
-    fn add<const RESIDUAL: bool>(&mut self, rows: Rows<T, C>, local: usize, p: &[T; K], q: &[T; K], b: &[T; K]) {
+    fn add<const RESIDUAL: bool>(&mut self, rows: Rows<T, C>, local: u32, p: &[T; K], q: &[T; K], b: &[T; K]) {
         for a in 0..C {
             // The matrices are symmetric.
-            let (mass, stiffness) = rows.get(local, a);
+            let (mass, stiffness) = rows.get(local as usize, a);
             let (mass, stiffness) = if RESIDUAL { (-mass, -stiffness) } else { (mass, stiffness) };
             for y in 0..K {
                 self.sums[a][y] = T::fma(mass, p[y], T::fma(stiffness, q[y], self.sums[a][y]));
             }
         }
         for z in 0..K {
-            if RESIDUAL && z == local {
+            if RESIDUAL && z as u32 == local {
                 for y in 0..K {
                     self.sums[z][y] = self.sums[z][y] + b[y];
                 }

@@ -1,4 +1,4 @@
-//! The operator in 2D, row by row: the sum over cells of `(c_x A_x M_y + c_y M_x A_y) x`, by a [`march`](crate::march) along y.
+//! The operator in 2D, row by row: the sum over cells of `c_x (A_x M_y + (c_y / c_x) M_x A_y) x`, by a [`march`](crate::march) along y.
 
 use crate::march::Strip;
 
@@ -12,8 +12,8 @@ pub const fn strip(degree: usize) -> Strip {
 
 /// Blocks of a multiprocessor that the registers of a thread leave room for: more where that costs no spills.
 pub const fn min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
-    const SINGLE: [u32; 10] = [12, 12, 12, 12, 8, 8, 8, 8, 5, 5];
-    const DOUBLE: [u32; 10] = [12, 12, 12, 12, 4, 4, 4, 3, 3, 3];
+    const SINGLE: [u32; 10] = [12, 12, 12, 16, 8, 8, 8, 8, 5, 5];
+    const DOUBLE: [u32; 10] = [12, 16, 12, 12, 4, 4, 4, 3, 3, 3];
     if scalar_bytes == 4 { SINGLE[degree - 1] } else { DOUBLE[degree - 1] }
 }
 
@@ -24,7 +24,6 @@ mod device {
     use crate::march::{Matrices, Part, Target, march};
     use crate::matrices::{CellMatrices, Scaled};
     use crate::operator::Output;
-    use crate::patch::Grid;
     use crate::scalar::Real;
     use cuda_std::shared::Word;
 
@@ -40,15 +39,16 @@ mod device {
         cells: [u32; 3],
         chunk: u32,
     ) {
-        let grid = Grid { cells, degree: K as u32 };
         let (mass, stiffness) = (&matrices.mass.split, &matrices.stiffness.split);
         let matrices = Matrices { mass, stiffness, factors: *factors, transfer: None };
         let put = |target: Target, product: T| {
-            let offset = target.offset(grid, 2);
             // SAFETY: an unknown, of this block alone; for a residual there is `b`.
             unsafe {
-                let value = if RESIDUAL { *output.b.wrapping_add(offset) - product } else { product };
-                *output.y.wrapping_add(offset) = value;
+                let value = match RESIDUAL {
+                    true => T::fma(-factors[0], product, *target.of(output.b.cast_mut())),
+                    false => factors[0] * product,
+                };
+                *target.of(output.y) = value;
             }
         };
         let part = Part { pieces: cells, class: 0, chunk };

@@ -163,7 +163,7 @@ mod device {
     use crate::smoother::place::{along_rows, quotient_and_remainder};
     use crate::smoother::stage::Stage;
     use crate::smoother::{Table, is_odd, select, sum_and_difference, transform};
-    use cuda_std::hint::made_here;
+    use cuda_std::hint::{loads_together, made_here};
     use cuda_std::shared::{Word, wait_for_copies};
     use cuda_std::thread;
 
@@ -256,8 +256,10 @@ mod device {
                 column[z] = unsafe { *first.add(grid.plane() as usize * z) };
             }
         }
+        // Distances made anew save registers, but in degree 5 they take some from what is read early below.
+        let copied = if K == 5 { grid } else { grid.remade() };
         // SAFETY: as above; of this color only a patch itself writes its interior, and its vertex after barriers.
-        unsafe { stage.copy::<K, N>(threads, x.add(origin), grid.remade(), patches) };
+        unsafe { stage.copy::<K, N>(threads, x.add(origin), copied, patches) };
         // Where registers are few, what a thread's place gives is not kept from phase to phase.
         let keeps = size_of::<T>() == 4 && K < 6;
         let own = || if keeps { thread } else { made_here(thread::thread_idx_x()) as usize };
@@ -311,13 +313,16 @@ mod device {
         let [i, slot, l] = if keeps { place } else { along_rows(M, shape.patches) };
         // Lanes read neighbours.
         let inverse = |j: usize| table.get(i + M * (l + M * j));
-        // In high degrees and in `f32` there are registers to read it early.
-        let reads_early = K > 6 || size_of::<T>() == 4 && K > 3;
+        // In high degrees and in `f32` there are registers to read it before the barrier; degree 5 in `f64` reads half of it right
+        // behind, or the assembler would read each entry where it is used, which takes 6 % longer.
+        let (early, behind) = match (K, size_of::<T>()) {
+            (7.., _) | (4.., 4) => (M, 0),
+            (5, _) => (0, 5),
+            _ => (0, 0),
+        };
         let mut inverses = [T::ZERO; M];
-        if reads_early {
-            for j in 0..M {
-                inverses[j] = inverse(j);
-            }
+        for j in 0..early {
+            inverses[j] = inverse(j);
         }
         thread::sync_threads();
 
@@ -325,6 +330,13 @@ mod device {
         let along_y = Column { start: in_row + M * row * l, stride: row };
         let (i_odd, l_odd) = (is_odd::<K>(i), is_odd::<K>(l));
         let ((m_i, d_i), (m_l, d_l)) = (table.boundary::<M>(M * M * M, i, 0), table.boundary::<M>(M * M * M, l, 1));
+        for j in 0..behind {
+            inverses[j] = inverse(j);
+        }
+        if behind > 0 {
+            // SAFETY: all lanes are here.
+            unsafe { loads_together() };
+        }
         let x_face = |j: usize| face(i_odd).get(l * parts.line + slot * M + j);
         let y_face = |j_odd: usize| face(2 + j_odd).get(i * parts.line + slot * M + l);
         let z_face = |j: usize| face(4 + l_odd).get(j * parts.line + in_row);
@@ -348,7 +360,7 @@ mod device {
         let coupled = y_faces.map(|y_face| factors[1] * y_face);
         let mut column = matrices.vectors.analyze(&tensor.read::<M>(along_y));
         for j in 0..M {
-            let inverse = if reads_early { inverses[j] } else { inverse(j) };
+            let inverse = if j < early + behind { inverses[j] } else { inverse(j) };
             let (x_face, z_face) = (x_face(j), z_face(j));
             let mut residual = T::fma(-matrices.coupling[j], coupled[is_odd::<K>(j)], column[j]);
             residual = T::fma(-d_i, x_face, residual);

@@ -80,9 +80,10 @@ mod device {
         let RestrictionMatrices { mass, stiffness, transfer } = matrices;
         let matrices = Matrices { mass, stiffness, factors: *factors, transfer: Some(transfer) };
         let put = |target: Target, sum: T| {
-            // Kept from step to step, rows and planes would spill at degree 3.
-            let grid = Grid { cells, ..grid }.remade().coarser();
-            let entry = coarse.wrapping_add(target.offset(grid, DIM));
+            let entry = match const { strip(DIM, K) }.along_x {
+                true => target.of_grid(coarse, Grid { cells, ..grid }.remade().coarser()),
+                false => target.of(coarse),
+            };
             // SAFETY: an unknown, which no other block of the class touches.
             unsafe { *entry = if target.is_first { sum } else { *entry + sum } };
         };

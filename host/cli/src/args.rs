@@ -4,7 +4,7 @@ use crate::choices;
 use crate::systems::{ProblemName, SystemName};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use patchmg::measure::Protocol;
-use patchmg::solve::{Method, Precision};
+use patchmg::solve::{Cycle, Method, Precision};
 use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, ProductShape};
 use std::path::PathBuf;
 
@@ -166,7 +166,7 @@ pub struct AgainstArgs {
 }
 
 /// Options of one problem, which a suite chooses itself.
-const SINGLE_CASE: [&str; 28] = [
+const SINGLE_CASE: [&str; 29] = [
     "system",
     "dim",
     "degree",
@@ -175,6 +175,7 @@ const SINGLE_CASE: [&str; 28] = [
     "size",
     "problem",
     "solver",
+    "cycle",
     "smoother",
     "damping",
     "kernel",
@@ -228,7 +229,10 @@ pub struct CaseArgs {
     /// Solver; the Krylov methods are preconditioned by one V-cycle.
     #[arg(long, value_parser = choices::method(), default_value = Method::default().name())]
     pub solver: Method,
-    /// Smoother of the V-cycle.
+    /// Order in which a cycle visits the levels.
+    #[arg(long, value_parser = choices::cycle(), default_value = Cycle::default().name())]
+    pub cycle: Cycle,
+    /// Smoother of the cycle.
     #[arg(long, value_enum, default_value_t)]
     pub smoother: Smoother,
     /// Factor of the smoother's correction, above 0 and below 2. [default: 1/4 in 2D and 1/8 in 3D for additive-patch, 2/3
@@ -241,7 +245,7 @@ pub struct CaseArgs {
     /// Optimization level of the patch smoother's kernel. [default: register]
     #[arg(long, value_parser = choices::variant(), help_heading = PAPERS)]
     pub variant: Option<String>,
-    /// Solver on a patch. [default: fdm]
+    /// Solver on a patch. [default: fdm, of stokes exact]
     #[arg(long, value_parser = choices::local_solver(), help_heading = PAPERS)]
     pub local: Option<String>,
     /// What a thread of the patch smoother owns. [default: column]

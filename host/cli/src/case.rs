@@ -7,14 +7,14 @@ use patchmg::krylov::Stopping;
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::output::table::bytes;
-use patchmg::solve::Config;
+use patchmg::solve::{Config, Cycle};
 
 impl CaseArgs {
     /// How to solve.
     pub fn config(&self) -> Result<Config, Failure> {
         let stopping = Stopping { rtol: self.rtol, max_iters: self.max_iters };
         let (method, precision, smoother) = (self.solver, self.precision, self.smoother()?);
-        Ok(Config { method, precision, smoother, stopping, ..Config::default() })
+        Ok(Config { method, precision, smoother, cycle: self.cycle, stopping, ..Config::default() })
     }
 
     /// That which was given, or that of the first list of numbers for each direction.
@@ -107,7 +107,7 @@ pub fn parameters(args: &CaseArgs, kernels: &str, device: &DeviceInfo, memory: u
         "\
 {} on {}, degree {}, {}, problem {}
 solver     {}, precision {}, relative tolerance {:e}, at most {}
-smoother   {}{kernels}
+smoother   {}{kernels}{}
 backend    {}: {}, {} {}, {}
 memory     {} needed, {} free
 ",
@@ -121,6 +121,7 @@ memory     {} needed, {} free
         args.rtol,
         iterations(args.max_iters),
         args.smoother,
+        if args.cycle == Cycle::W { ", W-cycle" } else { "" },
         device.backend,
         device.name,
         device.units,

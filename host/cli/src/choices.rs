@@ -1,7 +1,7 @@
 //! Choices on the command line, under the names that the library has for them.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use patchmg::solve::{Method, Precision};
+use patchmg::solve::{Cycle, Method, Precision};
 use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, ProductShape};
 
 /// One of `all`, by its name; `help` says what it is.
@@ -23,6 +23,13 @@ pub fn method() -> impl TypedValueParser<Value = Method> {
         Method::Gmres => "Restarted GMRES, preconditioned from the right",
         Method::Fgmres => "Flexible GMRES",
         Method::Cg => "Conjugate gradients, with a V-cycle made symmetric",
+    })
+}
+
+pub fn cycle() -> impl TypedValueParser<Value = Cycle> {
+    one_of(&Cycle::ALL, Cycle::name, |cycle| match cycle {
+        Cycle::V => "V-cycle: down and up the levels once",
+        Cycle::W => "W-cycle: every coarse correction by two cycles",
     })
 }
 
@@ -57,8 +64,15 @@ pub fn variant() -> PossibleValuesParser {
     ])
 }
 
+/// The local solver of the Stokes equations.
+pub const EXACT_SCHUR: &str = "exact";
+
 pub fn local_solver() -> PossibleValuesParser {
-    named(&[("fdm", "Fast diagonalization"), ("inverse", "One stored inverse")])
+    named(&[
+        ("fdm", "Fast diagonalization"),
+        ("inverse", "One stored inverse"),
+        (EXACT_SCHUR, "Stokes: fast diagonalization, and the stored inverse of the Schur complement"),
+    ])
 }
 
 pub fn thread_structure() -> PossibleValuesParser {
@@ -125,7 +139,9 @@ mod tests {
         for (place, parser) in [structure(), variant(), local_solver(), thread_structure()].iter().enumerate() {
             let values: Vec<_> = parser.possible_values().unwrap().map(|value| value.get_name().to_string()).collect();
             assert!(kernels().all(|kernel| values.iter().any(|value| value == kernel.names()[place])), "{values:?}");
-            assert!(values.iter().all(|value| kernels().any(|kernel| kernel.names()[place] == value)), "{values:?}");
+            let is_named =
+                |value: &String| value == EXACT_SCHUR || kernels().any(|kernel| kernel.names()[place] == value);
+            assert!(values.iter().all(is_named), "{values:?}");
         }
     }
 }

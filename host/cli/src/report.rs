@@ -28,6 +28,9 @@ pub struct SolveReport {
     pub problem: String,
     pub solver: String,
     pub smoother: String,
+    /// `v` or `w`.
+    #[serde(default)]
+    pub cycle: String,
     pub kernel: String,
     pub variant: String,
     pub local: String,

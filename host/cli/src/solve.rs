@@ -143,6 +143,7 @@ pub fn record<P: Offered>(
         problem: args.problem_name().to_string(),
         solver: args.solver.to_string(),
         smoother: args.smoother.to_string(),
+        cycle: args.cycle.to_string(),
         kernel,
         variant,
         local,

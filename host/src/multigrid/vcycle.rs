@@ -1,4 +1,4 @@
-//! The V-cycle (paper 1, algorithm 2.1).
+//! The V-cycle (paper 1, algorithm 2.1), and the W-cycle.
 
 use super::level::{SmoothedLevel, hierarchy, levels};
 use super::repeated::Repeated;
@@ -20,7 +20,7 @@ pub enum PostSmoothing {
     Adjoint,
 }
 
-/// How a V-cycle smooths.
+/// How a cycle visits the levels and smooths; by default a V-cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VCycle {
     /// Steps before the coarse correction.
@@ -29,11 +29,13 @@ pub struct VCycle {
     pub post: usize,
     /// Which steps these are.
     pub post_smoothing: PostSmoothing,
+    /// Cycles on the next coarser level for a coarse correction, each from what the last one left: 1 makes a V-cycle, 2 a W-cycle.
+    pub coarse_cycles: usize,
 }
 
 impl Default for VCycle {
     fn default() -> Self {
-        Self { pre: 1, post: 1, post_smoothing: PostSmoothing::Same }
+        Self { pre: 1, post: 1, post_smoothing: PostSmoothing::Same, coarse_cycles: 1 }
     }
 }
 
@@ -79,6 +81,13 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
                 name: "smoothing steps",
                 value: "0 before and 0 after the coarse correction".into(),
                 allowed: "at least one".into(),
+            });
+        }
+        if cycle.coarse_cycles == 0 {
+            return Err(Error::InvalidArgument {
+                name: "cycles for a coarse correction",
+                value: "0".into(),
+                allowed: "at least 1: 1 for a V-cycle, 2 for a W-cycle".into(),
             });
         }
         let [coarsest, ..] = levels else {
@@ -136,7 +145,11 @@ pub(super) fn v_cycle<B: Backend, S: Scalar>(
     level.pre_smooth(cycle, b, x)?;
     level.level.restrict_residual(b, x, &mut level.coarse_b)?;
     level.level.backend().set_zero(&mut level.coarse_x)?;
-    level.coarse_cycle(cycle, coarsest, coarser)?;
+    // The coarsest level is solved exactly: once is enough.
+    let coarse_cycles = if coarser.is_empty() { 1 } else { cycle.coarse_cycles };
+    for _ in 0..coarse_cycles {
+        level.coarse_cycle(cycle, coarsest, coarser)?;
+    }
     level.correct_and_smooth(cycle, b, x)
 }
 
@@ -196,7 +209,7 @@ impl<B: Backend, S: Scalar> Preconditioner<B, S> for Multigrid<B, S> {
     }
 
     fn is_symmetric(&self) -> bool {
-        let VCycle { pre, post, post_smoothing } = self.cycle;
+        let VCycle { pre, post, post_smoothing, .. } = self.cycle;
         pre == post && post_smoothing == PostSmoothing::Adjoint
     }
 }

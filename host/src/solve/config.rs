@@ -72,6 +72,32 @@ impl Precision {
 named_choice!(Method, "method");
 named_choice!(Precision, "precision");
 
+/// The order in which a cycle visits the levels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cycle {
+    /// Down and up once.
+    #[default]
+    V,
+    /// Every coarse correction by two cycles.
+    W,
+}
+
+impl Cycle {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::V, Self::W];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V => "v",
+            Self::W => "w",
+        }
+    }
+}
+
+named_choice!(Cycle, "cycle");
+
 /// What [`solve`](super::solve) does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
@@ -79,8 +105,10 @@ pub struct Config {
     pub method: Method,
     /// In which precision.
     pub precision: Precision,
-    /// Smoother of the V-cycle.
+    /// Smoother of the cycle.
     pub smoother: SmootherConfig,
+    /// V-cycle or W-cycle.
+    pub cycle: Cycle,
     /// Until when.
     pub stopping: Stopping,
     /// Basis vectors of GMRES; more than `stopping.max_iters` are not allocated.
@@ -93,6 +121,7 @@ impl Default for Config {
             method: Method::default(),
             precision: Precision::default(),
             smoother: SmootherConfig::default(),
+            cycle: Cycle::default(),
             stopping: Stopping::default(),
             restart: DEFAULT_RESTART,
         }
@@ -167,8 +196,9 @@ impl Config {
         self.restart.min(self.stopping.max_iters)
     }
 
-    /// The V-cycle that the method can use.
+    /// The cycle, as the method can use it.
     pub(super) fn cycle(&self) -> VCycle {
-        if self.method == Method::Cg { VCycle::symmetric() } else { VCycle::default() }
+        let cycle = if self.method == Method::Cg { VCycle::symmetric() } else { VCycle::default() };
+        VCycle { coarse_cycles: if self.cycle == Cycle::W { 2 } else { 1 }, ..cycle }
     }
 }

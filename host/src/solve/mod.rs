@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub use case::{Case, PreparedCase, Report, Solved};
-pub use config::{Config, Method, Precision};
+pub use config::{Config, Cycle, Method, Precision};
 
 /// What a solve found.
 #[derive(Clone, Debug)]

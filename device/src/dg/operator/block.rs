@@ -4,7 +4,7 @@ use super::Tile;
 use super::direction::Direction;
 use crate::dg::Strides;
 use crate::layout::{Column, Shared};
-use crate::matrices::DgCellMatrices;
+use crate::matrices::{DgCellMatrices, DgOperatorMatrices};
 use crate::patch::DgGrid;
 use crate::scalar::Real;
 use cuda_std::hint::made_here;
@@ -14,18 +14,24 @@ use cuda_std::thread;
 /// A block, and what it computes with. A thread computes its place in the block anew in every phase, because that takes
 /// fewer registers than to keep it.
 pub(super) struct Block<'a, T, const C: usize, const H: usize, const MID: usize> {
-    pub matrices: &'a DgCellMatrices<T, C, H>,
-    /// The [`step_factors`](super::step_factors).
-    pub factors: &'a [T; 3],
+    pub all: &'a DgOperatorMatrices<T, C, H>,
     pub x: *const T,
     pub cells: [u32; 3],
 }
 
 impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_, T, C, H, MID> {
     pub const IS_3D: bool = MID > 1;
+    /// Whether it is matrices that have the quotients of factors. In lower degrees a coefficient of `M` serves two products, and
+    /// another matrix would spill registers: there it is values that are multiplied.
+    pub const SCALES_MATRICES: bool = C > 8;
     pub const TILE: Tile = Tile::of(if MID > 1 { 3 } else { 2 }, C - 1);
     /// Words from plane to plane of a layer.
     pub const PLANE: usize = Self::TILE.pitch() * Self::TILE.rows();
+
+    #[inline(always)]
+    pub fn matrices(&self) -> &DgCellMatrices<T, C, H> {
+        &self.all.cell
+    }
 
     #[inline(always)]
     pub fn strides(&self) -> Strides {

@@ -18,7 +18,7 @@ impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_,
             // SAFETY: the caller's promise.
             nodes[t] = unsafe { *face.offset(t as isize * step) };
         }
-        Line(nodes).seen_from(self.matrices, 0)
+        Line(nodes).seen_from(self.matrices(), 0)
     }
 
     /// What the cells beside the tile add to it in a layer, not yet contracted.
@@ -68,7 +68,7 @@ impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_,
     pub fn contract_faces(&self, faces: Shared<T>, width: usize) {
         Self::share(4 * width, |task| {
             let column = Column { start: task / width * (C * width) + task % width, stride: width };
-            faces.write(column, &self.matrices.mass.apply::<T, C>(&faces.read::<C>(column)));
+            faces.write(column, &self.matrices().mass.apply::<T, C>(&faces.read::<C>(column)));
         });
     }
 }

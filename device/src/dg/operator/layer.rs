@@ -33,11 +33,11 @@ impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_,
         let faces = Self::x_faces(layer);
         Self::share(tile.x_faces() / C, |task| {
             let column = Column { start: task * C, stride: 1 };
-            faces.write(column, &self.matrices.mass.apply::<T, C>(&faces.read::<C>(column)));
+            faces.write(column, &self.matrices().mass.apply::<T, C>(&faces.read::<C>(column)));
         });
     }
 
-    /// Along x `L u + M s`, `s` times the quotient of factors, in place.
+    /// Along x `L u + M s`, `M` or `s` times the quotient of factors, in place.
     #[inline(always)]
     pub fn contract_x(&self, layer: u32) {
         let tile = Self::TILE;
@@ -53,7 +53,7 @@ impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_,
     /// direction `M u`, in place. Cells outside the domain hold zeros.
     #[inline(always)]
     fn contract<const IS_MIDDLE: bool>(&self, lines: &Lines<T>, index: usize, start: usize, first: usize) {
-        let (matrices, u, s) = (self.matrices, Self::mass(), Self::sum());
+        let (matrices, u, s) = (self.matrices(), Self::mass(), Self::sum());
         let Lines { direction, stride, faces, count } = *lines;
         let column = |cell: usize| Column { start: start + cell * C * stride, stride };
         let line = |cell: usize| Line(u.read::<C>(column(cell)));
@@ -80,17 +80,22 @@ impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_,
             };
             let own = line(cell);
             let mut other = s.read::<C>(column(cell));
-            if !IS_MIDDLE {
-                // Not in the middle direction, where products with `M` take registers, too.
+            let mass = match (Self::SCALES_MATRICES, IS_MIDDLE) {
+                (true, true) => &self.all.mass_middle,
+                (true, false) => &self.all.mass_x,
+                (false, _) => &matrices.mass,
+            };
+            // Not in the middle direction, where products with `M` take registers, too.
+            if !Self::SCALES_MATRICES && !IS_MIDDLE {
                 for node in 0..C {
-                    other[node] = self.factors[1] * other[node];
+                    other[node] = self.all.factors[1] * other[node];
                 }
             }
             let faces = [lower, upper];
             lower = own.seen_from(matrices, 1);
             // Where registers are few, both products one after the other.
             let is_apart = IS_MIDDLE && C > 7;
-            own.contract(matrices, None, Some(&other), faces, |node, sum, mass| {
+            own.contract(matrices, None, Some((mass, &other)), faces, |node, sum, mass| {
                 s.set(column(cell).start + node * stride, sum);
                 if IS_MIDDLE && !is_apart {
                     u.set(column(cell).start + node * stride, mass);

@@ -3,7 +3,7 @@
 //! A constant is in the kernel of `L` with what lies behind both faces: where it [is shifted](is_shifted), `L` is applied to a
 //! line less its first value.
 
-use crate::contract::Split;
+use crate::contract::{Centrosymmetric, Split};
 use crate::matrices::DgCellMatrices;
 use crate::scalar::{Real, is_shifted};
 
@@ -49,15 +49,15 @@ impl<T: Real, const C: usize> Line<T, C> {
         [-T::fma(matrices.penalty[0], value, self.slope(matrices, side)), -value]
     }
 
-    /// `factor`, if there is one, times the sum of `L` times the line, of what lies behind both faces and of `M` times `other`,
-    /// and `M` times the line: calls `store` with every entry of both. Row by row, so that a coefficient is loaded once and not
-    /// kept.
+    /// `factor`, if there is one, times the sum of `L` times the line, of what lies behind both faces and of another matrix times
+    /// another line, and `M` times the line: calls `store` with every entry of both. Row by row, so that a coefficient is loaded
+    /// once and not kept.
     #[inline(always)]
     pub fn contract<const H: usize>(
         &self,
         matrices: &DgCellMatrices<T, C, H>,
         factor: Option<T>,
-        other: Option<&[T; C]>,
+        other: Option<(&Centrosymmetric<T, C, H>, &[T; C])>,
         [lower, upper]: [Behind<T>; 2],
         mut store: impl FnMut(usize, T, T),
     ) {
@@ -68,13 +68,14 @@ impl<T: Real, const C: usize> Line<T, C> {
         }
         let jumps = [lower[1] - shift, upper[1] - shift];
         let ends = [T::fma(-matrices.penalty[0], jumps[0], lower[0]), T::fma(-matrices.penalty[0], jumps[1], upper[0])];
-        let (own, lift, other) = (Split::new(&own), Split::new(&jumps), other.map(Split::new));
+        let (own, lift) = (Split::new(&own), Split::new(&jumps));
+        let other = other.map(|(matrix, other)| (matrix, Split::new(other)));
         let times_factor = |value: T| factor.map_or(value, |factor| factor * value);
         let add_end = |sum: T, end: T| factor.map_or(sum + end, |factor| T::fma(factor, end, sum));
         for i in 0..H {
             let (mut even, mut odd) = matrices.stiffness.row(i, &own);
-            if let Some(other) = &other {
-                (even, odd) = matrices.mass.row_add(i, other, even, odd);
+            if let Some((matrix, other)) = &other {
+                (even, odd) = matrix.row_add(i, other, even, odd);
             }
             (even, odd) = matrices.lift.row_add(i, &lift, even, odd);
             (even, odd) = (times_factor(even), times_factor(odd));

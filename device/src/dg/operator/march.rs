@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::line::{Behind, Line};
-use crate::matrices::{DgCellMatrices, Scaled};
+use crate::matrices::DgOperatorMatrices;
 use crate::scalar::Real;
 use cuda_std::hint::opaque;
 use cuda_std::shared::Word;
@@ -17,8 +17,7 @@ struct OwnColumn<T, const C: usize> {
 }
 
 /// `y = A x`, or `b - A x` if `RESIDUAL`, for `chunk` layers of cells. `MID` are the nodes of a cell in the middle
-/// direction, `C` in 3D and 1 in 2D; a thread has `COLUMNS` columns. `scaled` has the 1D matrices of one cell size and the
-/// [`step_factors`](super::step_factors).
+/// direction, `C` in 3D and 1 in 2D; a thread has `COLUMNS` columns.
 ///
 /// # Safety
 /// Launched as its [`shape`](super::shape) and [`Tile::blocks`](super::Tile::blocks) say; the vectors are of the grid.
@@ -31,15 +30,15 @@ pub unsafe fn apply<
     const MID: usize,
     const COLUMNS: usize,
 >(
-    scaled: &Scaled<DgCellMatrices<T, C, H>, T>,
+    all: &DgOperatorMatrices<T, C, H>,
     b: *const T,
     x: *const T,
     y: *mut T,
     cells: [u32; 3],
     chunk: u32,
 ) {
-    let Scaled { matrices, factors } = scaled;
-    let block = Block::<T, C, H, MID> { matrices, factors, x, cells };
+    let DgOperatorMatrices { cell: matrices, factors, .. } = all;
+    let block = Block::<T, C, H, MID> { all, x, cells };
     let (mass, sum) = (Block::<T, C, H, MID>::mass(), Block::<T, C, H, MID>::sum());
     let first = thread::block_idx_z() * chunk;
     let layers = if MID > 1 { cells[2] } else { cells[1] };
@@ -71,6 +70,14 @@ pub unsafe fn apply<
         thread::sync_threads();
 
         block.columns::<COLUMNS>(|number, column, offset| {
+            // SAFETY: a layer of the grid.
+            let read_next = |offset| Line(unsafe { block.nodes(x, offset, layer + 1) });
+            // A load would wait for the stores before it: where registers suffice, it is asked for first.
+            let reads_first = Block::<T, C, H, MID>::SCALES_MATRICES;
+            let mut next = columns[number].line;
+            if reads_first && layer + 1 < layers {
+                next = read_next(offset);
+            }
             if layer > first {
                 // SAFETY: a layer of the grid; for a residual there is `b`.
                 let b = if RESIDUAL { unsafe { block.nodes(b, offset, layer - 1) } } else { [T::ZERO; C] };
@@ -93,19 +100,25 @@ pub unsafe fn apply<
             }
             if layer < end {
                 let OwnColumn { line, lower } = columns[number];
-                let mut next = line;
                 let upper = if layer + 1 < layers {
-                    // SAFETY: a layer of the grid.
-                    next = Line(unsafe { block.nodes(x, offset, layer + 1) });
+                    if !reads_first {
+                        next = read_next(offset);
+                    }
                     next.seen_from(matrices, 0)
                 } else {
                     line.at_boundary(matrices, 1)
                 };
-                let factor = if MID > 1 { Some(factors[2]) } else { None };
-                line.contract(matrices, factor, None, [lower, upper], |node, of_sum, of_mass| {
-                    sum.set(column.start + node * column.stride, of_sum);
-                    mass.set(column.start + node * column.stride, of_mass);
-                });
+                let multiplies = MID > 1 && !Block::<T, C, H, MID>::SCALES_MATRICES;
+                line.contract(
+                    matrices,
+                    multiplies.then_some(factors[2]),
+                    None,
+                    [lower, upper],
+                    |node, of_sum, of_mass| {
+                        sum.set(column.start + node * column.stride, of_sum);
+                        mass.set(column.start + node * column.stride, of_mass);
+                    },
+                );
                 columns[number] = OwnColumn { line: next, lower: line.seen_from(matrices, 1) };
             }
         });

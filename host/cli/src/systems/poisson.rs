@@ -48,7 +48,7 @@ impl Offered for Problem {
             (Error::Unsupported { backend, what: PRODUCTS, asked, available }, Some(engine)) => {
                 let asked = format!("asks for {PRODUCTS}, {asked}");
                 let reason = format_args!("{asked}; {backend} has: {available}; leave out --engine to do without");
-                Failure::usage("engine", engine.name(), reason)
+                Failure::usage("engine", engine, reason)
             }
             (Error::Unsupported { backend, what, asked, available }, _) => {
                 let refused = args.refused_kernel(format_args!("{backend} has: {available}"));
@@ -150,7 +150,7 @@ impl CaseArgs {
         let Some(engine) = engine.filter(|_| DgGrid::DEGREES.contains(&self.degree)) else { return Ok(None) };
         if self.family() != Family::Discontinuous || self.smoother != args::Smoother::Patch {
             let reason = "needs --system poisson-dg and --smoother patch";
-            return Err(Failure::usage("engine", engine.name(), reason));
+            return Err(Failure::usage("engine", engine, reason));
         }
         let operands = operands.unwrap_or(match (self.precision, engine) {
             (Precision::F64, _) => Operands::F64,
@@ -167,9 +167,9 @@ impl CaseArgs {
         };
         let Some(&kernel) = kernels.iter().find(fits) else {
             let names: Vec<_> = kernels.iter().map(TensorKernel::to_string).collect();
-            let (operands, names) = (operands.name(), names.join("; "));
+            let (operands, names) = (operands, names.join("; "));
             let reason = format_args!("with --operands '{operands}' and {nodes} nodes a direction; there are: {names}");
-            return Err(Failure::usage("engine", engine.name(), reason));
+            return Err(Failure::usage("engine", engine, reason));
         };
         Ok(Some(Products { kernel, boxes }))
     }

@@ -2,6 +2,7 @@
 
 use super::{Details, Offered, ProblemName};
 use crate::args::{CaseArgs, Smoother};
+use crate::choices::EXACT_SCHUR;
 use crate::failure::Failure;
 use patchmg::solve::{Case, Config};
 use patchmg::system::Stokes;
@@ -14,12 +15,12 @@ const RESTART: usize = 30;
 impl Offered for Problem {
     /// The library says which values are not allowed; here, which options do not go together.
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
-        let given = args
-            .kernel_options()
-            .into_iter()
-            .chain(args.products.engine.map(|engine| ("engine", engine.name().into())));
-        if let Some((option, value)) = given.into_iter().next() {
-            return Err(Failure::usage(option, value, "belongs to Poisson's equation, and --system is stokes"));
+        let engine = args.products.engine.map(|engine| ("engine", engine.to_string()));
+        let mut given = args.kernel_options().into_iter().chain(engine);
+        if let Some((option, value)) = given.find(|(option, value)| (*option, value.as_str()) != ("local", EXACT_SCHUR))
+        {
+            let reason = if option == "local" { "must be exact" } else { "is not there" };
+            return Err(Failure::usage(option, value, format_args!("{reason} with --system {}", args.system)));
         }
         let default = Vortex::default();
         let vortex = Vortex { mu: args.flow.mu.unwrap_or(default.mu), sigma: args.flow.sigma.unwrap_or(default.sigma) };
@@ -52,7 +53,7 @@ impl Offered for Problem {
         Details {
             kernel: "global".into(),
             variant: "basic".into(),
-            local: "exact".into(),
+            local: EXACT_SCHUR.into(),
             products: None,
             l2_error: velocity.map(|errors| errors.l2),
             h1_error: velocity.map(|errors| errors.h1),

@@ -10,9 +10,13 @@ use patchmg_device::patch::Ends;
 
 /// The form `∫ u' v' + Σ σ [u] [v] - {u'} [v] - [u] {v'}` of a direction, with `σ = 2 k (k + 1) / h` at all faces, those at the ends
 /// of the domain included (paper 2, equation 3, with the penalty of paper 4 inside, too), and what couples velocity and pressure.
+///
+/// Matrices are those of cells of length 1, and are scaled where they are taken, so that patches of cells of any length have the
+/// same eigenfunctions to the last bit, but for a factor.
 #[derive(Clone, Debug)]
 pub(super) struct LineForms {
     cells: usize,
+    cell_size: f64,
     continuous: Continuous,
     discontinuous: Discontinuous,
     /// `∫ q_j φ_i'` on a cell, `k + 1` rows.
@@ -46,9 +50,11 @@ struct Trace {
     slopes: DVector<f64>,
 }
 
-/// A patch in a direction.
+/// A patch in a direction, or the whole of it.
 #[derive(Clone, Debug)]
 pub(super) struct PatchForms {
+    /// Whether eigenfunctions are even or odd, the even ones first.
+    pub is_symmetric: bool,
     /// Of the continuous axis, without the nodes at the patch's ends.
     pub continuous: Eigenpairs,
     /// Of the discontinuous axis.
@@ -65,19 +71,20 @@ impl LineForms {
     /// # Errors
     /// As [`generalized_eigenpairs`].
     pub fn new(continuous: &Axis, discontinuous: &Axis) -> Result<Self> {
-        let (fine, coarse, h) = (continuous.element(), discontinuous.element(), discontinuous.cell_size());
+        let (fine, coarse) = (continuous.element(), discontinuous.element());
         let weights = &coarse.rule().weights;
         let divergence = DMatrix::from_fn(coarse.nodes().len(), fine.nodes().len(), |j, i| {
             weights[j] * fine.derivatives(coarse.nodes()[j])[i]
         });
         let mut forms = Self {
             cells: discontinuous.cells(),
-            continuous: Continuous { mass: fine.mass() * h, stiffness: fine.stiffness() / h },
-            discontinuous: Discontinuous::new(coarse, h),
+            cell_size: discontinuous.cell_size(),
+            continuous: Continuous { mass: fine.mass(), stiffness: fine.stiffness() },
+            discontinuous: Discontinuous::new(coarse),
             divergence,
             patches: Vec::new(),
         };
-        forms.patches = Ends::ALL.iter().map(|&ends| forms.patch_forms(ends)).collect::<Result<_>>()?;
+        forms.patches = Ends::ALL.iter().map(|&ends| forms.forms_of(2, ends)).collect::<Result<_>>()?;
         Ok(forms)
     }
 
@@ -86,9 +93,12 @@ impl LineForms {
         &self.patches[ends as usize]
     }
 
-    /// Nodes of a patch in the discontinuous axis.
-    pub fn patch_nodes(&self) -> usize {
-        2 * self.stride()
+    /// Of all cells as one patch.
+    ///
+    /// # Errors
+    /// As [`generalized_eigenpairs`].
+    pub fn whole(&self) -> Result<PatchForms> {
+        self.forms_of(self.cells, Ends::Both)
     }
 
     /// From the first node of a cell to that of the next one, in both axes: `k + 1`.
@@ -98,39 +108,42 @@ impl LineForms {
 
     /// `M` of the continuous axis.
     pub fn continuous_mass(&self) -> AxisMatrix<f64> {
-        self.rows(|line| line.add_continuous(&self.continuous.mass))
+        self.rows(self.cell_size, |line| line.add_continuous(&self.continuous.mass))
     }
 
     /// `∫ u' v'` of the continuous axis.
     pub fn continuous_stiffness(&self) -> AxisMatrix<f64> {
-        self.rows(|line| line.add_continuous(&self.continuous.stiffness))
+        self.rows(1.0 / self.cell_size, |line| line.add_continuous(&self.continuous.stiffness))
     }
 
     /// `M` of the discontinuous axis.
     pub fn mass(&self) -> AxisMatrix<f64> {
-        self.rows(|line| line.add_matrix(0, 0, &self.discontinuous.line_mass(self.cells)))
+        self.rows(self.cell_size, |line| {
+            for first in (0..self.cells).map(|cell| cell * self.stride()) {
+                line.add_matrix(first, first, &self.discontinuous.mass);
+            }
+        })
     }
 
     /// The form of the discontinuous axis.
     pub fn stiffness(&self) -> AxisMatrix<f64> {
-        self.rows(|line| {
-            let stride = self.stride();
+        self.rows(1.0 / self.cell_size, |line| {
             // Cell by cell with what it has of the faces, then what couples neighbours.
+            let (stride, coupling) = (self.stride(), self.discontinuous.coupling());
             for cell in 0..self.cells {
                 let ends = [cell == 0, cell + 1 == self.cells];
                 line.add_matrix(cell * stride, cell * stride, &self.discontinuous.cell(ends));
-            }
-            for upper in 1..self.cells {
-                let coupling = self.discontinuous.coupling();
-                line.add_matrix((upper - 1) * stride, upper * stride, &coupling);
-                line.add_matrix(upper * stride, (upper - 1) * stride, &coupling.transpose());
+                if cell > 0 {
+                    line.add_matrix((cell - 1) * stride, cell * stride, &coupling);
+                    line.add_matrix(cell * stride, (cell - 1) * stride, &coupling.transpose());
+                }
             }
         })
     }
 
     /// `G = ∫ q_j φ_i'`, from the continuous axis to the discontinuous one.
     pub fn divergence(&self) -> AxisMatrix<f64> {
-        self.rows(|line| {
+        self.rows(1.0, |line| {
             for cell in 0..self.cells {
                 line.add_matrix(cell * self.stride(), cell * self.stride(), &self.divergence);
             }
@@ -141,61 +154,67 @@ impl LineForms {
     /// What a value 1 at an end adds to the load vector, `σ l_t - ∂ₙl_t`, nodes counted from the end on.
     pub fn boundary_load(&self) -> Vec<f64> {
         let ([Trace { values, slopes }, _], penalty) = (&self.discontinuous.ends, self.discontinuous.penalty);
-        values.iter().zip(slopes).map(|(value, slope)| penalty * value - slope).collect()
+        values.iter().zip(slopes).map(|(value, slope)| (penalty * value - slope) / self.cell_size).collect()
     }
 
-    fn rows(&self, fill: impl FnOnce(&mut Rows)) -> AxisMatrix<f64> {
+    fn rows(&self, scale: f64, fill: impl FnOnce(&mut Rows)) -> AxisMatrix<f64> {
         let mut rows = Rows::new(self.cells * self.stride());
         fill(&mut rows);
-        rows.matrix()
+        rows.matrix(scale)
     }
 
-    fn patch_forms(&self, ends: Ends) -> Result<PatchForms> {
-        let inner = self.patch_nodes() - 1;
-        let interior = |cell: &DMatrix<f64>| assemble(cell, 2).view((1, 1), (inner, inner)).into_owned();
+    /// Of so many cells with these ends.
+    fn forms_of(&self, cells: usize, ends: Ends) -> Result<PatchForms> {
+        let stride = self.stride();
+        let inner = cells * stride - 1;
+        let interior = |cell: &DMatrix<f64>| assemble(cell, cells).view((1, 1), (inner, inner)).into_owned();
         let (mass, stiffness) = (interior(&self.continuous.mass), interior(&self.continuous.stiffness));
         let continuous = symmetric_eigenpairs(&stiffness, &mass)?;
-        let mass = self.discontinuous.line_mass(2);
-        let pairs = |ends| match ends {
-            Ends::Neither | Ends::Both => symmetric_eigenpairs(&self.discontinuous.patch(ends), &mass),
-            Ends::Lower | Ends::Upper => generalized_eigenpairs(&self.discontinuous.patch(Ends::Lower), &mass),
+        let (mass, is_symmetric) = (self.discontinuous.line_mass(cells), matches!(ends, Ends::Neither | Ends::Both));
+        let discontinuous = if is_symmetric {
+            symmetric_eigenpairs(&self.discontinuous.line(cells, ends), &mass)?
+        } else {
+            // The same numbers at either end, so that patches there share their tables.
+            let mut pairs = generalized_eigenpairs(&self.discontinuous.line(cells, Ends::Lower), &mass)?;
+            if ends == Ends::Upper {
+                let lower = pairs.vectors;
+                pairs.vectors = DMatrix::from_fn(inner + 1, inner + 1, |node, f| lower[(inner - node, f)]);
+            }
+            pairs
         };
-        let mut discontinuous = pairs(ends)?;
-        if ends == Ends::Upper {
-            // The same numbers as at the other end, so that patches there share their tables.
-            let nodes = discontinuous.vectors.nrows();
-            let lower = discontinuous.vectors;
-            discontinuous.vectors = DMatrix::from_fn(nodes, nodes, |node, f| lower[(nodes - 1 - node, f)]);
-        }
-        let stride = self.stride();
-        let mut divergence = DMatrix::zeros(2 * stride, 2 * stride + 1);
-        for cell in 0..2 {
+        let mut divergence = DMatrix::zeros(cells * stride, cells * stride + 1);
+        for cell in 0..cells {
             let mut block = divergence.view_mut((cell * stride, cell * stride), self.divergence.shape());
             block += &self.divergence;
         }
         let divergence = divergence.columns(1, inner).into_owned();
         let functions = discontinuous.vectors.transpose();
+        let (h, scaled) = (self.cell_size, |pairs: Eigenpairs| Eigenpairs {
+            values: pairs.values / (self.cell_size * self.cell_size),
+            vectors: pairs.vectors / self.cell_size.sqrt(),
+        });
         Ok(PatchForms {
-            divergence: &functions * divergence * &continuous.vectors,
-            constant: functions * mass.diagonal(),
-            continuous,
-            discontinuous,
+            is_symmetric,
+            divergence: &functions * divergence * &continuous.vectors / h,
+            constant: functions * mass.diagonal() * h.sqrt(),
+            continuous: scaled(continuous),
+            discontinuous: scaled(discontinuous),
         })
     }
 }
 
 impl Discontinuous {
-    fn new(element: &Element, h: f64) -> Self {
+    fn new(element: &Element) -> Self {
         let k = element.degree();
         let trace = |x: f64, outward: f64| Trace {
             values: DVector::from_vec(element.values(x)),
-            slopes: DVector::from_vec(element.derivatives(x)) * (outward / h),
+            slopes: DVector::from_vec(element.derivatives(x)) * outward,
         };
         Self {
-            mass: DMatrix::from_diagonal(&DVector::from_column_slice(&element.rule().weights)) * h,
-            stiffness: element.stiffness() / h,
+            mass: DMatrix::from_diagonal(&DVector::from_column_slice(&element.rule().weights)),
+            stiffness: element.stiffness(),
             ends: [trace(0.0, -1.0), trace(1.0, 1.0)],
-            penalty: (2 * k * (k + 1)) as f64 / h,
+            penalty: (2 * k * (k + 1)) as f64,
         }
     }
 
@@ -228,20 +247,21 @@ impl Discontinuous {
             + (&own.values * row(&next.slopes) + &own.slopes * row(&next.values)) * 0.5
     }
 
-    /// Of two cells, cut out of the form of the direction.
-    fn patch(&self, ends: Ends) -> DMatrix<f64> {
+    /// Of so many cells, cut out of the form of the direction.
+    fn line(&self, cells: usize, ends: Ends) -> DMatrix<f64> {
         let nodes = self.mass.nrows();
-        let mut matrix = DMatrix::zeros(2 * nodes, 2 * nodes);
-        let [lower, upper] = match ends {
-            Ends::Neither => [false, false],
-            Ends::Lower => [true, false],
-            Ends::Upper => [false, true],
-            Ends::Both => [true, true],
+        let mut matrix = DMatrix::zeros(cells * nodes, cells * nodes);
+        let (lower, upper) = (matches!(ends, Ends::Lower | Ends::Both), matches!(ends, Ends::Upper | Ends::Both));
+        let mut place = |row: usize, column: usize, block: &DMatrix<f64>| {
+            matrix.view_mut((row * nodes, column * nodes), (nodes, nodes)).copy_from(block);
         };
-        matrix.view_mut((0, 0), (nodes, nodes)).copy_from(&self.cell([lower, false]));
-        matrix.view_mut((nodes, nodes), (nodes, nodes)).copy_from(&self.cell([false, upper]));
-        matrix.view_mut((0, nodes), (nodes, nodes)).copy_from(&self.coupling());
-        matrix.view_mut((nodes, 0), (nodes, nodes)).copy_from(&self.coupling().transpose());
+        for cell in 0..cells {
+            place(cell, cell, &self.cell([lower && cell == 0, upper && cell + 1 == cells]));
+            if cell > 0 {
+                place(cell - 1, cell, &self.coupling());
+                place(cell, cell - 1, &self.coupling().transpose());
+            }
+        }
         matrix
     }
 }
@@ -279,7 +299,8 @@ impl Rows {
         self.0.iter_mut().for_each(|row| row.retain(|&(column, _)| column != dropped));
     }
 
-    fn matrix(&self) -> AxisMatrix<f64> {
+    fn matrix(mut self, scale: f64) -> AxisMatrix<f64> {
+        self.0.iter_mut().flatten().for_each(|(_, value)| *value *= scale);
         AxisMatrix::from_rows(self.0.len(), &self.0)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Stokes;
 use super::forms::LineForms;
-use super::patches::ColorPatches;
+use super::patches::{ColorPatches, Tables, along, whole};
 use crate::backend::{Backend, Scalar, Tensors};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
@@ -12,6 +12,7 @@ use crate::memory;
 use crate::operator::{LinearOperator, vector_bytes};
 use crate::system::System;
 use crate::system::axes::prolongation;
+use patchmg_device::patch::bit;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Matrices along axes of tensors, one after the other; those of other axes are the identity.
@@ -96,6 +97,8 @@ pub(super) struct StokesLevel<B: Backend, T: Scalar> {
     transfer: Option<Transfer<B, T>>,
     colors: Vec<usize>,
     patches: Vec<Option<ColorPatches<B, T>>>,
+    /// On the coarsest level, all cells as one patch.
+    whole: Option<ColorPatches<B, T>>,
     residual: Mutex<B::Vector<T>>,
     work: Mutex<Workspace<B, T>>,
 }
@@ -107,15 +110,34 @@ struct Transfer<B: Backend, T: Scalar> {
     coarse: Layout,
 }
 
-/// Bytes of a level: vectors that it computes with, and tables of its patches.
+/// Bytes of a level: vectors that it computes with, and tables of its patches. 1D matrices are too few to count.
 pub(super) fn bytes<T: Scalar>(system: &Stokes) -> u64 {
-    let (dim, block) = (system.mesh().dim(), system.pressure_space().storage());
-    let colors = 1 << dim;
-    let patch = (2 * (system.degree() + 1)).pow(dim as u32);
-    // Eigenvalues of each component; the order of pressures there and back.
+    let (dim, space) = (system.mesh().dim(), system.pressure_space());
+    let (block, cells) = (space.storage(), system.mesh().cells_along());
+    let is_coarsest = system.coarser().is_none();
+    let colors = (0..1u32 << dim).filter(|&color| (0..dim).all(|d| cells[d] > 2 || bit(color, d) == 0));
+    // Eigenvalues of each component; the order of pressures there and back, places and ones.
     let by_color = vector_bytes::<T>(dim + 2, block) + vector_bytes::<f32>(2, block);
-    let schur = vector_bytes::<T>(1 << dim, patch * patch);
-    vector_bytes::<T>(1, system.layout().storage()) + vector_bytes::<T>(4 + dim, block) + colors * (by_color + schur)
+    let by_colors = if is_coarsest { by_color } else { colors.count() as u64 * by_color };
+    vector_bytes::<T>(1, system.layout().storage())
+        + vector_bytes::<T>(4 + dim, block)
+        + by_colors
+        + vector_bytes::<T>(1, schur_entries(system))
+}
+
+/// Entries of `S⁺` of all kinds of patches, by parities.
+fn schur_entries(system: &Stokes) -> usize {
+    let (dim, cells) = (system.mesh().dim(), system.mesh().cells_along());
+    let stride = system.degree() + 1;
+    // In a direction, of each kind: modes of each parity.
+    let split = |modes: usize| vec![modes.div_ceil(2), modes / 2];
+    let kinds = |d: usize| match (system.coarser().is_none(), cells[d]) {
+        (true, cells) => vec![split(cells * stride)],
+        (false, 2) => vec![split(2 * stride)],
+        (false, _) => vec![split(2 * stride), vec![2 * stride]],
+    };
+    // Products over directions of the squares of group sizes, summed over kinds and groups.
+    (0..dim).map(|d| kinds(d).iter().flatten().map(|modes| modes * modes).sum::<usize>()).product()
 }
 
 impl<B: Backend, T: Scalar> StokesLevel<B, T> {
@@ -138,8 +160,8 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
         });
         let axes = axes.collect::<Result<Vec<[AxisForms<B, T>; 2]>>>()?;
         let (mut divergence, mut gradient) = (Vec::new(), Vec::new());
-        for (component, along) in forms.iter().enumerate() {
-            let negative = sum([(-1.0, &along.divergence())]);
+        for (component, forms) in forms.iter().enumerate() {
+            let negative = sum([(-1.0, &forms.divergence())]);
             let [along, transposed] = [matrix(&negative)?, matrix(&negative.transposed())?];
             let product = |along: &Arc<B::AxisMatrix<T>>| {
                 let of = |d: usize| if d == component { along.clone() } else { axes[d][1].mass.clone() };
@@ -150,11 +172,19 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
         }
         let transfer =
             system.coarser().transpose()?.map(|coarser| Transfer::new(&**backend, system, &coarser)).transpose()?;
-        let has_patches = |color: &usize| (0..dim).all(|d| system.mesh().cells_along()[d] > 2 || color >> d & 1 == 0);
-        let colors: Vec<usize> = (0..1 << dim).filter(has_patches).collect();
-        let patches = |color: usize| {
-            colors.contains(&color).then(|| ColorPatches::new(&**backend, system, &forms, color)).transpose()
-        };
+        let (cells, mut tables) = (system.mesh().cells_along(), Tables::new());
+        let (mut colors, mut patches) = (Vec::new(), Vec::new());
+        for color in 0..if transfer.is_some() { 1 << dim } else { 0 } {
+            let along: Vec<_> = (0..dim).map(|d| along(&forms[d], cells[d], bit(color as u32, d))).collect();
+            let has_patches = along.iter().all(|line| !line.is_empty());
+            patches.push(has_patches.then(|| ColorPatches::new(&**backend, system, &along, &mut tables)).transpose()?);
+            colors.extend(has_patches.then_some(color));
+        }
+        let whole = transfer.is_none().then(|| {
+            let forms = forms.iter().map(LineForms::whole).collect::<Result<Vec<_>>>()?;
+            let along: Vec<_> = forms.iter().map(whole).collect();
+            ColorPatches::new(&**backend, system, &along, &mut tables)
+        });
         let block = || backend.zeros(system.pressure_space().storage());
         let work = Workspace {
             temporary: [block()?, block()?],
@@ -163,7 +193,8 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
             velocity: (0..dim).map(|_| block()).collect::<Result<_>>()?,
         };
         Ok(Self {
-            patches: (0..1 << dim).map(patches).collect::<Result<_>>()?,
+            patches,
+            whole: whole.transpose()?,
             backend: backend.clone(),
             system: system.clone(),
             residual: Mutex::new(backend.zeros(layout.storage())?),
@@ -326,15 +357,13 @@ impl<B: Backend, T: Scalar> Level<B, T> for StokesLevel<B, T> {
     }
 
     fn solve(&self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        if self.transfer.is_some() {
-            return Err(Error::InvalidArgument {
-                name: "level to solve on",
-                value: "one with a coarser level".into(),
-                allowed: "the coarsest".into(),
-            });
-        }
+        let whole = self.whole.as_ref().ok_or_else(|| Error::InvalidArgument {
+            name: "level to solve on",
+            value: "one with a coarser level".into(),
+            allowed: "the coarsest".into(),
+        })?;
         self.backend.set_zero(x)?;
-        self.smooth_color(0, b, x)
+        whole.add_solutions(&*self.backend, b, x, &mut lock(&self.work))
     }
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<B::Vector<T>> {

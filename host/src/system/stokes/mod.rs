@@ -31,8 +31,12 @@ use forms::LineForms;
 use glam::DVec3;
 pub use integrals::{FaceSample, FlowSample};
 pub use problem::{Problem, Vortex};
+use schur::Schurs;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+
+/// Pressures that the coarsest mesh may have: the inverse of its Schur complement is dense, but for parities.
+const MOST_PRESSURES: usize = 8192;
 
 /// `s u - ν Δu + ∇p = f`, `∇·u = 0` on a mesh, by elements `RT_k x Q_k`.
 #[derive(Clone, Debug)]
@@ -42,14 +46,15 @@ pub struct Stokes {
     mass: f64,
     /// Of each component of the velocity, then of the pressure.
     spaces: Vec<Space>,
+    /// Of this mesh and of coarser ones.
+    schur: Schurs,
 }
 
 impl Stokes {
     /// `ν = 1`, `s = 0`, by elements of degree `k`: 1 to 8 in 2D, 1 to 5 in 3D.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for another degree, or a mesh that is not coarsened to one patch: with an odd number of cells in a
-    /// direction on its coarsest level.
+    /// [`Error::InvalidArgument`] for another degree, or a mesh with too many cells on its coarsest level, which is solved as one patch.
     pub fn new(mesh: Mesh, degree: usize) -> Result<Self> {
         let (dim, degrees) = (mesh.dim(), Self::degrees(mesh.dim()));
         if !degrees.contains(&degree) {
@@ -60,12 +65,16 @@ impl Stokes {
             });
         }
         let coarsest = mesh.hierarchy().last().unwrap_or(mesh);
-        if !coarsest.is_patch() {
+        let pressures = coarsest.cells() * (degree + 1).pow(dim as u32);
+        if pressures > MOST_PRESSURES {
             let cells: Vec<_> = coarsest.cells_along()[..dim].iter().map(usize::to_string).collect();
             return Err(Error::InvalidArgument {
                 name: "cells",
                 value: format!("{} on the coarsest mesh", cells.join(" x ")),
-                allowed: "powers of two in each direction with Raviart-Thomas elements".into(),
+                allowed: format!(
+                    "at most {} there with degree {degree}; even numbers of cells are halved until then",
+                    MOST_PRESSURES / (degree + 1).pow(dim as u32)
+                ),
             });
         }
         let (along, across) = (Arc::new(Element::new(degree + 1)?), Arc::new(Element::gauss(degree)?));
@@ -82,7 +91,13 @@ impl Stokes {
             });
             Space::of_axes(mesh, axes.collect())
         };
-        Ok(Self { degree, viscosity: 1.0, mass: 0.0, spaces: (0..=dim).map(space).collect::<Result<_>>()? })
+        Ok(Self {
+            degree,
+            viscosity: 1.0,
+            mass: 0.0,
+            spaces: (0..=dim).map(space).collect::<Result<_>>()?,
+            schur: Schurs::default(),
+        })
     }
 
     /// Bytes of the VTU file of a solution, and of the host's memory that writing it takes.
@@ -104,7 +119,7 @@ impl Stokes {
     /// [`Error::InvalidArgument`] unless it is above 0 and finite.
     pub fn with_viscosity(self, viscosity: f64) -> Result<Self> {
         if viscosity > 0.0 && viscosity.is_finite() {
-            return Ok(Self { viscosity, ..self });
+            return Ok(Self { viscosity, schur: Schurs::default(), ..self });
         }
         Err(Error::InvalidArgument { name: "nu", value: viscosity.to_string(), allowed: "above 0".into() })
     }
@@ -115,7 +130,7 @@ impl Stokes {
     /// [`Error::InvalidArgument`] unless it is at least 0 and finite.
     pub fn with_mass(self, mass: f64) -> Result<Self> {
         if mass >= 0.0 && mass.is_finite() {
-            return Ok(Self { mass, ..self });
+            return Ok(Self { mass, schur: Schurs::default(), ..self });
         }
         Err(Error::InvalidArgument { name: "mass", value: mass.to_string(), allowed: "at least 0".into() })
     }
@@ -228,8 +243,8 @@ impl System for Stokes {
 
     fn coarser(&self) -> Option<Result<Self>> {
         let mesh = self.mesh().coarser()?;
-        let Self { viscosity, mass, .. } = *self;
-        Some(Self::new(mesh, self.degree).map(|coarser| Self { viscosity, mass, ..coarser }))
+        let Self { viscosity, mass, ref schur, .. } = *self;
+        Some(Self::new(mesh, self.degree).map(|coarser| Self { viscosity, mass, schur: schur.clone(), ..coarser }))
     }
 
     fn by_default_kernels(&self) -> Self {

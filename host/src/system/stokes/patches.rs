@@ -3,13 +3,11 @@
 use super::Stokes;
 use super::forms::{LineForms, PatchForms};
 use super::level::{Product, Workspace};
-use super::schur::pseudo_inverse;
 use crate::backend::{AxisMatrix, Backend, Scalar, Tensors};
 use crate::error::Result;
 use crate::layout::Layout;
-use crate::system::System;
 use nalgebra::DMatrix;
-use patchmg_device::patch::{Ends, bit, color_count};
+use patchmg_device::patch::{Ends, color_count};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,31 +32,46 @@ pub(super) struct ColorPatches<B: Backend, T: Scalar> {
     /// Pressures from the place of their nodes to patch after patch, and back.
     gather: B::AxisMatrix<T>,
     scatter: B::AxisMatrix<T>,
-    /// `S⁺` of patches alike, and their number.
-    schur: Vec<(B::AxisMatrix<T>, usize)>,
+    /// `S⁺` of patches alike, by parities.
+    schur: Vec<PlacedSchur<B, T>>,
     blocks: Vec<Range<usize>>,
-    /// Nodes of the pressure on a patch.
-    patch_nodes: usize,
 }
 
-/// Where a direction's patches of a color are: their first stored nodes, and the ends that they touch.
-fn along(cells: usize, stride: usize, bit: u32) -> impl Iterator<Item = (usize, Ends)> + Clone {
-    (0..color_count(cells as u32, bit) as usize).map(move |index| {
+/// A patch in a direction: its first stored node, what kind it is of, and its forms.
+#[derive(Clone, Copy)]
+pub(super) struct PatchPlace<'a> {
+    first: usize,
+    kind: usize,
+    forms: &'a PatchForms,
+}
+
+/// The patches of a color in a direction.
+pub(super) fn along(forms: &LineForms, cells: usize, bit: u32) -> Vec<PatchPlace<'_>> {
+    let place = |index: usize| {
         let cell = 2 * index + bit as usize;
-        (cell * stride, Ends::of_patch(cells as u32, cell as u32))
-    })
+        let ends = Ends::of_patch(cells as u32, cell as u32);
+        // Patches at the upper end have the numbers of those at the lower one.
+        let kind = if ends == Ends::Upper { Ends::Lower } else { ends } as usize;
+        PatchPlace { first: cell * forms.stride(), kind, forms: forms.patch(ends) }
+    };
+    (0..color_count(cells as u32, bit) as usize).map(place).collect()
 }
 
-/// `S` or another matrix of a patch, for all patches of a direction: `block` is placed `offset` nodes behind a patch's first one.
-fn repeated<'a>(
+/// All cells of a direction as one patch.
+pub(super) fn whole(forms: &PatchForms) -> Vec<PatchPlace<'_>> {
+    vec![PatchPlace { first: 0, kind: Ends::Both as usize, forms }]
+}
+
+/// A matrix of a patch, for all patches of a direction: `block` is placed so many nodes behind a patch's first one.
+fn repeated(
     nodes: usize,
-    patches: impl Iterator<Item = (usize, Ends)>,
-    block: impl Fn(Ends) -> DMatrix<f64> + 'a,
+    patches: &[PatchPlace],
+    block: &dyn Fn(&PatchForms) -> DMatrix<f64>,
     [row_offset, column_offset]: [usize; 2],
 ) -> AxisMatrix<f64> {
     let mut rows = vec![Vec::new(); nodes];
-    for (first, ends) in patches {
-        let block = block(ends);
+    for &PatchPlace { first, forms, .. } in patches {
+        let block = block(forms);
         for (i, j) in (0..block.nrows()).flat_map(|i| (0..block.ncols()).map(move |j| (i, j))) {
             rows[first + row_offset + i].push((first + column_offset + j, block[(i, j)]));
         }
@@ -67,20 +80,12 @@ fn repeated<'a>(
 }
 
 impl<B: Backend, T: Scalar> ColorPatches<B, T> {
-    /// Of a color that has patches.
-    pub fn new(backend: &B, system: &Stokes, forms: &[LineForms], color: usize) -> Result<Self> {
-        let (dim, cells) = (forms.len(), system.mesh().cells_along());
-        let stored = system.pressure_space().stored_nodes();
-        let stride = forms[0].stride();
-        let patches = |d: usize| along(cells[d], stride, bit(color as u32, d));
+    /// Of the patches in each direction.
+    pub fn new(backend: &B, system: &Stokes, patches: &[Vec<PatchPlace>], tables: &mut Tables<B, T>) -> Result<Self> {
+        let (dim, stored) = (patches.len(), system.pressure_space().stored_nodes());
         let matrix = |d: usize, block: &dyn Fn(&PatchForms) -> DMatrix<f64>, offsets| {
-            let of_ends = |ends| block(forms[d].patch(ends));
-            Ok::<_, crate::Error>(Arc::new(backend.axis_matrix::<T>(&repeated(
-                stored[d],
-                patches(d),
-                of_ends,
-                offsets,
-            ))?))
+            let rows = repeated(stored[d], &patches[d], block, offsets);
+            Ok::<_, crate::Error>(Arc::new(backend.axis_matrix::<T>(&rows)?))
         };
         // Of each direction: eigenfunctions of the continuous and of the discontinuous axis, and the divergence.
         let transforms = |transposed: bool| {
@@ -107,13 +112,13 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
             gradient.push(Product::new(stored, vec![(d, matrix(d, &|forms| -forms.divergence.transpose(), [1, 0])?)]));
         }
         let eigenvalues = (0..dim).map(|component| {
-            let inverse = inverse_eigenvalues(system, forms, component, &patches);
+            let inverse = inverse_eigenvalues(system, component, patches);
             let rounded: Vec<T> = inverse.into_iter().map(T::from_f64).collect();
             let mut vector = backend.zeros(rounded.len())?;
             backend.upload(&rounded, &mut vector)?;
             Ok(vector)
         });
-        let (schur, order) = schur(backend, system, forms, &patches)?;
+        let (schur, order) = schur(backend, system, patches, tables)?;
         let (gather, scatter) = permutations(order, stored.iter().product());
         Ok(Self {
             analysis: products(true)?,
@@ -125,7 +130,6 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
             scatter: backend.axis_matrix(&scatter)?,
             schur,
             blocks: Layout::of(&system.spaces).blocks().to_vec(),
-            patch_nodes: forms[0].patch_nodes().pow(dim as u32),
         })
     }
 
@@ -150,11 +154,9 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
         }
         let (all, [one, other]) = (Tensors { inner: 1, outer: 1, from: 0, to: 0 }, &mut *temporary);
         backend.apply_along_axis(&self.gather, all, pressure, one, false)?;
-        let mut first = 0;
-        for (schur, count) in &self.schur {
-            let patches = Tensors { inner: 1, outer: *count, from: first, to: first };
-            backend.apply_along_axis(schur, patches, one, other, false)?;
-            first += count * self.patch_nodes;
+        for PlacedSchur { matrix, first, patches } in &self.schur {
+            let patches = Tensors { inner: 1, outer: *patches, from: *first, to: *first };
+            backend.apply_along_axis(matrix, patches, one, other, false)?;
         }
         backend.apply_along_axis(&self.scatter, all, other, pressure, false)?;
         for (component, velocity) in velocity.iter_mut().enumerate() {
@@ -174,79 +176,108 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
     }
 }
 
+/// `S⁺` of modes of one parity, for so many patches from an entry on.
+struct PlacedSchur<B: Backend, T: Scalar> {
+    matrix: Arc<B::AxisMatrix<T>>,
+    first: usize,
+    patches: usize,
+}
+
 /// `1 / (s + ν Σ λ)` where the eigenfunctions of a component have their place, 0 elsewhere.
-fn inverse_eigenvalues<P: Iterator<Item = (usize, Ends)>>(
-    system: &Stokes,
-    forms: &[LineForms],
-    component: usize,
-    patches: &impl Fn(usize) -> P,
-) -> Vec<f64> {
+fn inverse_eigenvalues(system: &Stokes, component: usize, patches: &[Vec<PatchPlace>]) -> Vec<f64> {
     let stored = system.pressure_space().stored_nodes();
     let line = |d: usize| -> Vec<Option<f64>> {
         let mut values = vec![None; stored[d]];
-        for (first, ends) in patches(d) {
-            let PatchForms { continuous, discontinuous, .. } = forms[d].patch(ends);
-            let (begin, pairs) = if d == component { (first + 1, continuous) } else { (first, discontinuous) };
+        for &PatchPlace { first, forms, .. } in &patches[d] {
+            let (begin, pairs) =
+                if d == component { (first + 1, &forms.continuous) } else { (first, &forms.discontinuous) };
             pairs.values.iter().enumerate().for_each(|(f, &value)| values[begin + f] = Some(value));
         }
         values
     };
-    let lines: Vec<_> = (0..forms.len()).map(line).collect();
+    let lines: Vec<_> = (0..patches.len()).map(line).collect();
     let value = |d: usize, node: usize| lines.get(d).map_or(Some(0.0), |line| line[node]);
     let mut inverse = Vec::with_capacity(stored.iter().product());
-    for z in 0..stored[2] {
-        for y in 0..stored[1] {
-            let across = value(1, y).zip(value(2, z));
-            inverse.extend((0..stored[0]).map(|x| match across.zip(value(0, x)) {
-                Some(((y, z), x)) => 1.0 / (system.mass + system.viscosity * (x + y + z)),
-                None => 0.0,
-            }));
-        }
+    for (z, y) in (0..stored[2]).flat_map(|z| (0..stored[1]).map(move |y| (z, y))) {
+        let across = value(1, y).zip(value(2, z));
+        inverse.extend((0..stored[0]).map(|x| match across.zip(value(0, x)) {
+            Some(((y, z), x)) => 1.0 / (system.mass + system.viscosity * (x + y + z)),
+            None => 0.0,
+        }));
     }
     inverse
 }
 
-/// What patches of a color have in common with others: where a direction is symmetric, and which of its ends differ.
-type Kind = Vec<Ends>;
+/// `S⁺` of each kind of patches of a level, on the machine: colors share them.
+pub(super) struct Tables<B: Backend, T: Scalar>(BTreeMap<Vec<usize>, Vec<SchurTable<B, T>>>);
 
-/// `S⁺` of each kind of patches with their number, and the pressures' places, patch after patch in this order.
-#[allow(clippy::type_complexity)] // two lists, named above
-fn schur<B: Backend, T: Scalar, P: Iterator<Item = (usize, Ends)>>(
+/// `S⁺` of the modes of one parity.
+struct SchurTable<B: Backend, T: Scalar> {
+    modes: Vec<usize>,
+    matrix: Arc<B::AxisMatrix<T>>,
+}
+
+impl<B: Backend, T: Scalar> Tables<B, T> {
+    /// None yet.
+    pub fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Of a kind.
+    fn of(
+        &mut self,
+        backend: &B,
+        system: &Stokes,
+        kind: &[usize],
+        patch: &[&PatchForms],
+    ) -> Result<&[SchurTable<B, T>]> {
+        if !self.0.contains_key(kind) {
+            let schur = system.schur.of(system, kind, patch)?;
+            let upload = |(modes, inverse): &(Vec<usize>, DMatrix<f64>)| {
+                let dense = AxisMatrix::dense(inverse.nrows(), inverse.ncols(), |i, j| inverse[(i, j)]);
+                Ok(SchurTable { modes: modes.clone(), matrix: Arc::new(backend.axis_matrix(&dense)?) })
+            };
+            self.0.insert(kind.to_vec(), schur.iter().map(upload).collect::<Result<_>>()?);
+        }
+        Ok(&self.0[kind])
+    }
+}
+
+/// Tables in the order in which they are applied, and the pressures' places in that order.
+type OrderedSchur<B, T> = (Vec<PlacedSchur<B, T>>, Vec<usize>);
+
+/// `S⁺` of each kind of patches, and the pressures' places in the order in which it takes them: patch after patch, those of a kind
+/// and of a parity beside each other.
+fn schur<B: Backend, T: Scalar>(
     backend: &B,
     system: &Stokes,
-    forms: &[LineForms],
-    patches: &impl Fn(usize) -> P,
-) -> Result<(Vec<(B::AxisMatrix<T>, usize)>, Vec<usize>)> {
-    let (dim, space) = (forms.len(), system.pressure_space());
-    // Patches at the upper end have the numbers of those at the lower one.
-    let kind = |ends: Ends| if ends == Ends::Upper { Ends::Lower } else { ends };
-    let lines: Vec<Vec<_>> = (0..dim).map(|d| patches(d).map(|(first, ends)| (first, kind(ends))).collect()).collect();
-    let mut of_kind: BTreeMap<Vec<usize>, (Kind, Vec<[usize; 3]>)> = BTreeMap::new();
-    for index in 0..lines.iter().map(Vec::len).product() {
-        let (mut rest, mut first, mut ends) = (index, [0; 3], Vec::new());
-        for (d, line) in lines.iter().enumerate() {
-            first[d] = line[rest % line.len()].0;
-            ends.push(line[rest % line.len()].1);
+    patches: &[Vec<PatchPlace>],
+    tables: &mut Tables<B, T>,
+) -> Result<OrderedSchur<B, T>> {
+    let mut of_kind: BTreeMap<Vec<usize>, Vec<Vec<PatchPlace>>> = BTreeMap::new();
+    for index in 0..patches.iter().map(Vec::len).product() {
+        let mut rest = index;
+        let mut patch = Vec::new();
+        for line in patches {
+            patch.push(line[rest % line.len()]);
             rest /= line.len();
         }
-        let key = ends.iter().map(|&ends| ends as usize).collect();
-        of_kind.entry(key).or_insert_with(|| (ends, Vec::new())).1.push(first);
+        of_kind.entry(patch.iter().map(|place| place.kind).collect()).or_default().push(patch);
     }
-    let (n, mut matrices, mut order) = (forms[0].patch_nodes(), Vec::new(), Vec::new());
-    for (ends, firsts) in of_kind.values() {
-        let patch: Vec<_> = ends.iter().zip(forms).map(|(&ends, forms)| forms.patch(ends)).collect();
-        let symmetric: Vec<_> = ends.iter().map(|&ends| ends != Ends::Lower).collect();
-        let inverse = pseudo_inverse(&patch, &symmetric, system.mass, system.viscosity)?;
-        let dense = AxisMatrix::dense(inverse.nrows(), inverse.ncols(), |i, j| inverse[(i, j)]);
-        matrices.push((backend.axis_matrix(&dense)?, firsts.len()));
-        for first in firsts {
-            for local in 0..n.pow(dim as u32) {
-                let local = [local % n, local / n % n, local / (n * n)];
-                order.push(space.offset([0, 1, 2].map(|d| first[d] + local[d])));
+    let (space, mut placed, mut order) = (system.pressure_space(), Vec::new(), Vec::new());
+    for (kind, patches) in of_kind {
+        let forms: Vec<_> = patches[0].iter().map(|place| place.forms).collect();
+        let sizes = [0, 1, 2].map(|d| forms.get(d).map_or(1, |forms| forms.constant.len()));
+        for SchurTable { modes, matrix } in tables.of(backend, system, &kind, &forms)? {
+            placed.push(PlacedSchur { matrix: matrix.clone(), first: order.len(), patches: patches.len() });
+            for (patch, mode) in patches.iter().flat_map(|patch| modes.iter().map(move |&mode| (patch, mode))) {
+                let mode = [mode % sizes[0], mode / sizes[0] % sizes[1], mode / (sizes[0] * sizes[1])];
+                let first = |d: usize| patch.get(d).map_or(0, |place| place.first);
+                order.push(space.offset([0, 1, 2].map(|d| first(d) + mode[d])));
             }
         }
     }
-    Ok((matrices, order))
+    Ok((placed, order))
 }
 
 /// The matrix that brings nodes into an order, and the one that brings them back; nodes that are not in it become zero.

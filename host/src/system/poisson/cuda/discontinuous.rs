@@ -13,12 +13,9 @@ use crate::space::Space;
 use crate::system::poisson::bytes;
 use crate::system::poisson::forms::DiscontinuousForms;
 use cust::sys::CUdeviceptr;
-use patchmg_device::dg::{
-    self,
-    operator::{Tile, step_factors},
-};
+use patchmg_device::dg::{self, operator::Tile};
 use patchmg_device::kernels::{Module, Operation, PatchKernel};
-use patchmg_device::matrices::Scaled;
+use patchmg_device::matrices::DgOperatorMatrices;
 use patchmg_device::patch::{DgGrid, bit, color_count};
 use patchmg_device::with_degree;
 use std::sync::Arc;
@@ -204,11 +201,10 @@ impl<T: Scalar> LevelKernels for Discontinuous<T> {
 impl Matrices {
     fn new<T: Scalar>(forms: &DiscontinuousForms) -> Result<Self> {
         let form = forms.along(0);
-        let factors = step_factors(forms.dim(), forms.factors()).map(T::from_f64);
         with_degree!(@ forms.degree(), K, {
             const H: usize = (K + 1).div_ceil(2);
             Ok(Self {
-                operator: bytes(&Scaled { matrices: form.cell_matrices::<T, { K + 1 }, H>(), factors }),
+                operator: bytes(&DgOperatorMatrices::new(form.cell_matrices::<T, { K + 1 }, H>(), forms.factors())),
                 solve: bytes(&forms.solve_matrices::<T, { 2 * K + 2 }, { K + 1 }>()),
                 transfer: bytes(&form.transfer_matrices::<T, { 2 * K + 2 }, { K + 1 }, H>()),
             })

@@ -9,7 +9,7 @@ use crate::system::poisson::bytes;
 use crate::system::poisson::forms::ContinuousForms;
 use cuda_builder::ptx::Constants;
 use patchmg_device::kernels::{Module, Operation};
-use patchmg_device::matrices::Scaled;
+use patchmg_device::matrices::{self, Scaled};
 use patchmg_device::scalar::Real;
 use patchmg_device::smoother::interpolated_nodes;
 use patchmg_device::with_degree;
@@ -30,7 +30,8 @@ impl Matrices {
             forms.degree(),
             K => {
                 const H: usize = (K + 1).div_ceil(2);
-                let (unit, factors) = (forms.unit(), forms.factors().map(T::from_f64));
+                let unit = forms.unit();
+                let factors = matrices::factors(forms.dim(), forms.factors()).map(T::from_f64);
                 const E: usize = interpolated_nodes(K);
                 Ok(Self {
                     smoother: bytes(&Scaled { matrices: unit.smoother_matrices::<T, K, { 2 * K - 1 }>(), factors }),
@@ -100,7 +101,7 @@ mod tests {
                     continue;
                 };
                 let factors = matrices.strip_prefix(&*known.bytes).unwrap();
-                let expected = forms.factors().map(|factor| factor as f32);
+                let expected = matrices::factors(dim, forms.factors()).map(|factor| factor as f32);
                 assert!(factors.is_empty() || factors == bytes_of(&expected), "{entry}");
             }
         }
