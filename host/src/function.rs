@@ -14,6 +14,14 @@ pub struct Function {
     values: Vec<f64>,
 }
 
+/// The basis of a direction at a point, in the cell that holds it.
+struct BasisAt {
+    /// The cell's first node.
+    first: usize,
+    values: Vec<f64>,
+    derivatives: Vec<f64>,
+}
+
 impl Function {
     /// Of nodal values in the storage order of a space; entries that are no unknowns are those of a boundary.
     ///
@@ -45,29 +53,55 @@ impl Function {
     /// # Errors
     /// [`Error::InvalidArgument`] outside the domain.
     pub fn at(&self, point: DVec3) -> Result<f64> {
-        let space = &self.space;
-        let (mut first, mut basis) = ([0; 3], [vec![1.0], vec![1.0], vec![1.0]]);
-        for (d, axis) in space.axes().iter().enumerate() {
-            let length = space.mesh().lengths()[d];
+        Ok(self.sum(&self.place(point)?, |_, basis| &basis.values))
+    }
+
+    /// `∇u_h(point)`, with third component 0 in 2D; of the cell that [`Self::at`] takes.
+    ///
+    /// # Errors
+    /// Those of [`Self::at`].
+    pub fn gradient_at(&self, point: DVec3) -> Result<DVec3> {
+        let place = self.place(point)?;
+        let slope =
+            |along: usize| self.sum(&place, |d, basis| if d == along { &basis.derivatives } else { &basis.values });
+        Ok(DVec3::new(slope(0), slope(1), slope(2)))
+    }
+
+    /// The basis of each direction at a point; in 2D the constant 1 in the third.
+    fn place(&self, point: DVec3) -> Result<[BasisAt; 3]> {
+        let mut place = [(); 3].map(|()| BasisAt { first: 0, values: vec![1.0], derivatives: vec![0.0] });
+        for (d, axis) in self.space.axes().iter().enumerate() {
+            let length = self.space.mesh().lengths()[d];
             if !(0.0..=length).contains(&point[d]) {
                 let direction = ["x", "y", "z"][d];
                 let (value, allowed) = (point.to_string(), format!("in the domain: 0 to {length} in {direction}"));
                 return Err(Error::InvalidArgument { name: "point", value, allowed });
             }
             let cell = ((point[d] / axis.cell_size()) as usize).min(axis.cells() - 1);
-            first[d] = cell * axis.stride();
-            basis[d] = axis.element().values(point[d] / axis.cell_size() - cell as f64);
+            let x = point[d] / axis.cell_size() - cell as f64;
+            let derivatives = axis.element().derivatives(x).into_iter().map(|slope| slope / axis.cell_size());
+            place[d] = BasisAt {
+                first: cell * axis.stride(),
+                values: axis.element().values(x),
+                derivatives: derivatives.collect(),
+            };
         }
+        Ok(place)
+    }
+
+    /// Nodal values of the cell times a factor of each direction.
+    fn sum<'a>(&self, place: &'a [BasisAt; 3], factors: impl Fn(usize, &'a BasisAt) -> &'a [f64]) -> f64 {
+        let [of_x, of_y, of_z] = [0, 1, 2].map(|d| factors(d, &place[d]));
         let mut sum = 0.0;
-        for (z, of_z) in basis[2].iter().enumerate() {
-            for (y, of_y) in basis[1].iter().enumerate() {
-                for (x, of_x) in basis[0].iter().enumerate() {
-                    let node = [first[0] + x, first[1] + y, first[2] + z];
-                    sum += of_x * of_y * of_z * self.values[space.offset(node)];
+        for (z, of_z) in of_z.iter().enumerate() {
+            for (y, of_y) in of_y.iter().enumerate() {
+                for (x, of_x) in of_x.iter().enumerate() {
+                    let node = [place[0].first + x, place[1].first + y, place[2].first + z];
+                    sum += of_x * of_y * of_z * self.values[self.space.offset(node)];
                 }
             }
         }
-        Ok(sum)
+        sum
     }
 
     /// Norms of `u_h - u`.
@@ -110,6 +144,32 @@ mod tests {
                     let (found, expected) = (function.at(point).unwrap(), polynomial(dim, point));
                     assert!((found - expected).abs() < 1e-15, "{dim}D {point}: {found} {expected}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_polynomial_of_a_space_on_a_box_has_its_gradient_everywhere() {
+        for (cells, lengths) in [(&[2, 1][..], &[2.0, 0.5][..]), (&[1, 2, 2], &[3.0, 2.0, 0.6])] {
+            let mesh = Mesh::of_box(cells, lengths, 1).unwrap();
+            let (dim, scale) = (mesh.dim(), DVec3::from_array(mesh.lengths()));
+            for space in [Space::new(mesh, 3).unwrap(), Space::discontinuous(mesh, 3).unwrap()] {
+                let dofs: Vec<_> = space.unknowns().map(|node| polynomial(dim, space.point(node) / scale)).collect();
+                let function = Function::new(&space, space.from_dofs(&dofs).unwrap()).unwrap();
+                for part in [[0.0, 0.0, 0.0], [0.3, 0.71, 0.99], [0.25, 0.5, 0.75], [1.0, 0.4, 0.2], [0.6, 1.0, 1.0]] {
+                    let part = DVec3::from_array(part);
+                    let (found, cubic) = (function.gradient_at(part * scale).unwrap(), |x: f64| x * (1.0 - x * x));
+                    let (square, of_z) = (part.x * (1.0 - part.x), if dim == 3 { cubic(part.z) } else { 1.0 });
+                    let slope = |x: f64| 1.0 - 3.0 * x * x;
+                    let of_dz = if dim == 3 { slope(part.z) } else { 0.0 };
+                    let expected = DVec3::new(
+                        (1.0 - 2.0 * part.x) * cubic(part.y) * of_z,
+                        square * slope(part.y) * of_z,
+                        square * cubic(part.y) * of_dz,
+                    ) / scale.with_z(if dim == 3 { scale.z } else { 1.0 });
+                    assert!((found - expected).length() < 1e-13, "{part}: {found} {expected}");
+                }
+                assert!(function.gradient_at(scale * 1.1).is_err());
             }
         }
     }

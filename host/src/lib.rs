@@ -1,5 +1,5 @@
-//! Solves Poisson's equation `-Δu = f` on rectangles and boxes with high-order tensor-product finite elements, continuous or
-//! discontinuous, by matrix-free geometric multigrid with vertex-patch smoothers. The same program runs on CPUs and on NVIDIA
+//! Solves Poisson's equation `-Δu = f` and the Stokes equations on rectangles and boxes with high-order tensor-product finite elements,
+//! by matrix-free geometric multigrid with vertex-patch smoothers. The same program runs on CPUs and on NVIDIA
 //! GPUs.
 //!
 //! It is for people who need fast solves, and for people who study fast solvers. A solve needs five values: a

@@ -56,6 +56,12 @@ impl Factors for Constant {
     }
 }
 
+impl ExactSolution for Constant {
+    fn gradient(&self, _point: DVec3) -> DVec3 {
+        DVec3::ZERO
+    }
+}
+
 /// `scale sin(πx / l_x) sin(πy / l_y) [sin(πz / l_z)]`, zero on the boundary of the box of side lengths `l`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SineProduct {

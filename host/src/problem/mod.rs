@@ -4,7 +4,7 @@ mod boundary;
 mod fields;
 mod load;
 mod norms;
-mod sum_factorization;
+pub(crate) mod sum_factorization;
 
 pub(crate) use boundary::add_boundary_integrals;
 pub use fields::{Constant, CosineProduct, ExactSolution, Factors, Field, SineProduct};

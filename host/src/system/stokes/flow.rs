@@ -5,10 +5,10 @@ use crate::error::{Error, Result};
 use crate::fe::Element;
 use crate::function::Function;
 use crate::output::vtu;
-use crate::problem::{ErrorNorms, ExactSolution};
+use crate::problem::{Constant, ErrorNorms, ExactSolution};
 use crate::space::{Axis, Family, Space};
 use crate::system::System;
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -71,6 +71,27 @@ impl Flow {
             velocity[d] = component.at(point)?;
         }
         Ok(velocity)
+    }
+
+    /// `∇u` at a point: column `j` is the derivative in direction `j`, so that `∇u u` is `(u·∇) u`; zero where 2D has no third.
+    ///
+    /// # Errors
+    /// Those of [`Function::at`].
+    pub fn velocity_gradient_at(&self, point: DVec3) -> Result<DMat3> {
+        let mut rows = [DVec3::ZERO; 3];
+        for (row, component) in rows.iter_mut().zip(&self.velocity) {
+            *row = component.gradient_at(point)?;
+        }
+        Ok(DMat3::from_cols(rows[0], rows[1], rows[2]).transpose())
+    }
+
+    /// `½ ∫ |u|²`.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] if a value is not finite.
+    pub fn kinetic_energy(&self) -> Result<f64> {
+        let norms = self.velocity_error_to(&[&Constant(0.0) as &dyn ExactSolution; 3])?;
+        Ok(0.5 * norms.l2 * norms.l2)
     }
 
     /// `(Σ ||u_i - u_h,i||²)^(1/2)` in L2 and in the seminorm of H1, cell by cell.

@@ -7,6 +7,7 @@
 
 mod flow;
 mod forms;
+mod integrals;
 mod level;
 mod patches;
 mod problem;
@@ -24,11 +25,15 @@ use crate::error::{Error, Result};
 use crate::fe::Element;
 use crate::layout::Layout;
 use crate::level::SharedLevel;
+use crate::memory;
 use crate::mesh::Mesh;
+use crate::problem::add_boundary_integrals;
 use crate::space::{Axis, Family, Space};
 use crate::system::{Runs, Smoothers, System};
 pub use flow::{Flow, FlowErrors};
 use forms::LineForms;
+use glam::DVec3;
+pub use integrals::{FaceSample, FlowSample};
 pub use problem::{Problem, Vortex};
 use schur::Schurs;
 use std::ops::RangeInclusive;
@@ -147,6 +152,54 @@ impl Stokes {
     /// `s`.
     pub fn mass(&self) -> f64 {
         self.mass
+    }
+
+    /// Adds a tangential velocity on the boundary to a load vector, by Nitsche's method: `ν (σ u·v_i - u·∂ₙv_i)`, integrated over the
+    /// boundary. The normal component of `velocity` counts for nothing: that of the solution is zero.
+    ///
+    /// # Errors
+    /// [`Error::SizeMismatch`] for a load vector of another length, [`Error::NotFinite`] with the point where `velocity` is not a finite
+    /// number.
+    pub fn add_boundary_load(&self, velocity: &(impl Fn(DVec3) -> DVec3 + Sync), load: &mut [f64]) -> Result<()> {
+        let layout = self.layout();
+        layout.check("load vector", load.len())?;
+        for (component, space) in self.velocity_spaces().iter().enumerate() {
+            let value = |point: DVec3| velocity(point)[component];
+            let block = &mut load[layout.blocks()[component].clone()];
+            add_boundary_integrals(space, &self.tangential_load(component)?, &value, block)?;
+        }
+        Ok(())
+    }
+
+    /// A flow as a vector of the system, for a solver to begin at: the inverse of [`System::solution`] but for the mean of the pressure.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a flow of another mesh or degree, [`Error::OutOfMemory`].
+    pub fn vector_of(&self, flow: &Flow) -> Result<Vec<f64>> {
+        self.check_flow(flow)?;
+        let layout = self.layout();
+        let mut vector = memory::zeros(layout.storage())?;
+        for (block, function) in layout.blocks().iter().zip(flow.velocity().iter().chain([flow.pressure()])) {
+            vector[block.clone()].copy_from_slice(function.values());
+        }
+        Ok(vector)
+    }
+
+    /// That a flow has the spaces of the system.
+    fn check_flow(&self, flow: &Flow) -> Result<()> {
+        let (own, other) = (self.pressure_space(), flow.pressure().space());
+        if own.mesh() == other.mesh() && own.degree() == other.degree() {
+            return Ok(());
+        }
+        let spaces = |space: &Space| {
+            let cells: Vec<_> = space.mesh().cells_along()[..space.dim()].iter().map(usize::to_string).collect();
+            format!("of degree {} on {} cells", space.degree(), cells.join(" x "))
+        };
+        Err(Error::InvalidArgument {
+            name: "flow",
+            value: spaces(other),
+            allowed: format!("{}, on the same box", spaces(own)),
+        })
     }
 
     /// What a tangential velocity 1 on the boundary adds to a component's load vector, `ν (σ l_t - ∂ₙl_t)`, in each direction, nodes

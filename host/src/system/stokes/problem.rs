@@ -4,7 +4,7 @@ use super::{Flow, FlowErrors, Stokes};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::mesh::Mesh;
-use crate::problem::{ExactSolution, Factors, Field, add_boundary_integrals, load_vector_with};
+use crate::problem::{ExactSolution, Factors, Field, load_vector_with};
 use crate::system::{ModelProblem, System};
 use glam::DVec3;
 use std::f64::consts::PI;
@@ -73,21 +73,20 @@ impl ModelProblem for Problem {
     fn load(&self, system: &Stokes) -> Result<Vec<f64>> {
         let (layout, mesh) = (system.layout(), system.mesh());
         let mut load = memory::zeros(layout.storage())?;
-        for (component, space) in system.velocity_spaces().iter().enumerate() {
-            let block = &mut load[layout.blocks()[component].clone()];
-            match self {
-                Self::Vortex(vortex) => {
+        match self {
+            Self::Vortex(vortex) => {
+                for (component, space) in system.velocity_spaces().iter().enumerate() {
+                    let block = &mut load[layout.blocks()[component].clone()];
                     for term in Exact::new(*vortex, mesh).right_hand_side(component, system) {
                         let integrals = load_vector_with(space, &term, MORE_POINTS)?;
                         block.iter_mut().zip(integrals).for_each(|(sum, integral)| *sum += integral);
                     }
                 }
-                Self::Cavity if component == 0 => {
-                    let (last, top) = (mesh.dim() - 1, mesh.lengths()[mesh.dim() - 1]);
-                    let lid = |point: DVec3| if point[last] == top { 1.0 } else { 0.0 };
-                    add_boundary_integrals(space, &system.tangential_load(0)?, &lid, block)?;
-                }
-                Self::Cavity => {}
+            }
+            Self::Cavity => {
+                let (last, top) = (mesh.dim() - 1, mesh.lengths()[mesh.dim() - 1]);
+                let lid = |point: DVec3| if point[last] == top { DVec3::X } else { DVec3::ZERO };
+                system.add_boundary_load(&lid, &mut load)?;
             }
         }
         Ok(load)
