@@ -96,9 +96,8 @@ pub(super) struct StokesLevel<B: Backend, T: Scalar> {
     gradient: Vec<Product<B, T>>,
     transfer: Option<Transfer<B, T>>,
     colors: Vec<usize>,
+    /// By color; on the coarsest level all cells are the one patch of the first.
     patches: Vec<Option<ColorPatches<B, T>>>,
-    /// On the coarsest level, all cells as one patch.
-    whole: Option<ColorPatches<B, T>>,
     residual: Mutex<B::Vector<T>>,
     work: Mutex<Workspace<B, T>>,
 }
@@ -198,17 +197,20 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
             system.coarser().transpose()?.map(|coarser| Transfer::new(&**backend, system, &coarser)).transpose()?;
         let (cells, mut tables) = (system.mesh().cells_along(), Tables::new());
         let (mut colors, mut patches) = (Vec::new(), Vec::new());
-        for color in 0..if transfer.is_some() { 1 << dim } else { 0 } {
-            let along: Vec<_> = (0..dim).map(|d| along(&forms[d], cells[d], bit(color as u32, d))).collect();
-            let has_patches = along.iter().all(|line| !line.is_empty());
-            patches.push(has_patches.then(|| ColorPatches::new(&**backend, system, &along, &mut tables)).transpose()?);
-            colors.extend(has_patches.then_some(color));
-        }
-        let whole = transfer.is_none().then(|| {
+        if transfer.is_some() {
+            for color in 0..1 << dim {
+                let along: Vec<_> = (0..dim).map(|d| along(&forms[d], cells[d], bit(color as u32, d))).collect();
+                let has_patches = along.iter().all(|line| !line.is_empty());
+                let of_color = || ColorPatches::new(&**backend, system, &along, &mut tables);
+                patches.push(has_patches.then(of_color).transpose()?);
+                colors.extend(has_patches.then_some(color));
+            }
+        } else {
             let forms = forms.iter().map(LineForms::whole).collect::<Result<Vec<_>>>()?;
             let along: Vec<_> = forms.iter().map(whole).collect();
-            ColorPatches::new(&**backend, system, &along, &mut tables)
-        });
+            patches.push(Some(ColorPatches::new(&**backend, system, &along, &mut tables)?));
+            colors.extend(system.mesh().is_patch().then_some(0));
+        }
         let block = || backend.zeros(system.pressure_space().storage());
         let work = Workspace {
             temporary: [block()?, block()?],
@@ -218,7 +220,6 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
         };
         Ok(Self {
             patches,
-            whole: whole.transpose()?,
             backend: backend.clone(),
             system: system.clone(),
             residual: Mutex::new(backend.zeros(layout.storage())?),
@@ -295,7 +296,8 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
     }
 
     fn patches_of(&self, color: usize) -> Result<&ColorPatches<B, T>> {
-        self.patches.get(color).and_then(Option::as_ref).ok_or_else(|| Error::InvalidArgument {
+        let of_color = self.patches.get(color).filter(|_| self.colors.contains(&color));
+        of_color.and_then(Option::as_ref).ok_or_else(|| Error::InvalidArgument {
             name: "color",
             value: color.to_string(),
             allowed: format!("one of {:?}", self.colors),
@@ -381,11 +383,13 @@ impl<B: Backend, T: Scalar> Level<B, T> for StokesLevel<B, T> {
     }
 
     fn solve(&self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        let whole = self.whole.as_ref().ok_or_else(|| Error::InvalidArgument {
-            name: "level to solve on",
-            value: "one with a coarser level".into(),
-            allowed: "the coarsest".into(),
-        })?;
+        let (None, Some(Some(whole))) = (&self.transfer, self.patches.first()) else {
+            return Err(Error::InvalidArgument {
+                name: "level to solve on",
+                value: "one with a coarser level".into(),
+                allowed: "the coarsest".into(),
+            });
+        };
         self.backend.set_zero(x)?;
         whole.add_solutions(&*self.backend, b, x, &mut lock(&self.work))
     }

@@ -437,9 +437,9 @@ fn what_a_level_does_not_have_is_refused() {
     let not_the_coarsest = "level is the coarsest, but must be one with a coarser level";
     refused(coarse.level.prolongate_add(&zeros(&coarse), &mut c), not_the_coarsest);
     refused(coarse.level.restrict_residual(&zeros(&coarse), &zeros(&coarse), &mut c), not_the_coarsest);
-    // Two cells have one row of patches; the coarsest mesh is solved as a whole.
+    // Two cells have one row of patches; the coarsest mesh is one patch.
     assert_eq!(fine.level.patches().unwrap().colors(), [0, 1]);
-    assert!(coarse.level.patches().unwrap().colors().is_empty());
+    assert_eq!(coarse.level.patches().unwrap().colors(), [0]);
     for color in [2, 3, 4, usize::MAX] {
         let result = fine.level.patches().unwrap().smooth_color(color, &zeros(&fine), &mut x);
         refused(result, &format!("color is {color}, but must be one of [0, 1]"));
