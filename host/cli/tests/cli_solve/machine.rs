@@ -29,7 +29,7 @@ fn the_memory_plan_has_the_vtu_file() {
     let path = folder.path().join("solution.vtu");
     let output = solve(&["--vtu", path.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("takes 9.60 KiB on the host"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("takes 14.5 KiB on the host"), "{}", stdout(&output));
     assert!(!stdout(&solve(&[])).contains("VTU"));
 }
 

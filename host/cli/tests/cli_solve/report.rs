@@ -17,6 +17,7 @@ const FIELDS: [&str; 32] = [
     "problem",
     "solver",
     "smoother",
+    "cycle",
     "kernel",
     "variant",
     "local",
