@@ -5,7 +5,7 @@ use crate::{json, solve};
 use serde_json::Value;
 
 /// Field names in the order in which they are written.
-const FIELDS: [&str; 32] = [
+const FIELDS: [&str; 33] = [
     "system",
     "dim",
     "degree",
