@@ -55,9 +55,9 @@ pub struct SolveReport {
     pub l2_error: Option<f64>,
     /// `||grad (u_h - u)||` in L2; none where `u` is not known, or the solver diverged.
     pub h1_error: Option<f64>,
-    /// `||p_h - p||` in L2; systems with a pressure have it.
+    /// `||p_h - p||` in L2, of systems with a pressure; null where `p` is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub l2_error_p: Option<f64>,
+    pub l2_error_p: Option<Option<f64>>,
     /// The largest `|div u_h|`; systems with a divergence have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub div_max: Option<f64>,

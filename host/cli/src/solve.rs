@@ -180,7 +180,7 @@ fn summary(report: &SolveReport, outcome: Outcome) -> String {
         _ => format!("{outcome} after {iterations}"),
     };
     let residual = report.relative_residual.map_or(String::new(), |value| format!(", relative residual {value:.3e}"));
-    let mut errors = match (report.l2_error, report.h1_error, report.l2_error_p) {
+    let mut errors = match (report.l2_error, report.h1_error, report.l2_error_p.flatten()) {
         (Some(l2), Some(h1), None) => format!("errors     L2 {l2:.4e}, H1 seminorm {h1:.4e}\n"),
         (Some(l2), Some(h1), Some(p)) => {
             format!("errors     velocity L2 {l2:.4e}, H1 seminorm {h1:.4e}, pressure L2 {p:.4e}\n")

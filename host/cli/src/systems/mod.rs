@@ -132,6 +132,6 @@ pub struct Details {
     pub products: Option<String>,
     pub l2_error: Option<f64>,
     pub h1_error: Option<f64>,
-    pub l2_error_p: Option<f64>,
+    pub l2_error_p: Option<Option<f64>>,
     pub div_max: Option<f64>,
 }

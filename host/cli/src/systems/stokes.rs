@@ -57,7 +57,7 @@ impl Offered for Problem {
             products: None,
             l2_error: velocity.map(|errors| errors.l2),
             h1_error: velocity.map(|errors| errors.h1),
-            l2_error_p: errors.and_then(|errors| errors.pressure_l2),
+            l2_error_p: Some(errors.and_then(|errors| errors.pressure_l2)),
             div_max: errors.map(|errors| errors.largest_divergence),
         }
     }

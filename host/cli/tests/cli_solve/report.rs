@@ -97,3 +97,15 @@ fn errors_are_null_where_no_solution_is_known() {
     let value = json(&["--problem", "one"]);
     assert_eq!((&value["l2_error"], &value["h1_error"]), (&Value::Null, &Value::Null));
 }
+
+#[test]
+fn flows_have_errors_of_the_pressure_and_a_divergence() {
+    let stokes = ["--system", "stokes", "--degree", "1", "--refine", "2", "--solver", "fgmres"];
+    let known = json(&stokes);
+    assert!(known["l2_error_p"].as_f64().unwrap() > 0.0 && known["div_max"].as_f64().unwrap() < 1e-12);
+    let unknown = json(&[&stokes[..], &["--problem", "cavity"]].concat());
+    assert!(unknown["l2_error_p"].is_null() && unknown.as_object().unwrap().contains_key("l2_error_p"));
+    assert!(unknown["div_max"].as_f64().unwrap() < 1e-12);
+    let poisson = json(&[]);
+    assert!(!poisson.as_object().unwrap().contains_key("l2_error_p"));
+}
