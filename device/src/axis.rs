@@ -5,7 +5,7 @@
 
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::typed::Block;
+use crate::{any_size, typed::Block};
 use bytemuck::{Pod, Zeroable};
 use cuda_std::thread;
 
@@ -77,7 +77,7 @@ const fn bits_of(size: u32, most: u32) -> u32 {
 }
 
 crate::kernels! {
-    Axis;
+    Axis by any_size;
 
     /// `y = (I ⊗ Q ⊗ I) x`, or `y += (I ⊗ Q ⊗ I) x`: sums over ascending columns, which begin with 0 or with `y`.
     Apply = apply(

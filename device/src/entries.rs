@@ -13,13 +13,13 @@ mod variants;
 mod vectors;
 
 /// Cells or boxes in each direction; an array is nothing that `extern "C"` takes by value.
-#[cfg(not(any(module = "axis", module = "blas1")))]
+#[cfg(not(any(module = "axis", module = "blas1", module = "stokes")))]
 #[repr(C)]
 pub struct Counts([u32; 3]);
 
 /// Degree, or nodes of a box, from the builder.
 #[cfg(not(any(module = "axis", module = "blas1")))]
-const SIZE: usize = {
+pub(crate) const SIZE: usize = {
     let text = env!("PATCHMG_SIZE").as_bytes();
     let (mut value, mut i) = (0, 0);
     while i < text.len() {

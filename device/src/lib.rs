@@ -42,6 +42,8 @@ pub mod point;
 pub mod scalar;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod smoother;
+#[cfg(any(not(target_arch = "nvptx64"), module = "stokes"))]
+pub mod stokes;
 #[cfg(any(not(target_arch = "nvptx64"), module = "tensor_core"))]
 pub mod tensor_core;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]

@@ -4,10 +4,12 @@
 //! `f64`; on a CPU a value may be a SIMD register that holds the same dof of several patches.
 
 use core::ops::{Add, Div, Mul, Neg, Sub};
+use cuda_std::shared::Word;
 
 /// A floating point type of vectors and matrices.
 pub trait Real:
     Value<Self>
+    + Word
     + Mul<Output = Self>
     + Div<Output = Self>
     + Neg<Output = Self>

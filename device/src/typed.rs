@@ -5,7 +5,7 @@
 ///
 /// ```text
 /// kernels! {
-///     Axis;
+///     Axis by any_size;
 ///
 ///     /// `y = (I ⊗ Q ⊗ I) x`.
 ///     Apply = apply(
@@ -21,14 +21,21 @@
 /// is the function `apply<T: Real>` as a kernel of `Module::Axis`, for the scalar `T`, in such a [`Block`](crate::typed::Block).
 /// On the device the row is the entry points `axis_apply_f32` and `axis_apply_f64`. On the host it is the struct `Apply<T>` of
 /// the parameters, which the host launches the kernel with and [`Arguments::run`](crate::typed::Arguments::run) calls the
-/// function with; `rows` is the kernels of the module for [`Module::rows`](crate::kernels::Module::rows).
+/// function with; `rows` is the kernels of a module for [`Module::rows`](crate::kernels::Module::rows).
 ///
 /// A parameter is a pointer, a number, or a `repr(C)` struct of numbers by value.
+///
+/// Where kernels have a dimension and a degree, a row names the constants that its function has beside the scalar,
+/// `Solve = solve::<DIM, C>(...)`, which its block may use, too. On the device they stand beside it. On the host `sizes!`, named in
+/// the place of [`any_size`](crate::any_size!), makes them of a module: `sizes!(module => expression)` is a `match` whose arms
+/// define them and are the expression.
 #[macro_export]
 macro_rules! kernels {
-    ($module:ident; $(
+    ($module:ident by $sizes:ident; $(
         $(#[$doc:meta])*
-        $Arguments:ident = $function:ident($($(#[$parameter_doc:meta])* $parameter:ident: $type:ty),+ $(,)?), $block:expr;
+        $Arguments:ident = $function:ident$(::<$($constant:ident),+>)?(
+            $($(#[$parameter_doc:meta])* $parameter:ident: $type:ty),+ $(,)?
+        ), $block:expr;
     )+) => {
         $(
             $(#[$doc])*
@@ -42,11 +49,10 @@ macro_rules! kernels {
             #[cfg(not(target_arch = "nvptx64"))]
             unsafe impl<T: $crate::scalar::Real> $crate::typed::Arguments for $Arguments<T> {
                 type Scalar = T;
-                const MODULE: $crate::kernels::Module = $crate::kernels::Module::$module;
                 const NAME: &'static str = stringify!($function);
 
-                fn block() -> $crate::typed::Block {
-                    $block
+                fn block(module: $crate::kernels::Module) -> $crate::typed::Block {
+                    $sizes!(module => $block)
                 }
 
                 fn zeros() -> Self {
@@ -57,23 +63,23 @@ macro_rules! kernels {
                     [$((&raw const self.$parameter).cast_mut().cast(),)+]
                 }
 
-                unsafe fn run(self) {
+                unsafe fn run(self, module: $crate::kernels::Module) {
                     // SAFETY: the caller's promise.
-                    unsafe { $function::<T>($(self.$parameter),+) }
+                    $sizes!(module => unsafe { $function::<T $($(, $constant)+)?>($(self.$parameter),+) })
                 }
             }
 
-            $crate::kernels! { @entry f32, $function($($parameter: $type),+) }
-            $crate::kernels! { @entry f64, $function($($parameter: $type),+) }
+            $crate::kernels! { @entry f32, $function, [$($($constant)+)?], $($parameter: $type),+ }
+            $crate::kernels! { @entry f64, $function, [$($($constant)+)?], $($parameter: $type),+ }
         )+
 
-        /// Kernels of the module, in one scalar.
+        /// Kernels of a module, in one scalar.
         #[cfg(not(target_arch = "nvptx64"))]
-        pub fn rows<T: $crate::scalar::Real>() -> std::vec::Vec<$crate::typed::Row> {
-            std::vec![$($crate::typed::Row::of::<$Arguments<T>>()),+]
+        pub fn rows<T: $crate::scalar::Real>(module: $crate::kernels::Module) -> std::vec::Vec<$crate::typed::Row> {
+            std::vec![$($crate::typed::Row::of::<$Arguments<T>>(module)),+]
         }
     };
-    (@entry $scalar:ident, $function:ident($($parameter:ident: $type:ty),+)) => {
+    (@entry $scalar:ident, $function:ident, [$($constant:ident)*], $($parameter:ident: $type:ty),+) => {
         #[cfg(target_arch = "nvptx64")]
         const _: () = {
             type T = $scalar;
@@ -84,10 +90,20 @@ macro_rules! kernels {
             ))]
             pub unsafe fn entry($($parameter: $type),+) {
                 // SAFETY: the launch's promise.
-                unsafe { $function::<T>($($parameter),+) }
+                unsafe { $function::<T $(, $constant)*>($($parameter),+) }
             }
         };
     };
+}
+
+/// For [`kernels!`](crate::kernels!) without a degree.
+#[cfg(not(target_arch = "nvptx64"))]
+#[macro_export]
+macro_rules! any_size {
+    ($module:expr => $value:expr) => {{
+        let _ = $module;
+        $value
+    }};
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -124,12 +140,11 @@ mod host {
     pub unsafe trait Arguments: Copy + 'static {
         /// The kernel's.
         type Scalar: Real;
-        /// The kernel's.
-        const MODULE: Module;
         /// The kernel's, between those of the module and the scalar.
         const NAME: &'static str;
 
-        fn block() -> Block;
+        /// Of the kernel in one of its modules.
+        fn block(module: Module) -> Block;
 
         /// Null pointers and zeros.
         fn zeros() -> Self;
@@ -141,14 +156,14 @@ mod host {
         ///
         /// # Safety
         /// That of the kernel's function; called in a [launch](cuda_std::emulate::Launch) of [`block`](Self::block).
-        unsafe fn run(self);
+        unsafe fn run(self, module: Module);
 
-        /// The kernel, as it is listed.
-        fn spec() -> KernelSpec {
-            let Block { threads, min_blocks, shared_bytes, barriers } = Self::block();
+        /// The kernel of a module, as it is listed.
+        fn spec(module: Module) -> KernelSpec {
+            let Block { threads, min_blocks, shared_bytes, barriers } = Self::block(module);
             let scalar = Self::Scalar::NAME;
             KernelSpec {
-                name: format!("{}_{}_{scalar}", Self::MODULE.name(), Self::NAME),
+                name: format!("{}_{}_{scalar}", module.name(), Self::NAME),
                 operation: Operation::Typed(Self::NAME),
                 scalar,
                 threads: threads as u32,
@@ -166,12 +181,13 @@ mod host {
     #[derive(Clone, Debug)]
     pub struct Row {
         pub spec: KernelSpec,
-        run: unsafe fn(Option<&dyn Any>),
+        module: Module,
+        run: unsafe fn(Module, Option<&dyn Any>),
     }
 
     impl Row {
-        pub fn of<A: Arguments>() -> Self {
-            Self { spec: A::spec(), run: run::<A> }
+        pub fn of<A: Arguments>(module: Module) -> Self {
+            Self { spec: A::spec(module), module, run: run::<A> }
         }
 
         /// [`Arguments::run`]; without arguments of [zeros](Arguments::zeros).
@@ -183,13 +199,13 @@ mod host {
         /// If the arguments are those of another kernel.
         pub unsafe fn run(&self, arguments: Option<&dyn Any>) {
             // SAFETY: the caller's promise.
-            unsafe { (self.run)(arguments) }
+            unsafe { (self.run)(self.module, arguments) }
         }
     }
 
-    unsafe fn run<A: Arguments>(arguments: Option<&dyn Any>) {
+    unsafe fn run<A: Arguments>(module: Module, arguments: Option<&dyn Any>) {
         let own = |arguments: &dyn Any| *arguments.downcast_ref::<A>().expect("arguments of this kernel");
         // SAFETY: the caller's promise.
-        unsafe { arguments.map_or_else(A::zeros, own).run() }
+        unsafe { arguments.map_or_else(A::zeros, own).run(module) }
     }
 }

@@ -186,7 +186,7 @@ fn body<T: Real + Word, Other: Real>(module: Module, operation: Operation) -> Op
         Module::PatchVariants { dim, degree } => patch_variant::<T>(operation, Sizes::new(dim, degree)),
         Module::TensorCore { nodes, .. } => boxes::body(nodes, operation),
         Module::Blas1 => vector_operation::<T, Other>(operation),
-        Module::Axis => typed::<T>(module, operation),
+        Module::Axis | Module::Stokes { .. } => typed::<T>(module, operation),
     }
 }
 

@@ -37,7 +37,7 @@ fn check<T: Real>(shape: AxisShape, first: impl Fn(usize) -> usize, add: bool) {
     let mut y = old;
     let (entries, first, x, add) = (entries.as_ptr(), first.as_ptr(), x.as_ptr(), u32::from(add));
     let arguments = Apply { entries, first, x, y: y.as_mut_ptr(), shape, add };
-    let kernel = Kernel::new(Module::Axis, Apply::<T>::spec()).unwrap();
+    let kernel = Kernel::new(Module::Axis, Apply::<T>::spec(Module::Axis)).unwrap();
     // SAFETY: the matrix and the vectors are as the shape says.
     unsafe { kernel.run(shape.blocks(), Arguments { typed: Some(&arguments), ..Arguments::default() }) };
     assert_eq!(y, expected, "{shape:?}");
@@ -83,7 +83,7 @@ fn a_tensor_without_entries() {
 fn arguments_of_another_kernel_are_refused() {
     let shape = AxisShape { outer: 1, rows: 1, columns: 1, inner: 1, width: 1 };
     let arguments = Apply::<f32>::zeros();
-    let kernel = Kernel::new(Module::Axis, Apply::<f64>::spec()).unwrap();
+    let kernel = Kernel::new(Module::Axis, Apply::<f64>::spec(Module::Axis)).unwrap();
     // SAFETY: it does not come to the kernel.
     unsafe { kernel.run(shape.blocks(), Arguments { typed: Some(&arguments), ..Arguments::default() }) };
 }

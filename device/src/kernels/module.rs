@@ -5,7 +5,7 @@ use crate::patch::DgGrid;
 use crate::scalar::Real;
 use crate::typed::Row;
 use crate::variants::Step;
-use crate::{axis, tensor_core};
+use crate::{axis, stokes, tensor_core};
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -41,6 +41,13 @@ pub enum Module {
         /// What needs compute capability 9.0, or what does not.
         hopper: bool,
     },
+    /// The Stokes equations, Raviart-Thomas elements, of one dimension and degree.
+    Stokes {
+        /// 2 or 3.
+        dim: usize,
+        /// Polynomial degree `k` of `RT_k`.
+        degree: usize,
+    },
     /// Vector operations.
     Blas1,
     /// A matrix along an axis of a tensor.
@@ -68,6 +75,11 @@ impl Module {
             .chain(discontinuous(3))
             .chain(variants(2, DEGREES_2D))
             .chain(variants(3, DEGREES_3D))
+            .chain(
+                [2, 3]
+                    .into_iter()
+                    .flat_map(|dim| stokes::degrees(dim).map(move |degree| Module::Stokes { dim, degree })),
+            )
             .collect()
     }
 
@@ -79,6 +91,7 @@ impl Module {
             Module::PatchVariants { dim, degree } => format!("patch_variants_{dim}d_q{degree}"),
             Module::TensorCore { nodes, hopper: false } => format!("tensor_core_n{nodes}"),
             Module::TensorCore { nodes, hopper: true } => format!("tensor_core_n{nodes}_sm90"),
+            Module::Stokes { dim, degree } => format!("stokes_{dim}d_rt{degree}"),
             Module::Blas1 => String::from("blas1"),
             Module::Axis => String::from("axis"),
         }
@@ -89,7 +102,8 @@ impl Module {
         match *self {
             Module::PoissonCg { dim, degree }
             | Module::PoissonDg { dim, degree }
-            | Module::PatchVariants { dim, degree } => Some((dim, degree)),
+            | Module::PatchVariants { dim, degree }
+            | Module::Stokes { dim, degree } => Some((dim, degree)),
             Module::TensorCore { .. } | Module::Blas1 | Module::Axis => None,
         }
     }
@@ -117,6 +131,9 @@ impl Module {
                 cfg.extend(tensor_core::list::is_full(*nodes).then(|| String::from("full_list")));
                 cfg.extend(tensor_core::list::is_patch(*nodes).then(|| String::from("patches")));
                 cfg
+            }
+            Module::Stokes { dim, .. } => {
+                std::vec![String::from("module=\"stokes\""), format!("dim=\"{dim}\"")]
             }
             Module::Blas1 | Module::Axis => std::vec![format!("module=\"{}\"", self.name())],
         }
@@ -156,7 +173,8 @@ impl Module {
     /// Its rows of [`kernels!`](crate::kernels!), in one scalar.
     pub fn rows<T: Real>(&self) -> Vec<Row> {
         match self {
-            Module::Axis => axis::rows::<T>(),
+            Module::Axis => axis::rows::<T>(*self),
+            Module::Stokes { .. } => stokes::rows::<T>(*self),
             _ => Vec::new(),
         }
     }
@@ -209,7 +227,9 @@ impl Module {
                 Operation::SumPartials,
                 Operation::AddCombination,
             ],
-            Module::Axis => self.rows::<f32>().into_iter().map(|row| row.spec.operation).collect(),
+            Module::Axis | Module::Stokes { .. } => {
+                self.rows::<f32>().into_iter().map(|row| row.spec.operation).collect()
+            }
         }
     }
 }

@@ -235,7 +235,7 @@ impl Module {
                     barriers: barriers as u32,
                 }
             }
-            Module::Axis => {
+            Module::Axis | Module::Stokes { .. } => {
                 let row = self.rows::<T>().into_iter().find(|row| row.spec.operation == operation);
                 row.unwrap_or_else(|| unreachable!("{operation:?} is no operation of {self:?}")).spec
             }

@@ -6,6 +6,7 @@ use super::memory::Vector;
 use crate::backend::{self, Scalar, Tensors};
 use crate::error::{Error, Result};
 use patchmg_device::axis::{Apply, AxisShape};
+use patchmg_device::kernels::Module;
 use std::sync::Arc;
 
 /// A [`backend::AxisMatrix`] in the memory of a GPU, with the kernel that applies it.
@@ -22,7 +23,7 @@ impl<T: Scalar> AxisMatrix<T> {
     pub(super) fn new(gpu: &Arc<Gpu>, matrix: &backend::AxisMatrix<f64>) -> Result<Self> {
         let backend::AxisMatrix { rows, columns, width, ref first, .. } = *matrix;
         Ok(Self {
-            kernel: TypedKernel::new(gpu)?,
+            kernel: TypedKernel::new(gpu, Module::Axis)?,
             entries: Vector::uploaded(gpu, &matrix.rounded().entries)?,
             first: Vector::uploaded(gpu, first)?,
             rows,

@@ -7,7 +7,7 @@ use super::modules;
 use crate::error::Result;
 use bytemuck::{Pod, bytes_of};
 use cust::sys::{self, CUdeviceptr, CUfunction};
-use patchmg_device::kernels::KernelSpec;
+use patchmg_device::kernels::{KernelSpec, Module};
 use patchmg_device::typed::Arguments;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -117,9 +117,9 @@ pub(crate) struct TypedKernel<A> {
 }
 
 impl<A: Arguments> TypedKernel<A> {
-    /// Its module is loaded if it was not.
-    pub fn new(gpu: &Gpu) -> Result<Self> {
-        let kernel = modules::kernel(gpu, A::MODULE, A::spec(), |_| Ok(Vec::new()))?;
+    /// Of a module, which is loaded if it was not.
+    pub fn new(gpu: &Gpu, module: Module) -> Result<Self> {
+        let kernel = modules::kernel(gpu, module, A::spec(module), |_| Ok(Vec::new()))?;
         Ok(Self { kernel, arguments: PhantomData })
     }
 

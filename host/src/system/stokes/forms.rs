@@ -1,6 +1,9 @@
 //! The 1D matrices of a direction: of the continuous axis, which a velocity component has along itself, of the discontinuous axes
 //! that it has across, and between the two.
 
+#[cfg(feature = "cuda")]
+mod tables;
+
 use crate::backend::AxisMatrix;
 use crate::error::Result;
 use crate::fe::{Eigenpairs, Element, assemble, generalized_eigenpairs, symmetric_eigenpairs};

@@ -5,12 +5,16 @@
 //! in the others; the pressure is discontinuous of degree `k`. Discontinuous axes have their nodes at Gauss's points. A vector has a
 //! block for each component, then one for the pressure, all with the same nodes stored.
 
+mod axis_by_axis;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod flow;
 mod forms;
 mod integrals;
 mod level;
 mod patches;
 mod problem;
+mod product;
 mod schur;
 #[cfg(test)]
 mod tests;
@@ -19,8 +23,6 @@ mod twin;
 
 use crate::backend::Scalar;
 use crate::backend::cpu::Cpu;
-#[cfg(feature = "cuda")]
-use crate::backend::cuda::Cuda;
 use crate::error::{Error, Result};
 use crate::fe::Element;
 use crate::layout::Layout;
@@ -30,10 +32,12 @@ use crate::mesh::Mesh;
 use crate::problem::add_boundary_integrals;
 use crate::space::{Axis, Family, Space};
 use crate::system::{Runs, Smoothers, System};
+use axis_by_axis::AxisByAxis;
 pub use flow::{Flow, FlowErrors};
 use forms::LineForms;
 use glam::DVec3;
 pub use integrals::{FaceSample, FlowSample};
+use level::StokesLevel;
 pub use problem::{Problem, Vortex};
 use schur::Schurs;
 use std::ops::RangeInclusive;
@@ -209,14 +213,14 @@ impl Stokes {
             if d == component {
                 return Ok(Vec::new());
             }
-            let axes = [&self.spaces[d], self.pressure_space()].map(|space| &space.axes()[d]);
-            Ok(LineForms::new(axes[0], axes[1])?
-                .boundary_load()
-                .into_iter()
-                .map(|load| self.viscosity * load)
-                .collect())
+            Ok(self.line_forms(d)?.boundary_load().into_iter().map(|load| self.viscosity * load).collect())
         };
         (0..self.mesh().dim()).map(across).collect()
+    }
+
+    /// The 1D forms of a direction.
+    fn line_forms(&self, d: usize) -> Result<LineForms> {
+        LineForms::new(&self.spaces[d].axes()[d], &self.pressure_space().axes()[d])
     }
 
     /// Of each component of the velocity.
@@ -274,25 +278,11 @@ impl Runs<Stokes> for Cpu {
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Stokes) -> Result<SharedLevel<Self, T>> {
-        Ok(Arc::new(level::StokesLevel::<Self, T>::new(self, system)?))
+        let parts = Box::new(AxisByAxis::<Self, T>::new(self, system)?);
+        Ok(Arc::new(StokesLevel::new(self, system, parts)?))
     }
 
     fn level_bytes<T: Scalar>(system: &Stokes) -> u64 {
-        level::bytes::<T>(system)
-    }
-}
-
-#[cfg(feature = "cuda")]
-impl Runs<Stokes> for Cuda {
-    fn check<T: Scalar>(&self, _system: &Stokes) -> Result<()> {
-        Ok(())
-    }
-
-    fn level<T: Scalar>(self: &Arc<Self>, system: &Stokes) -> Result<SharedLevel<Self, T>> {
-        Ok(Arc::new(level::StokesLevel::<Self, T>::new(self, system)?))
-    }
-
-    fn level_bytes<T: Scalar>(system: &Stokes) -> u64 {
-        level::bytes::<T>(system)
+        level::bytes::<T>(system) + axis_by_axis::bytes::<T>(system)
     }
 }

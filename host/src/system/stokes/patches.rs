@@ -1,8 +1,9 @@
 //! The exact solution on the patches of a color, all of them at once, an axis after the other.
 
 use super::Stokes;
+use super::axis_by_axis::Workspace;
 use super::forms::{LineForms, PatchForms};
-use super::level::{Product, Workspace};
+use super::product::Product;
 use crate::backend::{AxisMatrix, Backend, Scalar, Tensors};
 use crate::error::Result;
 use crate::layout::Layout;

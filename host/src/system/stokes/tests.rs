@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Base cells, side lengths, refinements, degree; `s` and `ν`. In each direction patches are at both ends, at one or at none, in any
 /// combination; cells are unequal; one direction is coarsened or all are.
-type Case = (&'static [usize], &'static [f64], usize, usize, f64, f64);
+pub(super) type Case = (&'static [usize], &'static [f64], usize, usize, f64, f64);
 
-const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     (&[1, 1], &[1.0, 1.0], 1, 2, 0.0, 1.0),
     (&[1, 1], &[1.0, 1.0], 2, 1, 0.0, 1.0),
     (&[1, 1], &[1.0, 1.0], 2, 2, 0.0, 1.0),
@@ -38,7 +38,7 @@ const COARSEST: &[Case] = &[
     (&[1, 3, 1], &[1.0, 1.0, 1.0], 1, 1, 2.0, 1.0),
 ];
 
-fn system(&(cells, lengths, refine, degree, mass, viscosity): &Case) -> Stokes {
+pub(super) fn system(&(cells, lengths, refine, degree, mass, viscosity): &Case) -> Stokes {
     let mesh = Mesh::of_box(cells, lengths, refine).unwrap();
     Stokes::new(mesh, degree).unwrap().with_mass(mass).unwrap().with_viscosity(viscosity).unwrap()
 }
@@ -326,8 +326,9 @@ fn a_level_allocates_what_was_said() {
 
 fn check_bytes<T: Scalar>(system: &Stokes) {
     let counting = Arc::new(Counting { cpu: Cpu::new(Some(2)).unwrap(), bytes: AtomicU64::new(0) });
-    level::StokesLevel::<_, T>::new(&counting, system).unwrap();
-    let (said, allocated) = (level::bytes::<T>(system), counting.bytes.load(Ordering::Relaxed));
+    let parts = Box::new(AxisByAxis::new(&counting, system).unwrap());
+    StokesLevel::<_, T>::new(&counting, system, parts).unwrap();
+    let (said, allocated) = (<Cpu as Runs<Stokes>>::level_bytes::<T>(system), counting.bytes.load(Ordering::Relaxed));
     let case = || format!("{} in {}: said {said}, allocated {allocated}", named(system), T::NAME);
     assert!(allocated <= said && said - allocated <= said / 20, "{}", case());
 }
