@@ -26,6 +26,9 @@ pub trait Real:
     const MANTISSA_DIGITS: u32;
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
+    /// `1 / x` of a normal number. On the GPU its last digit may be another: an approximation and Newton's method take a quarter of the
+    /// instructions of a division, and no call.
+    fn reciprocal(self) -> Self;
 }
 
 /// What a contraction sums up: `T` itself, or several `T` side by side.
@@ -38,7 +41,7 @@ pub trait Value<T>: Copy + Add<Output = Self> + Sub<Output = Self> {
 }
 
 macro_rules! real {
-    ($t:ident, $fma:ident) => {
+    ($t:ident, $fma:ident, $register:ident, $approximation:literal, $steps:literal) => {
         impl Real for $t {
             const NAME: &'static str = stringify!($t);
             const MANTISSA_DIGITS: u32 = <$t>::MANTISSA_DIGITS;
@@ -49,6 +52,28 @@ macro_rules! real {
             #[inline(always)]
             fn to_f64(self) -> f64 {
                 self as f64
+            }
+            #[inline(always)]
+            fn reciprocal(self) -> Self {
+                #[cfg(not(target_arch = "nvptx64"))]
+                return 1.0 / self;
+                #[cfg(target_arch = "nvptx64")]
+                {
+                    let mut result: $t;
+                    // SAFETY: arithmetic.
+                    unsafe {
+                        core::arch::asm!(
+                            $approximation,
+                            out($register) result,
+                            in($register) self,
+                            options(pure, nomem, nostack, preserves_flags)
+                        )
+                    };
+                    for _ in 0..$steps {
+                        result = Self::fma(Self::fma(-self, result, 1.0), result, result);
+                    }
+                    result
+                }
             }
         }
 
@@ -68,8 +93,9 @@ macro_rules! real {
         }
     };
 }
-real!(f32, fmaf32);
-real!(f64, fmaf64);
+real!(f32, fmaf32, reg32, "rcp.approx.ftz.f32 {}, {};", 1);
+// 23 digits of 53.
+real!(f64, fmaf64, reg64, "rcp.approx.ftz.f64 {}, {};", 2);
 
 /// Whether the operator of discontinuous elements is applied to nodes less a constant, which it sees at the boundary alone:
 /// rounding is then relative to what they vary nearby. In `f64` it is far below what is asked for, and registers are few.

@@ -20,11 +20,11 @@ pub struct Fields {
     pub cells: [u32; 3],
     /// Of the patches; counts for nothing elsewhere.
     pub color: u32,
-    /// First entry of each component of the velocity, and behind them of the pressure.
-    pub first: [u64; 4],
+    /// Entries from the first one of a field to that of the next one: the components of the velocity, then the pressure.
+    pub distance: u64,
 }
 
-// SAFETY: four `u32` and four `u64` without padding.
+// SAFETY: four `u32` and a `u64` without padding.
 unsafe impl Zeroable for Fields {}
 // SAFETY: as above.
 unsafe impl Pod for Fields {}
@@ -40,13 +40,8 @@ impl Fields {
 
     /// Where a field begins.
     #[inline(always)]
-    fn first(&self, field: usize) -> usize {
-        (match field {
-            0 => self.first[0],
-            1 => self.first[1],
-            2 => self.first[2],
-            _ => self.first[3],
-        }) as usize
+    const fn first(&self, field: usize) -> usize {
+        self.distance as usize * field
     }
 }
 

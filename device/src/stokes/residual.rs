@@ -457,7 +457,7 @@ impl<T: Real, const C: usize, const E: usize> Tile<'_, T, C, E> {
     #[inline(always)]
     unsafe fn store<const DIM: usize>(&self, field: usize, start: usize) {
         let region = const { Regions::new(DIM, C, DIM).result };
-        let (result, first) = (Shared::<T>::at(start), self.fields.first(if field < DIM { field } else { DIM }));
+        let (result, first) = (Shared::<T>::at(start), self.fields.first(field));
         let [sx, sy, sz] = region.sizes;
         let mut item = thread::thread_idx_x() as usize;
         while item < sx * sy * sz {

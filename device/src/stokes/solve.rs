@@ -68,11 +68,13 @@ impl<T: Real, const C: usize> Derivative<T, C> {
     #[inline(always)]
     fn transposed<const M: usize, const N: usize>(&self, y: &[T; N]) -> [T; M] {
         let mut x = [T::ZERO; M];
-        for j in 0..C {
-            for m in 0..C {
+        for m in 0..C {
+            for j in 0..C {
                 x[m] = T::fma(self.of_even[j][m], y[C + j], x[m]);
             }
-            for m in 0..C - 1 {
+        }
+        for m in 0..C - 1 {
+            for j in 0..C {
                 x[C + m] = T::fma(self.of_odd[j][m], y[j], x[C + m]);
             }
         }
@@ -211,6 +213,70 @@ const fn line_at(index: usize, direction: usize, nodes: usize) -> [usize; 3] {
     }
 }
 
+/// What a thread has: a line of a field of a patch.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The patch in the block.
+    slot: usize,
+    in_patch: u32,
+    field: usize,
+    index: usize,
+    /// Among the color's patches in each direction. A slot behind the last one computes the last one's solution, too.
+    patch: [u32; 3],
+    /// Whether it is not such a slot, and adds the solution.
+    is_patch: bool,
+}
+
+impl Place {
+    #[inline(always)]
+    fn of<const DIM: usize, const C: usize>(thread: u32, fields: &Fields) -> Self {
+        let (shape, threads) = const { (Shape::new(DIM, C), shape_threads(DIM, C) as u32) };
+        let (slot, in_patch) = (thread / threads, thread % threads);
+        let count = color_count(fields.cells[0], bit(fields.color, 0));
+        let along_x = thread::block_idx_x() * shape.patches as u32 + slot;
+        let is_patch = along_x < count;
+        Self {
+            slot: slot as usize,
+            in_patch,
+            field: (in_patch / shape.lines as u32) as usize,
+            index: (in_patch % shape.lines as u32) as usize,
+            patch: [if is_patch { along_x } else { count - 1 }, thread::block_idx_y(), thread::block_idx_z()],
+            is_patch,
+        }
+    }
+
+    /// First cell of the patch in a direction.
+    #[inline(always)]
+    fn cell(&self, direction: usize, fields: &Fields) -> u32 {
+        2 * self.patch[direction] + bit(fields.color, direction)
+    }
+
+    #[inline(always)]
+    fn ends<const DIM: usize>(&self, fields: &Fields) -> [Ends; 3] {
+        let ends = |d: usize| {
+            if d < DIM { Ends::of_patch(fields.cells[d], self.cell(d, fields)) } else { Ends::Neither }
+        };
+        [ends(0), ends(1), ends(2)]
+    }
+
+    /// The directions of contractions, the component's own last; the second one only in 3D.
+    #[inline(always)]
+    fn directions<const DIM: usize>(&self) -> [usize; 3] {
+        let last = if self.field < DIM { self.field } else { 0 };
+        let outer = if last == DIM - 1 { DIM - 2 } else { DIM - 1 };
+        [outer, 3 - last - outer, last]
+    }
+
+    /// The first node of the thread's line along the first of them in a vector, and the distance to the next one.
+    #[inline(always)]
+    fn first_line<const DIM: usize, const C: usize>(&self, fields: &Fields) -> (usize, usize) {
+        let ([outer, ..], strides) = (self.directions::<DIM>(), fields.strides(C));
+        let at = line_at(self.index, outer, 2 * C);
+        let place = |d: usize| if d < DIM { (self.cell(d, fields) as usize * C + at[d]) * strides[d] } else { 0 };
+        (fields.first(self.field) + place(0) + place(1) + place(2), pick(strides, outer))
+    }
+}
+
 /// A patch, its matrices and where it lies in memory.
 #[derive(Clone, Copy)]
 struct Patch<'a, T, const C: usize> {
@@ -310,7 +376,7 @@ impl<T: Real, const C: usize> Patch<'_, T, C> {
         let start = table.continuous_values(own);
         let mut inverse = [T::ZERO; M];
         for m in 0..M {
-            inverse[m] = T::from_f64(1.0) / (value(start, m) + across);
+            inverse[m] = (value(start, m) + across).reciprocal();
         }
         inverse
     }
@@ -389,34 +455,21 @@ pub unsafe fn solve<T: Real, const DIM: usize, const C: usize, const N: usize, c
     let shape = const { Shape::new(DIM, C) };
     let shared = Shared::<T>::at(0);
     let (thread, threads) = (thread::thread_idx_x(), const { shape_threads(DIM, C) as u32 });
-    let (slot, in_patch) = ((thread / threads) as usize, thread % threads);
-    let (field, index) = ((in_patch / shape.lines as u32) as usize, (in_patch % shape.lines as u32) as usize);
-    // A slot behind the last patch computes the last one's solution, too, and does not add it.
-    let count = color_count(fields.cells[0], bit(fields.color, 0));
-    let along_x = thread::block_idx_x() * shape.patches as u32 + slot as u32;
-    let is_patch = along_x < count;
-    let place = [if is_patch { along_x } else { count - 1 }, thread::block_idx_y(), thread::block_idx_z()];
-    let (mut ends, mut first) = ([Ends::Neither; 3], fields.first(if field < DIM { field } else { DIM }));
-    let global = fields.strides(C);
-    for d in 0..DIM {
-        let cell = 2 * place[d] + bit(fields.color, d);
-        ends[d] = Ends::of_patch(fields.cells[d], cell);
-        first += cell as usize * C * global[d];
-    }
-    let patch = Patch { matrices, table, ends, start: slot * (DIM + 1) * shape.words };
-    let is_velocity = field < DIM;
-    // The directions of contractions: the component's own last.
-    let last = if is_velocity { field } else { 0 };
-    let outer = if last == DIM - 1 { DIM - 2 } else { DIM - 1 };
-    let middle = 3 - last - outer;
-    let in_field = |at: [usize; 3]| at[0] + at[1] * global[1] + at[2] * global[2];
-    let (start, stride) = (first + in_field(line_at(index, outer, N)), pick(global, outer));
+    // Where a thread is is computed anew for every part, instead of kept in registers.
+    let here = || {
+        let place = Place::of::<DIM, C>(made_here(thread), &fields);
+        let (ends, start) = (place.ends::<DIM>(&fields), place.slot * (DIM + 1) * shape.words);
+        (place, Patch { matrices, table, ends, start })
+    };
+    let is_velocity = |place: Place| place.field < DIM;
 
     // SAFETY, throughout: the caller's promise: nodes of a patch, which no other patch of the color shares, and entries of tables.
     unsafe {
+        let (place, patch) = here();
+        let Place { field, index, .. } = place;
+        let [outer, middle, _] = place.directions::<DIM>();
+        let (start, stride) = place.first_line::<DIM, C>(&fields);
         let mut line = [T::ZERO; N];
-        // Places of nodes are not kept until they are written.
-        let stride = made_here(stride as u32) as usize;
         for n in 0..N {
             line[n] = *r.add(start + n * stride);
         }
@@ -429,11 +482,13 @@ pub unsafe fn solve<T: Real, const DIM: usize, const C: usize, const N: usize, c
         }
 
         // `A⁻¹ F`, which the thread keeps, and its divergence; the pressure's thread has `G`.
+        let (place, patch) = here();
+        let Place { in_patch, field, index, .. } = place;
+        let [.., last] = place.directions::<DIM>();
         let own_line = patch.line::<DIM, N>(field, index, last);
         let line = shared.read::<N>(own_line);
         let mut velocity = [T::ZERO; M];
-        let derivative = pick(matrices.derivative_scales, last);
-        let result = if is_velocity {
+        let result = if is_velocity(place) {
             let mut interior = [T::ZERO; M];
             for m in 0..M {
                 interior[m] = line[m + 1];
@@ -443,7 +498,7 @@ pub unsafe fn solve<T: Real, const DIM: usize, const C: usize, const N: usize, c
             for m in 0..M {
                 velocity[m] = velocity[m] * (matrices.scale * inverse[m]);
             }
-            scaled(derivative, patch.derivative(last, &velocity))
+            scaled(pick(matrices.derivative_scales, last), patch.derivative(last, &velocity))
         } else {
             scaled(matrices.scale, patch.analyze(last, &line))
         };
@@ -467,9 +522,13 @@ pub unsafe fn solve<T: Real, const DIM: usize, const C: usize, const N: usize, c
         patch.solve_pressure::<DIM, N>(schur, starts, in_patch, threads);
         thread::sync_threads();
 
+        let (place, patch) = here();
+        let Place { field, index, .. } = place;
+        let [.., last] = place.directions::<DIM>();
         let pressure = shared.read::<N>(patch.line::<DIM, N>(0, index, last));
-        let result = if is_velocity {
+        let result = if is_velocity(place) {
             let (gradient, inverse) = (patch.gradient::<M, N>(last, &pressure), patch.inverse::<DIM, M>(last, index));
+            let derivative = pick(matrices.derivative_scales, last);
             for m in 0..M {
                 velocity[m] = T::fma(gradient[m], derivative * inverse[m], velocity[m]) * matrices.scale;
             }
@@ -486,14 +545,17 @@ pub unsafe fn solve<T: Real, const DIM: usize, const C: usize, const N: usize, c
         shared.write(patch.line::<DIM, N>(field, index, last), &result);
         thread::sync_threads();
 
+        let (place, patch) = here();
+        let Place { field, index, .. } = place;
+        let [outer, middle, _] = place.directions::<DIM>();
         if DIM == 3 {
             let middle_line = patch.line::<DIM, N>(field, index, middle);
             shared.write(middle_line, &patch.synthesize(middle, &shared.read::<N>(middle_line)));
             thread::sync_threads();
         }
         let line = patch.synthesize(outer, &shared.read::<N>(patch.line::<DIM, N>(field, index, outer)));
-        if is_patch {
-            let stride = made_here(stride as u32) as usize;
+        if place.is_patch {
+            let (start, stride) = place.first_line::<DIM, C>(&fields);
             for n in 0..N {
                 let entry = x.add(start + n * stride);
                 *entry = *entry + line[n];

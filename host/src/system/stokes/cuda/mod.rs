@@ -138,15 +138,13 @@ impl<T: Scalar> Parts<Cuda, T> for Kernels<T> {
 
 /// Where the fields of a level's vectors lie.
 fn fields(system: &Stokes) -> Fields {
-    let mut first = [0; 4];
-    for (first, block) in first.iter_mut().zip(system.layout().blocks()) {
-        *first = block.start as u64;
-    }
     let mut cells = [1; 3];
     for (cells, &of_mesh) in cells.iter_mut().zip(&system.mesh().cells_along()[..system.mesh().dim()]) {
         *cells = of_mesh as u32;
     }
-    Fields { cells, color: 0, first }
+    // All components have as many stored nodes, so that fields follow each other in equal steps.
+    let distance = system.layout().blocks()[1].start as u64;
+    Fields { cells, color: 0, distance }
 }
 
 /// What kernels take.
