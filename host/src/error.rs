@@ -36,6 +36,14 @@ pub enum Error {
         /// Where: a point, a dof or an iteration.
         place: String,
     },
+    /// More fluid would flow out of the domain than into it, or less.
+    #[error("the net flux through the boundary is {net:e}, {:e} of all flux, but must be 0: velocities have no divergence", net / total)]
+    NetFlux {
+        /// `∫ u·n` over the boundary, `n` pointing outward.
+        net: f64,
+        /// `∫ |u·n|`.
+        total: f64,
+    },
     /// The backend has no kernel for what was asked.
     #[error("{backend} has no {what} '{asked}'; it has: {available}")]
     Unsupported {

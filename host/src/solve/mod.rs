@@ -5,7 +5,7 @@ mod case;
 mod config;
 
 use crate::backend::{Backend, Scalar};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::krylov::{Cg, Fgmres, Gmres, Info, IterativeSolver, Observer, Richardson, Stopping, unobserved};
 use crate::layout::Layout;
@@ -123,6 +123,7 @@ impl<E: System> Solver<E> {
             layout.check("load vector", load.len())?;
         }
         let start = Instant::now();
+        let load = load.map(|load| Ok::<_, Error>(system.project_load(load.into())?.into_owned())).transpose()?;
         let parts = parts(backend, system, config, load)?;
         backend.synchronize()?;
         let setup_s = start.elapsed().as_secs_f64();
@@ -156,7 +157,7 @@ impl<E: System> Solver<E> {
         self.layout.check("load vector", load.len())?;
         guess.map_or(Ok(()), |guess| self.layout.check("guess", guess.len()))?;
         let start = Instant::now();
-        self.parts.load(load)?;
+        self.parts.load(&self.system.project_load(load.into())?)?;
         let setup_s = start.elapsed().as_secs_f64();
         let (info, seconds) = self.parts.run(guess, &self.stopping, observer)?;
         let u = self.system.solution(self.parts.values()?)?;

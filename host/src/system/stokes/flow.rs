@@ -1,9 +1,11 @@
 //! Velocity and pressure.
 
 use super::Stokes;
+use super::boundary::NormalVelocity;
 use crate::error::{Error, Result};
 use crate::fe::Element;
 use crate::function::Function;
+use crate::memory;
 use crate::output::vtu;
 use crate::problem::{Constant, ErrorNorms, ExactSolution};
 use crate::space::{Axis, Family, Space};
@@ -31,24 +33,44 @@ pub struct FlowErrors {
 }
 
 impl Flow {
-    /// Of values that are laid out as vectors of a system.
+    /// Of values that are laid out as vectors of a system. Nothing flows through the boundary
+    /// ([`Self::with_boundary_velocity`]).
     ///
     /// # Errors
     /// [`Error::SizeMismatch`] for another number of values.
-    pub fn new(system: &Stokes, values: &[f64]) -> Result<Self> {
+    pub fn new(system: &Stokes, mut values: Vec<f64>) -> Result<Self> {
         let layout = system.layout();
         layout.check("values", values.len())?;
-        let blocks = layout.blocks().iter().map(|block| values[block.clone()].to_vec());
-        let mut functions = system
-            .spaces
-            .iter()
-            .zip(blocks)
-            .map(|(space, block)| Function::new(space, block))
-            .collect::<Result<Vec<_>>>()?;
-        let pressure = functions.pop().expect("the last block is the pressure's");
-        let mean = mean(system.pressure_space(), pressure.values());
-        let shifted = pressure.values().iter().map(|value| value - mean).collect();
-        Ok(Self { velocity: functions, pressure: Function::new(system.pressure_space(), shifted)? })
+        let blocks = layout.blocks();
+        let mut of_blocks = Vec::new();
+        for block in blocks[1..].iter().rev() {
+            of_blocks.push(memory::copy(&values[block.clone()])?);
+            values.truncate(block.start);
+            values.shrink_to_fit();
+        }
+        values.truncate(blocks[0].end);
+        of_blocks.push(values);
+        let functions = system.spaces.iter().zip(of_blocks.into_iter().rev());
+        let mut functions =
+            functions.map(|(space, values)| Function::new(space, values)).collect::<Result<Vec<_>>>()?;
+        let mut pressure = functions.pop().expect("the last block is the pressure's").into_values();
+        let mean = mean(system.pressure_space(), &pressure);
+        pressure.iter_mut().for_each(|value| *value -= mean);
+        Ok(Self { velocity: functions, pressure: Function::new(system.pressure_space(), pressure)? })
+    }
+
+    /// With the normal component of a velocity on the boundary, which is no unknown: on each face its projection in L2 onto traces of
+    /// degree `k`, as [`Stokes::add_boundary_load`] takes it.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] with the point where `velocity` is not a finite number, [`Error::NetFlux`].
+    pub fn with_boundary_velocity(self, velocity: &(impl Fn(DVec3) -> DVec3 + Sync + ?Sized)) -> Result<Self> {
+        let normal = NormalVelocity::new(self.pressure.space(), velocity)?;
+        let mut components = Vec::new();
+        for (direction, component) in self.velocity.into_iter().enumerate() {
+            components.push(normal.on_ends_of(component, direction)?);
+        }
+        Ok(Self { velocity: components, pressure: self.pressure })
     }
 
     /// Each component of the velocity.
@@ -177,13 +199,16 @@ fn points(pressure: &Space) -> Result<Space> {
 
 /// `∫ p / |Ω|`, by Gauss's rule of the nodes.
 fn mean(space: &Space, values: &[f64]) -> f64 {
-    let weight = |d: usize, node: usize| {
-        space.axes().get(d).map_or(1.0, |axis| {
-            let weights = &axis.element().rule().weights;
-            weights[node % weights.len()] / axis.cells() as f64
-        })
+    space.unknowns().map(|node| share(space, node) * values[space.offset(node)]).sum()
+}
+
+/// `∫ q / |Ω|` of a node's basis function.
+pub(super) fn share(space: &Space, node: [usize; 3]) -> f64 {
+    let share = |(axis, node): (&Axis, usize)| {
+        let weights = &axis.element().rule().weights;
+        weights[node % weights.len()] / axis.cells() as f64
     };
-    space.unknowns().map(|node| (0..3).map(|d| weight(d, node[d])).product::<f64>() * values[space.offset(node)]).sum()
+    space.axes().iter().zip(node).map(share).product()
 }
 
 #[cfg(test)]
@@ -220,7 +245,7 @@ mod tests {
                 values[range.start + space.offset(node)] = value;
             }
         }
-        Flow::new(system, &values).unwrap()
+        Flow::new(system, values).unwrap()
     }
 
     const BOXES: [(&[usize], &[f64], usize); 4] = [
@@ -295,10 +320,10 @@ mod tests {
     #[test]
     fn values_that_are_no_flow_are_refused() {
         let system = Stokes::new(Mesh::unit_cube(2, 1).unwrap(), 1).unwrap();
-        assert!(matches!(Flow::new(&system, &[0.0; 3]), Err(Error::SizeMismatch { found: 3, .. })));
+        assert!(matches!(Flow::new(&system, vec![0.0; 3]), Err(Error::SizeMismatch { found: 3, .. })));
         for bad in [f64::NAN, f64::INFINITY] {
             let values = vec![bad; system.layout().storage()];
-            let error = Flow::new(&system, &values).unwrap().largest_divergence().unwrap_err();
+            let error = Flow::new(&system, values).unwrap().largest_divergence().unwrap_err();
             assert!(matches!(error, Error::NotFinite { what: "divergence", .. }), "{error}");
         }
     }
