@@ -19,7 +19,7 @@ enum Factor {
     Bump {
         vortex: Vortex,
         /// Of each order of derivatives, the polynomial beside the Gaussian.
-        polynomials: [[f64; COEFFICIENTS]; ORDERS],
+        polynomials: Vec<[f64; COEFFICIENTS]>,
     },
     /// `sin(π x)`, and for the first direction divided by `π`.
     Sine,
@@ -37,7 +37,7 @@ impl Exact {
 
     pub fn vortex(vortex: Vortex, mesh: &Mesh) -> Self {
         let Vortex { mu, sigma } = vortex;
-        let mut polynomials = [[0.0; COEFFICIENTS]; ORDERS];
+        let mut polynomials = vec![[0.0; COEFFICIENTS]; ORDERS];
         polynomials[0][2..5].copy_from_slice(&[1.0, -2.0, 1.0]);
         for order in 1..ORDERS {
             // (p e)' = (p' - 2 (t - μ) / σ² p) e for a polynomial p and the Gaussian e.
@@ -64,7 +64,7 @@ impl Exact {
             }
             Factor::Sine => {
                 // Zero at both ends without rounding: nothing flows through the boundary.
-                let wave = if order % 2 == 0 { (PI * t.min(1.0 - t)).sin() } else { (PI * t).cos() };
+                let wave = if order.is_multiple_of(2) { (PI * t.min(1.0 - t)).sin() } else { (PI * t).cos() };
                 let sign = if order % 4 < 2 { 1.0 } else { -1.0 };
                 sign * wave * PI.powi(order as i32) / if direction == 0 { PI } else { 1.0 }
             }
