@@ -521,6 +521,7 @@ fn a_flow_through_the_boundary_has_the_orders_of_the_elements() {
         });
         let [velocity, slopes, pressure] = [0, 1, 2].map(|i| (errors[0][i] / errors[1][i]).log2());
         let case = format!("{dim}D, k = {degree}, refine {refine}: {velocity} {slopes} {pressure}, {errors:?}");
+        eprintln!("{case}");
         let k = degree as f64;
         assert!((velocity - (k + 1.0)).abs() < 0.2 && (slopes - k).abs() < 0.1, "{case}");
         // Half an order less than without flow through the boundary (docs/stokes.md).

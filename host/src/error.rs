@@ -37,7 +37,7 @@ pub enum Error {
         place: String,
     },
     /// More fluid would flow out of the domain than into it, or less.
-    #[error("the net flux through the boundary is {net:e}, {:e} of all flux, but must be 0: velocities have no divergence", net / total)]
+    #[error("the net flux through the boundary is {net:e} of {total:e} in all, but must be 0")]
     NetFlux {
         /// `∫ u·n` over the boundary, `n` pointing outward.
         net: f64,

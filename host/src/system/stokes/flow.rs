@@ -234,19 +234,25 @@ mod tests {
         1.0 + point.x - 2.0 * point.y + point.x * point.y * (1.0 + point.z)
     }
 
-    fn flow(system: &Stokes) -> Flow {
+    /// With a constant velocity besides, which flows through the boundary.
+    fn flow(system: &Stokes, constant: DVec3) -> Flow {
         let (layout, dim) = (system.layout(), system.mesh().dim());
         let lengths = DVec3::from_array(system.mesh().lengths());
         let mut values = vec![0.0; layout.storage()];
         for (block, (space, range)) in system.spaces.iter().zip(layout.blocks()).enumerate() {
             for node in space.unknowns() {
                 let point = space.point(node);
-                let value = if block < dim { velocity(point, lengths, dim)[block] } else { pressure(point) };
+                let value =
+                    if block < dim { (velocity(point, lengths, dim) + constant)[block] } else { pressure(point) };
                 values[range.start + space.offset(node)] = value;
             }
         }
-        Flow::new(system, values).unwrap()
+        let given = |point| velocity(point, lengths, dim) + constant;
+        Flow::new(system, values).unwrap().with_boundary_velocity(&given).unwrap()
     }
+
+    /// In 2D without third component.
+    const CONSTANTS: [DVec3; 2] = [DVec3::ZERO, DVec3::new(1.0, -2.0, 0.5)];
 
     const BOXES: [(&[usize], &[f64], usize); 4] = [
         (&[1, 1], &[1.0, 1.0], 1),
@@ -264,11 +270,13 @@ mod tests {
     #[test]
     fn a_polynomial_flow_comes_back_from_its_file_exactly() {
         let folder = tempfile::tempdir().unwrap();
-        for ((cells, lengths, refine), degree) in BOXES.into_iter().zip([1, 2, 1, 3]) {
+        let cases = BOXES.into_iter().zip([1, 2, 1, 3]).flat_map(|case| CONSTANTS.map(|constant| (case, constant)));
+        for (((cells, lengths, refine), degree), constant) in cases {
             let mesh = Mesh::of_box(cells, lengths, refine).unwrap();
             let (system, dim) = (Stokes::new(mesh, degree).unwrap(), mesh.dim());
             let path = folder.path().join("flow.vtu");
-            flow(&system).write_vtu(&path).unwrap();
+            let constant = constant.with_z(if dim == 3 { constant.z } else { 0.0 });
+            flow(&system, constant).write_vtu(&path).unwrap();
             let ([said, _], found) = (system.vtu_bytes().unwrap(), std::fs::metadata(&path).unwrap().len());
             assert!(found <= said && said - found <= 2 << 10, "{found} bytes, said were {said}");
 
@@ -282,7 +290,7 @@ mod tests {
             let lengths = DVec3::from_array(mesh.lengths());
             for ((point, u), p) in places.chunks_exact(3).zip(velocities.chunks_exact(3)).zip(pressures) {
                 let (point, u) = (DVec3::from_slice(point), DVec3::from_slice(u));
-                let expected = velocity(point, lengths, dim);
+                let expected = velocity(point, lengths, dim) + constant;
                 assert!((u - expected).abs().max_element() < 1e-13, "{point}: {u}, not {expected}");
                 assert!(dim == 3 || u.z == 0.0, "{point}: {u}");
                 let expected = pressure(point) - mean_pressure(lengths, dim);
@@ -293,10 +301,11 @@ mod tests {
 
     #[test]
     fn the_divergence_is_that_of_the_polynomial() {
-        for (cells, lengths, refine) in BOXES {
+        for ((cells, lengths, refine), constant) in BOXES.into_iter().flat_map(|case| CONSTANTS.map(|c| (case, c))) {
             let mesh = Mesh::of_box(cells, lengths, refine).unwrap();
             let system = Stokes::new(mesh, 2).unwrap();
-            let (flow, space, sides) = (flow(&system), system.pressure_space(), DVec3::from_array(mesh.lengths()));
+            let (flow, space, sides) =
+                (flow(&system, constant), system.pressure_space(), DVec3::from_array(mesh.lengths()));
             let (found, mut largest) = (flow.divergence(), 0.0f64);
             for node in space.unknowns() {
                 let point = space.point(node);

@@ -349,6 +349,13 @@ mod tests {
                 at.velocity
             };
             system.add_cell_integrals(&flow, &difference, &mut load).unwrap();
+            let through = flow.clone().with_boundary_velocity(&|_| DVec3::new(1.0, -2.0, 0.5)).unwrap();
+            let changed = |at: &FlowSample| {
+                let velocity = through.velocity_at(at.point).unwrap() - at.velocity;
+                assert!(velocity.length() < 1e-12, "{at:?}: {velocity}");
+                DVec3::ZERO
+            };
+            system.add_cell_integrals(&through, &changed, &mut load).unwrap();
             let (energy, twice) = (flow.kinetic_energy().unwrap(), dot(&load, &system.vector_of(&flow).unwrap()));
             assert!((twice / (2.0 * energy) - 1.0).abs() < 1e-13, "{twice} {energy}");
             let sides = |at: &FaceSample| {
