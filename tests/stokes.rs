@@ -15,6 +15,7 @@ use patchmg::problem::{Constant, ExactSolution, Field};
 use patchmg::solve::{Case, Config, Cycle, Method, Precision, Report, Solver};
 use patchmg::system::stokes::{Flow, FlowErrors, FlowSample, Problem, Vortex};
 use patchmg::system::{ModelProblem, Stokes, System};
+use std::f64::consts::PI;
 use std::sync::Arc;
 
 /// A line of `data/oracles-stokes.jsonl`: flexible GMRES for paper 2's problem, nodes of discontinuous axes at Gauss's points.
@@ -526,6 +527,50 @@ fn a_flow_through_the_boundary_has_the_orders_of_the_elements() {
         assert!((velocity - (k + 1.0)).abs() < 0.2 && (slopes - k).abs() < 0.1, "{case}");
         // Half an order less than without flow through the boundary (docs/stokes.md).
         assert!(pressure > k + 0.3, "{case}");
+    }
+}
+
+/// The space has constants, and their normal component on each face: Taylor-Green vortices in a uniform flow have the errors of those
+/// in a closed box.
+#[test]
+fn a_uniform_flow_through_the_boundary_changes_no_error() {
+    const UNIFORM: DVec3 = DVec3::new(1.0, -2.0, 0.0);
+    fn vortices(at: DVec3) -> [DVec3; 3] {
+        let [(sin_x, cos_x), (sin_y, cos_y)] = [at.x, at.y].map(|x| (PI * x).sin_cos());
+        let product = PI * cos_x * cos_y;
+        [
+            DVec3::new(sin_x * cos_y, -cos_x * sin_y, 0.0),
+            DVec3::new(product, -PI * sin_x * sin_y, 0.0),
+            DVec3::new(PI * sin_x * sin_y, -product, 0.0),
+        ]
+    }
+    let given = Given {
+        velocity: [
+            Smooth(|at| UNIFORM.x + vortices(at)[0].x, |at| vortices(at)[1]),
+            Smooth(|at| UNIFORM.y + vortices(at)[0].y, |at| vortices(at)[2]),
+            ZERO,
+        ],
+        pressure: Smooth(|at| (2.0 * PI * at.x).cos() * (2.0 * PI * at.y).cos(), |_| DVec3::ZERO),
+        force: |system, at| {
+            let [(sin_x, cos_x), (sin_y, cos_y)] = [at.x, at.y].map(|x| (2.0 * PI * x).sin_cos());
+            let diffusion = 2.0 * PI * PI * system.viscosity() * vortices(at)[0];
+            system.mass() * (UNIFORM + vortices(at)[0]) + diffusion
+                - 2.0 * PI * DVec3::new(sin_x * cos_y, cos_x * sin_y, 0.0)
+        },
+    };
+    for (degree, refine, mass) in [(1, 4, 0.0), (2, 4, 10.0), (3, 3, 0.0)] {
+        let system = cube(2, refine, degree).with_mass(mass).unwrap().with_viscosity(0.5).unwrap();
+        let (open, flow) = solve_given(&system, given.clone(), 1e-12);
+        let closed = solve_on(&system, Problem::TaylorGreen, fgmres(Precision::F64, 1e-12)).0.errors.unwrap();
+        let [open, closed] = [open, closed].map(|FlowErrors { velocity, pressure_l2, .. }| {
+            let velocity = velocity.unwrap();
+            [velocity.l2, velocity.h1, pressure_l2.unwrap()]
+        });
+        for (open, closed) in open.iter().zip(closed) {
+            assert!((open / closed - 1.0).abs() < 2e-3, "k = {degree}: {open}, {closed} in a closed box");
+        }
+        let corner = flow.velocity_at(DVec3::ZERO).unwrap();
+        assert!((corner - UNIFORM).length() < 1e-12, "{corner}");
     }
 }
 
