@@ -15,7 +15,7 @@ use glam::DVec3;
 /// Points of a face's rule a direction beyond `k + 1`: so many that data without net flux have none by quadrature, either.
 const MORE_POINTS: usize = 7;
 
-/// Net flux of all flux that is rounding, and of the integral of all components of the velocity.
+/// Net flux that is rounding, relative to all flux, and to the integral of the absolute values of all components.
 const ROUNDING: [f64; 2] = [1e-10, 1e-14];
 
 /// The normal component of a velocity on the boundary, projected in L2 onto the traces of the pressure's space on each face.
@@ -85,8 +85,9 @@ fn integral_of_size(
     bases: &Bases,
     velocity: &(impl Fn(DVec3) -> DVec3 + Sync + ?Sized),
 ) -> Result<f64> {
-    let (mut integral, size) = (0.0, |point: DVec3| velocity(point).abs().element_sum());
-    for side in (0..2 * pressure.dim()).map(|index| [index / 2, index % 2]) {
+    let (mut integral, dim) = (0.0, pressure.dim());
+    let size = |point: DVec3| velocity(point).to_array()[..dim].iter().map(|value| value.abs()).sum();
+    for side in (0..2 * dim).map(|index| [index / 2, index % 2]) {
         side_integrals(pressure, bases, side, &size, |_, part| integral += part)?;
     }
     Ok(integral)
