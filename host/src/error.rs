@@ -36,6 +36,14 @@ pub enum Error {
         /// Where: a point, a dof or an iteration.
         place: String,
     },
+    /// More fluid would flow out of the domain than into it, or less.
+    #[error("the net flux through the boundary is {net:e} of {total:e} in all, but must be 0")]
+    NetFlux {
+        /// `∫ u·n` over the boundary, `n` pointing outward.
+        net: f64,
+        /// `∫ |u·n|`.
+        total: f64,
+    },
     /// The backend has no kernel for what was asked.
     #[error("{backend} has no {what} '{asked}'; it has: {available}")]
     Unsupported {

@@ -75,6 +75,16 @@ pub fn zeros<T: bytemuck::Zeroable>(len: usize) -> Result<Vec<T>> {
     bytemuck::allocation::try_zeroed_vec(len).map_err(|()| out_of_memory(bytes))
 }
 
+/// A copy.
+///
+/// # Errors
+/// Those of [`zeros`].
+pub fn copy<T: bytemuck::Pod>(values: &[T]) -> Result<Vec<T>> {
+    let mut copy = zeros(values.len())?;
+    copy.copy_from_slice(values);
+    Ok(copy)
+}
+
 /// The numbers in another scalar; in the same one they stay where they are.
 ///
 /// # Errors

@@ -166,7 +166,7 @@ pub struct AgainstArgs {
 }
 
 /// Options of one problem, which a suite chooses itself.
-const SINGLE_CASE: [&str; 29] = [
+const SINGLE_CASE: [&str; 30] = [
     "system",
     "dim",
     "degree",
@@ -175,6 +175,7 @@ const SINGLE_CASE: [&str; 29] = [
     "size",
     "problem",
     "solver",
+    "restart",
     "cycle",
     "smoother",
     "damping",
@@ -229,6 +230,9 @@ pub struct CaseArgs {
     /// Solver; the Krylov methods are preconditioned by one V-cycle.
     #[arg(long, value_parser = choices::method(), default_value = Method::default().name())]
     pub solver: Method,
+    /// Basis vectors of gmres and fgmres, which restart after as many iterations; at least 1. [default: 10, of stokes 30]
+    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
+    pub restart: Option<usize>,
     /// Order in which a cycle visits the levels.
     #[arg(long, value_parser = choices::cycle(), default_value = Cycle::default().name())]
     pub cycle: Cycle,

@@ -46,9 +46,9 @@ fn on<P: Offered, B: Runs<P::System>>(
     let case = P::case(&args.case)?;
     let device = backend.info();
     case.check(&**backend).map_err(|error| P::refused(&args.case, error))?;
-    let (system, config) = (case.system.clone(), case.config);
-    let kernels = P::kernels(&args.case, &system);
-    console.line(parameters(&args.case, &kernels, &device, config.bytes::<_, B>(&system)?));
+    let asked = case.clone();
+    let kernels = P::kernels(&args.case, &case.system);
+    console.line(parameters(&args.case, &kernels, &device, case.config.bytes::<_, B>(&case.system)?));
 
     let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);
     let protocol = Protocol { warmup: args.warmup, repetitions };
@@ -56,8 +56,8 @@ fn on<P: Offered, B: Runs<P::System>>(
     let host = Cpu::new(args.case.machine.threads)?;
     let (report, _) = host.install(|| case.prepare(&**backend)?.solve(backend, protocol, &mut unobserved))?;
     let solve_timing = report.timing;
-    let solve = solve::record::<P>(&args.case, &system, &device, report);
-    let measurements = parts(backend, &system, &config, protocol)?;
+    let solve = solve::record(&args.case, &asked, &device, report);
+    let measurements = parts(backend, &asked.system, &asked.config, protocol)?;
     console.line(table(&solve, solve_timing, &measurements));
 
     let DeviceInfo { driver, cuda_api, .. } = device;

@@ -7,14 +7,19 @@ use patchmg::krylov::Stopping;
 use patchmg::mesh::Mesh;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::output::table::bytes;
-use patchmg::solve::{Config, Cycle};
+use patchmg::solve::{Config, Cycle, Method};
 
 impl CaseArgs {
     /// How to solve.
     pub fn config(&self) -> Result<Config, Failure> {
         let stopping = Stopping { rtol: self.rtol, max_iters: self.max_iters };
         let (method, precision, smoother) = (self.solver, self.precision, self.smoother()?);
-        Ok(Config { method, precision, smoother, cycle: self.cycle, stopping, ..Config::default() })
+        if let (Some(restart), false) = (self.restart, [Method::Gmres, Method::Fgmres].contains(&method)) {
+            let reason = format_args!("belongs to --solver gmres or fgmres, and --solver is {method}");
+            return Err(Failure::usage("restart", restart, reason));
+        }
+        let restart = self.restart.unwrap_or(Config::default().restart);
+        Ok(Config { method, precision, smoother, cycle: self.cycle, stopping, restart })
     }
 
     /// That which was given, or that of the first list of numbers for each direction.

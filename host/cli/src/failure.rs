@@ -121,6 +121,7 @@ impl From<Library> for Failure {
             | Library::Unsupported { .. }
             | Library::NoModule { .. }
             | Library::NotFinite { .. }
+            | Library::NetFlux { .. }
             | Library::Io { .. } => USAGE,
             Library::Write { .. } => OUTPUT,
             Library::OutOfMemory { .. } | Library::NoDevice { .. } | Library::Driver { code: OUT_OF_MEMORY, .. } => {
@@ -136,6 +137,13 @@ impl From<Library> for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_net_flux_is_wrong_input() {
+        let failure = Failure::from(Library::NetFlux { net: 0.5, total: 2.0 });
+        assert_eq!(failure.code, USAGE);
+        assert_eq!(failure.message, "the net flux through the boundary is 5e-1 of 2e0 in all, but must be 0");
+    }
 
     #[test]
     fn only_kernels_that_are_not_carried_are_the_laboratorys() {

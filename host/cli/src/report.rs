@@ -26,7 +26,12 @@ pub struct SolveReport {
     /// Unknowns; boundary values are none.
     pub dofs: usize,
     pub problem: String,
+    #[serde(flatten)]
+    pub flow: FlowParameters,
     pub solver: String,
+    /// Basis vectors of `gmres` and `fgmres`; fewer if iterations end before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<usize>,
     pub smoother: String,
     /// `v` or `w`.
     #[serde(default)]
@@ -68,6 +73,23 @@ pub struct SolveReport {
     pub version: String,
     /// Revision that the program was built from.
     pub commit: String,
+}
+
+/// What the Stokes equations have; none of them of other systems.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowParameters {
+    /// Viscosity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nu: Option<f64>,
+    /// Factor `s` of the velocity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mass: Option<f64>,
+    /// Middle of the vortices of `paper2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mu: Option<f64>,
+    /// Their width.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sigma: Option<f64>,
 }
 
 /// A solve, and the parts of its problem, in the order of the JSON.

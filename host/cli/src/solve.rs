@@ -17,7 +17,7 @@ use patchmg::measure::Protocol;
 use patchmg::memory;
 use patchmg::multigrid::hierarchy;
 use patchmg::output::table::{Table, bytes, count, seconds};
-use patchmg::solve::{Case, Report};
+use patchmg::solve::{Case, Method, Report};
 use patchmg::system::{Runs, System};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -68,16 +68,16 @@ fn on<P: Offered, B: Runs<P::System>>(
 ) -> Result<ExitCode, Failure> {
     let device = backend.info();
     case.check(&**backend).map_err(|error| P::refused(&args.case, error))?;
-    let (problem, system) = (case.problem.clone(), case.system.clone());
-    let kernels = P::kernels(&args.case, &system);
-    let mut plan = parameters(&args.case, &kernels, &device, case.config.bytes::<_, B>(&system)?);
+    let asked = case.clone();
+    let kernels = P::kernels(&args.case, &case.system);
+    let mut plan = parameters(&args.case, &kernels, &device, case.config.bytes::<_, B>(&case.system)?);
     if args.vtu.is_some() {
         let [size, memory] = P::vtu_bytes(&case)?;
         check_vtu(memory)?;
         plan += &format!("VTU        {}, takes {} on the host\n", bytes(size), bytes(memory));
     }
     console.line(plan);
-    console.line(levels(&system)?);
+    console.line(levels(&case.system)?);
 
     console.line("iteration       residual   reduction");
     let mut progress = Progress::new(console, args.case.rtol);
@@ -104,10 +104,10 @@ fn on<P: Offered, B: Runs<P::System>>(
     let (report, solution) = solved?;
 
     let outcome = report.info.outcome;
-    let report = record::<P>(&args.case, &system, &device, report);
+    let report = record(&args.case, &asked, &device, report);
     console.line(summary(&report, outcome));
     let start = Instant::now();
-    write(args, &problem, &solution, &report, console)?;
+    write(args, &asked.problem, &solution, &report, console)?;
     debug!("output: {}", seconds(start.elapsed().as_secs_f64()));
     Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
 }
@@ -123,14 +123,15 @@ fn levels(system: &impl System) -> Result<Table, Failure> {
 
 pub fn record<P: Offered>(
     args: &CaseArgs,
-    system: &P::System,
+    case: &Case<P>,
     device: &DeviceInfo,
     report: Report<P::Errors>,
 ) -> SolveReport {
     let Report { cells, dofs, info, errors, setup_s, timing } = report;
     let solve_s = timing.median_s;
-    let Details { kernel, variant, local, products, l2_error, h1_error, l2_error_p, div_max } =
-        P::details(system, errors);
+    let Details { flow, kernel, variant, local, products, l2_error, h1_error, l2_error_p, div_max } =
+        P::details(case, errors);
+    let has_basis = [Method::Gmres, Method::Fgmres].contains(&case.config.method);
     SolveReport {
         system: args.system.to_string(),
         dim: args.dim(),
@@ -141,7 +142,9 @@ pub fn record<P: Offered>(
         cells,
         dofs,
         problem: args.problem_name().to_string(),
+        flow,
         solver: args.solver.to_string(),
+        restart: has_basis.then_some(case.config.restart),
         smoother: args.smoother.to_string(),
         cycle: args.cycle.to_string(),
         kernel,

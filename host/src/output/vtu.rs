@@ -6,7 +6,7 @@
 use super::{file, vtk_cell};
 use crate::error::Result;
 use crate::memory;
-use crate::space::{Axis, Family, Space};
+use crate::space::{Axis, Space};
 use glam::DVec3;
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,17 +14,9 @@ use std::path::Path;
 /// Bytes of the file besides its arrays, at most.
 const TAGS: u64 = 2 << 10;
 
-/// Points of the file in a direction: those that neighbouring continuous cells share are counted once.
-fn points_along(axis: &Axis) -> usize {
-    match axis.family() {
-        Family::Continuous => axis.stored_nodes() + 1,
-        Family::Discontinuous => axis.stored_nodes(),
-    }
-}
-
-/// The same in each direction; in 2D one in the third.
+/// Points of the file in each direction: those that neighbouring continuous cells share are counted once; in 2D one in the third.
 fn lattice(space: &Space) -> [usize; 3] {
-    [0, 1, 2].map(|d| space.axes().get(d).map_or(1, points_along))
+    [0, 1, 2].map(|d| space.axes().get(d).map_or(1, Axis::all_nodes))
 }
 
 /// Cell, and point in it, of a point in a direction; the last cell's if several share it.
@@ -197,7 +189,7 @@ fn points(space: &Space) -> impl Iterator<Item = DVec3> {
         let (cell, local) = locate(axis, point);
         (cell as f64 + local as f64 / axis.degree() as f64) * axis.cell_size()
     };
-    let along = |axis: &Axis| (0..points_along(axis)).map(|point| coordinate(axis, point)).collect();
+    let along = |axis: &Axis| (0..axis.all_nodes()).map(|point| coordinate(axis, point)).collect();
     let coordinates: [Vec<f64>; 3] = [0, 1, 2].map(|d| space.axes().get(d).map_or_else(|| vec![0.0], along));
     each_point(lattice(space)).map(move |index| DVec3::from_array([0, 1, 2].map(|d| coordinates[d][index[d]])))
 }
@@ -245,6 +237,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::mesh::Mesh;
+    use crate::space::Family;
     use crate::testing::VtuFile;
 
     fn space(dim: usize, degree: usize) -> Space {

@@ -9,7 +9,7 @@ use pulp::Arch;
 
 /// Adds `∫ g ψ_i` over the boundary to a load vector in storage order, by the Gauss rule of load vectors on each face. In the
 /// direction normal to a face `ψ_i` has the factor `normal[direction][t]`, `t` nodes away from the boundary; in the others it is
-/// the basis function of node `i`.
+/// the basis function of node `i`. Faces of a direction without such factors are left out.
 ///
 /// # Errors
 /// [`Error::SizeMismatch`] unless `b` has [`Space::storage`] entries; [`Error::NotFinite`] with the point where `g` is not a
@@ -22,29 +22,52 @@ pub(crate) fn add_boundary_integrals(
 ) -> Result<()> {
     space.check_storage("load vector", b.len())?;
     let bases = Bases::new(space, Basis::of_loads)?;
-    let tests: Vec<_> = bases.0.iter().map(Basis::test).collect();
-    let (arch, dim, cells, nodes) = (Arch::new(), space.dim(), space.mesh().cells_along(), cell_nodes(space));
-    let mut buffers = [Vec::new(), Vec::new()];
-    for (direction, normal) in normal.iter().enumerate() {
-        // The directions along the face; in 2D the second one has a single cell, and a single point and node of it.
-        let tangents = [(direction + 1) % dim, (direction + 2) % 3];
-        let along = if dim == 2 { 1 } else { cells[tangents[1]] };
+    for (direction, normal) in normal.iter().enumerate().filter(|(_, normal)| !normal.is_empty()) {
+        let last = space.stored_nodes()[direction] - 1;
         for side in 0..2 {
-            for row in 0..along {
-                for first in (0..cells[tangents[0]]).step_by(LANES) {
-                    let lanes = LANES.min(cells[tangents[0]] - first);
-                    let face = Face { space, bases: &bases, direction, side, tangents, cells: [first, row], lanes };
-                    face.sample(g, &mut buffers[0])?;
-                    let mut stride = 1;
-                    for &tangent in &tangents[..dim - 1] {
-                        let [input, output] = &mut buffers;
-                        contract(arch, &tests[tangent], stride, input, output);
-                        buffers.swap(0, 1);
-                        stride *= nodes[tangent];
+            side_integrals(space, &bases, [direction, side], g, |mut node, integral| {
+                for (t, factor) in normal.iter().enumerate() {
+                    node[direction] = if side == 0 { t } else { last - t };
+                    if let Some(offset) = space.offset_of_unknown(node) {
+                        b[offset] += factor * integral;
                     }
-                    face.scatter(normal, &buffers[0], b);
                 }
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// `∫ g l_j` over each face on a side of the domain, the lower (0) or the upper (1) end of a direction, for all nodes `j` of the axes
+/// along the face: `visit` gets the node, with 0 in the direction, and the integral.
+///
+/// # Errors
+/// [`Error::NotFinite`] with the point where `g` is not a finite number.
+pub(crate) fn side_integrals(
+    space: &Space,
+    bases: &Bases,
+    [direction, side]: [usize; 2],
+    g: &(impl Field + ?Sized),
+    mut visit: impl FnMut([usize; 3], f64),
+) -> Result<()> {
+    let (arch, dim, cells, nodes) = (Arch::new(), space.dim(), space.mesh().cells_along(), cell_nodes(space));
+    // The directions along the face; in 2D the second one has a single cell, and a single point and node of it.
+    let tangents = [(direction + 1) % dim, (direction + 2) % 3];
+    let tests: Vec<_> = tangents[..dim - 1].iter().map(|&tangent| bases.0[tangent].test()).collect();
+    let mut buffers = [Vec::new(), Vec::new()];
+    for row in 0..if dim == 2 { 1 } else { cells[tangents[1]] } {
+        for first in (0..cells[tangents[0]]).step_by(LANES) {
+            let lanes = LANES.min(cells[tangents[0]] - first);
+            let face = Face { space, bases, direction, side, tangents, cells: [first, row], lanes };
+            face.sample(g, &mut buffers[0])?;
+            let mut stride = 1;
+            for (test, &tangent) in tests.iter().zip(&tangents) {
+                let [input, output] = &mut buffers;
+                contract(arch, test, stride, input, output);
+                buffers.swap(0, 1);
+                stride *= nodes[tangent];
             }
+            face.visit(&buffers[0], &mut visit);
         }
     }
     Ok(())
@@ -105,27 +128,19 @@ impl Face<'_> {
         Ok(())
     }
 
-    /// Adds integrals over the face against its nodes, times what the normal direction makes of them.
-    fn scatter(&self, normal: &[f64], integrals: &[Lanes], b: &mut [f64]) {
-        let (nodes, last) = (self.along(cell_nodes(self.space)), self.space.stored_nodes()[self.direction] - 1);
+    /// The nodes along the face, and the integrals against them.
+    fn visit(&self, integrals: &[Lanes], visit: &mut impl FnMut([usize; 3], f64)) {
+        let nodes = self.along(cell_nodes(self.space));
         for (index, integrals) in integrals.iter().enumerate() {
             let local = unravel(index, nodes);
-            for (lane, integral) in integrals[..self.lanes].iter().enumerate() {
+            for (lane, &integral) in integrals[..self.lanes].iter().enumerate() {
                 let mut node = first_nodes(self.space, self.cell(lane));
                 node[self.tangents[0]] += local[0];
                 if self.space.dim() == 3 {
                     node[self.tangents[1]] += local[1];
                 }
-                // The nodes of a continuous axis along the face: the ends are no unknowns.
-                let is_unknown =
-                    |&d: &usize| self.space.axes().get(d).is_none_or(|axis| axis.unknown_nodes().contains(&node[d]));
-                if !self.tangents.iter().all(is_unknown) {
-                    continue;
-                }
-                for (t, factor) in normal.iter().enumerate() {
-                    node[self.direction] = if self.side == 0 { t } else { last - t };
-                    b[self.space.offset(node)] += factor * integral;
-                }
+                node[self.direction] = 0;
+                visit(node, integral);
             }
         }
     }

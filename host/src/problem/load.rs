@@ -96,7 +96,13 @@ fn general(space: &Space, bases: &Bases, f: &(impl Field + ?Sized), b: &mut [f64
         // A single layer has no odd one.
         let first = (parity * stride).min(planes) * plane;
         try_for_each_chunk(&mut b[first..planes * plane], 2 * stride * plane, |index, chunk| {
-            integrals.add_layer(f, 2 * index + parity, chunk, first + index * 2 * stride * plane)
+            match 2 * index + parity {
+                layer if layer < last.cells() => {
+                    integrals.add_layer(f, layer, chunk, first + index * 2 * stride * plane)
+                }
+                // The plane of nodes at the upper end, where that is stored.
+                _ => Ok(()),
+            }
         })?;
     }
     Ok(())
@@ -164,20 +170,14 @@ impl<'a> CellIntegrals<'a> {
 
     fn scatter(&self, first_cell: [usize; 3], lanes: usize, integrals: &[Lanes], b: &mut [f64], start: usize) {
         let (space, nodes, first) = (self.space, cell_nodes(self.space), first_nodes(self.space, first_cell));
-        let along_x = &space.axes()[0];
         for (index, integrals) in integrals.iter().enumerate() {
             let local = unravel(index, nodes);
-            let node = [0, 1, 2].map(|d| first[d] + local[d]);
-            let is_unknown = |(d, axis): (usize, &Axis)| axis.unknown_nodes().contains(&node[d]);
-            if !space.axes().iter().enumerate().skip(1).all(is_unknown) {
-                continue;
-            }
-            let line = space.offset([0, node[1], node[2]]) - start;
-            for (lane, integral) in integrals[..lanes].iter().enumerate() {
-                let x = node[0] + lane * along_x.stride();
-                if along_x.unknown_nodes().contains(&x) {
-                    b[line + x] += integral;
+            let mut node = [0, 1, 2].map(|d| first[d] + local[d]);
+            for integral in &integrals[..lanes] {
+                if let Some(offset) = space.offset_of_unknown(node) {
+                    b[offset - start] += integral;
                 }
+                node[0] += space.axes()[0].stride();
             }
         }
     }

@@ -6,7 +6,7 @@ mod load;
 mod norms;
 pub(crate) mod sum_factorization;
 
-pub(crate) use boundary::add_boundary_integrals;
+pub(crate) use boundary::{add_boundary_integrals, side_integrals};
 pub use fields::{Constant, CosineProduct, ExactSolution, Factors, Field, SineProduct};
 pub use load::load_vector;
 pub(crate) use load::load_vector_with;

@@ -55,13 +55,22 @@ pub struct Basis {
 impl Basis {
     /// At Gauss's points.
     pub fn new(axis: &Axis, points: usize) -> Result<Self> {
-        let (cell_size, element) = (axis.cell_size(), axis.element());
         let mut rule = Quadrature::gauss(points)?;
-        rule.weights.iter_mut().for_each(|weight| *weight *= cell_size);
+        rule.weights.iter_mut().for_each(|weight| *weight *= axis.cell_size());
+        Ok(Self::at(axis, rule))
+    }
+
+    /// At an end of a cell, 0 or 1, with weight 1.
+    pub fn at_end(axis: &Axis, end: f64) -> Self {
+        Self::at(axis, Quadrature { points: vec![end], weights: vec![1.0] })
+    }
+
+    fn at(axis: &Axis, rule: Quadrature) -> Self {
+        let (cell_size, element) = (axis.cell_size(), axis.element());
         let values = Table::from_rows(rule.points.iter().map(|&x| element.values(x)));
         let scaled = |x: &f64| element.derivatives(*x).iter().map(|slope| slope / cell_size).collect();
         let derivatives = Table::from_rows(rule.points.iter().map(scaled));
-        Ok(Self { cell_size, rule, values, derivatives })
+        Self { cell_size, rule, values, derivatives }
     }
 
     /// At the points of the rule for load vectors.

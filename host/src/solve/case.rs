@@ -82,7 +82,7 @@ impl<P: ModelProblem> PreparedCase<P> {
     /// Solves as often as `protocol` says; a report, and the solution.
     ///
     /// # Errors
-    /// Those of [`solve_repeatedly`] and of [`ModelProblem::errors`].
+    /// Those of [`solve_repeatedly`], [`ModelProblem::with_boundary_values`] and [`ModelProblem::errors`].
     pub fn solve<B: Runs<P::System>>(
         self,
         backend: &Arc<B>,
@@ -92,6 +92,7 @@ impl<P: ModelProblem> PreparedCase<P> {
         let Self { case: Case { system, problem, config }, load, prepare_s } = self;
         let Solution { u, info, setup_s, timing } =
             solve_repeatedly(backend, &system, load, &config, protocol, observer)?;
+        let u = problem.with_boundary_values(u)?;
         let diverged = matches!(info.outcome, Outcome::Diverged { .. });
         let errors = if diverged { None } else { problem.errors(&u)? };
         let (cells, dofs) = (system.mesh().cells(), system.layout().dofs());

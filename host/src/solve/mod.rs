@@ -5,7 +5,7 @@ mod case;
 mod config;
 
 use crate::backend::{Backend, Scalar};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::krylov::{Cg, Fgmres, Gmres, Info, IterativeSolver, Observer, Richardson, Stopping, unobserved};
 use crate::layout::Layout;
@@ -53,7 +53,7 @@ pub fn solve<E: System, B: Runs<E>>(
 /// [`solve`] from `x = 0` as often as `protocol` says, on what is set up once: the last solution, and all times.
 ///
 /// # Errors
-/// Those of [`solve`]; [`Error::InvalidArgument`](crate::Error::InvalidArgument) for no repetition.
+/// Those of [`solve`]; [`Error::InvalidArgument`] for no repetition.
 pub fn solve_repeatedly<E: System, B: Runs<E>>(
     backend: &Arc<B>,
     system: &E,
@@ -123,6 +123,7 @@ impl<E: System> Solver<E> {
             layout.check("load vector", load.len())?;
         }
         let start = Instant::now();
+        let load = load.map(|load| Ok::<_, Error>(system.project_load(load.into())?.into_owned())).transpose()?;
         let parts = parts(backend, system, config, load)?;
         backend.synchronize()?;
         let setup_s = start.elapsed().as_secs_f64();
@@ -137,7 +138,7 @@ impl<E: System> Solver<E> {
     /// From `x = 0`, for a load vector in the order of the system's vectors, as in [`solve`].
     ///
     /// # Errors
-    /// [`Error::SizeMismatch`](crate::Error::SizeMismatch) for a load vector of another length; those of [`IterativeSolver::solve`]
+    /// [`Error::SizeMismatch`] for a load vector of another length; those of [`IterativeSolver::solve`]
     /// and of the backend.
     pub fn solve(&mut self, load: &[f64]) -> Result<Solution<E::Solution>> {
         self.solve_from(load, None, &mut unobserved)
@@ -146,7 +147,7 @@ impl<E: System> Solver<E> {
     /// From a guess if there is one, in the order of the system's vectors: full multigrid then leaves out its first pass.
     ///
     /// # Errors
-    /// Those of [`Self::solve`], and [`Error::SizeMismatch`](crate::Error::SizeMismatch) for a guess of another length.
+    /// Those of [`Self::solve`], and [`Error::SizeMismatch`] for a guess of another length.
     pub fn solve_from(
         &mut self,
         load: &[f64],
@@ -156,7 +157,7 @@ impl<E: System> Solver<E> {
         self.layout.check("load vector", load.len())?;
         guess.map_or(Ok(()), |guess| self.layout.check("guess", guess.len()))?;
         let start = Instant::now();
-        self.parts.load(load)?;
+        self.parts.load(&self.system.project_load(load.into())?)?;
         let setup_s = start.elapsed().as_secs_f64();
         let (info, seconds) = self.parts.run(guess, &self.stopping, observer)?;
         let u = self.system.solution(self.parts.values()?)?;

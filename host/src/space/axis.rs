@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// How functions continue from cell to cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// Neighbours share the node between them; functions are zero at both ends.
+    /// Neighbours share the node between them; unless the ends are unknowns, functions are zero there.
     #[default]
     Continuous,
     /// Every cell has nodes of its own.
@@ -24,12 +24,18 @@ pub struct Axis {
     element: Arc<Element>,
     cells: usize,
     cell_size: f64,
+    has_ends: bool,
 }
 
 impl Axis {
     /// `cells` cells of a size, by an element.
     pub fn new(family: Family, element: &Arc<Element>, cells: usize, cell_size: f64) -> Self {
-        Self { family, element: element.clone(), cells, cell_size }
+        Self { family, element: element.clone(), cells, cell_size, has_ends: family == Family::Discontinuous }
+    }
+
+    /// The same with the nodes at both ends as unknowns, too, so that functions there may be anything.
+    pub(crate) fn with_ends(&self) -> Self {
+        Self { has_ends: true, ..self.clone() }
     }
 
     /// How functions continue from cell to cell.
@@ -70,17 +76,19 @@ impl Axis {
         }
     }
 
-    /// Nodes that are stored: those of continuous elements leave out the last one, which is no unknown.
+    /// All nodes, each once.
+    pub fn all_nodes(&self) -> usize {
+        self.cells * self.stride() + usize::from(self.family == Family::Continuous)
+    }
+
+    /// Nodes that are stored: the last one of continuous elements is left out if it is no unknown.
     pub fn stored_nodes(&self) -> usize {
-        self.cells * self.stride()
+        if self.has_ends { self.all_nodes() } else { self.cells * self.stride() }
     }
 
     /// Nodes that are unknowns.
     pub fn unknown_nodes(&self) -> Range<usize> {
-        match self.family {
-            Family::Continuous => 1..self.stored_nodes(),
-            Family::Discontinuous => 0..self.stored_nodes(),
-        }
+        usize::from(!self.has_ends)..self.stored_nodes()
     }
 
     /// Coordinate of a node.

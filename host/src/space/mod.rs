@@ -142,6 +142,12 @@ impl Space {
         x + nodes_x * (y + nodes_y * z)
     }
 
+    /// The same of a node that is an unknown.
+    pub(crate) fn offset_of_unknown(&self, node: [usize; 3]) -> Option<usize> {
+        let is_unknown = self.axes.iter().zip(node).all(|(axis, node)| axis.unknown_nodes().contains(&node));
+        is_unknown.then(|| self.offset(node))
+    }
+
     /// The nodes that are unknowns, in the order of dofs: lexicographic, `x` fastest; `z` is 0 in 2D.
     pub fn unknowns(&self) -> impl Iterator<Item = [usize; 3]> + use<> {
         let [along_x, along_y, along_z] = [0, 1, 2].map(|d| self.axes.get(d).map_or(0..1, Axis::unknown_nodes));

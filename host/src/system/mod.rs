@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::layout::Layout;
 use crate::level::SharedLevel;
 use crate::mesh::Mesh;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Smoothers with which V-cycles of a system converge.
@@ -41,6 +42,15 @@ pub trait System: Clone + Send + Sync + 'static {
     /// # Errors
     /// [`SizeMismatch`](crate::Error::SizeMismatch) for a vector that is not [laid out](Self::layout) so.
     fn solution(&self, values: Vec<f64>) -> Result<Self::Solution>;
+
+    /// The load vector for which there is a solution, if constants or the like are in the null space of the transposed matrix: every
+    /// solve begins with it.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::Error::OutOfMemory).
+    fn project_load<'a>(&self, load: Cow<'a, [f64]>) -> Result<Cow<'a, [f64]>> {
+        Ok(load)
+    }
 
     /// The same on the next coarser mesh, unless this one is the coarsest.
     fn coarser(&self) -> Option<Result<Self>>;
@@ -82,6 +92,17 @@ pub trait ModelProblem: Clone + Send + Sync + 'static {
     /// # Errors
     /// [`OutOfMemory`](crate::Error::OutOfMemory), and [`NotFinite`](crate::Error::NotFinite) for data that are not finite numbers.
     fn load(&self, system: &Self::System) -> Result<Vec<f64>>;
+
+    /// A solution with what the problem gives on the boundary and is no unknown.
+    ///
+    /// # Errors
+    /// Those of the boundary values.
+    fn with_boundary_values(
+        &self,
+        solution: <Self::System as System>::Solution,
+    ) -> Result<<Self::System as System>::Solution> {
+        Ok(solution)
+    }
 
     /// Errors of a solution, as far as the exact one is known.
     ///

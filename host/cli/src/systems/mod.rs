@@ -5,6 +5,7 @@ mod stokes;
 
 use crate::args::CaseArgs;
 use crate::failure::Failure;
+use crate::report::FlowParameters;
 use clap::ValueEnum;
 use patchmg::Error;
 use patchmg::solve::Case;
@@ -45,6 +46,8 @@ pub enum ProblemName {
     Paper2,
     /// stokes: the driven cavity, the upper wall of the last direction moving in x with velocity 1
     Cavity,
+    /// stokes: steady vortices that turn along the boundary, in 2D the curl of sin(pi x / size_x) sin(pi y / size_y) / pi
+    TaylorGreen,
 }
 
 /// As on the command line and in results.
@@ -111,8 +114,8 @@ pub trait Offered: ModelProblem {
     /// The smoother's kernels, to follow its name.
     fn kernels(args: &CaseArgs, system: &Self::System) -> String;
 
-    /// What results have of the system and of its solution's errors.
-    fn details(system: &Self::System, errors: Option<Self::Errors>) -> Details;
+    /// What results have of the case and of its solution's errors.
+    fn details(case: &Case<Self>, errors: Option<Self::Errors>) -> Details;
 
     /// Bytes of the solution's VTU file, and of the host's memory while it is written.
     fn vtu_bytes(case: &Case<Self>) -> Result<[u64; 2], Failure>;
@@ -125,7 +128,9 @@ pub trait Offered: ModelProblem {
 }
 
 /// Fields of [`SolveReport`](crate::report::SolveReport) that a system fills in.
+#[derive(Default)]
 pub struct Details {
+    pub flow: FlowParameters,
     pub kernel: String,
     pub variant: String,
     pub local: String,

@@ -69,12 +69,13 @@ impl Offered for Problem {
         }
     }
 
-    fn details(system: &Poisson, errors: Option<ErrorNorms>) -> Details {
+    fn details(case: &Case<Self>, errors: Option<ErrorNorms>) -> Details {
+        let system = &case.system;
         let [kernel, variant, local, _] = system.kernel().names().map(String::from);
         let products =
             if let PatchKernel::Products(products) = system.kernel() { Some(products.to_string()) } else { None };
         let (l2_error, h1_error) = errors.map(|errors| (errors.l2, errors.h1)).unzip();
-        Details { kernel, variant, local, products, l2_error, h1_error, l2_error_p: None, div_max: None }
+        Details { kernel, variant, local, products, l2_error, h1_error, ..Details::default() }
     }
 
     fn vtu_bytes(case: &Case<Self>) -> Result<[u64; 2], Failure> {

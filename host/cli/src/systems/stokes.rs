@@ -4,12 +4,13 @@ use super::{Details, Offered, ProblemName};
 use crate::args::{CaseArgs, Smoother};
 use crate::choices::EXACT_SCHUR;
 use crate::failure::Failure;
+use crate::report::FlowParameters;
 use patchmg::solve::{Case, Config};
 use patchmg::system::Stokes;
 use patchmg::system::stokes::{Flow, FlowErrors, Problem, Vortex};
 use std::path::Path;
 
-/// Basis vectors of GMRES: with elements of degree 1 iterations grow with the level.
+/// Basis vectors of GMRES unless told otherwise: with elements of degree 1 iterations grow with the level.
 const RESTART: usize = 30;
 
 impl Offered for Problem {
@@ -27,17 +28,19 @@ impl Offered for Problem {
         let problem = match args.problem_name() {
             ProblemName::Paper2 => Self::Vortex(vortex),
             ProblemName::Cavity => Self::Cavity,
-            other => return Err(other.refused(args.system, "paper2 or cavity")),
+            ProblemName::TaylorGreen => Self::TaylorGreen,
+            other => return Err(other.refused(args.system, "paper2, cavity or taylor-green")),
         };
-        if let (Self::Cavity, Some((option, value))) =
-            (problem, args.flow_options().into_iter().find(|(option, _)| ["mu", "sigma"].contains(option)))
-        {
-            return Err(Failure::usage(option, value, "belongs to --problem paper2, and --problem is cavity"));
+        let of_vortex = args.flow_options().into_iter().find(|(option, _)| ["mu", "sigma"].contains(option));
+        if let (Some((option, value)), false) = (of_vortex, matches!(problem, Self::Vortex(_))) {
+            let reason = format_args!("belongs to --problem paper2, and --problem is {}", problem.name());
+            return Err(Failure::usage(option, value, reason));
         }
         let system = Stokes::new(args.mesh()?, args.degree)?
             .with_viscosity(args.flow.nu.unwrap_or(1.0))?
             .with_mass(args.flow.mass.unwrap_or(0.0))?;
-        Ok(Case { system, problem, config: Config { restart: RESTART, ..args.config()? } })
+        let config = args.config()?;
+        Ok(Case { system, problem, config: Config { restart: args.restart.unwrap_or(RESTART), ..config } })
     }
 
     fn kernels(args: &CaseArgs, _system: &Stokes) -> String {
@@ -48,9 +51,16 @@ impl Offered for Problem {
         }
     }
 
-    fn details(_system: &Stokes, errors: Option<FlowErrors>) -> Details {
+    fn details(case: &Case<Self>, errors: Option<FlowErrors>) -> Details {
         let velocity = errors.and_then(|errors| errors.velocity);
+        let vortex = if let Self::Vortex(vortex) = case.problem { Some(vortex) } else { None };
         Details {
+            flow: FlowParameters {
+                nu: Some(case.system.viscosity()),
+                mass: Some(case.system.mass()),
+                mu: vortex.map(|vortex| vortex.mu),
+                sigma: vortex.map(|vortex| vortex.sigma),
+            },
             kernel: "global".into(),
             variant: "basic".into(),
             local: EXACT_SCHUR.into(),

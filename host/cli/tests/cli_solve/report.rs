@@ -109,3 +109,29 @@ fn flows_have_errors_of_the_pressure_and_a_divergence() {
     let poisson = json(&[]);
     assert!(!poisson.as_object().unwrap().contains_key("l2_error_p"));
 }
+
+#[test]
+fn flows_say_their_parameters() {
+    let stokes = ["--system", "stokes", "--degree", "1", "--refine", "2", "--solver", "fgmres"];
+    let names = ["nu", "mass", "mu", "sigma", "restart"];
+    for (options, expected) in [
+        (&[][..], [Some(1.0), Some(0.0), Some(0.5), Some(1.0), Some(30.0)]),
+        (
+            &["--nu", "0.25", "--mass", "50", "--mu", "0.4", "--sigma", "2", "--restart", "7"],
+            [Some(0.25), Some(50.0), Some(0.4), Some(2.0), Some(7.0)],
+        ),
+        (&["--problem", "cavity"], [Some(1.0), Some(0.0), None, None, Some(30.0)]),
+        (&["--problem", "taylor-green", "--mass", "3"], [Some(1.0), Some(3.0), None, None, Some(30.0)]),
+    ] {
+        let value = json(&[&stokes[..], options].concat());
+        for (name, expected) in names.into_iter().zip(expected) {
+            assert_eq!(value.get(name).map(|value| value.as_f64().unwrap()), expected, "{name} with {options:?}");
+        }
+        assert!(value["div_max"].as_f64().unwrap() < 1e-11, "{value}");
+    }
+    // A basis of two vectors takes more iterations, and other systems have no viscosity.
+    let count = |restart| json(&[&stokes[..], &["--restart", restart]].concat())["iterations"].as_u64().unwrap();
+    assert!(count("2") > count("30"));
+    let poisson = json(&["--solver", "gmres"]);
+    assert_eq!((poisson.get("nu"), poisson["restart"].as_u64()), (None, Some(10)));
+}

@@ -50,6 +50,35 @@ fn boxes_that_there_are_not_are_refused() {
 }
 
 #[test]
+fn flows_that_there_are_not_are_refused() {
+    let stokes = |arguments: &[&str], parts: &[&str]| refused(&[&["--system", "stokes"], arguments].concat(), parts);
+    for (dim, degree, allowed) in [("2", "0", "1 to 8 in 2D"), ("2", "9", "1 to 8 in 2D"), ("3", "6", "1 to 5 in 3D")] {
+        stokes(&["--dim", dim, "--degree", degree], &["--degree", &format!("'{degree}'"), allowed]);
+    }
+    for nu in ["0", "-1", "NaN", "inf", "thick"] {
+        stokes(&["--nu", nu], &["--nu", &format!("'{nu}'")]);
+    }
+    stokes(&["--nu", "-0.5"], &["--nu", "'-0.5'", "above 0"]);
+    for mass in ["-1", "-1e-300", "NaN", "inf", "heavy"] {
+        stokes(&["--mass", mass], &["--mass", "'"]);
+    }
+    stokes(&["--mass", "-0.5"], &["--mass", "'-0.5'", "at least 0"]);
+    for (option, value) in [("--sigma", "0"), ("--sigma", "-1"), ("--sigma", "NaN"), ("--mu", "NaN"), ("--mu", "inf")] {
+        stokes(&[option, value], &[option, "'"]);
+        for problem in ["cavity", "taylor-green"] {
+            stokes(&[option, "0.5", "--problem", problem], &[option, "'0.5'", "belongs to --problem paper2", problem]);
+        }
+        refused(&[option, "0.5"], &[option, "'0.5'", "belongs to --system stokes"]);
+    }
+    stokes(&["--problem", "sine"], &["--problem", "'sine'", "paper2, cavity or taylor-green"]);
+    refused(&["--problem", "taylor-green"], &["--problem", "'taylor-green'", "one, sine or cosine"]);
+    stokes(&["--solver", "fgmres", "--restart", "0"], &["--restart", "'0'", "at least 1"]);
+    for solver in ["fmg", "vcycle"] {
+        stokes(&["--solver", solver, "--restart", "5"], &["--restart", "'5'", "belongs to --solver gmres or fgmres"]);
+    }
+}
+
+#[test]
 fn choices_that_do_not_exist_are_refused_with_what_does() {
     for (option, value, available) in [
         ("--system", "poisson-fv", "poisson-cg, poisson-dg"),

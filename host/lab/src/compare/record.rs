@@ -73,6 +73,9 @@ impl Record {
         // Reports that do not say it are of the unit square or cube.
         let or_ones = |numbers: Vec<f64>| if numbers.is_empty() { vec![1.0; solve.dim] } else { numbers };
         let base_cells = or_ones(solve.base_cells.iter().map(|&cells| cells as f64).collect());
+        // Poisson's equation has none of these parameters. Reports without a cycle are of V-cycles.
+        let number = |number: Option<f64>| number.map_or(String::from("none"), |number| format!("{number:?}"));
+        let cycle = if solve.cycle.is_empty() { "v" } else { &solve.cycle };
         let conditions = vec![
             ("backend", solve.backend.clone()),
             ("device", solve.device.clone()),
@@ -83,7 +86,12 @@ impl Record {
             ("cells", format!("{base_cells:?}")),
             ("size", format!("{:?}", or_ones(solve.size.clone()))),
             ("problem", solve.problem.clone()),
+            ("nu", number(solve.flow.nu)),
+            ("mass", number(solve.flow.mass)),
+            ("mu", number(solve.flow.mu)),
+            ("sigma", number(solve.flow.sigma)),
             ("solver", solve.solver.clone()),
+            ("cycle", cycle.to_string()),
             ("precision", solve.precision.clone()),
             ("rtol", format!("{:e}", solve.rtol)),
         ];
@@ -282,9 +290,10 @@ mod tests {
         other.solve.converged = false;
         assert_eq!(compare(&other).unwrap().count(Outcome::Missing), 1, "its time says nothing");
         // What an earlier version did not say is of the unit square.
-        let said = SolveReport { base_cells: vec![1, 1], size: vec![1.0, 1.0], ..earlier.solve.clone() };
+        let said =
+            SolveReport { base_cells: vec![1, 1], size: vec![1.0, 1.0], cycle: "v".into(), ..earlier.solve.clone() };
         assert!(compare(&BenchReport { solve: said, ..earlier.clone() }).is_ok());
-        for condition in ["device", "precision", "refine", "cells", "size", "problem"] {
+        for condition in ["device", "precision", "refine", "cells", "size", "problem", "nu", "mass", "sigma", "cycle"] {
             let mut other = earlier.clone();
             match condition {
                 "device" => other.solve.device = "another".into(),
@@ -292,6 +301,10 @@ mod tests {
                 "refine" => other.solve.refine = 3,
                 "cells" => other.solve.base_cells = vec![3, 1],
                 "size" => other.solve.size = vec![1.0, 2.0],
+                "nu" => other.solve.flow.nu = Some(0.5),
+                "mass" => other.solve.flow.mass = Some(10.0),
+                "sigma" => other.solve.flow.sigma = Some(0.3),
+                "cycle" => other.solve.cycle = "w".into(),
                 _ => other.solve.problem = "sine".into(),
             }
             match compare(&other) {

@@ -1,9 +1,11 @@
 //! Velocity and pressure.
 
 use super::Stokes;
+use super::boundary::NormalVelocity;
 use crate::error::{Error, Result};
 use crate::fe::Element;
 use crate::function::Function;
+use crate::memory;
 use crate::output::vtu;
 use crate::problem::{Constant, ErrorNorms, ExactSolution};
 use crate::space::{Axis, Family, Space};
@@ -31,24 +33,44 @@ pub struct FlowErrors {
 }
 
 impl Flow {
-    /// Of values that are laid out as vectors of a system.
+    /// Of values that are laid out as vectors of a system. Nothing flows through the boundary
+    /// ([`Self::with_boundary_velocity`]).
     ///
     /// # Errors
     /// [`Error::SizeMismatch`] for another number of values.
-    pub fn new(system: &Stokes, values: &[f64]) -> Result<Self> {
+    pub fn new(system: &Stokes, mut values: Vec<f64>) -> Result<Self> {
         let layout = system.layout();
         layout.check("values", values.len())?;
-        let blocks = layout.blocks().iter().map(|block| values[block.clone()].to_vec());
-        let mut functions = system
-            .spaces
-            .iter()
-            .zip(blocks)
-            .map(|(space, block)| Function::new(space, block))
-            .collect::<Result<Vec<_>>>()?;
-        let pressure = functions.pop().expect("the last block is the pressure's");
-        let mean = mean(system.pressure_space(), pressure.values());
-        let shifted = pressure.values().iter().map(|value| value - mean).collect();
-        Ok(Self { velocity: functions, pressure: Function::new(system.pressure_space(), shifted)? })
+        let blocks = layout.blocks();
+        let mut of_blocks = Vec::new();
+        for block in blocks[1..].iter().rev() {
+            of_blocks.push(memory::copy(&values[block.clone()])?);
+            values.truncate(block.start);
+            values.shrink_to_fit();
+        }
+        values.truncate(blocks[0].end);
+        of_blocks.push(values);
+        let functions = system.spaces.iter().zip(of_blocks.into_iter().rev());
+        let mut functions =
+            functions.map(|(space, values)| Function::new(space, values)).collect::<Result<Vec<_>>>()?;
+        let mut pressure = functions.pop().expect("the last block is the pressure's").into_values();
+        let mean = mean(system.pressure_space(), &pressure);
+        pressure.iter_mut().for_each(|value| *value -= mean);
+        Ok(Self { velocity: functions, pressure: Function::new(system.pressure_space(), pressure)? })
+    }
+
+    /// With the normal component of a velocity on the boundary, which is no unknown: on each face its projection in L2 onto traces of
+    /// degree `k`, as [`Stokes::add_boundary_load`] takes it.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] with the point where `velocity` is not a finite number, [`Error::NetFlux`].
+    pub fn with_boundary_velocity(self, velocity: &(impl Fn(DVec3) -> DVec3 + Sync + ?Sized)) -> Result<Self> {
+        let normal = NormalVelocity::new(self.pressure.space(), velocity)?;
+        let mut components = Vec::new();
+        for (direction, component) in self.velocity.into_iter().enumerate() {
+            components.push(normal.on_ends_of(component, direction)?);
+        }
+        Ok(Self { velocity: components, pressure: self.pressure })
     }
 
     /// Each component of the velocity.
@@ -177,13 +199,16 @@ fn points(pressure: &Space) -> Result<Space> {
 
 /// `∫ p / |Ω|`, by Gauss's rule of the nodes.
 fn mean(space: &Space, values: &[f64]) -> f64 {
-    let weight = |d: usize, node: usize| {
-        space.axes().get(d).map_or(1.0, |axis| {
-            let weights = &axis.element().rule().weights;
-            weights[node % weights.len()] / axis.cells() as f64
-        })
+    space.unknowns().map(|node| share(space, node) * values[space.offset(node)]).sum()
+}
+
+/// `∫ q / |Ω|` of a node's basis function.
+pub(super) fn share(space: &Space, node: [usize; 3]) -> f64 {
+    let share = |(axis, node): (&Axis, usize)| {
+        let weights = &axis.element().rule().weights;
+        weights[node % weights.len()] / axis.cells() as f64
     };
-    space.unknowns().map(|node| (0..3).map(|d| weight(d, node[d])).product::<f64>() * values[space.offset(node)]).sum()
+    space.axes().iter().zip(node).map(share).product()
 }
 
 #[cfg(test)]
@@ -209,19 +234,25 @@ mod tests {
         1.0 + point.x - 2.0 * point.y + point.x * point.y * (1.0 + point.z)
     }
 
-    fn flow(system: &Stokes) -> Flow {
+    /// With a constant velocity besides, which flows through the boundary.
+    fn flow(system: &Stokes, constant: DVec3) -> Flow {
         let (layout, dim) = (system.layout(), system.mesh().dim());
         let lengths = DVec3::from_array(system.mesh().lengths());
         let mut values = vec![0.0; layout.storage()];
         for (block, (space, range)) in system.spaces.iter().zip(layout.blocks()).enumerate() {
             for node in space.unknowns() {
                 let point = space.point(node);
-                let value = if block < dim { velocity(point, lengths, dim)[block] } else { pressure(point) };
+                let value =
+                    if block < dim { (velocity(point, lengths, dim) + constant)[block] } else { pressure(point) };
                 values[range.start + space.offset(node)] = value;
             }
         }
-        Flow::new(system, &values).unwrap()
+        let given = |point| velocity(point, lengths, dim) + constant;
+        Flow::new(system, values).unwrap().with_boundary_velocity(&given).unwrap()
     }
+
+    /// In 2D without third component.
+    const CONSTANTS: [DVec3; 2] = [DVec3::ZERO, DVec3::new(1.0, -2.0, 0.5)];
 
     const BOXES: [(&[usize], &[f64], usize); 4] = [
         (&[1, 1], &[1.0, 1.0], 1),
@@ -239,11 +270,13 @@ mod tests {
     #[test]
     fn a_polynomial_flow_comes_back_from_its_file_exactly() {
         let folder = tempfile::tempdir().unwrap();
-        for ((cells, lengths, refine), degree) in BOXES.into_iter().zip([1, 2, 1, 3]) {
+        let cases = BOXES.into_iter().zip([1, 2, 1, 3]).flat_map(|case| CONSTANTS.map(|constant| (case, constant)));
+        for (((cells, lengths, refine), degree), constant) in cases {
             let mesh = Mesh::of_box(cells, lengths, refine).unwrap();
             let (system, dim) = (Stokes::new(mesh, degree).unwrap(), mesh.dim());
             let path = folder.path().join("flow.vtu");
-            flow(&system).write_vtu(&path).unwrap();
+            let constant = constant.with_z(if dim == 3 { constant.z } else { 0.0 });
+            flow(&system, constant).write_vtu(&path).unwrap();
             let ([said, _], found) = (system.vtu_bytes().unwrap(), std::fs::metadata(&path).unwrap().len());
             assert!(found <= said && said - found <= 2 << 10, "{found} bytes, said were {said}");
 
@@ -257,7 +290,7 @@ mod tests {
             let lengths = DVec3::from_array(mesh.lengths());
             for ((point, u), p) in places.chunks_exact(3).zip(velocities.chunks_exact(3)).zip(pressures) {
                 let (point, u) = (DVec3::from_slice(point), DVec3::from_slice(u));
-                let expected = velocity(point, lengths, dim);
+                let expected = velocity(point, lengths, dim) + constant;
                 assert!((u - expected).abs().max_element() < 1e-13, "{point}: {u}, not {expected}");
                 assert!(dim == 3 || u.z == 0.0, "{point}: {u}");
                 let expected = pressure(point) - mean_pressure(lengths, dim);
@@ -268,10 +301,11 @@ mod tests {
 
     #[test]
     fn the_divergence_is_that_of_the_polynomial() {
-        for (cells, lengths, refine) in BOXES {
+        for ((cells, lengths, refine), constant) in BOXES.into_iter().flat_map(|case| CONSTANTS.map(|c| (case, c))) {
             let mesh = Mesh::of_box(cells, lengths, refine).unwrap();
             let system = Stokes::new(mesh, 2).unwrap();
-            let (flow, space, sides) = (flow(&system), system.pressure_space(), DVec3::from_array(mesh.lengths()));
+            let (flow, space, sides) =
+                (flow(&system, constant), system.pressure_space(), DVec3::from_array(mesh.lengths()));
             let (found, mut largest) = (flow.divergence(), 0.0f64);
             for node in space.unknowns() {
                 let point = space.point(node);
@@ -295,10 +329,10 @@ mod tests {
     #[test]
     fn values_that_are_no_flow_are_refused() {
         let system = Stokes::new(Mesh::unit_cube(2, 1).unwrap(), 1).unwrap();
-        assert!(matches!(Flow::new(&system, &[0.0; 3]), Err(Error::SizeMismatch { found: 3, .. })));
+        assert!(matches!(Flow::new(&system, vec![0.0; 3]), Err(Error::SizeMismatch { found: 3, .. })));
         for bad in [f64::NAN, f64::INFINITY] {
             let values = vec![bad; system.layout().storage()];
-            let error = Flow::new(&system, &values).unwrap().largest_divergence().unwrap_err();
+            let error = Flow::new(&system, values).unwrap().largest_divergence().unwrap_err();
             assert!(matches!(error, Error::NotFinite { what: "divergence", .. }), "{error}");
         }
     }

@@ -160,6 +160,17 @@ impl LineForms {
         values.iter().zip(slopes).map(|(value, slope)| (penalty * value - slope) / self.cell_size).collect()
     }
 
+    /// What the node at an end of the continuous axis, 0 or 1, is multiplied with: the end's column, on the nodes of the cell there, of
+    /// `M`, of `∫ u' v'`, and of `G`.
+    pub fn end_columns(&self, end: usize) -> [Vec<f64>; 3] {
+        let (Continuous { mass, stiffness }, h) = (&self.continuous, self.cell_size);
+        let column = |matrix: &DMatrix<f64>, scale: f64| {
+            let node = end * (matrix.ncols() - 1);
+            matrix.column(node).iter().map(|entry| scale * entry).collect()
+        };
+        [column(mass, h), column(stiffness, 1.0 / h), column(&self.divergence, 1.0)]
+    }
+
     fn rows(&self, scale: f64, fill: impl FnOnce(&mut Rows)) -> AxisMatrix<f64> {
         let mut rows = Rows::new(self.cells * self.stride());
         fill(&mut rows);

@@ -4,8 +4,10 @@
 use super::{Flow, Stokes};
 use crate::backend::cpu::parallel::try_map;
 use crate::error::{Error, Result};
-use crate::fe::Quadrature;
-use crate::problem::sum_factorization::{LANES, Lanes, Table, cell_nodes, contract, first_nodes, unravel};
+use crate::problem::sum_factorization::{
+    Bases, Basis, LANES, Lanes, Table, cell_nodes, contract, first_nodes, unravel,
+};
+use crate::space::{Axis, Space};
 use crate::system::System;
 use glam::{DMat3, DVec3};
 use pulp::Arch;
@@ -50,7 +52,7 @@ impl Stokes {
     ) -> Result<()> {
         self.check_flow_and_load(flow, load)?;
         let cells = boxes(self.mesh().cells_along());
-        let points = Points::new(self, flow, &self.rules()?);
+        let points = Points::new(self, flow, None)?;
         let integrals = try_map(cells.len().div_ceil(LANES), |group| {
             let cells = &cells[group * LANES..cells.len().min((group + 1) * LANES)];
             let samples = points.sample(cells);
@@ -65,7 +67,7 @@ impl Stokes {
     }
 
     /// Adds `Σ_F ∫_F g₁ · v_i|₁ + g₂ · v_i|₂` over the faces `F` between two cells to a load vector: `g` says what each side's basis
-    /// functions are multiplied with. Faces on the boundary do not count; there `u·n = 0`.
+    /// functions are multiplied with. Faces on the boundary do not count.
     ///
     /// For the upwind flux of `(u·∇) u` on the right-hand side, which gives a cell where the flow enters it what the jump brings, `g` is
     /// `[max(-u·n, 0) (u₂ - u₁), max(u·n, 0) (u₁ - u₂)]` (B. Cockburn, G. Kanschat, D. Schötzau, *Journal of Scientific Computing* 31,
@@ -80,14 +82,10 @@ impl Stokes {
         load: &mut [f64],
     ) -> Result<()> {
         self.check_flow_and_load(flow, load)?;
-        let rules = self.rules()?;
         for (direction, normal) in DVec3::AXES.into_iter().enumerate().take(self.mesh().dim()) {
-            // The rule of a face has one point in the normal direction: the upper end of one cell, the lower end of the other.
-            let sides = [1.0, 0.0].map(|end| {
-                let mut rules = rules.clone();
-                rules[direction] = Quadrature { points: vec![end], weights: vec![1.0] };
-                Points::new(self, flow, &rules)
-            });
+            // A face is the upper end of one cell, the lower end of the other.
+            let side = |end| Points::new(self, flow, Some((direction, end)));
+            let sides = [side(1.0)?, side(0.0)?];
             let mut faces = self.mesh().cells_along();
             faces[direction] -= 1;
             let lower = boxes(faces);
@@ -127,17 +125,6 @@ impl Stokes {
         self.layout().check("load vector", load.len())
     }
 
-    /// Of each direction: exact for `(u·∇) u · v`, whose degree is `3k + 2` at most.
-    fn rules(&self) -> Result<Vec<Quadrature>> {
-        let points = (3 * self.degree + 3).div_ceil(2);
-        let rule = |&size: &f64| {
-            let mut rule = Quadrature::gauss(points)?;
-            rule.weights.iter_mut().for_each(|weight| *weight *= size);
-            Ok(rule)
-        };
-        self.mesh().cell_sizes()[..self.mesh().dim()].iter().map(rule).collect()
-    }
-
     /// Integrals of each component against the nodes of up to [`LANES`] cells.
     fn add_to(&self, cells: &[[usize; 3]], integrals: &[Vec<Lanes>], load: &mut [f64]) {
         let layout = self.layout();
@@ -147,10 +134,8 @@ impl Stokes {
                 let local = unravel(index, nodes);
                 for (&cell, integral) in cells.iter().zip(integrals) {
                     let first = first_nodes(space, cell);
-                    let node = [0, 1, 2].map(|d| first[d] + local[d]);
-                    let mut axes = space.axes().iter().enumerate();
-                    if axes.all(|(d, axis)| axis.unknown_nodes().contains(&node[d])) {
-                        block[space.offset(node)] += integral;
+                    if let Some(offset) = space.offset_of_unknown([0, 1, 2].map(|d| first[d] + local[d])) {
+                        block[offset] += integral;
                     }
                 }
             }
@@ -158,65 +143,40 @@ impl Stokes {
     }
 }
 
-/// A product of points in a cell or on a face of it, with the bases there.
+/// A product of points in a cell or on a face of it, with the bases of each component of the velocity there.
 struct Points<'a> {
-    system: &'a Stokes,
     flow: &'a Flow,
     /// In each direction; in 2D one in the third.
     points: [usize; 3],
-    /// On the reference cell.
-    coordinates: Vec<Vec<f64>>,
-    components: Vec<Component>,
-}
-
-/// Tables of a component of the velocity, of each direction.
-struct Component {
-    /// `l_j(x_q)` in row `q`.
-    values: Vec<Table>,
-    /// `l_j'(x_q) / h`.
-    derivatives: Vec<Table>,
-    /// `w_q l_j(x_q)` in row `j`.
-    tests: Vec<Table>,
+    bases: Vec<Bases>,
+    /// [`Basis::test`] of each component and direction.
+    tests: Vec<Vec<Table>>,
 }
 
 impl<'a> Points<'a> {
-    /// Of rules on the reference interval, whose weights are scaled.
-    fn new(system: &'a Stokes, flow: &'a Flow, rules: &[Quadrature]) -> Self {
-        let component = |space: &crate::space::Space| {
-            let (mut values, mut derivatives, mut tests) = (Vec::new(), Vec::new(), Vec::new());
-            for (axis, rule) in space.axes().iter().zip(rules) {
-                let (element, h) = (axis.element(), axis.cell_size());
-                let scaled = |factor: f64, row: Vec<f64>| row.into_iter().map(|entry| factor * entry).collect();
-                values.push(Table::from_rows(rule.points.iter().map(|&x| element.values(x))));
-                derivatives
-                    .push(Table::from_rows(rule.points.iter().map(|&x| scaled(1.0 / h, element.derivatives(x)))));
-                let weighted = rule.points.iter().zip(&rule.weights).map(|(&x, &w)| scaled(w, element.values(x)));
-                tests.push(Table::from_rows(weighted).transposed());
-            }
-            Component { values, derivatives, tests }
+    /// Gauss's points, exact for `(u·∇) u · v`, whose degree is `3k + 2` at most; on faces in a direction, at an end of it.
+    fn new(system: &Stokes, flow: &'a Flow, face: Option<(usize, f64)>) -> Result<Self> {
+        let points = (3 * system.degree() + 3).div_ceil(2);
+        let basis = |(d, axis): (usize, &Axis)| match face {
+            Some((direction, end)) if direction == d => Ok(Basis::at_end(axis, end)),
+            _ => Basis::new(axis, points),
         };
-        Self {
-            system,
-            flow,
-            points: [0, 1, 2].map(|d| rules.get(d).map_or(1, |rule| rule.points.len())),
-            coordinates: rules.iter().map(|rule| rule.points.clone()).collect(),
-            components: system.velocity_spaces().iter().map(component).collect(),
-        }
+        let bases = |space: &Space| Ok(Bases(space.axes().iter().enumerate().map(basis).collect::<Result<_>>()?));
+        let bases = system.velocity_spaces().iter().map(bases).collect::<Result<Vec<_>>>()?;
+        let tests = bases.iter().map(|Bases(axes)| axes.iter().map(Basis::test).collect()).collect();
+        Ok(Self { flow, points: bases[0].points(), bases, tests })
     }
 
     /// The flow in each point of up to [`LANES`] cells.
     fn sample(&self, cells: &[[usize; 3]]) -> Vec<[FlowSample; LANES]> {
-        let sizes = self.system.mesh().cell_sizes();
         let mut samples = vec![[FlowSample::ZERO; LANES]; self.points.iter().product()];
         for (index, samples) in samples.iter_mut().enumerate() {
             let q = unravel(index, self.points);
-            for (sample, cell) in samples.iter_mut().zip(cells) {
-                for (d, coordinates) in self.coordinates.iter().enumerate() {
-                    sample.point[d] = (cell[d] as f64 + coordinates[q[d]]) * sizes[d];
-                }
+            for (sample, &cell) in samples.iter_mut().zip(cells) {
+                sample.point = self.bases[0].point(cell, q);
             }
         }
-        for i in 0..self.components.len() {
+        for i in 0..self.bases.len() {
             for (d, values) in self.evaluate(i, cells).into_iter().enumerate() {
                 for (samples, lanes) in samples.iter_mut().zip(values) {
                     for (sample, value) in samples.iter_mut().zip(lanes) {
@@ -234,7 +194,7 @@ impl<'a> Points<'a> {
     /// Values of a component in all points, then its derivatives in each direction.
     fn evaluate(&self, component: usize, cells: &[[usize; 3]]) -> Vec<Vec<Lanes>> {
         let (arch, function) = (Arch::new(), &self.flow.velocity()[component]);
-        let (space, tables) = (function.space(), &self.components[component]);
+        let space = function.space();
         let nodes = cell_nodes(space);
         let gather = |index: usize| {
             let local = unravel(index, nodes);
@@ -246,15 +206,15 @@ impl<'a> Points<'a> {
             lanes
         };
         let mut tensors: Vec<Vec<Lanes>> = vec![(0..nodes.iter().product()).map(gather).collect()];
-        for (mode, values) in tables.values.iter().enumerate() {
+        for (mode, basis) in self.bases[component].0.iter().enumerate() {
             let stride = self.points[..mode].iter().product();
             let apply = |table, input: &[Lanes]| {
                 let mut output = Vec::new();
                 contract(arch, table, stride, input, &mut output);
                 output
             };
-            let derivative = apply(&tables.derivatives[mode], &tensors[0]);
-            tensors.iter_mut().for_each(|tensor| *tensor = apply(values, tensor));
+            let derivative = apply(&basis.derivatives, &tensors[0]);
+            tensors.iter_mut().for_each(|tensor| *tensor = apply(&basis.values, tensor));
             tensors.push(derivative);
         }
         tensors
@@ -263,10 +223,10 @@ impl<'a> Points<'a> {
     /// Of each component of values in the points, the integrals against the nodes of the cells.
     fn integrate(&self, values: &[[DVec3; LANES]]) -> Vec<Vec<Lanes>> {
         let arch = Arch::new();
-        let integrals = self.components.iter().enumerate().map(|(i, tables)| {
+        let integrals = self.tests.iter().enumerate().map(|(i, tests)| {
             let mut tensor: Vec<Lanes> = values.iter().map(|lanes| lanes.map(|value| value[i])).collect();
             let mut stride = 1;
-            for test in &tables.tests {
+            for test in tests {
                 let mut output = Vec::new();
                 contract(arch, test, stride, &tensor, &mut output);
                 (tensor, stride) = (output, stride * test.rows());
@@ -389,6 +349,13 @@ mod tests {
                 at.velocity
             };
             system.add_cell_integrals(&flow, &difference, &mut load).unwrap();
+            let through = flow.clone().with_boundary_velocity(&|_| DVec3::new(1.0, -2.0, 0.5)).unwrap();
+            let changed = |at: &FlowSample| {
+                let velocity = through.velocity_at(at.point).unwrap() - at.velocity;
+                assert!(velocity.length() < 1e-12, "{at:?}: {velocity}");
+                DVec3::ZERO
+            };
+            system.add_cell_integrals(&through, &changed, &mut load).unwrap();
             let (energy, twice) = (flow.kinetic_energy().unwrap(), dot(&load, &system.vector_of(&flow).unwrap()));
             assert!((twice / (2.0 * energy) - 1.0).abs() < 1e-13, "{twice} {energy}");
             let sides = |at: &FaceSample| {

@@ -6,8 +6,10 @@
 //! block for each component, then one for the pressure, all with the same nodes stored.
 
 mod axis_by_axis;
+mod boundary;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod exact;
 mod flow;
 mod forms;
 mod integrals;
@@ -29,17 +31,16 @@ use crate::layout::Layout;
 use crate::level::SharedLevel;
 use crate::memory;
 use crate::mesh::Mesh;
-use crate::problem::add_boundary_integrals;
 use crate::space::{Axis, Family, Space};
 use crate::system::{Runs, Smoothers, System};
 use axis_by_axis::AxisByAxis;
 pub use flow::{Flow, FlowErrors};
 use forms::LineForms;
-use glam::DVec3;
 pub use integrals::{FaceSample, FlowSample};
 use level::StokesLevel;
 pub use problem::{Problem, Vortex};
 use schur::Schurs;
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -158,24 +159,8 @@ impl Stokes {
         self.mass
     }
 
-    /// Adds a tangential velocity on the boundary to a load vector, by Nitsche's method: `ν (σ u·v_i - u·∂ₙv_i)`, integrated over the
-    /// boundary. The normal component of `velocity` counts for nothing: that of the solution is zero.
-    ///
-    /// # Errors
-    /// [`Error::SizeMismatch`] for a load vector of another length, [`Error::NotFinite`] with the point where `velocity` is not a finite
-    /// number.
-    pub fn add_boundary_load(&self, velocity: &(impl Fn(DVec3) -> DVec3 + Sync), load: &mut [f64]) -> Result<()> {
-        let layout = self.layout();
-        layout.check("load vector", load.len())?;
-        for (component, space) in self.velocity_spaces().iter().enumerate() {
-            let value = |point: DVec3| velocity(point)[component];
-            let block = &mut load[layout.blocks()[component].clone()];
-            add_boundary_integrals(space, &self.tangential_load(component)?, &value, block)?;
-        }
-        Ok(())
-    }
-
     /// A flow as a vector of the system, for a solver to begin at: the inverse of [`System::solution`] but for the mean of the pressure.
+    /// Normal velocities on the boundary are no unknowns, and left out.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a flow of another mesh or degree, [`Error::OutOfMemory`].
@@ -183,8 +168,12 @@ impl Stokes {
         self.check_flow(flow)?;
         let layout = self.layout();
         let mut vector = memory::zeros(layout.storage())?;
-        for (block, function) in layout.blocks().iter().zip(flow.velocity().iter().chain([flow.pressure()])) {
-            vector[block.clone()].copy_from_slice(function.values());
+        let functions = flow.velocity().iter().chain([flow.pressure()]);
+        for ((space, block), function) in self.spaces.iter().zip(layout.blocks()).zip(functions) {
+            let block = &mut vector[block.clone()];
+            for node in space.unknowns() {
+                block[space.offset(node)] = function.values()[function.space().offset(node)];
+            }
         }
         Ok(vector)
     }
@@ -204,18 +193,6 @@ impl Stokes {
             value: spaces(other),
             allowed: format!("{}, on the same box", spaces(own)),
         })
-    }
-
-    /// What a tangential velocity 1 on the boundary adds to a component's load vector, `ν (σ l_t - ∂ₙl_t)`, in each direction, nodes
-    /// counted from the boundary on; none in the direction of the component.
-    fn tangential_load(&self, component: usize) -> Result<Vec<Vec<f64>>> {
-        let across = |d: usize| {
-            if d == component {
-                return Ok(Vec::new());
-            }
-            Ok(self.line_forms(d)?.boundary_load().into_iter().map(|load| self.viscosity * load).collect())
-        };
-        (0..self.mesh().dim()).map(across).collect()
     }
 
     /// The 1D forms of a direction.
@@ -246,7 +223,27 @@ impl System for Stokes {
     }
 
     fn solution(&self, values: Vec<f64>) -> Result<Flow> {
-        Flow::new(self, &values)
+        Flow::new(self, values)
+    }
+
+    /// The rows of the pressure add up to zero: without flow through the boundary no velocity has another divergence. A part of
+    /// their sum is taken from each row, as large as the integral of its basis function.
+    fn project_load<'a>(&self, load: Cow<'a, [f64]>) -> Result<Cow<'a, [f64]>> {
+        let (space, layout) = (self.pressure_space(), self.layout());
+        let rows = layout.blocks()[self.mesh().dim()].clone();
+        let sum: f64 = load[rows.clone()].iter().sum();
+        // The solver says where a number is not finite.
+        if sum == 0.0 || !sum.is_finite() {
+            return Ok(load);
+        }
+        let mut projected = match load {
+            Cow::Owned(load) => load,
+            Cow::Borrowed(load) => memory::copy(load)?,
+        };
+        for node in space.unknowns() {
+            projected[rows.start + space.offset(node)] -= sum * flow::share(space, node);
+        }
+        Ok(projected.into())
     }
 
     fn coarser(&self) -> Option<Result<Self>> {

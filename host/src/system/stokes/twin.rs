@@ -171,7 +171,8 @@ impl Twin {
                     }
                     for &(row, component, jump_v, mean_v) in &traces {
                         for &(column, other, jump_u, mean_u) in &traces {
-                            if component == other {
+                            // On the boundary a normal component is given strongly.
+                            if component == other && (count > 1.0 || component != direction) {
                                 let terms = penalty * jump_u * jump_v - mean_u * jump_v - jump_u * mean_v;
                                 self.matrix[(row, column)] += viscosity * weight * area * terms;
                             }
