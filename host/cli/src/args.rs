@@ -166,7 +166,7 @@ pub struct AgainstArgs {
 }
 
 /// Options of one problem, which a suite chooses itself.
-const SINGLE_CASE: [&str; 29] = [
+const SINGLE_CASE: [&str; 30] = [
     "system",
     "dim",
     "degree",
@@ -190,6 +190,7 @@ const SINGLE_CASE: [&str; 29] = [
     "boxes",
     "nu",
     "mass",
+    "local_steps",
     "mu",
     "sigma",
     "precision",
@@ -281,6 +282,9 @@ pub struct FlowArgs {
     /// Factor s of the velocity, at least 0: 1 / dt for a step in time. [default: 0]
     #[arg(long, value_name = "S", value_parser = number, allow_hyphen_values = true)]
     pub mass: Option<f64>,
+    /// Steps of conjugate gradients of --local schur-cg, 1 to 1000. [default: 15]
+    #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
+    pub local_steps: Option<usize>,
     /// Middle of the vortices of --problem paper2. [default: 0.5]
     #[arg(long, value_name = "MU", value_parser = number, allow_hyphen_values = true)]
     pub mu: Option<f64>,

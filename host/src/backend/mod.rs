@@ -5,7 +5,7 @@ pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 pub use patchmg_cpu::AxisMatrix;
 pub use patchmg_device::scalar::Real;
 use std::fmt;
@@ -187,6 +187,19 @@ pub trait Backend: Send + Sync + Sized + 'static {
         beta: f64,
         y: &mut Self::Vector<T>,
     ) -> Result<()>;
+    /// `y_i = x_i / d_i`, and 0 where `d_i` is 0.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where there is no such kernel; [`Error::SizeMismatch`].
+    fn divide<T: Scalar>(&self, _x: &Self::Vector<T>, _d: &Self::Vector<T>, _y: &mut Self::Vector<T>) -> Result<()> {
+        let backend = self.info().backend.name();
+        Err(Error::Unsupported {
+            backend,
+            what: "vector operation",
+            asked: "divide".into(),
+            available: "others".into(),
+        })
+    }
     /// `x_j · y` for every `j`, in one pass over `y`; the order of summation does not change between runs.
     fn dots<T: Scalar>(&self, xs: &[&Self::Vector<T>], y: &Self::Vector<T>) -> Result<Vec<f64>>;
     /// `y += sum_j c_j x_j`, in one pass over `y`.

@@ -8,14 +8,21 @@
 mod axis_by_axis;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod dense;
+mod diagonalized;
 mod flow;
 mod forms;
 mod integrals;
+mod inverse;
 mod level;
+mod local;
+#[cfg(test)]
+mod local_tests;
 mod patches;
 mod problem;
 mod product;
 mod schur;
+mod schur_cg;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -38,6 +45,7 @@ use forms::LineForms;
 use glam::DVec3;
 pub use integrals::{FaceSample, FlowSample};
 use level::StokesLevel;
+pub use local::LocalSolver;
 pub use problem::{Problem, Vortex};
 use schur::Schurs;
 use std::ops::RangeInclusive;
@@ -56,6 +64,7 @@ pub struct Stokes {
     spaces: Vec<Space>,
     /// Of this mesh and of coarser ones.
     schur: Schurs,
+    local: LocalSolver,
 }
 
 impl Stokes {
@@ -105,6 +114,7 @@ impl Stokes {
             mass: 0.0,
             spaces: (0..=dim).map(space).collect::<Result<_>>()?,
             schur: Schurs::default(),
+            local: LocalSolver::default(),
         })
     }
 
@@ -251,12 +261,18 @@ impl System for Stokes {
 
     fn coarser(&self) -> Option<Result<Self>> {
         let mesh = self.mesh().coarser()?;
-        let Self { viscosity, mass, ref schur, .. } = *self;
-        Some(Self::new(mesh, self.degree).map(|coarser| Self { viscosity, mass, schur: schur.clone(), ..coarser }))
+        let Self { viscosity, mass, ref schur, local, .. } = *self;
+        Some(Self::new(mesh, self.degree).map(|coarser| Self {
+            viscosity,
+            mass,
+            schur: schur.clone(),
+            local,
+            ..coarser
+        }))
     }
 
     fn by_default_kernels(&self) -> Self {
-        self.clone()
+        Self { local: LocalSolver::default(), ..self.clone() }
     }
 
     fn smoothers(&self) -> Smoothers {

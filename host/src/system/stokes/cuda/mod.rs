@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use super::Stokes;
 use super::axis_by_axis::{self, AxisByAxis};
 use super::forms::{LineForms, PatchForms};
 use super::level::{self, Parts, StokesLevel};
+use super::{LocalSolver, Stokes};
 use crate::backend::Scalar;
 use crate::backend::cuda::launch::TypedKernel;
 use crate::backend::cuda::{Cuda, Vector, modules};
@@ -21,7 +21,17 @@ use std::sync::Arc;
 
 impl Runs<Stokes> for Cuda {
     fn check<T: Scalar>(&self, system: &Stokes) -> Result<()> {
-        if has_kernels(system) { modules::require(module(system)) } else { Ok(()) }
+        match system.local_solver() {
+            // There is no kernel of `Backend::divide`.
+            LocalSolver::SchurCg { .. } => Err(Error::Unsupported {
+                backend: "cuda",
+                what: "local solver",
+                asked: system.local_solver().to_string(),
+                available: [LocalSolver::Exact, LocalSolver::Inverse].map(LocalSolver::name).join(", "),
+            }),
+            _ if has_kernels(system) => modules::require(module(system)),
+            _ => Ok(()),
+        }
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Stokes) -> Result<SharedLevel<Self, T>> {
@@ -39,9 +49,9 @@ impl Runs<Stokes> for Cuda {
     }
 }
 
-/// Whether kernels serve a level: all but a coarsest one that is no vertex patch.
+/// Whether kernels serve a level: those with the exact local solver, but a coarsest one that is no vertex patch.
 fn has_kernels(system: &Stokes) -> bool {
-    system.mesh().coarser().is_some() || system.mesh().is_patch()
+    system.local_solver_here() == LocalSolver::Exact && (system.mesh().coarser().is_some() || system.mesh().is_patch())
 }
 
 fn module(system: &Stokes) -> Module {
