@@ -122,8 +122,8 @@ impl BenchArgs {
 /// Many experiments instead of one problem.
 #[derive(Debug, Args)]
 pub struct SuiteArgs {
-    /// Run a list of experiments: paper1, those of the paper; paper4, discontinuous elements and tensor cores; speed, parts
-    /// beside the limit of memory and whole solves.
+    /// Run a list of experiments: paper1, those of the paper; paper2, the Stokes equations; paper4, discontinuous elements and
+    /// tensor cores; speed, parts beside the limit of memory and whole solves.
     #[arg(long = "suite", value_name = "NAME", conflicts_with_all = SINGLE_CASE)]
     pub name: Option<String>,
     /// Run this experiment of the suite alone; may be given several times.

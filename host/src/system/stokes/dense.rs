@@ -13,10 +13,13 @@ pub(super) struct Tables<B: Backend, T: Scalar> {
     /// By kind: the kinds in each direction.
     matrices: BTreeMap<Vec<usize>, Vec<Table<B, T>>>,
     /// Vectors of conjugate gradients.
-    pub cg: Option<Arc<Mutex<CgVectors<B, T>>>>,
+    pub cg: Option<Shared<CgVectors<B, T>>>,
     /// Vectors of all dofs, patch after patch.
-    pub gathered: Option<Arc<Mutex<[B::Vector<T>; 2]>>>,
+    pub gathered: Option<Shared<[B::Vector<T>; 2]>>,
 }
+
+/// What colors compute with one after the other.
+pub(super) type Shared<V> = Arc<Mutex<V>>;
 
 /// A dense matrix, and which entries of a patch it takes.
 struct Table<B: Backend, T: Scalar> {
@@ -49,16 +52,23 @@ struct Placed<B: Backend, T: Scalar> {
 /// Entries of a patch and the dense matrix that couples them; no entry is in two.
 pub(super) type Coupled = (Vec<usize>, DMatrix<f64>);
 
+/// The matrices of patches, and where their entries lie.
+pub(super) trait PatchMatrices {
+    /// Those of the kind of a patch.
+    fn of_kind(&self, kind: &[usize], patch: &[PatchPlace]) -> Result<Arc<Vec<Coupled>>>;
+
+    /// The places of all entries of a patch in a vector, and their signs there.
+    fn places(&self, patch: &[PatchPlace]) -> Vec<(usize, f64)>;
+}
+
 impl<B: Backend, T: Scalar> DensePatches<B, T> {
-    /// For a vector of `len` entries. `matrices_of` makes the matrices of the kind of a patch; `place` is where an entry of a patch
-    /// lies in the vector, and its sign there.
+    /// For a vector of `len` entries.
     pub fn new(
         backend: &B,
         patches: &[Vec<PatchPlace>],
         len: usize,
         tables: &mut Tables<B, T>,
-        matrices_of: &dyn Fn(&[usize], &[PatchPlace]) -> Result<Arc<Vec<Coupled>>>,
-        place: &dyn Fn(&[PatchPlace], usize) -> (usize, f64),
+        matrices: &impl PatchMatrices,
     ) -> Result<Self> {
         let (mut placed, mut order) = (Vec::new(), Vec::new());
         for (kind, patches) in by_kind(patches) {
@@ -69,12 +79,15 @@ impl<B: Backend, T: Scalar> DensePatches<B, T> {
                     Ok(Table { entries: entries.clone(), matrix: Arc::new(backend.axis_matrix(&dense)?) })
                 };
                 // Patches at both ends of a direction are of one color, that at the lower end first: it is not mirrored.
-                let matrices = matrices_of(&kind, &patches[0])?;
-                known.insert(kind.clone(), matrices.iter().map(upload).collect::<Result<_>>()?);
+                let coupled = matrices.of_kind(&kind, &patches[0])?;
+                known.insert(kind.clone(), coupled.iter().map(upload).collect::<Result<_>>()?);
             }
             for Table { entries, matrix } in &known[&kind] {
                 placed.push(Placed { matrix: matrix.clone(), first: order.len(), patches: patches.len() });
-                order.extend(patches.iter().flat_map(|patch| entries.iter().map(|&entry| place(patch, entry))));
+                for patch in &patches {
+                    let places = matrices.places(patch);
+                    order.extend(entries.iter().map(|&entry| places[entry]));
+                }
             }
         }
         let (gather, scatter) = permutations(&order, len);

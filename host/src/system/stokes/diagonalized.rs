@@ -1,7 +1,7 @@
 //! Solutions on the patches of a color by fast diagonalization, an axis after the other.
 
 use super::axis_by_axis::Workspace;
-use super::dense::{DensePatches, Tables};
+use super::dense::{Coupled, DensePatches, PatchMatrices, Tables};
 use super::forms::PatchForms;
 use super::patches::{PatchPlace, repeated};
 use super::product::Product;
@@ -90,7 +90,10 @@ impl<B: Backend, T: Scalar> Diagonalized<B, T> {
             LocalSolver::SchurCg { steps } => {
                 PressureSolver::Cg(SchurCg::new(backend, system, patches, steps, tables)?)
             }
-            _ => PressureSolver::Stored(stored_schur(backend, system, patches, tables)?),
+            _ => {
+                let len = stored.iter().product();
+                PressureSolver::Stored(DensePatches::new(backend, patches, len, tables, &StoredSchur(system))?)
+            }
         };
         Ok(Self {
             analysis: products(true)?,
@@ -141,27 +144,20 @@ impl<B: Backend, T: Scalar> Diagonalized<B, T> {
     }
 }
 
-/// `S⁺` of the patches, in eigenfunctions.
-fn stored_schur<B: Backend, T: Scalar>(
-    backend: &B,
-    system: &Stokes,
-    patches: &[Vec<PatchPlace>],
-    tables: &mut Tables<B, T>,
-) -> Result<DensePatches<B, T>> {
-    let space = system.pressure_space();
-    let schur = |kind: &[usize], patch: &[PatchPlace]| {
-        system.schur.of(system, kind, &patch.iter().map(|place| place.forms).collect::<Vec<_>>())
-    };
-    let place = |patch: &[PatchPlace], mode: usize| {
-        let (mut rest, mut node) = (mode, [0; 3]);
-        for (node, place) in node.iter_mut().zip(patch) {
-            let size = place.forms.constant.len();
-            *node = place.first + rest % size;
-            rest /= size;
-        }
-        (space.offset(node), 1.0)
-    };
-    DensePatches::new(backend, patches, space.stored_nodes().iter().product(), tables, &schur, &place)
+/// `S⁺`, in eigenfunctions.
+struct StoredSchur<'a>(&'a Stokes);
+
+impl PatchMatrices for StoredSchur<'_> {
+    fn of_kind(&self, kind: &[usize], patch: &[PatchPlace]) -> Result<Arc<Vec<Coupled>>> {
+        self.0.schur.of(self.0, kind, &patch.iter().map(|place| place.forms).collect::<Vec<_>>())
+    }
+
+    fn places(&self, patch: &[PatchPlace]) -> Vec<(usize, f64)> {
+        let space = self.0.pressure_space();
+        let along = |d: usize| patch.get(d).map_or(0..1, |place| place.first..place.first + place.forms.constant.len());
+        let line = |y: usize, z: usize| along(0).map(move |x| (space.offset([x, y, z]), 1.0));
+        along(2).flat_map(|z| along(1).flat_map(move |y| line(y, z))).collect()
+    }
 }
 
 /// `1 / (s + ν Σ λ)` where the eigenfunctions of a component have their place, 0 elsewhere.

@@ -1,7 +1,7 @@
 //! The stored inverse of the whole local matrix of a patch.
 
 use super::Stokes;
-use super::dense::{DensePatches, Tables};
+use super::dense::{Coupled, DensePatches, PatchMatrices, Shared, Tables};
 use super::forms::PatchForms;
 use super::patches::PatchPlace;
 use crate::backend::{Backend, Scalar};
@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct InversePatches<B: Backend, T: Scalar> {
     matrices: DensePatches<B, T>,
     /// Of all dofs, patch after patch.
-    gathered: Arc<Mutex<[B::Vector<T>; 2]>>,
+    gathered: Shared<[B::Vector<T>; 2]>,
 }
 
 impl<B: Backend, T: Scalar> InversePatches<B, T> {
     /// Of the patches in each direction.
     pub fn new(backend: &B, system: &Stokes, patches: &[Vec<PatchPlace>], tables: &mut Tables<B, T>) -> Result<Self> {
-        let (layout, space) = (system.layout(), system.pressure_space());
+        let layout = system.layout();
         let gathered = match &tables.gathered {
             Some(gathered) => gathered.clone(),
             None => {
@@ -28,34 +28,7 @@ impl<B: Backend, T: Scalar> InversePatches<B, T> {
                 tables.gathered.insert(Arc::new(Mutex::new([vector()?, vector()?]))).clone()
             }
         };
-        let inverse = |kind: &[usize], patch: &[PatchPlace]| {
-            let forms: Vec<_> = patch.iter().map(|place| place.forms).collect();
-            let inverse = local_inverse(system, kind, &forms)?;
-            Ok(Arc::new(vec![((0..inverse.nrows()).collect(), inverse)]))
-        };
-        let place = |patch: &[PatchPlace], dof: usize| {
-            let forms: Vec<_> = patch.iter().map(|place| place.forms).collect();
-            let (mut block, mut rest) = (0, dof);
-            let mut sizes = block_sizes(&forms, block);
-            while rest >= sizes.iter().product() {
-                rest -= sizes.iter().product::<usize>();
-                block += 1;
-                sizes = block_sizes(&forms, block);
-            }
-            let (mut node, mut sign) = ([0; 3], 1.0);
-            for (d, (&size, place)) in sizes.iter().zip(patch).enumerate() {
-                let index = if place.is_mirrored { size - 1 - rest % size } else { rest % size };
-                rest /= size;
-                // The first node of a continuous axis lies on the patch's boundary.
-                node[d] = place.first + index + usize::from(d == block);
-                // A mirror turns the component across it.
-                if place.is_mirrored && d == block {
-                    sign = -sign;
-                }
-            }
-            (layout.blocks()[block].start + space.offset(node), sign)
-        };
-        let matrices = DensePatches::new(backend, patches, layout.storage(), tables, &inverse, &place)?;
+        let matrices = DensePatches::new(backend, patches, layout.storage(), tables, &Inverses(system))?;
         Ok(Self { matrices, gathered })
     }
 
@@ -64,6 +37,36 @@ impl<B: Backend, T: Scalar> InversePatches<B, T> {
         let gathered = &mut *self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
         self.matrices.multiply(backend, r, gathered)?;
         self.matrices.place(backend, gathered, x, true)
+    }
+}
+
+/// One matrix for all dofs of a patch, in nodes.
+struct Inverses<'a>(&'a Stokes);
+
+impl PatchMatrices for Inverses<'_> {
+    fn of_kind(&self, kind: &[usize], patch: &[PatchPlace]) -> Result<Arc<Vec<Coupled>>> {
+        let inverse = local_inverse(self.0, kind, &patch.iter().map(|place| place.forms).collect::<Vec<_>>())?;
+        Ok(Arc::new(vec![((0..inverse.nrows()).collect(), inverse)]))
+    }
+
+    /// A patch that mirrors another has its dofs in reverse order, and a mirror turns the component across it.
+    fn places(&self, patch: &[PatchPlace]) -> Vec<(usize, f64)> {
+        let (layout, space) = (self.0.layout(), self.0.pressure_space());
+        let mut places = Vec::with_capacity(self.0.patch_dofs());
+        for (block, range) in layout.blocks().iter().enumerate() {
+            let along = |d: usize| -> Vec<usize> {
+                let Some(place) = patch.get(d) else { return vec![0] };
+                // The first node of a continuous axis lies on the patch's boundary.
+                let nodes = place.first + usize::from(d == block)..place.first + place.forms.constant.len();
+                if place.is_mirrored { nodes.rev().collect() } else { nodes.collect() }
+            };
+            let sign = if patch.get(block).is_some_and(|place| place.is_mirrored) { -1.0 } else { 1.0 };
+            let [xs, ys, zs] = [0, 1, 2].map(along);
+            for (&z, &y) in zs.iter().flat_map(|z| ys.iter().map(move |y| (z, y))) {
+                places.extend(xs.iter().map(|&x| (range.start + space.offset([x, y, z]), sign)));
+            }
+        }
+        places
     }
 }
 

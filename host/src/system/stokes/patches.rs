@@ -16,7 +16,7 @@ use patchmg_device::patch::{Ends, bit, color_count};
 /// The patches of a color with their [local solver](LocalSolver).
 pub(super) enum ColorPatches<B: Backend, T: Scalar> {
     /// Exact, or by conjugate gradients.
-    Diagonalized(Diagonalized<B, T>),
+    Diagonalized(Box<Diagonalized<B, T>>),
     Inverse(InversePatches<B, T>),
 }
 
@@ -72,7 +72,7 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
         Ok(match system.local_solver_here() {
             LocalSolver::Inverse => Self::Inverse(InversePatches::new(backend, system, patches, tables)?),
             LocalSolver::Exact | LocalSolver::SchurCg { .. } => {
-                Self::Diagonalized(Diagonalized::new(backend, system, patches, tables)?)
+                Self::Diagonalized(Box::new(Diagonalized::new(backend, system, patches, tables)?))
             }
         })
     }

@@ -2,7 +2,7 @@
 
 use super::Stokes;
 use super::axis_by_axis::Workspace;
-use super::dense::Tables;
+use super::dense::{Shared, Tables};
 use super::diagonalized::VelocityModes;
 use super::forms::PatchForms;
 use super::patches::PatchPlace;
@@ -25,7 +25,7 @@ pub(super) struct SchurCg<B: Backend, T: Scalar> {
     /// The coefficient of the normalized constant of each patch, and the negative of it as a function.
     coefficient: Product<B, T>,
     minus_constant: Product<B, T>,
-    vectors: Arc<Mutex<CgVectors<B, T>>>,
+    vectors: Shared<CgVectors<B, T>>,
 }
 
 /// Vectors that the colors of a level share.
