@@ -241,6 +241,7 @@ fn the_suite_of_paper_2_runs_to_its_end() {
         let rows = results["rows"].as_array().unwrap();
         assert!(!rows.is_empty() && rows.iter().all(|row| row["skipped"].is_null()), "{results}");
     }
+    let value = |results: &Value, row: usize, name: &str| results["rows"][row]["values"][name].as_f64();
     // Table 1, L = 3: Q3 and Q4 by each local solver, which take the same iterations.
     let table = results("table1");
     let [exact, cg] = [0, 2].map(|row| value(&table, row, "nu").unwrap());
