@@ -136,8 +136,7 @@ impl<B: Runs<Poisson> + Runs<Stokes>> Laboratory<B> {
     fn flow_step(&mut self, size: Size, local: LocalSolver) -> Result<Values> {
         let (dofs, colors) = (size.stokes(local)?.layout().dofs() as f64, f64::from(1 << size.dim));
         let step = self.flow_time(size, local, Part::Step)?;
-        // Whatever the local solver.
-        let residual = self.flow_time(size, LocalSolver::Exact, Part::Residual)?;
+        let residual = self.flow_time(size, local, Part::Residual)?;
         let color_s = step.median_s / colors - residual.median_s;
         let mut row = throughput(step, dofs);
         row.extend(values([

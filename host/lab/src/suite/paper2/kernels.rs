@@ -51,9 +51,9 @@ pub const FIGURE10: Experiment = Experiment {
     title: "Figure 10: throughput of local solvers, 3D",
     remark: "Local solves of a color are what a step takes beside the residuals of its eight colors, over the eight colors. \
              Exact: fast diagonalization and the stored inverse of the Schur complement; conjugate gradients: 15 steps instead; \
-             inverse: the stored inverse of the whole local matrix, the paper's direct solver. The paper has conjugate gradients with \
-             and without bank conflicts; in words: without them 1.5 to 6 times as fast, and the direct solver suffers from global \
-             memory.",
+             inverse: the stored inverse of the whole local matrix, the paper's direct solver. On a GPU only the exact solver has a \
+             kernel of its own. The paper has conjugate gradients with and without bank conflicts; in words: without them 1.5 to 6 \
+             times as fast, and the direct solver suffers from global memory.",
     columns: &[
         Column::new("local_gdof_per_s", "throughput of the local solves of a color [GDoF/s]").higher(),
         Column::new("local_ms", "local solves of a color [ms]").lower(),
