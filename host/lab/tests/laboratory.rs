@@ -236,7 +236,7 @@ fn the_suite_of_paper_2_runs_to_its_end() {
         assert!(page.contains(&format!("<!-- {name} -->\n")), "{name}");
         serde_json::from_slice(&std::fs::read(folder.path().join(name).with_extension("json")).unwrap()).unwrap()
     };
-    for name in ["figure4", "figure5", "figure6", "figure8", "figure9", "figure10", "figure13", "table2"] {
+    for name in ["steps", "figure4", "figure5", "figure6", "figure8", "figure9", "figure10", "figure13", "table2"] {
         let results = results(name);
         let rows = results["rows"].as_array().unwrap();
         assert!(!rows.is_empty() && rows.iter().all(|row| row["skipped"].is_null()), "{results}");

@@ -1,10 +1,11 @@
-//! Iterations and errors: table 1, figures 4 and 5.
+//! Iterations and errors: table 1 with numbers of steps, figures 4 and 5.
 
 use super::super::drawing::{Axis, Picture};
 use super::super::experiment::{Column, Experiment, FlowTask, Point};
 use super::super::sizes::Sizes;
 use super::published::{self, Local};
 use super::{DEGREES, EXACT, RTOL, SCHUR_CG, flow, levels};
+use patchmg::system::stokes::LocalSolver;
 
 const COLUMNS: &[Column] = &[
     Column::new("nu", "iterations for eight digits").lower(),
@@ -42,6 +43,34 @@ fn by_local_solver(sizes: &Sizes) -> Vec<Point> {
         })
     };
     solvers.into_iter().flat_map(of_solver).collect()
+}
+
+pub const STEPS: Experiment = Experiment {
+    name: "steps",
+    title: "Steps of conjugate gradients in 2D",
+    remark: "Not in the paper, which has about 15 on average: table 1 with other numbers of steps. The divergence is the largest of a \
+             solution; local solutions that are not exact leave some, as small as the residual.",
+    columns: &[
+        Column::new("fractional_iterations", "iterations, interpolated").lower(),
+        Column::new("iterations", "iterations").lower(),
+        Column::new("divergence", "largest divergence"),
+    ],
+    points: by_steps,
+    picture: Picture::Lines { x: Axis::Degree, y: "fractional_iterations", log_y: false },
+};
+
+fn by_steps(sizes: &Sizes) -> Vec<Point> {
+    let levels = if sizes.quick { 3..=3 } else { 3..=5 };
+    let of = |steps: usize, refine| {
+        let (local, steps) =
+            (LocalSolver::SchurCg { steps }, if steps == 1 { "1 step".into() } else { format!("{steps} steps") });
+        sizes.thin(&[1, 2, 3, 4, 6, 8]).into_iter().map(move |degree| {
+            flow(format!("{steps}, L = {refine}"), [2, degree, refine], FlowTask::Iterations { local, rtol: RTOL })
+        })
+    };
+    levels
+        .flat_map(|refine| [1, 2, 3, 4, 6, 8, LocalSolver::STEPS].into_iter().flat_map(move |steps| of(steps, refine)))
+        .collect()
 }
 
 /// In 3D, each degree on all its levels.

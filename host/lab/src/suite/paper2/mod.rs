@@ -18,6 +18,7 @@ pub const PAPER2: Suite = Suite {
     title: "Paper 2: multigrid for the Stokes equations",
     experiments: &[
         iterations::TABLE1,
+        iterations::STEPS,
         iterations::FIGURE4,
         iterations::FIGURE5,
         solver::FIGURE6,
@@ -65,7 +66,10 @@ mod tests {
         let names: Vec<_> = PAPER2.experiments.iter().map(|experiment| experiment.name).collect();
         assert_eq!(
             names,
-            ["table1", "figure4", "figure5", "figure6", "figure8", "figure9", "figure10", "figure13", "table2"]
+            [
+                "table1", "steps", "figure4", "figure5", "figure6", "figure8", "figure9", "figure10", "figure13",
+                "table2"
+            ]
         );
         for sizes in [true, false].into_iter().flat_map(|gpu| [true, false].map(|quick| Sizes { gpu, quick })) {
             for experiment in PAPER2.experiments {
