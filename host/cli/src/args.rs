@@ -77,6 +77,7 @@ Examples:
   patchmg bench --backend cuda --degree 7 --refine 7 --repetitions 5 --json bench.json
   patchmg bench --suite paper1 --output results
   patchmg bench --suite paper1 --only table3 --only figure9 --quick
+  patchmg bench --suite paper2 --only table1
   patchmg bench --suite paper4 --only figure8
   patchmg bench --suite paper1 --output results --report paper1.md
   patchmg bench --suite paper1 --output results --resume
