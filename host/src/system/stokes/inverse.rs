@@ -107,9 +107,10 @@ fn local_inverse(system: &Stokes, kind: &[usize], patch: &[&PatchForms]) -> Resu
         .map(|component| {
             let sizes = [&sizes[dim][..], &[pressures]].concat();
             let matrices: Vec<_> = gradient(component).chain([None]).collect();
-            let product =
+            let mut product =
                 contract(schur.clone(), &sizes, &matrices).reshape_generic(Dyn(lens[component]), Dyn(pressures));
-            DMatrix::from_diagonal(&eigenvalues[component]) * product
+            product.row_iter_mut().zip(&eigenvalues[component]).for_each(|(mut row, value)| row *= *value);
+            product
         })
         .collect();
     let in_modes = |row: usize, column: usize| match (row == dim, column == dim) {
@@ -119,10 +120,15 @@ fn local_inverse(system: &Stokes, kind: &[usize], patch: &[&PatchForms]) -> Resu
         (false, false) => {
             let sizes = [&[lens[row]], &sizes[dim][..]].concat();
             let matrices: Vec<_> = [None].into_iter().chain(gradient(column)).collect();
-            let product =
-                contract(w[row].clone(), &sizes, &matrices).reshape_generic(Dyn(lens[row]), Dyn(lens[column]));
-            let inverse = DMatrix::from_diagonal(&eigenvalues[column]);
-            if row == column { inverse.clone() - product * inverse } else { -product * inverse }
+            let product = contract(w[row].clone(), &sizes, &matrices);
+            let mut block = -product.reshape_generic(Dyn(lens[row]), Dyn(lens[column]));
+            for (j, (mut column_of_block, value)) in block.column_iter_mut().zip(&eigenvalues[column]).enumerate() {
+                column_of_block *= *value;
+                if row == column {
+                    column_of_block[j] += value;
+                }
+            }
+            block
         }
     };
     let vectors = |block: usize| {
@@ -154,8 +160,7 @@ fn inverse_eigenvalues(system: &Stokes, component: usize, patch: &[&PatchForms])
     DVector::from_vec(sums).map(|sum| 1.0 / (system.mass + system.viscosity * sum))
 }
 
-/// A tensor of these sizes, the first index fastest, with a matrix along each axis or none. In the end the rows are all but the last
-/// index.
+/// A tensor of these sizes, the first index fastest, with a matrix along each axis or none; the last index counts columns.
 fn contract(tensor: DMatrix<f64>, sizes: &[usize], matrices: &[Option<&DMatrix<f64>>]) -> DMatrix<f64> {
     // Each axis is the first once, and becomes the last.
     sizes.iter().zip(matrices).fold(tensor, |tensor, (&size, matrix)| {

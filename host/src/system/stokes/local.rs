@@ -5,6 +5,11 @@ use crate::choice::named_choice;
 use crate::error::{Error, Result};
 use crate::system::System;
 
+/// Steps of conjugate gradients at most.
+const MOST_STEPS: usize = 1000;
+/// Bytes that the stored inverses of a level may take in `f64`: enough for `RT_4` in 3D.
+const MOST_BYTES: u64 = 2 << 30;
+
 /// The solver of the equations on a vertex patch. The coarsest mesh is solved exactly with each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LocalSolver {
@@ -14,7 +19,7 @@ pub enum LocalSolver {
     /// Fast diagonalization, and so many steps of conjugate gradients for the Schur complement, preconditioned by the mass matrix of
     /// the pressure (paper 2, section 3.2). Not a linear map: a Krylov method must be flexible.
     SchurCg {
-        /// 1 to [`LocalSolver::MOST_STEPS`].
+        /// 1 to 1000.
         steps: usize,
     },
     /// The stored pseudo-inverse of the whole local matrix (the paper's direct solver).
@@ -24,10 +29,6 @@ pub enum LocalSolver {
 impl LocalSolver {
     /// Steps of conjugate gradients by default: as many as the paper has on average.
     pub const STEPS: usize = 15;
-    /// Steps at most.
-    pub const MOST_STEPS: usize = 1000;
-    /// Bytes that the stored inverses of a level may take in `f64`: enough for `RT_4` in 3D.
-    pub const MOST_BYTES: u64 = 2 << 30;
     /// All of them, conjugate gradients with [`Self::STEPS`].
     pub const ALL: [Self; 3] = [Self::Exact, Self::SchurCg { steps: Self::STEPS }, Self::Inverse];
 
@@ -47,21 +48,19 @@ impl Stokes {
     /// With another solver on patches.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a number of steps that is not from 1 to [`LocalSolver::MOST_STEPS`], and for inverses that would
-    /// take more than [`LocalSolver::MOST_BYTES`].
+    /// [`Error::InvalidArgument`] for a number of steps that is not from 1 to 1000, and for inverses that would take more than 2 GiB on
+    /// a level in `f64`.
     pub fn with_local_solver(self, local: LocalSolver) -> Result<Self> {
         match local {
-            LocalSolver::SchurCg { steps } if !(1..=LocalSolver::MOST_STEPS).contains(&steps) => {
-                Err(Error::InvalidArgument {
-                    name: "local-steps",
-                    value: steps.to_string(),
-                    allowed: format!("from 1 to {}", LocalSolver::MOST_STEPS),
-                })
-            }
-            LocalSolver::Inverse if self.inverse_bytes() > LocalSolver::MOST_BYTES => Err(Error::InvalidArgument {
+            LocalSolver::SchurCg { steps } if !(1..=MOST_STEPS).contains(&steps) => Err(Error::InvalidArgument {
+                name: "local-steps",
+                value: steps.to_string(),
+                allowed: format!("from 1 to {}", MOST_STEPS),
+            }),
+            LocalSolver::Inverse if self.inverse_bytes() > MOST_BYTES => Err(Error::InvalidArgument {
                 name: "local",
                 value: format!("inverse, which would store {} bytes of inverses on a level", self.inverse_bytes()),
-                allowed: format!("one that stores at most {} bytes, as exact and schur-cg do", LocalSolver::MOST_BYTES),
+                allowed: format!("one that stores at most {} bytes, as exact and schur-cg do", MOST_BYTES),
             }),
             _ => Ok(Self { local, ..self }),
         }
