@@ -21,7 +21,7 @@ pub mod blas1;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "patch_variants"))]
 mod block;
 pub mod choice;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "poisson_dg"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "poisson_dg", module = "stokes"))]
 pub mod contract;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_dg"))]
 pub mod dg;

@@ -29,19 +29,24 @@
 /// `Solve = solve::<DIM, C>(...)`, which its block may use, too. On the device they stand beside it. On the host `sizes!`, named in
 /// the place of [`any_size`](crate::any_size!), makes them of a module: `sizes!(module => expression)` is a `match` whose arms
 /// define them and are the expression.
+///
+/// In brackets before the parameters, a row may have matrices that are passed by value, whose size depends on these constants, for
+/// example `[matrices: Matrices<T, C>]`. The function takes a reference to them. In the struct of the arguments they are the
+/// address of a first number on the host.
 #[macro_export]
 macro_rules! kernels {
     ($module:ident by $sizes:ident; $(
         $(#[$doc:meta])*
-        $Arguments:ident = $function:ident$(::<$($constant:ident),+>)?(
-            $($(#[$parameter_doc:meta])* $parameter:ident: $type:ty),+ $(,)?
-        ), $block:expr;
+        $Arguments:ident = $function:ident$(::<$($constant:ident),+>)?$(
+            [$(#[$matrices_doc:meta])* $matrices:ident: $Matrices:ty]
+        )?($($(#[$parameter_doc:meta])* $parameter:ident: $type:ty),+ $(,)?), $block:expr;
     )+) => {
         $(
             $(#[$doc])*
             #[cfg(not(target_arch = "nvptx64"))]
             #[derive(Clone, Copy, Debug)]
             pub struct $Arguments<T> {
+                $($(#[$matrices_doc])* pub $matrices: *const T,)?
                 $($(#[$parameter_doc])* pub $parameter: $type,)+
             }
 
@@ -56,21 +61,23 @@ macro_rules! kernels {
                 }
 
                 fn zeros() -> Self {
-                    Self { $($parameter: bytemuck::Zeroable::zeroed(),)+ }
+                    Self { $($matrices: core::ptr::null(),)? $($parameter: bytemuck::Zeroable::zeroed(),)+ }
                 }
 
                 fn parameters(&self) -> impl AsMut<[*mut core::ffi::c_void]> {
-                    [$((&raw const self.$parameter).cast_mut().cast(),)+]
+                    [$(self.$matrices.cast_mut().cast(),)? $((&raw const self.$parameter).cast_mut().cast(),)+]
                 }
 
                 unsafe fn run(self, module: $crate::kernels::Module) {
                     // SAFETY: the caller's promise.
-                    $sizes!(module => unsafe { $function::<T $($(, $constant)+)?>($(self.$parameter),+) })
+                    $sizes!(module => unsafe {
+                        $function::<T $($(, $constant)+)?>($(&*self.$matrices.cast::<$Matrices>(),)? $(self.$parameter),+)
+                    })
                 }
             }
 
-            $crate::kernels! { @entry f32, $function, [$($($constant)+)?], $($parameter: $type),+ }
-            $crate::kernels! { @entry f64, $function, [$($($constant)+)?], $($parameter: $type),+ }
+            $crate::kernels! { @entry f32, $function, [$($($constant)+)?], [$($matrices: $Matrices)?], $($parameter: $type),+ }
+            $crate::kernels! { @entry f64, $function, [$($($constant)+)?], [$($matrices: $Matrices)?], $($parameter: $type),+ }
         )+
 
         /// Kernels of a module, in one scalar.
@@ -79,7 +86,10 @@ macro_rules! kernels {
             std::vec![$($crate::typed::Row::of::<$Arguments<T>>(module)),+]
         }
     };
-    (@entry $scalar:ident, $function:ident, [$($constant:ident)*], $($parameter:ident: $type:ty),+) => {
+    (
+        @entry $scalar:ident, $function:ident, [$($constant:ident)*], [$($matrices:ident: $Matrices:ty)?],
+        $($parameter:ident: $type:ty),+
+    ) => {
         #[cfg(target_arch = "nvptx64")]
         const _: () = {
             type T = $scalar;
@@ -88,9 +98,9 @@ macro_rules! kernels {
             #[unsafe(export_name = concat!(
                 env!("PATCHMG_MODULE"), "_", stringify!($function), "_", stringify!($scalar),
             ))]
-            pub unsafe fn entry($($parameter: $type),+) {
+            pub unsafe fn entry($($matrices: $Matrices,)? $($parameter: $type),+) {
                 // SAFETY: the launch's promise.
-                unsafe { $function::<T $(, $constant)*>($($parameter),+) }
+                unsafe { $function::<T $(, $constant)*>($(&$matrices,)? $($parameter),+) }
             }
         };
     };

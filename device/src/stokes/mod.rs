@@ -9,8 +9,8 @@ pub mod residual;
 pub mod solve;
 
 use bytemuck::{Pod, Zeroable};
-pub use residual::{LineTable, residual, tile_cells};
-pub use solve::{PatchTable, solve};
+pub use residual::{LineMatrices, residual};
+pub use solve::{Derivative, PatchMatrices, PatchTable, solve};
 
 /// Where the fields of a vector lie, and what of a level a kernel is for.
 #[repr(C)]
@@ -60,6 +60,23 @@ unsafe impl Zeroable for SchurStarts {}
 // SAFETY: as above.
 unsafe impl Pod for SchurStarts {}
 
+impl SchurStarts {
+    /// Of a class.
+    #[inline(always)]
+    fn of(self, class: usize) -> u32 {
+        match class {
+            0 => self.0[0],
+            1 => self.0[1],
+            2 => self.0[2],
+            3 => self.0[3],
+            4 => self.0[4],
+            5 => self.0[5],
+            6 => self.0[6],
+            _ => self.0[7],
+        }
+    }
+}
+
 /// An entry of three, by an index that is known at run time: arrays in registers have none.
 #[inline(always)]
 fn pick<V: Copy>(values: [V; 3], index: usize) -> V {
@@ -76,13 +93,17 @@ pub fn degrees(dim: usize) -> core::ops::RangeInclusive<usize> {
     if dim == 2 { 1..=8 } else { 1..=5 }
 }
 
-/// The module's dimension, nodes of a cell and nodes of a patch in a direction.
+/// The module's dimension; nodes in a direction of a cell, of a patch, and of a cell along a component.
 #[cfg(target_arch = "nvptx64")]
 const DIM: usize = if cfg!(dim = "3") { 3 } else { 2 };
 #[cfg(target_arch = "nvptx64")]
 const C: usize = crate::entries::SIZE + 1;
 #[cfg(target_arch = "nvptx64")]
 const N: usize = 2 * C;
+#[cfg(target_arch = "nvptx64")]
+const E: usize = C + 1;
+#[cfg(target_arch = "nvptx64")]
+const M: usize = N - 1;
 
 /// The same constants of a [`Module`](crate::kernels::Module).
 #[cfg(not(target_arch = "nvptx64"))]
@@ -99,6 +120,10 @@ macro_rules! sizes {
                 const C: usize = $degree + 1;
                 #[allow(unused)]
                 const N: usize = 2 * C;
+                #[allow(unused)]
+                const E: usize = C + 1;
+                #[allow(unused)]
+                const M: usize = N - 1;
                 $value
             })+
             _ => unreachable!("{:?} is no module of the Stokes equations", $module),
@@ -110,9 +135,12 @@ crate::kernels! {
     Stokes by sizes;
 
     /// `y = b - A x`, or `y = A x` where `b` is null.
-    Residual = residual::<DIM, C>(
-        /// [`LineTable`] of each direction.
-        table: *const T,
+    Residual = residual::<DIM, C, E>[
+        /// [`LineMatrices`].
+        matrices: LineMatrices<T, C, E>
+    ](
+        /// What cells at the lower end of the domain have more than others in [`LineMatrices::cell`], then those at the upper end.
+        ends: *const T,
         b: *const T,
         x: *const T,
         /// Another vector than `x`; may be `b`.
@@ -121,8 +149,11 @@ crate::kernels! {
     ), residual::block(DIM, C, size_of::<T>());
 
     /// `x += Σ_j R_jᵀ A_j⁻¹ R_j r` over the patches of a color.
-    Solve = solve::<DIM, C, N>(
-        /// [`PatchTable`] of each direction.
+    Solve = solve::<DIM, C, N, M>[
+        /// [`PatchMatrices`].
+        matrices: PatchMatrices<T, C>
+    ](
+        /// [`PatchTable`].
         table: *const T,
         /// `S⁺` of each class of patches.
         schur: *const T,

@@ -1,14 +1,14 @@
 //! `b - A x` on tiles of cells: a block computes one field of a tile.
 //!
-//! Of component `i` of the velocity, with the mass matrices `M` of the continuous axis `i` and `D`, diagonal, of the others, the form
-//! `K = ν L + s M` of the continuous axis, `S` of the others, and `G = ∫ q φ'` between the two in direction `i`,
+//! Of component `i` of the velocity, with the mass matrices `M` of the continuous axis `i` and `D`, diagonal, of the others, the forms
+//! `ν L` of the continuous axis, `ν S` of the others, and `G = ∫ q φ'` between the two in direction `i`,
 //!
 //! ```text
-//! K_i ⊗ D_j ⊗ D_l u_i + M_i ⊗ (S_j ⊗ D_l + D_j ⊗ S_l) u_i - Gᵀ_i ⊗ D_j ⊗ D_l p,
+//! ν L_i ⊗ D_j ⊗ D_l u_i + M_i ⊗ (ν S_j ⊗ D_l + ν D_j ⊗ S_l + s D_j ⊗ D_l) u_i - Gᵀ_i ⊗ D_j ⊗ D_l p,
 //! ```
 //!
 //! and of the pressure `-Σ_i G_i ⊗ D_j ⊗ D_l u_i`. A block keeps in shared memory the nodes of its tile with the cells around it, then
-//! `S_j ⊗ D_l + D_j ⊗ S_l` of them, then the result. A thread takes the nodes of a cell along one direction, so that entries of
+//! `ν S_j ⊗ D_l + ν D_j ⊗ S_l` of them, then the result. A thread takes the nodes of a cell along one direction, so that entries of
 //! matrices are the same for all threads.
 
 use super::{Fields, pick};
@@ -16,59 +16,31 @@ use crate::layout::{Column, Shared};
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
+use cuda_std::hint::made_here;
 use cuda_std::thread;
 
-/// The 1D matrices of a direction, of cells with `C = k + 1` nodes, one part after the other; a matrix has columns beside each other,
-/// `entry (i, j)` at `i + rows j`.
+/// The 1D matrices of cells of size 1 with `C = k + 1` nodes across a component and `E = C + 1` along it; a column after the other.
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct LineTable {
-    nodes: usize,
-}
-
-impl LineTable {
-    pub const fn new(nodes: usize) -> Self {
-        Self { nodes }
-    }
-
-    /// `S` of a cell (rows) and the cell before it: `C` rows, `C` columns.
-    pub const fn lower(self) -> usize {
-        0
-    }
-
-    /// The same of a cell and the one behind it.
-    pub const fn upper(self) -> usize {
-        self.lower() + self.nodes * self.nodes
-    }
-
-    /// The same of a cell with itself, which depends on the domain's ends that it touches, by the number of `Ends`.
-    pub const fn cell(self, ends: usize) -> usize {
-        self.upper() + (1 + ends) * self.nodes * self.nodes
-    }
-
-    /// The diagonal `D`, `C` numbers.
-    pub const fn weights(self) -> usize {
-        self.cell(4)
-    }
-
-    /// `M` of a cell of the continuous axis: `C + 1` rows and columns.
-    pub const fn mass(self) -> usize {
-        self.weights() + self.nodes
-    }
-
-    /// `K`, in the same way.
-    pub const fn form(self) -> usize {
-        self.mass() + (self.nodes + 1) * (self.nodes + 1)
-    }
-
-    /// `G`, with columns for the nodes of the discontinuous axis: `C + 1` rows, `C` columns, so `Gᵀ` as a matrix.
-    pub const fn divergence(self) -> usize {
-        self.form() + (self.nodes + 1) * (self.nodes + 1)
-    }
-
-    /// All of it.
-    pub const fn words(self) -> usize {
-        self.divergence() + (self.nodes + 1) * self.nodes
-    }
+pub struct LineMatrices<T, const C: usize, const E: usize> {
+    /// `S` of a cell, rows, and the cell before it. What couples it to the cell behind it is this mirrored.
+    pub lower: [[T; C]; C],
+    /// `S` of a cell with itself, away from the domain's ends.
+    pub cell: [[T; C]; C],
+    /// The diagonal `D`.
+    pub weights: [T; C],
+    /// `M`.
+    pub mass: [[T; E]; E],
+    /// `L`.
+    pub stiffness: [[T; E]; E],
+    /// `Gᵀ`.
+    pub divergence: [[T; E]; C],
+    /// What forms of each direction are multiplied by, for cells of other sizes: `ν / h`.
+    pub form_scales: [T; 3],
+    /// The same of masses and weights: `h`.
+    pub mass_scales: [T; 3],
+    /// `s`.
+    pub reaction: T,
 }
 
 /// Cells of a tile in a direction, of so many nodes a cell.
@@ -83,7 +55,12 @@ pub const fn tile_cells(dim: usize, nodes: usize) -> usize {
 
 /// Threads of a block.
 const fn threads(dim: usize, nodes: usize) -> usize {
-    if dim == 2 || nodes > 2 { 128 } else { 256 }
+    match (dim, nodes) {
+        (2, _) | (_, 4) => 128,
+        (_, 5) => 200,
+        (_, 6) => 288,
+        _ => 144,
+    }
 }
 
 /// A box in shared memory, `x` fastest; rows are odd, so that lines along x meet every bank once.
@@ -186,8 +163,9 @@ const fn across(own: usize) -> [usize; 2] {
 
 /// What the parts of the kernel share.
 #[derive(Clone, Copy)]
-struct Tile<T> {
-    table: *const T,
+struct Tile<'a, T, const C: usize, const E: usize> {
+    matrices: &'a LineMatrices<T, C, E>,
+    ends: *const T,
     b: *const T,
     x: *const T,
     y: *mut T,
@@ -200,209 +178,239 @@ struct Tile<T> {
 #[inline(always)]
 const fn line(item: usize, direction: usize, sizes: [usize; 3]) -> ([usize; 3], usize) {
     let [first, second] = across(direction);
+    // In 32 bits, in which numbers are divided fast.
+    let (item, of_first, of_second) = (item as u32, sizes[first] as u32, sizes[second] as u32);
     let mut node = [0; 3];
-    node[first] = item % sizes[first];
-    let rest = item / sizes[first];
-    node[second] = rest % sizes[second];
-    (node, rest / sizes[second])
+    node[first] = (item % of_first) as usize;
+    let rest = item / of_first;
+    node[second] = (rest % of_second) as usize;
+    (node, (rest / of_second) as usize)
 }
 
-impl<T: Real> Tile<T> {
-    #[inline(always)]
-    fn matrices<const C: usize>(&self, direction: usize) -> *const T {
-        self.table.wrapping_add(direction * const { LineTable::new(C).words() })
-    }
+/// The node of so many in a box.
+#[inline(always)]
+const fn node_of(item: usize, [x, y, _]: [usize; 3]) -> [usize; 3] {
+    let (item, x, y) = (item as u32, x as u32, y as u32);
+    [(item % x) as usize, (item / x % y) as usize, (item / (x * y)) as usize]
+}
 
+impl<T: Real, const C: usize, const E: usize> Tile<'_, T, C, E> {
     #[inline(always)]
     fn cells(&self, direction: usize) -> usize {
         self.fields.cells[direction] as usize
     }
 
-    /// Whether a node is one of the domain, and its offset in a field. Nodes are counted from the tile's first, or in the directions of
-    /// `before` from that of the cell before it.
+    /// Whether a coordinate, counted from the cell before the tile, is one of the domain.
     #[inline(always)]
-    fn place<const DIM: usize, const C: usize>(&self, node: [usize; 3], before: [bool; 3]) -> (bool, usize) {
+    fn is_inside(&self, direction: usize, from_before: usize) -> bool {
+        let place = self.origin[direction] * C + from_before;
+        place >= C && place - C < self.cells(direction) * C
+    }
+
+    /// Whether a node of the tile is one of the domain, and its offset in a field.
+    #[inline(always)]
+    fn place<const DIM: usize>(&self, node: [usize; 3]) -> (bool, usize) {
         let strides = self.fields.strides(C);
         // Directions one by one: an index that is known at run time would put arrays into memory.
         let axis = |d: usize| {
-            let shift = if before[d] { C } else { 0 };
             let place = self.origin[d] * C + node[d];
-            let is_inside = place >= shift && place - shift < self.cells(d) * C;
-            (is_inside, place.wrapping_sub(shift).wrapping_mul(strides[d]))
+            (place < self.cells(d) * C, place * strides[d])
         };
         let [x, y] = [axis(0), axis(1)];
         let z = if DIM == 3 { axis(2) } else { (true, 0) };
-        (x.0 && y.0 && z.0, x.1.wrapping_add(y.1).wrapping_add(z.1))
+        (x.0 && y.0 && z.0, x.1 + y.1 + z.1)
+    }
+
+    /// The weight of a node in a direction.
+    #[inline(always)]
+    fn weight(&self, direction: usize, node: usize) -> T {
+        let local = node as u32 % C as u32;
+        let mut weight = T::ZERO;
+        for t in 0..C {
+            if local == t as u32 {
+                weight = self.matrices.weights[t];
+            }
+        }
+        weight * self.matrices.mass_scales[direction]
     }
 
     /// The product of weights across a direction.
     #[inline(always)]
-    unsafe fn weight<const DIM: usize, const C: usize>(&self, own: usize, node: [usize; 3]) -> T {
-        let start = const { LineTable::new(C).weights() };
+    fn weight_across<const DIM: usize>(&self, own: usize, node: [usize; 3]) -> T {
         let [first, second] = across(own);
-        // SAFETY: entries of the table.
-        unsafe {
-            let weight = *self.matrices::<C>(first).add(start + node[first] % C);
-            if DIM == 2 { weight } else { weight * *self.matrices::<C>(second).add(start + node[second] % C) }
-        }
+        let weight = self.weight(first, node[first]);
+        if DIM == 2 { weight } else { weight * self.weight(second, node[second]) }
     }
 
-    /// Component `OWN` with what is around the tile to shared memory; zero outside of the domain.
+    /// Component `OWN` with what is around the tile to shared memory; zero outside of the domain. A thread has a column along the
+    /// last direction.
     #[inline(always)]
-    unsafe fn load<const DIM: usize, const C: usize, const OWN: usize>(&self) {
+    unsafe fn load<const DIM: usize, const OWN: usize>(&self) {
         let region = const { Regions::new(DIM, C, OWN).x };
-        let shared = Shared::<T>::at(0);
+        let (shared, strides) = (Shared::<T>::at(0), self.fields.strides(C));
         let tile = const { tile_cells(DIM, C) * C };
         let [sx, sy, sz] = region.sizes;
         let x = self.x.wrapping_add(self.fields.first(OWN));
-        let mut item = thread::thread_idx_x() as usize;
-        while item < sx * sy * sz {
-            let node = [item % sx, item / sx % sy, item / (sx * sy)];
-            let (is_inside, offset) = self.place::<DIM, C>(node, [true; 3]);
-            let is_outside = |d: usize| d < DIM && d != OWN && (node[d] < C || node[d] >= tile + C);
-            let outside_tile = is_outside(0) as usize + is_outside(1) as usize + is_outside(2) as usize;
+        let is_outside = |d: usize, node: usize| d != OWN && (node < C || node >= tile + C);
+        let mut column = thread::thread_idx_x() as usize;
+        while column < sx * sy {
+            let [at_x, at_y, _] = node_of(column, region.sizes);
+            let (outside_x, outside_y) = (is_outside(0, at_x), is_outside(1, at_y));
+            let is_inside = self.is_inside(0, at_x) && self.is_inside(1, at_y);
+            let origin = |d: usize| (self.origin[d] * C).wrapping_sub(C).wrapping_mul(strides[d]);
+            let start = origin(0).wrapping_add(origin(1)).wrapping_add(at_x + at_y * strides[1]);
             // Cells across an edge are nobody's neighbours.
-            if outside_tile < 2 {
-                // SAFETY: a node of the field.
-                let value = if is_inside { unsafe { *x.wrapping_add(offset) } } else { T::ZERO };
-                shared.set(region.at(node), value);
+            if !(outside_x && outside_y) {
+                if DIM == 2 {
+                    // SAFETY: a node of the field.
+                    let value = if is_inside { unsafe { *x.wrapping_add(start) } } else { T::ZERO };
+                    shared.set(region.at([at_x, at_y, 0]), value);
+                } else {
+                    let mut node = x.wrapping_add(start.wrapping_add(origin(2)));
+                    let place = made_here(region.at([at_x, at_y, 0]) as u32) as usize;
+                    for z in 0..sz {
+                        if !(is_outside(2, z) && (outside_x || outside_y)) {
+                            let is_node = is_inside && self.is_inside(2, z);
+                            // SAFETY: as above.
+                            let value = if is_node { unsafe { *node } } else { T::ZERO };
+                            shared.set(place + region.strides()[2] * z, value);
+                        }
+                        node = node.wrapping_add(made_here(strides[2] as u32) as usize);
+                    }
+                }
             }
-            item += const { threads(DIM, C) };
+            column += const { threads(DIM, C) };
         }
     }
 
-    /// `D ⊗ S` of what was loaded, the form along `ALONG`, which is not `OWN`: set, or added if `ADD`.
+    /// `D ⊗ ν S` of what was loaded, the form along `ALONG`, which is not `OWN`: set, or added if `ADD`.
     #[inline(always)]
-    unsafe fn form_across<const DIM: usize, const C: usize, const OWN: usize, const ALONG: usize, const ADD: bool>(
-        &self,
-    ) {
+    unsafe fn form_across<const DIM: usize, const OWN: usize, const ALONG: usize, const ADD: bool>(&self) {
         let regions = const { Regions::new(DIM, C, OWN) };
-        let (cells, table) = const { (tile_cells(DIM, C), LineTable::new(C)) };
+        let (cells, third) = const { (tile_cells(DIM, C), 3 - OWN - ALONG) };
         let (x, result) = (Shared::<T>::at(0), Shared::<T>::at(const { Regions::new(DIM, C, OWN).starts()[1] }));
         let sizes = regions.across.sizes;
         let [first, second] = across(ALONG);
+        let LineMatrices { lower, cell: matrix, .. } = self.matrices;
         let mut item = thread::thread_idx_x() as usize;
         while item < sizes[first] * sizes[second] * cells {
             let (mut node, cell) = line(item, ALONG, sizes);
             let global = self.origin[ALONG] + cell;
             if global < self.cells(ALONG) {
-                let ends = (global == 0) as usize + 2 * (global + 1 == self.cells(ALONG)) as usize;
-                let matrices = self.matrices::<C>(ALONG);
-                let parts = [
-                    matrices.wrapping_add(table.lower()),
-                    matrices.wrapping_add(table.cell(0) + ends * (C * C)),
-                    matrices.wrapping_add(table.upper()),
-                ];
+                // From the first node of the cell before.
                 let at = |d: usize| match d {
                     _ if d == ALONG => cell * C,
                     _ if d == OWN || d >= DIM => node[d],
                     _ => node[d] + C,
                 };
-                let source = [at(0), at(1), at(2)];
-                let (start, stride) = (regions.x.at(source), regions.x.strides()[ALONG]);
+                let (start, stride) = (regions.x.at([at(0), at(1), at(2)]), regions.x.strides()[ALONG]);
                 let mut sums = [T::ZERO; C];
-                for part in 0..3 {
-                    for t in 0..C {
-                        let value = x.get(start + (part * C + t) * stride);
-                        for r in 0..C {
-                            // SAFETY: an entry of the table.
-                            sums[r] = T::fma(unsafe { *parts[part].add(t * C + r) }, value, sums[r]);
-                        }
-                    }
-                }
-                // Of the direction that is neither.
-                let third = 3 - OWN - ALONG;
-                if DIM == 3 {
-                    // SAFETY: an entry of the table.
-                    let weight = unsafe { *self.matrices::<C>(third).add(table.weights() + node[third] % C) };
+                for t in 0..C {
+                    let value = x.get(start + t * stride);
                     for r in 0..C {
-                        sums[r] = sums[r] * weight;
+                        sums[r] = T::fma(lower[t][r], value, sums[r]);
                     }
                 }
+                let own = x.read::<C>(Column { start: start + C * stride, stride });
+                for t in 0..C {
+                    for r in 0..C {
+                        sums[r] = T::fma(matrix[t][r], own[t], sums[r]);
+                    }
+                }
+                for t in 0..C {
+                    let value = x.get(start + (2 * C + t) * stride);
+                    for r in 0..C {
+                        sums[r] = T::fma(lower[C - 1 - t][C - 1 - r], value, sums[r]);
+                    }
+                }
+                // SAFETY: the two matrices.
+                unsafe {
+                    if global == 0 {
+                        add_product(self.ends, &own, &mut sums);
+                    }
+                    if global + 1 == self.cells(ALONG) {
+                        add_product(self.ends.add(C * C), &own, &mut sums);
+                    }
+                }
+                let form = self.matrices.form_scales[ALONG];
+                let scale = if DIM == 3 { form * self.weight(third, node[third]) } else { form };
                 node[ALONG] = cell * C;
                 let place = Column { start: regions.across.at(node), stride: regions.across.strides()[ALONG] };
-                if ADD {
-                    let old = result.read::<C>(place);
-                    for r in 0..C {
-                        sums[r] = sums[r] + old[r];
-                    }
+                for r in 0..C {
+                    let at = place.start + r * place.stride;
+                    let sum = if ADD { T::fma(scale, sums[r], result.get(at)) } else { scale * sums[r] };
+                    result.set(at, sum);
                 }
-                result.write(place, &sums);
             }
             item += const { threads(DIM, C) };
         }
     }
 
-    /// What is along the component: `K`, `M` of what is across, and the gradient of the pressure.
+    /// What is along the component: `ν L`, `M` of what is across, and the gradient of the pressure.
     #[inline(always)]
-    unsafe fn form_along<const DIM: usize, const C: usize, const OWN: usize>(&self) {
+    unsafe fn form_along<const DIM: usize, const OWN: usize>(&self) {
         let regions = const { Regions::new(DIM, C, OWN) };
         let starts = const { Regions::new(DIM, C, OWN).starts() };
-        let (cells, table) = const { (tile_cells(DIM, C), LineTable::new(C)) };
-        let (x, across_region, result) = (Shared::<T>::at(0), Shared::<T>::at(starts[1]), Shared::<T>::at(starts[2]));
-        let (sizes, strides) = (regions.result.sizes, self.fields.strides(C));
+        let cells = const { tile_cells(DIM, C) };
+        let (x, across_part, result) = (Shared::<T>::at(0), Shared::<T>::at(starts[1]), Shared::<T>::at(starts[2]));
+        let (sizes, stride) = (regions.result.sizes, self.fields.strides(C)[OWN]);
         let pressure = self.x.wrapping_add(self.fields.first(DIM));
         let [first, second] = across(OWN);
-        let matrices = self.matrices::<C>(OWN);
-        let (mass, form, divergence) = (
-            matrices.wrapping_add(table.mass()),
-            matrices.wrapping_add(table.form()),
-            matrices.wrapping_add(table.divergence()),
-        );
-        let rows = C + 1;
+        let LineMatrices { mass, stiffness, divergence, .. } = self.matrices;
         let mut item = thread::thread_idx_x() as usize;
         while item < sizes[first] * sizes[second] * cells {
             let (mut node, cell) = line(item, OWN, sizes);
-            let global = self.origin[OWN] + cell;
             node[OWN] = cell * C;
-            let (is_inside, offset) = self.place::<DIM, C>(node, [false; 3]);
+            let global = self.origin[OWN] + cell;
+            let (is_inside, offset) = self.place::<DIM>(node);
             if is_inside {
                 // From the first node of the cell before.
                 let (across_start, across_stride) = (regions.across.at(node), regions.across.strides()[OWN]);
                 let at = |d: usize| if d == OWN || d >= DIM { node[d] } else { node[d] + C };
-                let source = [at(0), at(1), at(2)];
-                let (x_start, x_stride) = (regions.x.at(source), regions.x.strides()[OWN]);
-                let (mut weighted, mut sums) = ([T::ZERO; C], [T::ZERO; C]);
-                // SAFETY: entries of the table, and nodes of the pressure.
+                let (x_start, x_stride) = (regions.x.at([at(0), at(1), at(2)]), regions.x.strides()[OWN]);
+                let weight = self.weight_across::<DIM>(OWN, node);
+                let reaction = self.matrices.reaction * weight;
+                // Value and what `M` is applied to.
+                let entries = |t: usize| {
+                    let value = x.get(x_start + t * x_stride);
+                    (value, T::fma(reaction, value, across_part.get(across_start + t * across_stride)))
+                };
+                let (mut forms, mut masses, mut gradients) = ([T::ZERO; C], [T::ZERO; C], [T::ZERO; C]);
+                // SAFETY: nodes of the pressure.
                 unsafe {
                     // The first node is that of the cell before, too; where there is none, everything there is zero.
                     if global > 0 {
-                        for t in 0..C + 1 {
-                            let (value, other) =
-                                (x.get(x_start + t * x_stride), across_region.get(across_start + t * across_stride));
-                            weighted[0] = T::fma(*form.add(t * rows + C), value, weighted[0]);
-                            sums[0] = T::fma(*mass.add(t * rows + C), other, sums[0]);
+                        for t in 0..E {
+                            let (value, other) = entries(t);
+                            forms[0] = T::fma(stiffness[t][C], value, forms[0]);
+                            masses[0] = T::fma(mass[t][C], other, masses[0]);
                         }
                         for t in 0..C {
-                            let value = *pressure.wrapping_add(offset).wrapping_sub((C - t) * strides[OWN]);
-                            weighted[0] = T::fma(-*divergence.add(t * rows + C), value, weighted[0]);
+                            let value = *pressure.wrapping_add(offset).wrapping_sub((C - t) * stride);
+                            gradients[0] = T::fma(divergence[t][C], value, gradients[0]);
                         }
                     }
-                    for t in 0..C + 1 {
-                        let (value, other) = (
-                            x.get(x_start + (C + t) * x_stride),
-                            across_region.get(across_start + (C + t) * across_stride),
-                        );
+                    for t in 0..E {
+                        let (value, other) = entries(C + t);
                         for r in 0..C {
-                            weighted[r] = T::fma(*form.add(t * rows + r), value, weighted[r]);
-                            sums[r] = T::fma(*mass.add(t * rows + r), other, sums[r]);
+                            forms[r] = T::fma(stiffness[t][r], value, forms[r]);
+                            masses[r] = T::fma(mass[t][r], other, masses[r]);
                         }
                     }
                     for t in 0..C {
-                        let value = *pressure.wrapping_add(offset + t * strides[OWN]);
+                        let value = *pressure.wrapping_add(offset + t * stride);
                         for r in 0..C {
-                            weighted[r] = T::fma(-*divergence.add(t * rows + r), value, weighted[r]);
+                            gradients[r] = T::fma(divergence[t][r], value, gradients[r]);
                         }
                     }
-                    let weight = self.weight::<DIM, C>(OWN, node);
-                    for r in 0..C {
-                        sums[r] = T::fma(weight, weighted[r], sums[r]);
-                    }
                 }
-                if global == 0 {
-                    sums[0] = T::ZERO;
+                let (form, of_mass) = (weight * self.matrices.form_scales[OWN], self.matrices.mass_scales[OWN]);
+                for r in 0..C {
+                    let sum = T::fma(form, forms[r], T::fma(of_mass, masses[r], -(weight * gradients[r])));
+                    let is_unknown = r > 0 || global > 0;
+                    let place = regions.result.at(node) + r * regions.result.strides()[OWN];
+                    result.set(place, if is_unknown { sum } else { T::ZERO });
                 }
-                result.write(Column { start: regions.result.at(node), stride: regions.result.strides()[OWN] }, &sums);
             }
             item += const { threads(DIM, C) };
         }
@@ -410,46 +418,36 @@ impl<T: Real> Tile<T> {
 
     /// The divergence's part of direction `ALONG`: set in the first, else added.
     #[inline(always)]
-    unsafe fn divergence<const DIM: usize, const C: usize, const ALONG: usize>(&self) {
+    unsafe fn divergence<const DIM: usize, const ALONG: usize>(&self) {
         let region = const { Regions::new(DIM, C, DIM).result };
-        let (cells, table) = const { (tile_cells(DIM, C), LineTable::new(C)) };
-        let result = Shared::<T>::at(0);
-        let strides = self.fields.strides(C);
+        let cells = const { tile_cells(DIM, C) };
+        let (result, stride) = (Shared::<T>::at(0), self.fields.strides(C)[ALONG]);
         let x = self.x.wrapping_add(self.fields.first(ALONG));
         let [first, second] = across(ALONG);
-        let matrix = self.matrices::<C>(ALONG).wrapping_add(table.divergence());
-        let rows = C + 1;
+        let matrix = &self.matrices.divergence;
         let mut item = thread::thread_idx_x() as usize;
         while item < region.sizes[first] * region.sizes[second] * cells {
             let (mut node, cell) = line(item, ALONG, region.sizes);
-            let global = self.origin[ALONG] + cell;
             node[ALONG] = cell * C;
-            let (is_inside, offset) = self.place::<DIM, C>(node, [false; 3]);
+            let global = self.origin[ALONG] + cell;
+            let (is_inside, offset) = self.place::<DIM>(node);
             if is_inside {
                 let mut sums = [T::ZERO; C];
-                // SAFETY: entries of the table, and nodes of the component.
-                unsafe {
-                    for t in 0..C + 1 {
-                        // The last node of the last cell is no unknown.
-                        let is_node = t < C || global + 1 < self.cells(ALONG);
-                        let value = if is_node { *x.wrapping_add(offset + t * strides[ALONG]) } else { T::ZERO };
-                        for r in 0..C {
-                            sums[r] = T::fma(-*matrix.add(r * rows + t), value, sums[r]);
-                        }
-                    }
-                    let weight = self.weight::<DIM, C>(ALONG, node);
+                for t in 0..E {
+                    // The last node of the last cell is no unknown.
+                    let is_node = t < C || global + 1 < self.cells(ALONG);
+                    // SAFETY: a node of the component.
+                    let value = if is_node { unsafe { *x.wrapping_add(offset + t * stride) } } else { T::ZERO };
                     for r in 0..C {
-                        sums[r] = sums[r] * weight;
+                        sums[r] = T::fma(matrix[r][t], value, sums[r]);
                     }
                 }
-                let place = Column { start: region.at(node), stride: region.strides()[ALONG] };
-                if ALONG > 0 {
-                    let old = result.read::<C>(place);
-                    for r in 0..C {
-                        sums[r] = sums[r] + old[r];
-                    }
+                let weight = -self.weight_across::<DIM>(ALONG, node);
+                for r in 0..C {
+                    let place = region.at(node) + r * region.strides()[ALONG];
+                    let sum = if ALONG == 0 { weight * sums[r] } else { T::fma(weight, sums[r], result.get(place)) };
+                    result.set(place, sum);
                 }
-                result.write(place, &sums);
             }
             item += const { threads(DIM, C) };
         }
@@ -457,24 +455,36 @@ impl<T: Real> Tile<T> {
 
     /// The result, from a word on, to global memory.
     #[inline(always)]
-    unsafe fn store<const DIM: usize, const C: usize>(&self, field: usize, start: usize) {
+    unsafe fn store<const DIM: usize>(&self, field: usize, start: usize) {
         let region = const { Regions::new(DIM, C, DIM).result };
-        let result = Shared::<T>::at(start);
+        let (result, first) = (Shared::<T>::at(start), self.fields.first(if field < DIM { field } else { DIM }));
         let [sx, sy, sz] = region.sizes;
-        let first = self.fields.first(field);
         let mut item = thread::thread_idx_x() as usize;
         while item < sx * sy * sz {
-            let node = [item % sx, item / sx % sy, item / (sx * sy)];
-            let (is_inside, offset) = self.place::<DIM, C>(node, [false; 3]);
-            let offset = first + offset;
+            let node = node_of(item, region.sizes);
+            let (is_inside, offset) = self.place::<DIM>(node);
             if is_inside {
-                let value = result.get(region.at(node));
+                let (value, offset) = (result.get(region.at(node)), first + offset);
                 // SAFETY: an entry of the field, which no other thread writes.
                 unsafe {
                     *self.y.add(offset) = if self.b.is_null() { value } else { *self.b.add(offset) - value };
                 }
             }
             item += const { threads(DIM, C) };
+        }
+    }
+}
+
+/// `y += A x`, a column of `A` after the other.
+///
+/// # Safety
+/// The matrix has `C²` entries.
+#[inline(always)]
+unsafe fn add_product<T: Real, const C: usize>(matrix: *const T, x: &[T; C], y: &mut [T; C]) {
+    for t in 0..C {
+        for r in 0..C {
+            // SAFETY: the caller's promise.
+            y[r] = T::fma(unsafe { *matrix.add(t * C + r) }, x[t], y[r]);
         }
     }
 }
@@ -494,8 +504,9 @@ macro_rules! of_component {
 /// # Safety
 /// Launched with the [`block`] and the [`blocks`] of the level; vectors are as `fields` says.
 #[inline(always)]
-pub unsafe fn residual<T: Real, const DIM: usize, const C: usize>(
-    table: *const T,
+pub unsafe fn residual<T: Real, const DIM: usize, const C: usize, const E: usize>(
+    matrices: &LineMatrices<T, C, E>,
+    ends: *const T,
     b: *const T,
     x: *const T,
     y: *mut T,
@@ -505,31 +516,31 @@ pub unsafe fn residual<T: Real, const DIM: usize, const C: usize>(
     let block = thread::block_idx_x() as usize;
     let field = block % (DIM + 1);
     let tiles = [block / (DIM + 1), thread::block_idx_y() as usize, thread::block_idx_z() as usize];
-    let tile = Tile { table, b, x, y, fields, origin: tiles.map(|tile| tile * cells) };
+    let tile = Tile { matrices, ends, b, x, y, fields, origin: tiles.map(|tile| tile * cells) };
     // SAFETY, throughout: the caller's promise. Barriers are passed by all threads, whatever the block's field.
     unsafe {
-        of_component!(field, DIM, [0 1 2], OWN => tile.load::<DIM, C, OWN>());
+        of_component!(field, DIM, [0 1 2], OWN => tile.load::<DIM, OWN>());
         if field == DIM {
-            tile.divergence::<DIM, C, 0>();
+            tile.divergence::<DIM, 0>();
         }
         thread::sync_threads();
         match field {
-            0 => tile.form_across::<DIM, C, 0, 1, false>(),
-            1 => tile.form_across::<DIM, C, 1, 0, false>(),
-            2 if DIM == 3 => tile.form_across::<DIM, C, 2, 0, false>(),
-            _ => tile.divergence::<DIM, C, 1>(),
+            0 => tile.form_across::<DIM, 0, 1, false>(),
+            1 => tile.form_across::<DIM, 1, 0, false>(),
+            2 if DIM == 3 => tile.form_across::<DIM, 2, 0, false>(),
+            _ => tile.divergence::<DIM, 1>(),
         }
         thread::sync_threads();
         if DIM == 3 {
             match field {
-                0 => tile.form_across::<DIM, C, 0, 2, true>(),
-                1 => tile.form_across::<DIM, C, 1, 2, true>(),
-                2 => tile.form_across::<DIM, C, 2, 1, true>(),
-                _ => tile.divergence::<DIM, C, 2>(),
+                0 => tile.form_across::<DIM, 0, 2, true>(),
+                1 => tile.form_across::<DIM, 1, 2, true>(),
+                2 => tile.form_across::<DIM, 2, 1, true>(),
+                _ => tile.divergence::<DIM, 2>(),
             }
             thread::sync_threads();
         }
-        of_component!(field, DIM, [0 1 2], OWN => tile.form_along::<DIM, C, OWN>());
+        of_component!(field, DIM, [0 1 2], OWN => tile.form_along::<DIM, OWN>());
         thread::sync_threads();
         let starts = const {
             [
@@ -538,6 +549,6 @@ pub unsafe fn residual<T: Real, const DIM: usize, const C: usize>(
                 Regions::new(DIM, C, 2).starts()[2],
             ]
         };
-        tile.store::<DIM, C>(field, if field == DIM { 0 } else { pick(starts, field) });
+        tile.store::<DIM>(field, if field == DIM { 0 } else { pick(starts, field) });
     }
 }

@@ -12,49 +12,105 @@
 //! that lanes lie along rows.
 
 use super::{Fields, SchurStarts, pick};
+use crate::contract::Parity;
 use crate::layout::{Column, Shared};
 use crate::patch::{Ends, bit, color_count};
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
+use cuda_std::hint::made_here;
 use cuda_std::thread;
 
-/// The 1D matrices of a direction, of patches with `N = 2(k + 1)` nodes, one part after the other. The first node of a patch is no
-/// unknown of a continuous axis; it has a function, zero, for that.
+/// The 1D matrices of patches that touch no end of the domain, of cells of size 1: `N = 2C` nodes across a component, of which `M = N - 1`
+/// are unknowns along it. All functions are even or odd, the even ones first.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PatchMatrices<T, const C: usize> {
+    /// Eigenfunctions of the continuous axis.
+    pub continuous: Parity<T, C>,
+    /// Eigenfunctions of the discontinuous axis.
+    pub discontinuous: Parity<T, C>,
+    /// Derivatives of continuous functions by discontinuous ones.
+    pub divergence: Derivative<T, C>,
+    /// What eigenfunctions in all directions together are multiplied by, for cells of other sizes: `Π h^(-1/2)`.
+    pub scale: T,
+    /// The same of derivatives in each direction: `1 / h`.
+    pub derivative_scales: [T; 3],
+}
+
+/// Derivatives: of even functions by odd ones, and the other way.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Derivative<T, const C: usize> {
+    /// `[j][m]`: by the `j`-th odd function, of the `m`-th even one.
+    pub of_even: [[T; C]; C],
+    /// `[j][m]`: by the `j`-th even function, of the `m`-th odd one, of which there are only `C - 1`.
+    pub of_odd: [[T; C]; C],
+}
+
+impl<T: Real, const C: usize> Derivative<T, C> {
+    /// `y_j = Σ_m value(j, m) x_m`.
+    #[inline(always)]
+    fn apply<const M: usize, const N: usize>(&self, x: &[T; M]) -> [T; N] {
+        let mut y = [T::ZERO; N];
+        for j in 0..C {
+            for m in 0..C {
+                y[C + j] = T::fma(self.of_even[j][m], x[m], y[C + j]);
+            }
+            for m in 0..C - 1 {
+                y[j] = T::fma(self.of_odd[j][m], x[C + m], y[j]);
+            }
+        }
+        y
+    }
+
+    /// `x_m = Σ_j value(j, m) y_j`.
+    #[inline(always)]
+    fn transposed<const M: usize, const N: usize>(&self, y: &[T; N]) -> [T; M] {
+        let mut x = [T::ZERO; M];
+        for j in 0..C {
+            for m in 0..C {
+                x[m] = T::fma(self.of_even[j][m], y[C + j], x[m]);
+            }
+            for m in 0..C - 1 {
+                x[C + m] = T::fma(self.of_odd[j][m], y[j], x[C + m]);
+            }
+        }
+        x
+    }
+}
+
+/// What else patches need, with `N = 2(k + 1)` nodes in a direction and `M = N - 1`, one part after the other: eigenvalues of each
+/// direction, then the matrices of patches that touch an end, of cells of size 1.
 #[derive(Clone, Copy, Debug)]
 pub struct PatchTable {
     nodes: usize,
 }
 
 impl PatchTable {
+    /// Of cells of so many nodes in a direction.
     pub const fn new(nodes: usize) -> Self {
         Self { nodes: 2 * nodes }
     }
 
-    /// Eigenfunctions of the continuous axis: function `f` at node `n` at `n + N f`.
-    pub const fn continuous(self) -> usize {
-        0
+    /// `s + ν μ` of the continuous axis, `M` numbers, and one that counts for nothing.
+    pub const fn continuous_values(self, direction: usize) -> usize {
+        5 * self.nodes * direction
     }
 
-    /// `s + ν μ` of these, and 1 for function 0.
-    pub const fn continuous_values(self) -> usize {
-        self.nodes * self.nodes
+    /// `ν λ` of the discontinuous axis of patches with these ends, by the number of [`Ends`].
+    pub const fn discontinuous_values(self, direction: usize, ends: usize) -> usize {
+        self.continuous_values(direction) + (1 + ends) * self.nodes
     }
 
-    /// Eigenfunctions of the discontinuous axis of patches with these ends, by the number of [`Ends`].
+    /// Eigenfunctions of the discontinuous axis of patches that touch an end: function `f` at node `n` at `n + N f`.
     pub const fn discontinuous(self, ends: usize) -> usize {
-        let matrix = self.nodes * self.nodes;
-        self.continuous_values() + self.nodes + ends * (2 * matrix + self.nodes)
+        self.continuous_values(3) + (ends - 1) * 2 * self.nodes * self.nodes
     }
 
-    /// `ν λ` of these.
-    pub const fn discontinuous_values(self, ends: usize) -> usize {
-        self.discontinuous(ends) + self.nodes * self.nodes
-    }
-
-    /// The derivative of continuous functions `m` by discontinuous ones `j` at `m + N j`.
+    /// Derivatives of continuous functions `m` by these, `j`, at `m + N j`, with a zero behind the last `m`.
     pub const fn divergence(self, ends: usize) -> usize {
-        self.discontinuous_values(ends) + self.nodes
+        self.discontinuous(ends) + self.nodes * self.nodes
     }
 
     /// All of it.
@@ -112,12 +168,12 @@ pub fn blocks(dim: usize, nodes: usize, cells: [u32; 3], color: u32) -> [u32; 3]
     [count(0).div_ceil(Shape::new(dim, nodes).patches as u32), count(1), count(2)]
 }
 
-/// `y_f = Σ_n m_nf x_n`, with column `f` of the matrix at `N f`.
+/// `y_f = Σ_n m_nf x_n`, with `m_nf` at `n + N f`.
 ///
 /// # Safety
 /// The matrix has `N²` entries.
 #[inline(always)]
-unsafe fn analyze<T: Real, const N: usize>(matrix: *const T, x: &[T; N]) -> [T; N] {
+unsafe fn product<T: Real, const N: usize>(matrix: *const T, x: &[T; N]) -> [T; N] {
     let mut y = [T::ZERO; N];
     for f in 0..N {
         for n in 0..N {
@@ -131,9 +187,9 @@ unsafe fn analyze<T: Real, const N: usize>(matrix: *const T, x: &[T; N]) -> [T; 
 /// `y_n = Σ_f m_nf x_f`.
 ///
 /// # Safety
-/// As for [`analyze`].
+/// As for [`product`].
 #[inline(always)]
-unsafe fn synthesize<T: Real, const N: usize>(matrix: *const T, x: &[T; N]) -> [T; N] {
+unsafe fn transposed_product<T: Real, const N: usize>(matrix: *const T, x: &[T; N]) -> [T; N] {
     let mut y = [T::ZERO; N];
     for f in 0..N {
         for n in 0..N {
@@ -147,7 +203,7 @@ unsafe fn synthesize<T: Real, const N: usize>(matrix: *const T, x: &[T; N]) -> [
 /// Line `index` along a direction: its coordinates in the others, of which the lower one is the faster.
 #[inline(always)]
 const fn line_at(index: usize, direction: usize, nodes: usize) -> [usize; 3] {
-    let (fast, slow) = (index % nodes, index / nodes);
+    let (fast, slow) = ((index as u32 % nodes as u32) as usize, (index as u32 / nodes as u32) as usize);
     match direction {
         0 => [0, fast, slow],
         1 => [fast, 0, slow],
@@ -157,121 +213,160 @@ const fn line_at(index: usize, direction: usize, nodes: usize) -> [usize; 3] {
 
 /// A patch, its matrices and where it lies in memory.
 #[derive(Clone, Copy)]
-struct Patch<T> {
-    /// [`PatchTable`] of each direction.
-    tables: [*const T; 3],
+struct Patch<'a, T, const C: usize> {
+    matrices: &'a PatchMatrices<T, C>,
+    /// A [`PatchTable`].
+    table: *const T,
     ends: [Ends; 3],
     /// Its fields in shared memory.
     start: usize,
 }
 
-impl<T: Real> Patch<T> {
-    /// Eigenfunctions of the discontinuous axis of a direction.
+impl<T: Real, const C: usize> Patch<'_, T, C> {
+    /// `Sᵀ x` with the eigenfunctions of the discontinuous axis of a direction.
     #[inline(always)]
-    fn discontinuous<const N: usize>(&self, direction: usize) -> *const T {
-        let table = const { PatchTable::new(N / 2) };
-        pick(self.tables, direction).wrapping_add(table.discontinuous(pick(self.ends, direction) as usize))
-    }
-
-    #[inline(always)]
-    fn divergence<const N: usize>(&self, direction: usize) -> *const T {
-        let table = const { PatchTable::new(N / 2) };
-        pick(self.tables, direction).wrapping_add(table.divergence(pick(self.ends, direction) as usize))
-    }
-
-    /// A line of a field in shared memory.
-    #[inline(always)]
-    fn line<const DIM: usize, const N: usize>(&self, field: usize, index: usize, direction: usize) -> Column {
-        let shape = const { Shape::new(DIM, N / 2) };
-        let at = line_at(index, direction, N);
-        let [_, row, plane] = shape.strides;
-        Column {
-            start: self.start + field * shape.words + at[0] + row * at[1] + plane * at[2],
-            stride: pick(shape.strides, direction),
+    unsafe fn analyze<const N: usize>(&self, direction: usize, x: &[T; N]) -> [T; N] {
+        let table = const { PatchTable::new(C) };
+        match pick(self.ends, direction) {
+            Ends::Neither => self.matrices.discontinuous.analyze(x),
+            // SAFETY: a matrix of the table.
+            ends => unsafe { product(self.table.add(table.discontinuous(ends as usize)), x) },
         }
     }
 
-    /// `s + ν Σ λ` of the directions across a component, of a line along it.
+    /// `S x`.
     #[inline(always)]
-    unsafe fn across<const DIM: usize, const N: usize>(&self, own: usize, index: usize) -> T {
-        let table = const { PatchTable::new(N / 2) };
-        let at = line_at(index, own, N);
-        let value = |direction: usize| {
-            let values = table.discontinuous_values(self.ends[direction] as usize);
-            // SAFETY: an entry of the table.
-            unsafe { *self.tables[direction].wrapping_add(values + at[direction]) }
-        };
-        let mut sum = T::ZERO;
-        for direction in 0..DIM {
-            if direction != own {
-                sum = sum + value(direction);
+    unsafe fn synthesize<const N: usize>(&self, direction: usize, x: &[T; N]) -> [T; N] {
+        let table = const { PatchTable::new(C) };
+        match pick(self.ends, direction) {
+            Ends::Neither => self.matrices.discontinuous.synthesize(x),
+            // SAFETY: as above.
+            ends => unsafe { transposed_product(self.table.add(table.discontinuous(ends as usize)), x) },
+        }
+    }
+
+    /// The derivative in a direction, by discontinuous functions.
+    #[inline(always)]
+    unsafe fn derivative<const M: usize, const N: usize>(&self, direction: usize, x: &[T; M]) -> [T; N] {
+        let table = const { PatchTable::new(C) };
+        match pick(self.ends, direction) {
+            Ends::Neither => self.matrices.divergence.apply(x),
+            ends => {
+                let mut padded = [T::ZERO; N];
+                for m in 0..M {
+                    padded[m] = x[m];
+                }
+                // SAFETY: as above.
+                unsafe { product(self.table.add(table.divergence(ends as usize)), &padded) }
             }
         }
-        sum
+    }
+
+    /// Its transpose.
+    #[inline(always)]
+    unsafe fn gradient<const M: usize, const N: usize>(&self, direction: usize, y: &[T; N]) -> [T; M] {
+        let table = const { PatchTable::new(C) };
+        match pick(self.ends, direction) {
+            Ends::Neither => self.matrices.divergence.transposed(y),
+            ends => {
+                // SAFETY: as above.
+                let padded = unsafe { transposed_product(self.table.add(table.divergence(ends as usize)), y) };
+                let mut x = [T::ZERO; M];
+                for m in 0..M {
+                    x[m] = padded[m];
+                }
+                x
+            }
+        }
+    }
+
+    /// A line of a field in shared memory, made where it is used: kept, its places would take the registers of its entries.
+    #[inline(always)]
+    fn line<const DIM: usize, const N: usize>(&self, field: usize, index: usize, direction: usize) -> Column {
+        let shape = const { Shape::new(DIM, C) };
+        let at = line_at(index, direction, N);
+        let [_, row, plane] = shape.strides;
+        let start = self.start + field * shape.words + at[0] + row * at[1] + plane * at[2];
+        Column {
+            start: made_here(start as u32) as usize,
+            stride: made_here(pick(shape.strides, direction) as u32) as usize,
+        }
+    }
+
+    /// `1 / (s + ν Σ λ)` of the functions of a component on a line along it.
+    #[inline(always)]
+    unsafe fn inverse<const DIM: usize, const M: usize>(&self, own: usize, index: usize) -> [T; M] {
+        let table = const { PatchTable::new(C) };
+        let at = line_at(index, own, 2 * C);
+        // SAFETY: entries of the table.
+        let value = |start: usize, at: usize| unsafe { *self.table.wrapping_add(start + at) };
+        let mut across = T::ZERO;
+        for direction in 0..DIM {
+            if direction != own {
+                let start = table.discontinuous_values(direction, self.ends[direction] as usize);
+                across = across + value(start, at[direction]);
+            }
+        }
+        let start = table.continuous_values(own);
+        let mut inverse = [T::ZERO; M];
+        for m in 0..M {
+            inverse[m] = T::from_f64(1.0) / (value(start, m) + across);
+        }
+        inverse
     }
 
     /// `P = S⁺ q` of the modes that a thread has, `first` and every `step`-th; `q` is the last field, `P` becomes the first.
     #[inline(always)]
-    unsafe fn solve_pressure<const DIM: usize, const C: usize, const N: usize>(
+    unsafe fn solve_pressure<const DIM: usize, const N: usize>(
         &self,
         schur: *const T,
         starts: SchurStarts,
-        first: usize,
-        step: usize,
+        first: u32,
+        step: u32,
     ) {
         let shape = const { Shape::new(DIM, C) };
-        let [_, row, plane] = shape.strides;
-        let (q, shared) = (self.start + DIM * shape.words, Shared::<T>::at(0));
-        let (mut class, mut sizes, mut size) = (0, [1; 3], 1);
+        let [_, row, plane] = shape.strides.map(|stride| stride as u32);
+        let (q, shared) = ((self.start + DIM * shape.words) as u32, Shared::<T>::at(0));
+        // In 32 bits, in which numbers are divided fast.
+        let (mut class, mut sizes, mut size) = (0, [1; 3], 1_u32);
         for d in 0..DIM {
             class += ((self.ends[d] as u32 != Ends::Neither as u32) as usize) << d;
             let is_symmetric = matches!(self.ends[d], Ends::Neither | Ends::Both);
-            sizes[d] = if is_symmetric { C } else { N };
+            sizes[d] = if is_symmetric { C as u32 } else { N as u32 };
             size *= sizes[d];
         }
-        let begin = match class {
-            0 => starts.0[0],
-            1 => starts.0[1],
-            2 => starts.0[2],
-            3 => starts.0[3],
-            4 => starts.0[4],
-            5 => starts.0[5],
-            6 => starts.0[6],
-            _ => starts.0[7],
-        } as usize;
+        let schur = schur.wrapping_add(starts.of(class) as usize);
         let mut mode = first;
-        while mode < const { N.pow(DIM as u32) } {
+        while mode < const { N.pow(DIM as u32) as u32 } {
             // Parities, and the place among modes of the same ones.
             let (mut group, place) = (mode / size, mode % size);
-            let mut matrix = schur.wrapping_add(begin + group * size * size + place);
+            let mut matrix = schur.wrapping_add((group * size * size + place) as usize);
+            let (x, rest) = (place % sizes[0], place / sizes[0]);
+            let mut own = x + if DIM == 3 { row * (rest % sizes[1]) + plane * (rest / sizes[1]) } else { row * rest };
             let mut base = 0;
-            let mut own = place % sizes[0] + row * (place / sizes[0] % sizes[1]);
-            if DIM == 3 {
-                own += plane * (place / (sizes[0] * sizes[1]));
-            }
             for d in 0..DIM {
-                if sizes[d] == C {
-                    base += (group & 1) * C * shape.strides[d];
+                if sizes[d] == C as u32 {
+                    base += (group & 1) * C as u32 * shape.strides[d] as u32;
                     group >>= 1;
                 }
             }
+            own += base + self.start as u32;
             let mut sum = T::ZERO;
             for z in 0..sizes[2] {
                 for y in 0..sizes[1] {
                     let mut line = q + base + row * y + plane * z;
-                    let mut half = 0;
-                    while half < sizes[0] {
+                    let end = line + sizes[0];
+                    while line < end {
                         for x in 0..C {
                             // SAFETY: an entry of the matrix.
-                            sum = T::fma(unsafe { *matrix }, shared.get(line + x), sum);
-                            matrix = matrix.wrapping_add(size);
+                            sum = T::fma(unsafe { *matrix }, shared.get(line as usize + x), sum);
+                            matrix = matrix.wrapping_add(size as usize);
                         }
-                        half += C;
-                        line += C;
+                        line += C as u32;
                     }
                 }
             }
-            shared.set(self.start + base + own, sum);
+            shared.set(own as usize, sum);
             mode += step;
         }
     }
@@ -282,7 +377,8 @@ impl<T: Real> Patch<T> {
 /// # Safety
 /// Launched with the [`block`] and the [`blocks`] of the level; vectors and tables are as `fields` says.
 #[inline(always)]
-pub unsafe fn solve<T: Real, const DIM: usize, const C: usize, const N: usize>(
+pub unsafe fn solve<T: Real, const DIM: usize, const C: usize, const N: usize, const M: usize>(
+    matrices: &PatchMatrices<T, C>,
     table: *const T,
     schur: *const T,
     starts: SchurStarts,
@@ -291,11 +387,10 @@ pub unsafe fn solve<T: Real, const DIM: usize, const C: usize, const N: usize>(
     fields: Fields,
 ) {
     let shape = const { Shape::new(DIM, C) };
-    let words = const { PatchTable::new(C).words() };
     let shared = Shared::<T>::at(0);
-    let thread = thread::thread_idx_x() as usize;
-    let (slot, in_patch) = (thread / (shape.lines * (DIM + 1)), thread % (shape.lines * (DIM + 1)));
-    let (field, index) = (in_patch / shape.lines, in_patch % shape.lines);
+    let (thread, threads) = (thread::thread_idx_x(), const { shape_threads(DIM, C) as u32 });
+    let (slot, in_patch) = ((thread / threads) as usize, thread % threads);
+    let (field, index) = ((in_patch / shape.lines as u32) as usize, (in_patch % shape.lines as u32) as usize);
     // A slot behind the last patch computes the last one's solution, too, and does not add it.
     let count = color_count(fields.cells[0], bit(fields.color, 0));
     let along_x = thread::block_idx_x() * shape.patches as u32 + slot as u32;
@@ -308,99 +403,112 @@ pub unsafe fn solve<T: Real, const DIM: usize, const C: usize, const N: usize>(
         ends[d] = Ends::of_patch(fields.cells[d], cell);
         first += cell as usize * C * global[d];
     }
-    let patch = Patch {
-        tables: [table, table.wrapping_add(words), table.wrapping_add(2 * words)],
-        ends,
-        start: slot * (DIM + 1) * shape.words,
-    };
+    let patch = Patch { matrices, table, ends, start: slot * (DIM + 1) * shape.words };
     let is_velocity = field < DIM;
     // The directions of contractions: the component's own last.
     let last = if is_velocity { field } else { 0 };
     let outer = if last == DIM - 1 { DIM - 2 } else { DIM - 1 };
     let middle = 3 - last - outer;
-    let at = line_at(index, outer, N);
-    let (start, stride) = (first + at[0] + at[1] * global[1] + at[2] * global[2], pick(global, outer));
+    let in_field = |at: [usize; 3]| at[0] + at[1] * global[1] + at[2] * global[2];
+    let (start, stride) = (first + in_field(line_at(index, outer, N)), pick(global, outer));
 
     // SAFETY, throughout: the caller's promise: nodes of a patch, which no other patch of the color shares, and entries of tables.
     unsafe {
         let mut line = [T::ZERO; N];
+        // Places of nodes are not kept until they are written.
+        let stride = made_here(stride as u32) as usize;
         for n in 0..N {
             line[n] = *r.add(start + n * stride);
         }
-        let outer_line = patch.line::<DIM, N>(field, index, outer);
-        shared.write(outer_line, &analyze(patch.discontinuous::<N>(outer), &line));
+        shared.write(patch.line::<DIM, N>(field, index, outer), &patch.analyze(outer, &line));
         thread::sync_threads();
         if DIM == 3 {
             let middle_line = patch.line::<DIM, N>(field, index, middle);
-            let line = analyze(patch.discontinuous::<N>(middle), &shared.read::<N>(middle_line));
-            shared.write(middle_line, &line);
+            shared.write(middle_line, &patch.analyze(middle, &shared.read::<N>(middle_line)));
             thread::sync_threads();
         }
 
         // `A⁻¹ F`, which the thread keeps, and its divergence; the pressure's thread has `G`.
         let own_line = patch.line::<DIM, N>(field, index, last);
-        let own_table = pick(patch.tables, last);
-        let table = const { PatchTable::new(C) };
-        let functions =
-            if is_velocity { own_table.wrapping_add(table.continuous()) } else { patch.discontinuous::<N>(last) };
-        let mut velocity = analyze(functions, &shared.read::<N>(own_line));
-        let across = patch.across::<DIM, N>(last, index);
-        let inverse = |n: usize| T::from_f64(1.0) / (*own_table.wrapping_add(table.continuous_values() + n) + across);
-        let divergence = patch.divergence::<N>(last);
-        if is_velocity {
-            for n in 0..N {
-                velocity[n] = velocity[n] * inverse(n);
+        let line = shared.read::<N>(own_line);
+        let mut velocity = [T::ZERO; M];
+        let derivative = pick(matrices.derivative_scales, last);
+        let result = if is_velocity {
+            let mut interior = [T::ZERO; M];
+            for m in 0..M {
+                interior[m] = line[m + 1];
             }
-            shared.write(own_line, &analyze(divergence, &velocity));
+            let inverse = patch.inverse::<DIM, M>(last, index);
+            velocity = matrices.continuous.analyze(&interior);
+            for m in 0..M {
+                velocity[m] = velocity[m] * (matrices.scale * inverse[m]);
+            }
+            scaled(derivative, patch.derivative(last, &velocity))
         } else {
-            shared.write(own_line, &velocity);
-        }
+            scaled(matrices.scale, patch.analyze(last, &line))
+        };
+        shared.write(own_line, &result);
         thread::sync_threads();
 
         // The divergences have the opposite sign of `B A⁻¹ F`.
         let mut mode = in_patch;
-        while mode < const { N.pow(DIM as u32) } {
-            let (at, rest) = (mode % N, mode / N);
-            let place = patch.start + at + shape.strides[1] * (rest % N) + shape.strides[2] * (rest / N);
+        while mode < const { N.pow(DIM as u32) as u32 } {
+            let [_, row, plane] = shape.strides.map(|stride| stride as u32);
+            let (at, rest) = (mode % N as u32, mode / N as u32);
+            let place = patch.start + (at + row * (rest % N as u32) + plane * (rest / N as u32)) as usize;
             let mut sum = shared.get(place + DIM * shape.words);
             for component in 0..DIM {
                 sum = sum + shared.get(place + component * shape.words);
             }
             shared.set(place + DIM * shape.words, -sum);
-            mode += const { shape_threads(DIM, C) };
+            mode += threads;
         }
         thread::sync_threads();
-        patch.solve_pressure::<DIM, C, N>(schur, starts, in_patch, const { shape_threads(DIM, C) });
+        patch.solve_pressure::<DIM, N>(schur, starts, in_patch, threads);
         thread::sync_threads();
 
         let pressure = shared.read::<N>(patch.line::<DIM, N>(0, index, last));
         let result = if is_velocity {
-            let gradient = synthesize(divergence, &pressure);
-            for n in 0..N {
-                velocity[n] = T::fma(gradient[n], inverse(n), velocity[n]);
+            let (gradient, inverse) = (patch.gradient::<M, N>(last, &pressure), patch.inverse::<DIM, M>(last, index));
+            for m in 0..M {
+                velocity[m] = T::fma(gradient[m], derivative * inverse[m], velocity[m]) * matrices.scale;
             }
-            synthesize(functions, &velocity)
+            let interior = matrices.continuous.synthesize(&velocity);
+            let mut line = [T::ZERO; N];
+            for m in 0..M {
+                line[m + 1] = interior[m];
+            }
+            line
         } else {
-            synthesize(functions, &pressure)
+            scaled(matrices.scale, patch.synthesize(last, &pressure))
         };
         thread::sync_threads();
-        shared.write(own_line, &result);
+        shared.write(patch.line::<DIM, N>(field, index, last), &result);
         thread::sync_threads();
 
         if DIM == 3 {
             let middle_line = patch.line::<DIM, N>(field, index, middle);
-            let line = synthesize(patch.discontinuous::<N>(middle), &shared.read::<N>(middle_line));
-            shared.write(middle_line, &line);
+            shared.write(middle_line, &patch.synthesize(middle, &shared.read::<N>(middle_line)));
             thread::sync_threads();
         }
-        let line = synthesize(patch.discontinuous::<N>(outer), &shared.read::<N>(outer_line));
+        let line = patch.synthesize(outer, &shared.read::<N>(patch.line::<DIM, N>(field, index, outer)));
         if is_patch {
+            let stride = made_here(stride as u32) as usize;
             for n in 0..N {
                 let entry = x.add(start + n * stride);
                 *entry = *entry + line[n];
             }
         }
     }
+}
+
+/// `factor x`.
+#[inline(always)]
+fn scaled<T: Real, const N: usize>(factor: T, mut x: [T; N]) -> [T; N] {
+    for n in 0..N {
+        x[n] = x[n] * factor;
+    }
+    x
 }
 
 /// Threads of a patch.

@@ -16,7 +16,7 @@ use crate::operator::vector_bytes;
 use crate::system::{Runs, System};
 use patchmg_device::kernels::Module;
 use patchmg_device::patch::Ends;
-use patchmg_device::stokes::{self, Fields, LineTable, PatchTable, Residual, SchurStarts, Solve};
+use patchmg_device::stokes::{self, Fields, PatchTable, Residual, SchurStarts, Solve};
 use std::sync::Arc;
 
 impl Runs<Stokes> for Cuda {
@@ -63,8 +63,10 @@ struct Kernels<T: Scalar> {
     cuda: Arc<Cuda>,
     residual: TypedKernel<Residual<T>>,
     solve: TypedKernel<Solve<T>>,
-    lines: Vector<T>,
-    patches: Vector<T>,
+    lines: Vec<T>,
+    ends: Vector<T>,
+    patches: Vec<T>,
+    table: Vector<T>,
     schur: Vector<T>,
     starts: SchurStarts,
     fields: Fields,
@@ -77,15 +79,16 @@ struct Kernels<T: Scalar> {
 impl<T: Scalar> Kernels<T> {
     fn new(cuda: &Arc<Cuda>, system: &Stokes) -> Result<Self> {
         let (gpu, module) = (&cuda.gpu, module(system));
-        let Tables { lines, patches, schur, starts } = Tables::new(system)?;
-        let upload = |table: Vec<f64>| Vector::uploaded(gpu, &table.into_iter().map(T::from_f64).collect::<Vec<_>>());
+        let Tables { lines, ends, patches, table, schur, starts } = Tables::<T>::new(system)?;
         Ok(Self {
             cuda: cuda.clone(),
             residual: TypedKernel::new(gpu, module)?,
             solve: TypedKernel::new(gpu, module)?,
-            lines: upload(lines)?,
-            patches: upload(patches)?,
-            schur: upload(schur)?,
+            lines,
+            ends: Vector::uploaded(gpu, &ends)?,
+            patches,
+            table: Vector::uploaded(gpu, &table)?,
+            schur: Vector::uploaded(gpu, &schur)?,
             starts,
             fields: fields(system),
             dim: system.mesh().dim(),
@@ -101,7 +104,8 @@ impl<T: Scalar> Kernels<T> {
         y.check(gpu, "y", self.storage)?;
         b.map_or(Ok(()), |b| b.check(gpu, "b", self.storage))?;
         let arguments = Residual {
-            table: self.lines.as_ptr(),
+            matrices: self.lines.as_ptr(),
+            ends: self.ends.as_ptr(),
             b: b.map_or(std::ptr::null(), Vector::as_ptr),
             x: x.as_ptr(),
             y: y.as_mut_ptr(),
@@ -128,7 +132,8 @@ impl<T: Scalar> Parts<Cuda, T> for Kernels<T> {
         x.check(gpu, "x", self.storage)?;
         let fields = Fields { color: color as u32, ..self.fields };
         let arguments = Solve {
-            table: self.patches.as_ptr(),
+            matrices: self.patches.as_ptr(),
+            table: self.table.as_ptr(),
             schur: self.schur.as_ptr(),
             starts: self.starts,
             r: r.as_ptr(),
@@ -154,26 +159,40 @@ fn fields(system: &Stokes) -> Fields {
     Fields { cells, color: 0, first }
 }
 
-/// The 1D matrices of each direction, and `S⁺` of each class of patches.
-struct Tables {
-    lines: Vec<f64>,
-    patches: Vec<f64>,
-    schur: Vec<f64>,
+/// What kernels take.
+struct Tables<T> {
+    /// Of the operator, as they lie in memory.
+    lines: Vec<T>,
+    ends: Vec<T>,
+    /// Of patches, in the same way.
+    patches: Vec<T>,
+    table: Vec<T>,
+    /// `S⁺` of each class of patches.
+    schur: Vec<T>,
     starts: SchurStarts,
 }
 
-impl Tables {
+impl<T: Scalar> Tables<T> {
     fn new(system: &Stokes) -> Result<Self> {
         let dim = system.mesh().dim();
         let forms = (0..dim).map(|d| system.line_forms(d)).collect::<Result<Vec<LineForms>>>()?;
-        let (mut lines, mut patches) = (Vec::new(), Vec::new());
-        for (d, forms) in forms.iter().enumerate() {
-            // Of a component `s` belongs to the axis along itself; of its patches, too.
-            lines.extend(forms.line_table(system.mass, system.viscosity));
-            patches.extend(forms.patch_table(system.mass, system.viscosity));
-            debug_assert_eq!(lines.len(), (d + 1) * LineTable::new(system.degree() + 1).words());
-            debug_assert_eq!(patches.len(), (d + 1) * PatchTable::new(system.degree() + 1).words());
-        }
+        let rounded = |table: Vec<f64>| table.into_iter().map(T::from_f64).collect::<Vec<_>>();
+        // In 2D nothing is multiplied by the third.
+        let of_directions = |value: &dyn Fn(f64) -> f64| {
+            [0, 1, 2].map(|d| system.mesh().cell_sizes()[..dim].get(d).map_or(0.0, |&h| value(h)))
+        };
+        let mut lines = forms[0].line_matrices();
+        lines.extend(of_directions(&|h| system.viscosity / h));
+        lines.extend(of_directions(&|h| h));
+        lines.push(system.mass);
+        let volume: f64 = system.mesh().cell_sizes()[..dim].iter().product();
+        let mut patches = forms[0].patch_matrices();
+        patches.push(1.0 / volume.sqrt());
+        patches.extend(of_directions(&|h| 1.0 / h));
+        let mut table: Vec<f64> =
+            forms.iter().flat_map(|forms| forms.eigenvalues(system.mass, system.viscosity)).collect();
+        table.resize(PatchTable::new(system.degree() + 1).discontinuous(1), 0.0);
+        table.extend(forms[0].functions_at_ends());
         let (mut schur, mut starts) = (Vec::new(), SchurStarts([0; 8]));
         for class in 0..1 << dim {
             let ends: Vec<_> = (0..dim).map(|d| ends(system, d, class >> d & 1 == 1)).collect();
@@ -189,7 +208,14 @@ impl Tables {
                 schur.extend_from_slice(inverse.as_slice());
             }
         }
-        Ok(Self { lines, patches, schur, starts })
+        Ok(Self {
+            lines: rounded(lines),
+            ends: rounded(forms[0].at_ends()),
+            patches: rounded(patches),
+            table: rounded(table),
+            schur: rounded(schur),
+            starts,
+        })
     }
 }
 
@@ -215,6 +241,7 @@ fn bytes<T: Scalar>(system: &Stokes) -> u64 {
         });
         groups.product::<Option<usize>>()
     });
-    vector_bytes::<T>(dim, LineTable::new(nodes).words() + PatchTable::new(nodes).words())
+    vector_bytes::<T>(2, nodes * nodes)
+        + vector_bytes::<T>(1, PatchTable::new(nodes).words())
         + vector_bytes::<T>(1, classes.sum())
 }

@@ -11,19 +11,13 @@ use patchmg_emulation::{Arguments, Kernel};
 /// What the kernels of a level are called with.
 struct Emulated<T> {
     module: Module,
-    lines: Vec<T>,
-    patches: Vec<T>,
-    schur: Vec<T>,
-    starts: SchurStarts,
+    tables: Tables<T>,
     fields: Fields,
 }
 
 impl<T: Scalar> Emulated<T> {
     fn new(system: &Stokes) -> Self {
-        let Tables { lines, patches, schur, starts } = Tables::new(system).unwrap();
-        let rounded = |table: Vec<f64>| table.into_iter().map(T::from_f64).collect();
-        let (lines, patches, schur) = (rounded(lines), rounded(patches), rounded(schur));
-        Self { module: module(system), lines, patches, schur, starts, fields: fields(system) }
+        Self { module: module(system), tables: Tables::new(system).unwrap(), fields: fields(system) }
     }
 
     fn sizes(&self) -> (usize, usize) {
@@ -37,7 +31,8 @@ impl<T: Scalar> Emulated<T> {
         y.iter_mut().zip(x).filter(|(_, x)| **x == T::ZERO).for_each(|(y, _)| *y = T::ZERO);
         let (dim, nodes) = self.sizes();
         let arguments = Residual {
-            table: self.lines.as_ptr(),
+            matrices: self.tables.lines.as_ptr(),
+            ends: self.tables.ends.as_ptr(),
             b: b.map_or(std::ptr::null(), <[T]>::as_ptr),
             x: x.as_ptr(),
             y: y.as_mut_ptr(),
@@ -51,8 +46,15 @@ impl<T: Scalar> Emulated<T> {
     fn add_solutions(&self, color: usize, r: &[T], x: &mut [T]) {
         let (dim, nodes) = self.sizes();
         let fields = Fields { color: color as u32, ..self.fields };
-        let (table, schur) = (self.patches.as_ptr(), self.schur.as_ptr());
-        let arguments = Solve { table, schur, starts: self.starts, r: r.as_ptr(), x: x.as_mut_ptr(), fields };
+        let arguments = Solve {
+            matrices: self.tables.patches.as_ptr(),
+            table: self.tables.table.as_ptr(),
+            schur: self.tables.schur.as_ptr(),
+            starts: self.tables.starts,
+            r: r.as_ptr(),
+            x: x.as_mut_ptr(),
+            fields,
+        };
         let blocks = stokes::solve::blocks(dim, nodes, fields.cells, fields.color);
         self.run(Solve::<T>::spec(self.module), blocks, &arguments);
     }
@@ -125,7 +127,7 @@ fn tiles_and_blocks_that_are_not_full() {
 fn memory_is_counted() {
     for case in CASES {
         let system = system(case);
-        let Tables { lines, patches, schur, .. } = Tables::new(&system).unwrap();
-        assert_eq!(bytes::<f64>(&system), 8 * (lines.len() + patches.len() + schur.len()) as u64, "{case:?}");
+        let Tables { ends, table, schur, .. } = Tables::<f64>::new(&system).unwrap();
+        assert_eq!(bytes::<f64>(&system), 8 * (ends.len() + table.len() + schur.len()) as u64, "{case:?}");
     }
 }

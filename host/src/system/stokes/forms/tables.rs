@@ -1,46 +1,65 @@
 //! Forms as kernels take them.
 
-use super::LineForms;
-use nalgebra::DMatrix;
-use patchmg_device::patch::Ends;
+use super::{LineForms, PatchForms};
 
 impl LineForms {
-    /// [`LineTable`](patchmg_device::stokes::LineTable) for `s u - ν Δu`.
-    pub fn line_table(&self, mass: f64, viscosity: f64) -> Vec<f64> {
-        let (h, scale) = (self.cell_size, viscosity / self.cell_size);
-        let (coupling, continuous) = (self.discontinuous.coupling(), &self.continuous);
-        let mut table = Vec::new();
-        table.extend_from_slice((coupling.transpose() * scale).as_slice());
-        table.extend_from_slice((coupling * scale).as_slice());
-        for ends in Ends::ALL {
-            let at_ends = [matches!(ends, Ends::Lower | Ends::Both), matches!(ends, Ends::Upper | Ends::Both)];
-            table.extend_from_slice((self.discontinuous.cell(at_ends) * scale).as_slice());
-        }
-        table.extend(self.discontinuous.mass.diagonal().iter().map(|weight| h * weight));
-        table.extend_from_slice((&continuous.mass * h).as_slice());
-        table.extend_from_slice((&continuous.stiffness * scale + &continuous.mass * (mass * h)).as_slice());
-        table.extend_from_slice(self.divergence.transpose().as_slice());
-        table
+    /// [`LineMatrices`](patchmg_device::stokes::LineMatrices) as they lie in memory, but for the scales at their end.
+    pub fn line_matrices(&self) -> Vec<f64> {
+        let Self { continuous, discontinuous, .. } = self;
+        let mut matrices = Vec::new();
+        matrices.extend_from_slice(discontinuous.coupling().transpose().as_slice());
+        matrices.extend_from_slice(discontinuous.cell([false; 2]).as_slice());
+        matrices.extend(discontinuous.mass.diagonal().iter());
+        matrices.extend_from_slice(continuous.mass.as_slice());
+        matrices.extend_from_slice(continuous.stiffness.as_slice());
+        matrices.extend_from_slice(self.divergence.transpose().as_slice());
+        matrices
     }
 
-    /// [`PatchTable`](patchmg_device::stokes::PatchTable) for `s u - ν Δu`.
-    pub fn patch_table(&self, mass: f64, viscosity: f64) -> Vec<f64> {
-        let nodes = 2 * self.stride();
-        // Function 0 and node 0 of the continuous axis are no unknowns.
-        let widened = |matrix: &DMatrix<f64>, rows: usize, columns: usize| {
-            DMatrix::from_fn(rows + matrix.nrows(), columns + matrix.ncols(), |i, j| {
-                if i < rows || j < columns { 0.0 } else { matrix[(i - rows, j - columns)] }
-            })
+    /// What cells at the lower, then at the upper end of the domain have more than others, of cells of size 1.
+    pub fn at_ends(&self) -> Vec<f64> {
+        let inside = self.discontinuous.cell([false; 2]);
+        let more = [[true, false], [false, true]].map(|at_ends| self.discontinuous.cell(at_ends) - &inside);
+        more.iter().flatten().copied().collect()
+    }
+
+    /// [`PatchMatrices`](patchmg_device::stokes::PatchMatrices), in the same way.
+    pub fn patch_matrices(&self) -> Vec<f64> {
+        let (PatchForms { continuous, discontinuous, divergence, .. }, h) = (&self.patches[0], self.cell_size);
+        let (stride, mut matrices) = (self.stride(), Vec::new());
+        let mut extend = |entry: &dyn Fn(usize, usize) -> f64, rows: usize, columns: usize| {
+            let entry = |i: usize, j: usize| if i < rows && j < columns { entry(i, j) } else { 0.0 };
+            matrices.extend((0..stride).flat_map(|i| (0..stride).map(move |j| (i, j))).map(|(i, j)| entry(i, j)));
         };
-        let continuous = &self.patches[0].continuous;
-        let mut table = Vec::with_capacity(nodes * (9 * nodes + 5));
-        table.extend_from_slice(widened(&continuous.vectors, 1, 1).as_slice());
-        table.push(1.0);
-        table.extend(continuous.values.iter().map(|value| mass + viscosity * value));
-        for patch in &self.patches {
-            table.extend_from_slice(patch.discontinuous.vectors.as_slice());
-            table.extend(patch.discontinuous.values.iter().map(|value| viscosity * value));
-            table.extend_from_slice(widened(&patch.divergence.transpose(), 1, 0).as_slice());
+        // Functions by nodes of a half: even ones, then odd ones.
+        for vectors in [&continuous.vectors, &discontinuous.vectors] {
+            let odd = vectors.nrows() - stride;
+            extend(&|f, node| vectors[(node, f)] * h.sqrt(), stride, stride);
+            extend(&|f, node| vectors[(node, stride + f)] * h.sqrt(), odd, odd);
+        }
+        extend(&|j, m| divergence[(stride + j, m)] * h, stride, stride);
+        extend(&|j, m| divergence[(j, stride + m)] * h, stride, stride - 1);
+        matrices
+    }
+
+    /// The eigenvalues of a [`PatchTable`](patchmg_device::stokes::PatchTable) for `s u - ν Δu`.
+    pub fn eigenvalues(&self, mass: f64, viscosity: f64) -> Vec<f64> {
+        let mut values: Vec<_> =
+            self.patches[0].continuous.values.iter().map(|value| mass + viscosity * value).collect();
+        values.push(0.0);
+        values.extend(
+            self.patches.iter().flat_map(|patch| patch.discontinuous.values.iter()).map(|value| viscosity * value),
+        );
+        values
+    }
+
+    /// The matrices of one.
+    pub fn functions_at_ends(&self) -> Vec<f64> {
+        let h = self.cell_size;
+        let mut table = Vec::new();
+        for PatchForms { discontinuous, divergence, .. } in &self.patches[1..] {
+            table.extend_from_slice((&discontinuous.vectors * h.sqrt()).as_slice());
+            table.extend_from_slice((divergence.transpose() * h).insert_row(2 * self.stride() - 1, 0.0).as_slice());
         }
         table
     }
