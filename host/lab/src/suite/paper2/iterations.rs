@@ -16,11 +16,11 @@ const COLUMNS: &[Column] = &[
 pub const TABLE1: Experiment = Experiment {
     name: "table1",
     title: "Table 1: iterations in 2D by local solver",
-    remark: "Flexible GMRES with a V-cycle to a residual of 1e-8; the right-hand side is equations 11 and 13 with mu = 0.5 and \
-             sigma = 1, which the paper does not tell. Iterations for eight digits are -8 / log10 of the mean reduction; interpolated \
-             is where a line through the last two residuals meets 1e-8. Exact is the paper's direct solver, up to rounding: \
-             local problems are solved exactly. Conjugate gradients do 15 steps for the Schur complement of each patch, \
-             preconditioned by the mass matrix of the pressure, and are exact on the coarsest mesh.",
+    remark: "Flexible GMRES with a V-cycle to a residual of 1e-8; the right-hand side is equations 11 and 13 with mu = 0.5 \
+             and sigma = 1, which the paper does not tell. Iterations for eight digits are -8 / log10 of the mean reduction; \
+             interpolated is where a line through the last two residuals meets 1e-8. Exact is the paper's direct solver, up \
+             to rounding: local problems are solved exactly. Conjugate gradients do 15 steps for the Schur complement of each \
+             patch, preconditioned by the mass matrix of the pressure, and are exact on the coarsest mesh.",
     columns: COLUMNS,
     points: by_local_solver,
     picture: Picture::Lines { x: Axis::Degree, y: "nu", log_y: false },
@@ -48,8 +48,8 @@ fn by_local_solver(sizes: &Sizes) -> Vec<Point> {
 pub const STEPS: Experiment = Experiment {
     name: "steps",
     title: "Steps of conjugate gradients in 2D",
-    remark: "Not in the paper, which has about 15 on average: table 1 with other numbers of steps. The divergence is the largest of a \
-             solution; local solutions that are not exact leave some, as small as the residual.",
+    remark: "Not in the paper, which has about 15 on average: table 1 with other numbers of steps. The divergence is the \
+             largest of a solution; local solutions that are not exact leave some, as small as the residual.",
     columns: &[
         Column::new("fractional_iterations", "iterations, interpolated").lower(),
         Column::new("iterations", "iterations").lower(),
@@ -87,8 +87,8 @@ fn in_three_dimensions(sizes: &Sizes, series: &str, task: FlowTask) -> Vec<Point
 pub const FIGURE4: Experiment = Experiment {
     name: "figure4",
     title: "Figure 4: iterations in 3D",
-    remark: "As table 1, with equations 12 and 13. The paper, in words, with conjugate gradients: independent of the level; at most three \
-             steps from degree 3 on.",
+    remark: "As table 1, with equations 12 and 13. The paper, in words, with conjugate gradients: independent of the level; \
+             at most three steps from degree 3 on.",
     columns: COLUMNS,
     points: |sizes| {
         let solvers = [("conjugate gradients, ", SCHUR_CG), ("exact, ", EXACT)];

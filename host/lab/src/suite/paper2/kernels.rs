@@ -19,9 +19,9 @@ fn on_finest_levels(sizes: &Sizes, series: &str, task: FlowTask) -> Vec<Point> {
 pub const FIGURE8: Experiment = Experiment {
     name: "figure8",
     title: "Figure 8: the operator beside the limit of memory, 3D",
-    remark: "Two words of memory for an unknown over the time of the operator, beside a copy, which moves as much. The paper's figure is \
-             a roofline of shared memory for four kernels (padding, basic, shared memory, conflict-free), which are not here, so it \
-             has no counterpart. The paper, in words: 3.95 TFLOP/s at best, 45 % of the peak.",
+    remark: "Two words of memory for an unknown over the time of the operator, beside a copy, which moves as much. The \
+             paper's figure is a roofline of shared memory for four kernels (padding, basic, shared memory, conflict-free), \
+             which are not here, so it has no counterpart. The paper, in words: 3.95 TFLOP/s at best, 45 % of the peak.",
     columns: &[
         Column::new("gb_per_s", "bytes that must move over time [GB/s]").higher(),
         Column::new("copy_gb_per_s", "the same of a copy [GB/s]"),
@@ -50,10 +50,10 @@ pub const FIGURE10: Experiment = Experiment {
     name: "figure10",
     title: "Figure 10: throughput of local solvers, 3D",
     remark: "Local solves of a color are what a step takes beside the residuals of its eight colors, over the eight colors. \
-             Exact: fast diagonalization and the stored inverse of the Schur complement; conjugate gradients: 15 steps instead; \
-             inverse: the stored inverse of the whole local matrix, the paper's direct solver. On a GPU only the exact solver has a \
-             kernel of its own. The paper has conjugate gradients with and without bank conflicts; in words: without them 1.5 to 6 \
-             times as fast, and the direct solver suffers from global memory.",
+             Exact: fast diagonalization and the stored inverse of the Schur complement; conjugate gradients: 15 steps \
+             instead; inverse: the stored inverse of the whole local matrix, the paper's direct solver. On a GPU only the \
+             exact solver has a kernel of its own. The paper has conjugate gradients with and without bank conflicts; in \
+             words: without them 1.5 to 6 times as fast, and the direct solver suffers from global memory.",
     columns: &[
         Column::new("local_gdof_per_s", "throughput of the local solves of a color [GDoF/s]").higher(),
         Column::new("local_ms", "local solves of a color [ms]").lower(),

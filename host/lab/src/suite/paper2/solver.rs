@@ -22,8 +22,8 @@ fn solves(sizes: &Sizes, precision: Precision) -> Vec<Point> {
 pub const FIGURE6: Experiment = Experiment {
     name: "figure6",
     title: "Figure 6: error and time in 3D",
-    remark: "Flexible GMRES with a V-cycle to a residual of 1e-8, local problems solved exactly. Time is that of a solve, without set-up. \
-             The paper, in words: for a given accuracy higher degrees take much less time.",
+    remark: "Flexible GMRES with a V-cycle to a residual of 1e-8, local problems solved exactly. Time is that of a solve, \
+             without set-up. The paper, in words: for a given accuracy higher degrees take much less time.",
     columns: &[
         Column::new("l2_error", "error of the velocity, L2"),
         Column::new("l2_error_p", "error of the pressure, L2"),
@@ -39,8 +39,8 @@ pub const FIGURE6: Experiment = Experiment {
 pub const FIGURE13: Experiment = Experiment {
     name: "figure13",
     title: "Figure 13: double and mixed precision in 3D",
-    remark: "As figure 6; mixed is a V-cycle in f32 under GMRES in f64. The paper, in words: mixed precision is 1.6 times as fast for higher \
-             degrees, more than 20 MDoF/s at best.",
+    remark: "As figure 6; mixed is a V-cycle in f32 under GMRES in f64. The paper, in words: mixed precision is 1.6 times as \
+             fast for higher degrees, more than 20 MDoF/s at best.",
     columns: &[
         Column::new("mdof_per_s", "throughput of a solve [MDoF/s]").higher(),
         Column::new("ns_per_dof", "time for an unknown [ns/DoF]"),
@@ -57,11 +57,11 @@ pub const FIGURE13: Experiment = Experiment {
 pub const TABLE2: Experiment = Experiment {
     name: "table2",
     title: "Table 2: Poisson and Stokes equations in 3D",
-    remark: "On 32 x 32 x 32 cells, to a residual of 1e-6. Poisson's equation by discontinuous elements, u = prod sin(pi x_i), and GMRES. Its \
-             smoother takes residual and local solution in one kernel, and is exact; the paper's values in brackets are of its \
-             version that computes the residual of all dofs first. Its fused version, which leaves out parts of the residual, takes 4 \
-             and 5 iterations, 1.068 and 1.866 ns/DoF a step, 15.060 and 31.140 ns/DoF a solve. The Stokes equations as in \
-             figure 6; the paper has conjugate gradients.",
+    remark: "On 32 x 32 x 32 cells, to a residual of 1e-6. Poisson's equation by discontinuous elements, u = prod sin(pi \
+             x_i), and GMRES. Its smoother takes residual and local solution in one kernel, and is exact; the paper's values \
+             in brackets are of its version that computes the residual of all dofs first. Its fused version, which leaves out \
+             parts of the residual, takes 4 and 5 iterations, 1.068 and 1.866 ns/DoF a step, 15.060 and 31.140 ns/DoF a \
+             solve. The Stokes equations as in figure 6; the paper has conjugate gradients.",
     columns: &[
         Column::new("patch_dofs", "dofs of a patch with its boundary"),
         Column::new("operator_ns", "operator [ns/DoF]").lower(),
