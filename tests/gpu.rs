@@ -15,6 +15,7 @@ mod gpu {
     pub mod oracles;
     pub mod smoothers;
     pub mod spaces;
+    pub mod stokes;
     pub mod variants;
     pub mod vectors;
 }
@@ -76,6 +77,9 @@ fn main() -> ExitCode {
     gpu::boxes::add::<f64>(&mut suite);
     gpu::boxes::add_solves(&mut suite);
     gpu::boxes::add_contractions(&mut suite);
+    gpu::stokes::add::<f32>(&mut suite);
+    gpu::stokes::add::<f64>(&mut suite);
+    gpu::stokes::add_solves(&mut suite);
     gpu::oracles::add(&mut suite);
     libtest_mimic::run(&Arguments::from_args(), suite.trials).exit_code()
 }

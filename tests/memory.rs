@@ -109,6 +109,10 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.axpby(alpha, x, beta, y)
     }
 
+    fn divide<T: Scalar>(&self, x: &B::Vector<T>, d: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
+        self.inner.divide(x, d, y)
+    }
+
     fn diagonal_axpby<T: Scalar>(
         &self,
         alpha: f64,

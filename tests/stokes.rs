@@ -13,7 +13,7 @@ use patchmg::mesh::Mesh;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::{Constant, ExactSolution, Field};
 use patchmg::solve::{Case, Config, Cycle, Method, Precision, Report, Solver};
-use patchmg::system::stokes::{Flow, FlowErrors, FlowSample, Problem, Vortex};
+use patchmg::system::stokes::{Flow, FlowErrors, FlowSample, LocalSolver, Problem, Vortex};
 use patchmg::system::{ModelProblem, Stokes, System};
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -689,5 +689,43 @@ fn what_there_is_not_is_refused() {
         let error =
             patchmg::solve::solve(&cpu(), &system, vec![1.0; 3], &config, &mut unobserved).map(|_| ()).unwrap_err();
         assert!(matches!(error, Error::SizeMismatch { found: 3, .. }), "{method}: {error}");
+    }
+}
+
+/// Inverses do the same in another order, and 15 steps of conjugate gradients nearly the same.
+#[test]
+fn local_solvers_take_the_iterations_of_the_exact_one() {
+    for (system, problem) in [
+        (cube(2, 4, 1), vortex()),
+        (cube(2, 4, 3), vortex()),
+        (cube(2, 3, 6), vortex()),
+        (cube(2, 4, 2), Problem::Cavity),
+        (cube(3, 3, 1), vortex()),
+        (cube(3, 2, 2), vortex()),
+        (system(&[2, 1], &[2.5, 1.0], 3, 2).with_mass(20.0).unwrap(), vortex()),
+    ] {
+        let solve = |local: LocalSolver, precision| {
+            let system = system.clone().with_local_solver(local).unwrap();
+            assert_eq!(system.local_solver(), local);
+            let (report, flow) = solve_on(&system, problem, fgmres(precision, 1e-8));
+            let divergence = report.errors.unwrap().largest_divergence / largest_slope(&flow);
+            assert!(report.info.outcome == Outcome::Converged, "{local} {precision}: {report:?}");
+            (report.info.residual_history, report.info.fractional_iterations.unwrap(), divergence)
+        };
+        let cg = LocalSolver::SchurCg { steps: LocalSolver::STEPS };
+        let (exact, count, _) = solve(LocalSolver::Exact, Precision::F64);
+        let (inverse, _, divergence) = solve(LocalSolver::Inverse, Precision::F64);
+        assert!(divergence < 1e-10, "{divergence:e}");
+        for (exact, inverse) in exact.iter().zip(&inverse).filter(|(exact, _)| **exact > 1e-9) {
+            assert!((exact / inverse - 1.0).abs() < 1e-4, "{exact:e} {inverse:e}");
+        }
+        for precision in [Precision::F64, Precision::Mixed] {
+            let (_, found, _) = solve(cg, precision);
+            assert!((found - count).abs() < 0.01, "{precision}: {count} exact, {found} with conjugate gradients");
+        }
+        if system.degree() >= 3 {
+            let (_, found, _) = solve(LocalSolver::SchurCg { steps: 1 }, Precision::F64);
+            assert!(found > count + 1.0, "{count} exact, {found} with one step");
+        }
     }
 }

@@ -90,6 +90,17 @@ mod device {
         unsafe { map(n, |i| T::fma(alpha * *d.add(i), *x.add(i), old(i)), |i, value| *y.add(i) = value) }
     }
 
+    /// `y = D⁻¹ x` with the diagonal `d`, and 0 where that is 0.
+    ///
+    /// # Safety
+    /// The vectors have `n` entries.
+    #[inline(always)]
+    pub unsafe fn divide<T: Real>(x: *const T, d: *const T, y: *mut T, n: u64) {
+        let quotient = |x: T, d: T| if d == T::ZERO { T::ZERO } else { x / d };
+        // SAFETY: the caller's promise; a thread owns its indices.
+        unsafe { map(n, |i| quotient(*x.add(i), *d.add(i)), |i, value| *y.add(i) = value) }
+    }
+
     /// `y = alpha x`, rounded to the scalar of `y`.
     ///
     /// # Safety

@@ -22,6 +22,7 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
     test("convert_to_f64", convert::<T, f64>);
     test("axpby", axpby::<T>);
     test("diagonal_axpby", diagonal_axpby::<T>);
+    test("divide", divide::<T>);
     test("dots", dots::<T>);
     test("dots_of_many_vectors", dots_of_many_vectors::<T>);
     test("add_combination", add_combination::<T>);
@@ -148,6 +149,19 @@ fn diagonal_axpby<T: Scalar>(gpu: &Cuda) -> Outcome {
             let expected: Vec<T> = (0..len).map(entry).collect();
             assert_close(&downloaded(gpu, &result, len)?, &expected, 4.0 * epsilon::<T>())?;
         }
+    }
+    Ok(())
+}
+
+fn divide<T: Scalar>(gpu: &Cuda) -> Outcome {
+    for len in LENGTHS {
+        let [mut d, x] = [5, 6].map(|seed| random::<T>(seed, len));
+        d.iter_mut().step_by(3).for_each(|d| *d = T::ZERO);
+        let mut result = uploaded(gpu, &vec![T::from_f64(f64::NAN); len])?;
+        gpu.divide(&uploaded(gpu, &x)?, &uploaded(gpu, &d)?, &mut result)?;
+        let entry = |i: usize| if d[i] == T::ZERO { T::ZERO } else { x[i] / d[i] };
+        let expected: Vec<T> = (0..len).map(entry).collect();
+        assert_close(&downloaded(gpu, &result, len)?, &expected, 4.0 * epsilon::<T>())?;
     }
     Ok(())
 }

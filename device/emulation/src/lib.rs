@@ -15,7 +15,7 @@ use patchmg_device::patch::{DgGrid, Grid};
 use patchmg_device::scalar::Real;
 use patchmg_device::variants::step::Data;
 use patchmg_device::variants::{self, Sizes, Step};
-use patchmg_device::{blas1, dg, operator, point, smoother, tensor_core, transfer};
+use patchmg_device::{blas1, dg, operator, point, smoother, stokes, tensor_core, transfer};
 use std::any::Any;
 
 /// What a kernel is called with, by kind.
@@ -61,7 +61,11 @@ pub struct Kernel {
     cells: [u32; 3],
     /// Of a vector that such a block uses.
     words: usize,
+    sample: Sample,
 }
+
+/// The struct of a kernel of `kernels!` on a level of so many cells, all addresses being one; none where zeros will do.
+type Sample = fn([u32; 3], *mut u8) -> Option<Box<dyn Any>>;
 
 impl Kernel {
     /// A kernel of a module, by its entry in the list; its launch may be another than listed.
@@ -71,7 +75,12 @@ impl Kernel {
             _ => body::<f64, f32>(module, spec.operation)?,
         };
         let (cells, words) = block(module, &spec);
-        Some(Self { spec, body, cells, words })
+        let sample: Sample = match (module, spec.scalar) {
+            (Module::Stokes { .. }, "f32") => stokes_sample::<f32>(spec.operation),
+            (Module::Stokes { .. }, _) => stokes_sample::<f64>(spec.operation),
+            _ => |_, _| None,
+        };
+        Some(Self { spec, body, cells, words, sample })
     }
 
     /// Runs the kernel for all threads of the grid of blocks.
@@ -88,8 +97,10 @@ impl Kernel {
         let mut vectors: Vec<_> = (0..VECTORS).map(|_| vec![0.0_f64; self.words]).collect();
         let vectors: Vec<_> = vectors.iter_mut().map(|vector| vector.as_mut_ptr().cast()).collect();
         let (cells, entries) = (self.cells, self.words as u64);
+        let typed = (self.sample)(cells, vectors[0]);
         // Of a march one step.
-        let arguments = Arguments { vectors: &vectors, cells, chunk: 1, entries, ..Arguments::default() };
+        let typed = typed.as_deref();
+        let arguments = Arguments { vectors: &vectors, cells, chunk: 1, entries, typed, ..Arguments::default() };
         // The promise of `run`: the first block uses the first `words` entries of the vectors.
         self.launch([1, 1, 1]).trace(|| (self.body)(&arguments))
     }
@@ -111,6 +122,12 @@ fn block(module: Module, spec: &KernelSpec) -> ([u32; 3], usize) {
         // Two boxes a direction, of which the first reads the faces of the others; a patch of as many cells.
         let tables = tensor_core::operator::table_words(nodes).max(tensor_core::solve::table_words(nodes));
         return ([2; 3], (2 * nodes).pow(3).max(tables));
+    }
+    if let Module::Stokes { dim, degree } = module {
+        // Patches of the last color touch no end. A pressure's matrix couples those of one parity.
+        let (nodes, cells) = (degree + 1, [4, 4, if dim == 3 { 4 } else { 1 }]);
+        let vector = (dim + 1) * (4 * nodes).pow(dim as u32);
+        return (cells, vector.max((1 << dim) * nodes.pow(2 * dim as u32)).max(stokes::PatchTable::new(nodes).words()));
     }
     let Some((dim, degree)) = module.space() else {
         return ([0; 3], blas1::VECTORS * blas1::DOT_BLOCKS);
@@ -195,6 +212,25 @@ fn typed<T: Real>(module: Module, operation: Operation) -> Option<Body> {
     let row = module.rows::<T>().into_iter().find(|row| row.spec.operation == operation)?;
     // SAFETY: the promise of `Kernel::run`.
     Some(Box::new(move |a| unsafe { row.run(a.typed) }))
+}
+
+/// Of a kernel of the Stokes equations: all fields and tables at one address.
+fn stokes_sample<T: Real>(operation: Operation) -> Sample {
+    fn fields(cells: [u32; 3]) -> stokes::Fields {
+        stokes::Fields { cells, color: if cells[2] > 1 { 7 } else { 3 }, distance: 0 }
+    }
+    match operation {
+        Operation::Typed("solve") => |cells, memory| {
+            let (x, starts) = (memory.cast::<T>(), stokes::SchurStarts([0; 8]));
+            let (matrices, table, schur, r) = (x.cast_const(), x.cast_const(), x.cast_const(), x.cast_const());
+            Some(Box::new(stokes::Solve { matrices, table, schur, starts, r, x, fields: fields(cells) }))
+        },
+        _ => |cells, memory| {
+            let y = memory.cast::<T>();
+            let (matrices, ends, b, x) = (y.cast_const(), y.cast_const(), y.cast_const(), y.cast_const());
+            Some(Box::new(stokes::Residual { matrices, ends, b, x, y, fields: fields(cells) }))
+        },
+    }
 }
 
 fn patch_variant<T: Real + Word>(operation: Operation, sizes: Sizes) -> Option<Body> {
@@ -328,6 +364,9 @@ fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> 
     let body: Body = match operation {
         Operation::Axpby => {
             Box::new(|a| unsafe { blas1::axpby(T::ZERO, a.vector(0), T::ZERO, a.vector(1), a.entries) })
+        }
+        Operation::Divide => {
+            Box::new(|a| unsafe { blas1::divide::<T>(a.vector(0), a.vector(0), a.vector(1), a.entries) })
         }
         Operation::DiagonalAxpby => Box::new(|a| unsafe {
             blas1::diagonal_axpby(T::ZERO, a.vector(0), a.vector(0), T::ZERO, a.vector(1), a.entries)

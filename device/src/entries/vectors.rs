@@ -24,6 +24,13 @@ macro_rules! blas1 {
             }
 
             #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_divide_", stringify!($t)))]
+            pub unsafe fn divide(x: *const $t, d: *const $t, y: *mut $t, n: u64) {
+                // SAFETY: the launch's promise.
+                unsafe { crate::blas1::divide(x, d, y, n) }
+            }
+
+            #[kernel]
             #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_convert_", stringify!($t)))]
             pub unsafe fn convert(alpha: f64, x: *const $other, y: *mut $t, n: u64) {
                 // SAFETY: the launch's promise.

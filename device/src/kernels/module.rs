@@ -222,6 +222,7 @@ impl Module {
             Module::Blas1 => std::vec![
                 Operation::Axpby,
                 Operation::DiagonalAxpby,
+                Operation::Divide,
                 Operation::Convert,
                 Operation::Dots,
                 Operation::SumPartials,

@@ -44,6 +44,8 @@ pub enum Operation {
     Axpby,
     /// `y = alpha D x + beta y`, `D` diagonal.
     DiagonalAxpby,
+    /// `y = D⁻¹ x`, `D` diagonal.
+    Divide,
     /// `y = alpha x` in the other scalar; the kernel's scalar is that of `y`.
     Convert,
     /// Partial sums of dot products.
@@ -216,6 +218,7 @@ impl Module {
             Module::Blas1 => {
                 let (name, barriers) = match operation {
                     Operation::DiagonalAxpby => ("diagonal_axpby", 0),
+                    Operation::Divide => ("divide", 0),
                     Operation::Convert => ("convert", 0),
                     Operation::Dots => ("dots", crate::blas1::VECTORS * crate::blas1::SUM_BARRIERS),
                     Operation::SumPartials => ("sum_partials", crate::blas1::SUM_BARRIERS),

@@ -134,12 +134,20 @@ fn words(dim: usize, nodes: usize) -> usize {
     (0..dim).map(|own| Regions::new(dim, nodes, own).words()).max().unwrap_or(0)
 }
 
+/// Blocks that a multiprocessor should hold, without spills.
+#[cfg(not(target_arch = "nvptx64"))]
+fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
+    const BLOCKS_2D: [[usize; 8]; 2] = [[8, 8, 8, 8, 8, 8, 8, 6], [8, 6, 6, 6, 6, 6, 5, 4]];
+    const BLOCKS_3D: [[usize; 5]; 2] = [[8, 10, 6, 4, 1], [6, 8, 5, 3, 1]];
+    if dim == 2 { BLOCKS_2D[scalar_bytes / 8][nodes - 2] } else { BLOCKS_3D[scalar_bytes / 8][nodes - 2] }
+}
+
 /// See [`Residual`](super::Residual).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block(dim: usize, nodes: usize, scalar_bytes: usize) -> Block {
     Block {
         threads: threads(dim, nodes),
-        min_blocks: 1,
+        min_blocks: min_blocks(dim, nodes, scalar_bytes),
         shared_bytes: words(dim, nodes) * scalar_bytes,
         barriers: dim + 1,
     }

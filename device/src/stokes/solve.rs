@@ -34,8 +34,6 @@ pub struct PatchMatrices<T, const C: usize> {
     pub divergence: Derivative<T, C>,
     /// What eigenfunctions in all directions together are multiplied by, for cells of other sizes: `Π h^(-1/2)`.
     pub scale: T,
-    /// The same of derivatives in each direction: `1 / h`.
-    pub derivative_scales: [T; 3],
 }
 
 /// Derivatives: of even functions by odd ones, and the other way.
@@ -68,13 +66,11 @@ impl<T: Real, const C: usize> Derivative<T, C> {
     #[inline(always)]
     fn transposed<const M: usize, const N: usize>(&self, y: &[T; N]) -> [T; M] {
         let mut x = [T::ZERO; M];
-        for m in 0..C {
-            for j in 0..C {
+        for j in 0..C {
+            for m in 0..C {
                 x[m] = T::fma(self.of_even[j][m], y[C + j], x[m]);
             }
-        }
-        for m in 0..C - 1 {
-            for j in 0..C {
+            for m in 0..C - 1 {
                 x[C + m] = T::fma(self.of_odd[j][m], y[j], x[C + m]);
             }
         }
@@ -95,9 +91,14 @@ impl PatchTable {
         Self { nodes: 2 * nodes }
     }
 
-    /// `s + ν μ` of the continuous axis, `M` numbers, and one that counts for nothing.
+    /// `s + ν μ` of the continuous axis, `M` numbers.
     pub const fn continuous_values(self, direction: usize) -> usize {
         5 * self.nodes * direction
+    }
+
+    /// What derivatives are multiplied by, for cells of other sizes: `1 / h`.
+    pub const fn derivative_scale(self, direction: usize) -> usize {
+        self.continuous_values(direction) + self.nodes - 1
     }
 
     /// `ν λ` of the discontinuous axis of patches with these ends, by the number of [`Ends`].
@@ -151,13 +152,21 @@ impl Shape {
     }
 }
 
+/// Blocks that a multiprocessor should hold: as many as have registers without spills.
+#[cfg(not(target_arch = "nvptx64"))]
+fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
+    const BLOCKS_2D: [[usize; 8]; 2] = [[8, 8, 6, 6, 6, 5, 4, 3], [6, 6, 5, 4, 3, 2, 1, 2]];
+    const BLOCKS_3D: [[usize; 5]; 2] = [[8, 8, 4, 3, 1], [6, 7, 3, 2, 1]];
+    if dim == 2 { BLOCKS_2D[scalar_bytes / 8][nodes - 2] } else { BLOCKS_3D[scalar_bytes / 8][nodes - 2] }
+}
+
 /// See [`Solve`](super::Solve).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block(dim: usize, nodes: usize, scalar_bytes: usize) -> Block {
     let Shape { lines, patches, words, .. } = Shape::new(dim, nodes);
     Block {
         threads: patches * (dim + 1) * lines,
-        min_blocks: 1,
+        min_blocks: min_blocks(dim, nodes, scalar_bytes),
         shared_bytes: patches * (dim + 1) * words * scalar_bytes,
         barriers: 2 * dim + 2,
     }
@@ -228,19 +237,22 @@ struct Place {
 }
 
 impl Place {
+    /// Of a thread, made here.
     #[inline(always)]
     fn of<const DIM: usize, const C: usize>(thread: u32, fields: &Fields) -> Self {
+        let thread = made_here(thread);
         let (shape, threads) = const { (Shape::new(DIM, C), shape_threads(DIM, C) as u32) };
         let (slot, in_patch) = (thread / threads, thread % threads);
         let count = color_count(fields.cells[0], bit(fields.color, 0));
-        let along_x = thread::block_idx_x() * shape.patches as u32 + slot;
+        let block = [thread::block_idx_x(), thread::block_idx_y(), thread::block_idx_z()];
+        let along_x = block[0] * shape.patches as u32 + slot;
         let is_patch = along_x < count;
         Self {
             slot: slot as usize,
             in_patch,
             field: (in_patch / shape.lines as u32) as usize,
             index: (in_patch % shape.lines as u32) as usize,
-            patch: [if is_patch { along_x } else { count - 1 }, thread::block_idx_y(), thread::block_idx_z()],
+            patch: [if is_patch { along_x } else { count - 1 }, block[1], block[2]],
             is_patch,
         }
     }
@@ -309,6 +321,14 @@ impl<T: Real, const C: usize> Patch<'_, T, C> {
             // SAFETY: as above.
             ends => unsafe { transposed_product(self.table.add(table.discontinuous(ends as usize)), x) },
         }
+    }
+
+    /// What the two below are multiplied by.
+    #[inline(always)]
+    unsafe fn derivative_scale(&self, direction: usize) -> T {
+        let place = const { PatchTable::new(C) }.derivative_scale(direction);
+        // SAFETY: an entry of the table.
+        unsafe { *self.table.add(place) }
     }
 
     /// The derivative in a direction, by discontinuous functions.
@@ -457,7 +477,7 @@ pub unsafe fn solve<T: Real, const DIM: usize, const C: usize, const N: usize, c
     let (thread, threads) = (thread::thread_idx_x(), const { shape_threads(DIM, C) as u32 });
     // Where a thread is is computed anew for every part, instead of kept in registers.
     let here = || {
-        let place = Place::of::<DIM, C>(made_here(thread), &fields);
+        let place = Place::of::<DIM, C>(thread, &fields);
         let (ends, start) = (place.ends::<DIM>(&fields), place.slot * (DIM + 1) * shape.words);
         (place, Patch { matrices, table, ends, start })
     };
@@ -498,7 +518,8 @@ pub unsafe fn solve<T: Real, const DIM: usize, const C: usize, const N: usize, c
             for m in 0..M {
                 velocity[m] = velocity[m] * (matrices.scale * inverse[m]);
             }
-            scaled(pick(matrices.derivative_scales, last), patch.derivative(last, &velocity))
+            let derivative = patch.derivative(last, &velocity);
+            scaled(patch.derivative_scale(last), derivative)
         } else {
             scaled(matrices.scale, patch.analyze(last, &line))
         };
@@ -528,9 +549,9 @@ pub unsafe fn solve<T: Real, const DIM: usize, const C: usize, const N: usize, c
         let pressure = shared.read::<N>(patch.line::<DIM, N>(0, index, last));
         let result = if is_velocity(place) {
             let (gradient, inverse) = (patch.gradient::<M, N>(last, &pressure), patch.inverse::<DIM, M>(last, index));
-            let derivative = pick(matrices.derivative_scales, last);
+            let scale = patch.derivative_scale(last);
             for m in 0..M {
-                velocity[m] = T::fma(gradient[m], derivative * inverse[m], velocity[m]) * matrices.scale;
+                velocity[m] = T::fma(gradient[m], scale * inverse[m], velocity[m]) * matrices.scale;
             }
             let interior = matrices.continuous.synthesize(&velocity);
             let mut line = [T::ZERO; N];

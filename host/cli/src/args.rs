@@ -77,6 +77,7 @@ Examples:
   patchmg bench --backend cuda --degree 7 --refine 7 --repetitions 5 --json bench.json
   patchmg bench --suite paper1 --output results
   patchmg bench --suite paper1 --only table3 --only figure9 --quick
+  patchmg bench --suite paper2 --only table1
   patchmg bench --suite paper4 --only figure8
   patchmg bench --suite paper1 --output results --report paper1.md
   patchmg bench --suite paper1 --output results --resume
@@ -122,8 +123,8 @@ impl BenchArgs {
 /// Many experiments instead of one problem.
 #[derive(Debug, Args)]
 pub struct SuiteArgs {
-    /// Run a list of experiments: paper1, those of the paper; paper4, discontinuous elements and tensor cores; speed, parts
-    /// beside the limit of memory and whole solves.
+    /// Run a list of experiments: paper1, those of the paper; paper2, the Stokes equations; paper4, discontinuous elements and
+    /// tensor cores; speed, parts beside the limit of memory and whole solves.
     #[arg(long = "suite", value_name = "NAME", conflicts_with_all = SINGLE_CASE)]
     pub name: Option<String>,
     /// Run this experiment of the suite alone; may be given several times.
@@ -166,7 +167,7 @@ pub struct AgainstArgs {
 }
 
 /// Options of one problem, which a suite chooses itself.
-const SINGLE_CASE: [&str; 30] = [
+const SINGLE_CASE: [&str; 31] = [
     "system",
     "dim",
     "degree",
@@ -191,6 +192,7 @@ const SINGLE_CASE: [&str; 30] = [
     "boxes",
     "nu",
     "mass",
+    "local_steps",
     "mu",
     "sigma",
     "precision",
@@ -285,6 +287,9 @@ pub struct FlowArgs {
     /// Factor s of the velocity, at least 0: 1 / dt for a step in time. [default: 0]
     #[arg(long, value_name = "S", value_parser = number, allow_hyphen_values = true)]
     pub mass: Option<f64>,
+    /// Steps of conjugate gradients of --local schur-cg, 1 to 1000. [default: 15]
+    #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
+    pub local_steps: Option<usize>,
     /// Middle of the vortices of --problem paper2. [default: 0.5]
     #[arg(long, value_name = "MU", value_parser = number, allow_hyphen_values = true)]
     pub mu: Option<f64>,

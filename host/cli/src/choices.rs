@@ -64,14 +64,13 @@ pub fn variant() -> PossibleValuesParser {
     ])
 }
 
-/// The local solver of the Stokes equations.
-pub const EXACT_SCHUR: &str = "exact";
-
+/// Of Poisson's equation, and of the Stokes equations the names of [`LocalSolver`](patchmg::system::stokes::LocalSolver).
 pub fn local_solver() -> PossibleValuesParser {
     named(&[
-        ("fdm", "Fast diagonalization"),
-        ("inverse", "One stored inverse"),
-        (EXACT_SCHUR, "Stokes: fast diagonalization, and the stored inverse of the Schur complement"),
+        ("fdm", "Fast diagonalization; not of stokes"),
+        ("inverse", "One stored inverse, with stokes one for each kind of patches"),
+        ("exact", "Stokes: fast diagonalization, and the stored inverse of the Schur complement"),
+        ("schur-cg", "Stokes: the same with --local-steps steps of conjugate gradients instead; take --solver fgmres"),
     ])
 }
 
@@ -132,6 +131,7 @@ pub fn boxes() -> impl TypedValueParser<Value = Boxes> {
 mod tests {
     use super::*;
     use patchmg::system::poisson::{Paper1, PatchKernel};
+    use patchmg::system::stokes::LocalSolver;
 
     #[test]
     fn options_of_the_patch_smoother_have_the_names_of_its_kernels() {
@@ -139,9 +139,14 @@ mod tests {
         for (place, parser) in [structure(), variant(), local_solver(), thread_structure()].iter().enumerate() {
             let values: Vec<_> = parser.possible_values().unwrap().map(|value| value.get_name().to_string()).collect();
             assert!(kernels().all(|kernel| values.iter().any(|value| value == kernel.names()[place])), "{values:?}");
+            let is_of_stokes = |value: &str| LocalSolver::ALL.into_iter().any(|local| local.name() == value);
             let is_named =
-                |value: &String| value == EXACT_SCHUR || kernels().any(|kernel| kernel.names()[place] == value);
+                |value: &String| is_of_stokes(value) || kernels().any(|kernel| kernel.names()[place] == value);
             assert!(values.iter().all(is_named), "{values:?}");
         }
+        let parser = local_solver();
+        let named =
+            |local: LocalSolver| parser.possible_values().unwrap().any(|value| value.get_name() == local.name());
+        assert!(LocalSolver::ALL.into_iter().all(named));
     }
 }

@@ -23,9 +23,11 @@ pub const DEVICE: u8 = 4;
 const OUT_OF_MEMORY: i32 = 2;
 
 /// Arguments of the library that are options of the command line.
-const OPTIONS: [&str; 24] = [
+const OPTIONS: [&str; 26] = [
     "nu",
     "mass",
+    "local",
+    "local-steps",
     "mu",
     "sigma",
     "dim",

@@ -224,6 +224,34 @@ fn the_suite_of_paper_4_runs_to_its_end_and_says_what_needs_a_gpu() {
     }
 }
 
+#[test]
+fn the_suite_of_paper_2_runs_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let output =
+        laboratory(&["bench", "--suite", "paper2", "--quick", "--backend", "cpu", "--threads", "2", "--output", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = std::fs::read_to_string(folder.path().join("README.md")).unwrap();
+    let results = |name: &str| -> Value {
+        assert!(page.contains(&format!("<!-- {name} -->\n")), "{name}");
+        serde_json::from_slice(&std::fs::read(folder.path().join(name).with_extension("json")).unwrap()).unwrap()
+    };
+    for name in ["steps", "figure4", "figure5", "figure6", "figure8", "figure9", "figure10", "figure13", "table2"] {
+        let results = results(name);
+        let rows = results["rows"].as_array().unwrap();
+        assert!(!rows.is_empty() && rows.iter().all(|row| row["skipped"].is_null()), "{results}");
+    }
+    let value = |results: &Value, row: usize, name: &str| results["rows"][row]["values"][name].as_f64();
+    // Table 1, L = 3: Q3 and Q4 by each local solver, which take the same iterations.
+    let table = results("table1");
+    let [exact, cg] = [0, 2].map(|row| value(&table, row, "nu").unwrap());
+    assert!((exact - 3.3).abs() < 0.1 && (exact - cg).abs() < 0.01, "{table}");
+    assert!(page.contains("(2.800)") && page.contains("(2.600)"), "{page}");
+    let local = results("figure10");
+    let [step, residual, solves] = ["time_ms", "residual_ms", "local_ms"].map(|name| value(&local, 0, name).unwrap());
+    approx::assert_relative_eq!(step, 4.0 * 2.0 * (residual + solves), max_relative = 1e-9);
+}
+
 /// Results of a suite, `factor` times as slow, without the rows from `rows` on.
 fn slowed(path: &Path, factor: f64, rows: usize) -> String {
     let mut results: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

@@ -187,6 +187,8 @@ pub trait Backend: Send + Sync + Sized + 'static {
         beta: f64,
         y: &mut Self::Vector<T>,
     ) -> Result<()>;
+    /// `y_i = x_i / d_i`, and 0 where `d_i` is 0.
+    fn divide<T: Scalar>(&self, x: &Self::Vector<T>, d: &Self::Vector<T>, y: &mut Self::Vector<T>) -> Result<()>;
     /// `x_j · y` for every `j`, in one pass over `y`; the order of summation does not change between runs.
     fn dots<T: Scalar>(&self, xs: &[&Self::Vector<T>], y: &Self::Vector<T>) -> Result<Vec<f64>>;
     /// `y += sum_j c_j x_j`, in one pass over `y`.

@@ -2,12 +2,11 @@
 
 use super::{Details, Offered, ProblemName};
 use crate::args::{CaseArgs, Smoother};
-use crate::choices::EXACT_SCHUR;
 use crate::failure::Failure;
 use crate::report::FlowParameters;
 use patchmg::solve::{Case, Config};
 use patchmg::system::Stokes;
-use patchmg::system::stokes::{Flow, FlowErrors, Problem, Vortex};
+use patchmg::system::stokes::{Flow, FlowErrors, LocalSolver, Problem, Vortex};
 use std::path::Path;
 
 /// Basis vectors of GMRES unless told otherwise: with elements of degree 1 iterations grow with the level.
@@ -18,10 +17,8 @@ impl Offered for Problem {
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
         let engine = args.products.engine.map(|engine| ("engine", engine.to_string()));
         let mut given = args.kernel_options().into_iter().chain(engine);
-        if let Some((option, value)) = given.find(|(option, value)| (*option, value.as_str()) != ("local", EXACT_SCHUR))
-        {
-            let reason = if option == "local" { "must be exact" } else { "is not there" };
-            return Err(Failure::usage(option, value, format_args!("{reason} with --system {}", args.system)));
+        if let Some((option, value)) = given.find(|(option, _)| *option != "local") {
+            return Err(Failure::usage(option, value, format_args!("is not there with --system {}", args.system)));
         }
         let default = Vortex::default();
         let vortex = Vortex { mu: args.flow.mu.unwrap_or(default.mu), sigma: args.flow.sigma.unwrap_or(default.sigma) };
@@ -38,17 +35,20 @@ impl Offered for Problem {
         }
         let system = Stokes::new(args.mesh()?, args.degree)?
             .with_viscosity(args.flow.nu.unwrap_or(1.0))?
-            .with_mass(args.flow.mass.unwrap_or(0.0))?;
+            .with_mass(args.flow.mass.unwrap_or(0.0))?
+            .with_local_solver(args.local_solver()?)?;
         let config = args.config()?;
         Ok(Case { system, problem, config: Config { restart: args.restart.unwrap_or(RESTART), ..config } })
     }
 
-    fn kernels(args: &CaseArgs, _system: &Stokes) -> String {
-        if args.smoother == Smoother::Patch {
-            ": residual of all dofs, then local solver exact".into()
-        } else {
-            String::new()
-        }
+    fn kernels(args: &CaseArgs, system: &Stokes) -> String {
+        let steps = match system.local_solver() {
+            _ if args.smoother != Smoother::Patch => return String::new(),
+            LocalSolver::SchurCg { steps: 1 } => ", 1 step".into(),
+            LocalSolver::SchurCg { steps } => format!(", {steps} steps"),
+            LocalSolver::Exact | LocalSolver::Inverse => String::new(),
+        };
+        format!(": residual of all dofs, then local solver {}{steps}", system.local_solver())
     }
 
     fn details(case: &Case<Self>, errors: Option<FlowErrors>) -> Details {
@@ -63,7 +63,7 @@ impl Offered for Problem {
             },
             kernel: "global".into(),
             variant: "basic".into(),
-            local: EXACT_SCHUR.into(),
+            local: case.system.local_solver().to_string(),
             products: None,
             l2_error: velocity.map(|errors| errors.l2),
             h1_error: velocity.map(|errors| errors.h1),
@@ -92,6 +92,27 @@ impl CaseArgs {
     /// Options of the Stokes equations that were given, with their values.
     pub(super) fn flow_options(&self) -> Vec<(&'static str, String)> {
         let given = [("nu", self.flow.nu), ("mass", self.flow.mass), ("mu", self.flow.mu), ("sigma", self.flow.sigma)];
-        given.into_iter().filter_map(|(option, value)| Some((option, format!("{:?}", value?)))).collect()
+        let given = given.into_iter().filter_map(|(option, value)| Some((option, format!("{:?}", value?))));
+        given.chain(self.flow.local_steps.map(|steps| ("local-steps", steps.to_string()))).collect()
+    }
+
+    /// The solver on patches.
+    fn local_solver(&self) -> Result<LocalSolver, Failure> {
+        let local = match self.local.as_deref() {
+            // The name of a solver of Poisson's equation alone is not one of the library's.
+            Some(name) => name.parse().map_err(|_| {
+                let names = LocalSolver::ALL.map(LocalSolver::name).join(", ");
+                Failure::usage("local", name, format_args!("must be one of {names} with --system {}", self.system))
+            })?,
+            None => LocalSolver::default(),
+        };
+        match (local, self.flow.local_steps) {
+            (local, None) => Ok(local),
+            (LocalSolver::SchurCg { .. }, Some(steps)) => Ok(LocalSolver::SchurCg { steps }),
+            (local, Some(steps)) => {
+                let reason = format_args!("belongs to --local schur-cg, and --local is {local}");
+                Err(Failure::usage("local-steps", steps, reason))
+            }
+        }
     }
 }

@@ -89,3 +89,25 @@ fn the_option_that_was_given_is_named() {
         assert!(others.iter().all(|other| !stderr(&message).contains(other)), "{}", stderr(&message));
     }
 }
+
+#[test]
+fn local_solvers_belong_to_their_system() {
+    let stokes =
+        |options: &[&'static str]| [&["--system", "stokes", "--degree", "1", "--refine", "2"], options].concat();
+    refused(&stokes(&["--local", "fdm"]), &["--local", "'fdm'", "exact, schur-cg, inverse", "--system stokes"]);
+    for local in ["exact", "schur-cg"] {
+        refused(&["--local", local], &["--local", local, "fdm"]);
+    }
+    refused(&["--local-steps", "3"], &["--local-steps", "'3'", "belongs to --system stokes"]);
+    for options in [&["--local-steps", "3"][..], &["--local-steps", "3", "--local", "inverse"]] {
+        refused(&stokes(options), &["--local-steps", "'3'", "belongs to --local schur-cg"]);
+    }
+    for steps in ["0", "1001"] {
+        refused(&stokes(&["--local", "schur-cg", "--local-steps", steps]), &["--local-steps", steps, "from 1 to 1000"]);
+    }
+    refused(&stokes(&["--local", "schur-cg", "--local-steps", "many"]), &["--local-steps", "'many'", "whole number"]);
+    let large = ["--system", "stokes", "--dim", "3", "--degree", "5", "--refine", "3", "--local", "inverse"];
+    refused(&large, &["--local", "2687385600 bytes", "at most 2147483648 bytes"]);
+    let text = stdout(&solve(&stokes(&["--local", "schur-cg", "--local-steps", "7"]))).to_string();
+    assert!(text.contains("smoother   patch: residual of all dofs, then local solver schur-cg, 7 steps\n"), "{text}");
+}

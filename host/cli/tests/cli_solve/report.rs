@@ -135,3 +135,19 @@ fn flows_say_their_parameters() {
     let poisson = json(&["--solver", "gmres"]);
     assert_eq!((poisson.get("nu"), poisson["restart"].as_u64()), (None, Some(10)));
 }
+
+#[test]
+fn results_name_the_local_solver_of_flows() {
+    let stokes = ["--system", "stokes", "--degree", "2", "--refine", "2", "--dim", "2", "--solver", "fgmres"];
+    let solve = |options: &[&str]| json(&[&stokes[..], options].concat());
+    assert_eq!(solve(&[])["local"], "exact");
+    let mut counts = Vec::new();
+    for local in ["exact", "schur-cg", "inverse"] {
+        let value = solve(&["--local", local]);
+        assert_eq!((&value["local"], &value["converged"]), (&Value::from(local), &Value::Bool(true)));
+        counts.push(value["fractional_iterations"].as_f64().unwrap());
+    }
+    assert!(counts.iter().all(|count| (count - counts[0]).abs() < 0.01), "{counts:?}");
+    let one_step = solve(&["--local", "schur-cg", "--local-steps", "1"]);
+    assert!(one_step["fractional_iterations"].as_f64().unwrap() > counts[0] + 0.5, "{one_step}");
+}

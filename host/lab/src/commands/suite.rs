@@ -8,7 +8,7 @@ use patchmg::backend::BackendName;
 use patchmg::backend::cpu::Cpu;
 use patchmg::measure::Protocol;
 use patchmg::output::table::Table;
-use patchmg::system::{Poisson, Runs};
+use patchmg::system::{Poisson, Runs, Stokes};
 use patchmg_cli::args::{BenchArgs, MachineArgs};
 use patchmg_cli::console::Console;
 use patchmg_cli::error::Error;
@@ -46,7 +46,7 @@ pub fn run(args: &BenchArgs, name: &str, earlier: Option<Vec<Record>>) -> Result
     }
 }
 
-fn on<B: Runs<Poisson>>(
+fn on<B: Runs<Poisson> + Runs<Stokes>>(
     backend: &Arc<B>,
     args: &BenchArgs,
     suite: &'static Suite,

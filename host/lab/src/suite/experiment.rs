@@ -8,6 +8,7 @@ use patchmg::multigrid::SmootherConfig;
 use patchmg::solve::{Config, Method, Precision};
 use patchmg::space::Family;
 use patchmg::system::poisson::{PatchKernel, Problem};
+use patchmg::system::stokes::LocalSolver;
 use serde::{Deserialize, Serialize};
 
 /// A table or a figure.
@@ -166,6 +167,25 @@ pub enum Task {
     Memory(Method),
     /// A solve by the program itself, from its start.
     Start(Kernels),
+    /// Operator, smoothing step and solve (paper 2, table 2).
+    Comparison,
+    /// Of the Stokes equations.
+    Flow(FlowTask),
+}
+
+/// What is computed of the Stokes equations, of which the problem is paper 2's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FlowTask {
+    /// Iterations of flexible GMRES to a relative residual, and errors.
+    Iterations { local: LocalSolver, rtol: f64 },
+    /// The same with its time.
+    Solve { local: LocalSolver, rtol: f64 },
+    /// The operator's throughput.
+    Operator,
+    /// A step of the smoother, and its local solves alone.
+    Step(LocalSolver),
+    /// As [`Task::Comparison`].
+    Comparison(LocalSolver),
 }
 
 /// Where a process that starts has its GPU kernels from.
@@ -236,6 +256,11 @@ impl Point {
     /// Unknowns.
     pub fn dofs(&self) -> usize {
         let Key { dim, degree, refine, .. } = self.key;
+        if let Task::Flow(_) = self.task {
+            // One normal component less than stored on each line, and the pressure.
+            let row = (degree + 1) << refine;
+            return dim * (row - 1) * row.pow(dim as u32 - 1) + row.pow(dim as u32);
+        }
         let row = match self.elements {
             Family::Continuous => (degree << refine) - 1,
             Family::Discontinuous => (degree + 1) << refine,

@@ -10,6 +10,7 @@ mod goal;
 mod laboratory;
 mod page;
 mod paper1;
+mod paper2;
 mod paper4;
 mod products;
 mod provenance;
@@ -27,6 +28,7 @@ pub use goal::{Better, Goal, Verdict};
 pub use laboratory::Program;
 pub use page::{check_page, write_page};
 pub use paper1::PAPER1;
+pub use paper2::PAPER2;
 pub use paper4::PAPER4;
 pub use record::{Header, Measured, Origin, Results, Row};
 pub use run::{Progress, Settings, header, run};
@@ -44,7 +46,7 @@ pub struct Suite {
 }
 
 /// All suites.
-pub const SUITES: [&Suite; 3] = [&PAPER1, &PAPER4, &SPEED];
+pub const SUITES: [&Suite; 4] = [&PAPER1, &PAPER2, &PAPER4, &SPEED];
 
 impl Suite {
     /// The suite of a name.

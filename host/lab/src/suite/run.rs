@@ -6,8 +6,9 @@ use super::record::{Header, Origin, Results, Row};
 use super::sizes::Sizes;
 use super::store::{Earlier, Store};
 use super::{Suite, drawing};
+use patchmg::backend::Backend;
 use patchmg::measure::Protocol;
-use patchmg::system::{Poisson, Runs};
+use patchmg::system::{Poisson, Runs, Stokes};
 use patchmg_cli::error::{Error, Library, Result};
 use patchmg_cli::hashes::Hashes;
 use std::path::PathBuf;
@@ -53,7 +54,7 @@ pub enum Progress<'a> {
 /// Before anything is written: those of [`Protocol::check`], and [`Error::OtherRun`] or [`Error::Input`] for results in the
 /// folder that would be lost ([`Earlier`]). Those of files; those of the machine that end all work, such as
 /// [`Library::Driver`] and [`Library::Timeout`].
-pub fn run<B: Runs<Poisson>>(
+pub fn run<B: Runs<Poisson> + Runs<Stokes>>(
     backend: &Arc<B>,
     suite: &Suite,
     experiments: &[&'static Experiment],
@@ -100,12 +101,7 @@ pub fn run<B: Runs<Poisson>>(
 }
 
 /// Where the rows of an experiment come from on this machine.
-pub fn header<B: Runs<Poisson>>(
-    backend: &Arc<B>,
-    suite: &Suite,
-    experiment: &Experiment,
-    settings: &Settings,
-) -> Header {
+pub fn header<B: Backend>(backend: &Arc<B>, suite: &Suite, experiment: &Experiment, settings: &Settings) -> Header {
     let device = backend.info();
     Header {
         suite: suite.name.into(),
@@ -127,7 +123,7 @@ pub fn header<B: Runs<Poisson>>(
     }
 }
 
-fn row<B: Runs<Poisson>>(
+fn row<B: Runs<Poisson> + Runs<Stokes>>(
     laboratory: &mut Laboratory<B>,
     experiment: &Experiment,
     point: &Point,

@@ -176,6 +176,17 @@ impl Backend for Cpu {
         Ok(())
     }
 
+    fn divide<T: Scalar>(&self, x: &Vector<T>, d: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        check_length("d", y.len(), d.len())?;
+        check_length("x", y.len(), x.len())?;
+        self.for_pieces(y, |place, y| {
+            for ((y, &d), &x) in y.iter_mut().zip(&d[place.clone()]).zip(&x[place]) {
+                *y = if d == T::ZERO { T::ZERO } else { x / d };
+            }
+        });
+        Ok(())
+    }
+
     fn dots<T: Scalar>(&self, xs: &[&Vector<T>], y: &Vector<T>) -> Result<Vec<f64>> {
         for x in xs {
             check_length("x", y.len(), x.len())?;

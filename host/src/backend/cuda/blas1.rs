@@ -20,6 +20,7 @@ const BLOCKS_PER_MULTIPROCESSOR: u32 = 16;
 pub(super) struct Blas1 {
     axpby: Kernel,
     diagonal_axpby: Kernel,
+    divide: Kernel,
     convert: Kernel,
     dots: Kernel,
     sum_partials: Kernel,
@@ -33,6 +34,7 @@ impl Blas1 {
         Ok(Self {
             axpby: kernel(Operation::Axpby)?,
             diagonal_axpby: kernel(Operation::DiagonalAxpby)?,
+            divide: kernel(Operation::Divide)?,
             convert: kernel(Operation::Convert)?,
             dots: kernel(Operation::Dots)?,
             sum_partials: of_spec(Module::Blas1.kernel::<f64>(Operation::SumPartials))?,
@@ -78,6 +80,18 @@ impl Blas1 {
         let arguments = [bytes_of(&alpha), bytes_of(&d), bytes_of(&x), bytes_of(&beta), bytes_of(&y), bytes_of(&n)];
         // SAFETY: three vectors of `n` entries, checked above.
         unsafe { self.diagonal_axpby.launch(gpu, blocks, arguments) }
+    }
+
+    /// `y = D⁻¹ x`, 0 where `d` is 0.
+    pub fn divide<T: Scalar>(&self, gpu: &Arc<Gpu>, x: &Vector<T>, d: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        x.check(gpu, "x", y.len())?;
+        d.check(gpu, "d", y.len())?;
+        y.check(gpu, "y", y.len())?;
+        let Some(blocks) = elementwise(gpu, &self.divide, y.len()) else { return Ok(()) };
+        let (x, d, y, n) = (x.pointer(), d.pointer(), y.pointer(), y.len() as u64);
+        let arguments = [bytes_of(&x), bytes_of(&d), bytes_of(&y), bytes_of(&n)];
+        // SAFETY: three vectors of `n` entries, checked above.
+        unsafe { self.divide.launch(gpu, blocks, arguments) }
     }
 
     /// `y = alpha x`, `S` and `T` not the same; of the operations of `T`.

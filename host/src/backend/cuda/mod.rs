@@ -137,6 +137,10 @@ impl Backend for Cuda {
         self.blas1::<T>()?.diagonal_axpby(&self.gpu, alpha, d, x, beta, y)
     }
 
+    fn divide<T: Scalar>(&self, x: &Vector<T>, d: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        self.blas1::<T>()?.divide(&self.gpu, x, d, y)
+    }
+
     fn dots<T: Scalar>(&self, xs: &[&Vector<T>], y: &Vector<T>) -> Result<Vec<f64>> {
         let operations = self.blas1::<T>()?;
         let mut guard = self.sums.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,16 +2,17 @@
 //! other.
 
 use super::Stokes;
+use super::dense::Tables;
 use super::forms::LineForms;
 use super::level::{Parts, lock};
-use super::patches::{ColorPatches, Tables, along, whole};
+use super::patches::{self, ColorPatches, along, whole};
 use super::product::Product;
 use crate::backend::{AxisMatrix, Backend, Scalar, Tensors};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::operator::vector_bytes;
 use crate::system::System;
-use patchmg_device::patch::{bit, color_count};
+use patchmg_device::patch::bit;
 use std::sync::{Arc, Mutex};
 
 /// Tensors of one block that a level computes with.
@@ -47,49 +48,17 @@ pub(super) struct AxisByAxis<B: Backend, T: Scalar> {
 pub(super) fn bytes<T: Scalar>(system: &Stokes) -> u64 {
     let (mesh, space) = (system.mesh(), system.pressure_space());
     let (dim, block, cells, stride) = (mesh.dim(), space.storage(), mesh.cells_along(), system.degree() + 1);
-    let is_coarsest = mesh.coarser().is_none();
     let line = |d: usize, width: usize| matrix_bytes::<T>(cells[d] * stride, width.min(cells[d] * stride));
     let lines = (0..dim).map(|d| {
         let forms = 2 * line(d, 2 * stride + 1) + line(d, 1) + line(d, 3 * stride);
         forms + line(d, stride + 1) + line(d, 2 * stride)
     });
-    let of_color = |color: u32| -> u64 {
-        let patches = |d: usize| if is_coarsest { 1 } else { color_count(cells[d] as u32, bit(color, d)) as usize };
-        let width = |d: usize| if is_coarsest { cells[d] * stride } else { 2 * stride };
-        // To eigenfunctions and back, the divergence and its transpose.
-        let lines = (0..dim).map(|d| 3 * line(d, width(d)) + 3 * line(d, width(d) - 1)).sum::<u64>();
-        let pressures = (0..dim).map(|d| patches(d) * width(d)).product();
-        // Eigenvalues of each component; the order of pressures there and back.
-        vector_bytes::<T>(dim, block) + matrix_bytes::<T>(pressures, 1) + matrix_bytes::<T>(block, 1) + lines
-    };
-    let has_patches = |color: &u32| (0..dim).all(|d| cells[d] > 2 || bit(*color, d) == 0);
-    let colors = if is_coarsest { 1 } else { 1 << dim };
-    vector_bytes::<T>(4 + dim, block)
-        + lines.sum::<u64>()
-        + (0..colors).filter(has_patches).map(of_color).sum::<u64>()
-        + schur_bytes::<T>(system)
+    vector_bytes::<T>(4 + dim, block) + lines.sum::<u64>() + patches::bytes::<T>(system)
 }
 
 /// Bytes of a matrix along an axis with so many entries a row.
 pub(super) fn matrix_bytes<T: Scalar>(rows: usize, width: usize) -> u64 {
     vector_bytes::<T>(rows, width) + (rows * size_of::<u32>()) as u64
-}
-
-/// `S⁺` of all kinds of patches, by parities.
-fn schur_bytes<T: Scalar>(system: &Stokes) -> u64 {
-    let (dim, cells) = (system.mesh().dim(), system.mesh().cells_along());
-    let stride = system.degree() + 1;
-    // In a direction, of each kind: modes of each parity.
-    let split = |modes: usize| vec![modes.div_ceil(2), modes / 2];
-    let kinds = |d: usize| match (system.mesh().coarser().is_none(), cells[d]) {
-        (true, cells) => vec![split(cells * stride)],
-        (false, 2) => vec![split(2 * stride)],
-        (false, _) => vec![split(2 * stride), vec![2 * stride]],
-    };
-    // Products over directions of the sizes of groups, or of their squares, summed over kinds and groups.
-    let sum = |d: usize, power: u32| kinds(d).iter().flatten().map(|modes| modes.pow(power)).sum::<usize>();
-    let [rows, entries] = [1, 2].map(|power| (0..dim).map(|d| sum(d, power)).product());
-    vector_bytes::<T>(1, entries) + (rows * size_of::<u32>()) as u64
 }
 
 impl<B: Backend, T: Scalar> AxisByAxis<B, T> {

@@ -9,15 +9,22 @@ mod axis_by_axis;
 mod boundary;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod dense;
+mod diagonalized;
 mod exact;
 mod flow;
 mod forms;
 mod integrals;
+mod inverse;
 mod level;
+mod local;
+#[cfg(test)]
+mod local_tests;
 mod patches;
 mod problem;
 mod product;
 mod schur;
+mod schur_cg;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -38,6 +45,7 @@ pub use flow::{Flow, FlowErrors};
 use forms::LineForms;
 pub use integrals::{FaceSample, FlowSample};
 use level::StokesLevel;
+pub use local::LocalSolver;
 pub use problem::{Problem, Vortex};
 use schur::Schurs;
 use std::borrow::Cow;
@@ -57,6 +65,7 @@ pub struct Stokes {
     spaces: Vec<Space>,
     /// Of this mesh and of coarser ones.
     schur: Schurs,
+    local: LocalSolver,
 }
 
 impl Stokes {
@@ -106,6 +115,7 @@ impl Stokes {
             mass: 0.0,
             spaces: (0..=dim).map(space).collect::<Result<_>>()?,
             schur: Schurs::default(),
+            local: LocalSolver::default(),
         })
     }
 
@@ -248,12 +258,18 @@ impl System for Stokes {
 
     fn coarser(&self) -> Option<Result<Self>> {
         let mesh = self.mesh().coarser()?;
-        let Self { viscosity, mass, ref schur, .. } = *self;
-        Some(Self::new(mesh, self.degree).map(|coarser| Self { viscosity, mass, schur: schur.clone(), ..coarser }))
+        let Self { viscosity, mass, ref schur, local, .. } = *self;
+        Some(Self::new(mesh, self.degree).map(|coarser| Self {
+            viscosity,
+            mass,
+            schur: schur.clone(),
+            local,
+            ..coarser
+        }))
     }
 
     fn by_default_kernels(&self) -> Self {
-        self.clone()
+        Self { local: LocalSolver::default(), ..self.clone() }
     }
 
     fn smoothers(&self) -> Smoothers {

@@ -1,6 +1,7 @@
 //! The Schur complement of a patch.
 
 use super::Stokes;
+use super::dense::Coupled;
 use super::forms::PatchForms;
 use crate::error::{Error, Result};
 use crate::system::System;
@@ -38,7 +39,7 @@ impl Schurs {
 }
 
 /// `S⁺` of a patch, parity by parity: each matrix couples the modes beside it.
-pub(super) type Schur = Vec<(Vec<usize>, DMatrix<f64>)>;
+pub(super) type Schur = Vec<Coupled>;
 
 /// The pseudo-inverse of `S = B A⁻¹ Bᵀ` of a patch, in eigenfunctions; modes are counted with the first direction fastest.
 ///

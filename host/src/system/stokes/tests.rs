@@ -43,23 +43,24 @@ pub(super) fn system(&(cells, lengths, refine, degree, mass, viscosity): &Case) 
     Stokes::new(mesh, degree).unwrap().with_mass(mass).unwrap().with_viscosity(viscosity).unwrap()
 }
 
-fn named(system: &Stokes) -> String {
+pub(super) fn named(system: &Stokes) -> String {
     let (dim, mesh) = (system.mesh().dim(), system.mesh());
     let (cells, sizes) = (&mesh.cells_along()[..dim], &mesh.cell_sizes()[..dim]);
-    format!("RT{}, cells {cells:?} of sizes {sizes:?}, s {}, nu {}", system.degree, system.mass, system.viscosity)
+    let Stokes { degree, mass, viscosity, local, .. } = system;
+    format!("RT{degree}, cells {cells:?} of sizes {sizes:?}, s {mass}, nu {viscosity}, local solver {local}")
 }
 
 /// A level, dofs in and dofs out.
-struct Fixture<T: Scalar> {
+pub(super) struct Fixture<T: Scalar> {
     cpu: Arc<Cpu>,
     system: Stokes,
-    level: SharedLevel<Cpu, T>,
+    pub level: SharedLevel<Cpu, T>,
 }
 
 type Vector<T> = <Cpu as Backend>::Vector<T>;
 
 impl<T: Scalar> Fixture<T> {
-    fn new(cpu: &Arc<Cpu>, system: &Stokes) -> Self {
+    pub fn new(cpu: &Arc<Cpu>, system: &Stokes) -> Self {
         Self { cpu: cpu.clone(), system: system.clone(), level: cpu.level(system).unwrap() }
     }
 
@@ -100,7 +101,7 @@ impl<T: Scalar> Fixture<T> {
         self.dofs(&r)
     }
 
-    fn smooth_color(&self, color: usize, b: &[f64], x: &[f64]) -> Vec<f64> {
+    pub fn smooth_color(&self, color: usize, b: &[f64], x: &[f64]) -> Vec<f64> {
         let (b, mut x) = (self.vector(b), self.vector(x));
         self.level.patches().unwrap().smooth_color(color, &b, &mut x).unwrap();
         self.dofs(&x)
@@ -132,7 +133,7 @@ impl<T: Scalar> Fixture<T> {
 
     /// That each field differs by `roundings` units of the scalar's rounding of the terms that it is the sum of, at most; in `f64`
     /// these are less than 1e-11 of its largest value.
-    fn check(&self, what: &str, found: &[f64], expected: &Expected, roundings: f64) {
+    pub fn check(&self, what: &str, found: &[f64], expected: &Expected, roundings: f64) {
         let unit = 0.5f64.powi(T::MANTISSA_DIGITS as i32);
         let mut first = 0;
         for (block, space) in self.system.spaces.iter().enumerate() {
@@ -157,7 +158,7 @@ impl<T: Scalar> Fixture<T> {
 /// of up to `3 (k + 1)` terms, `k <= 4`: their roundings add up to 50 at most where all have one sign, and to a few by chance.
 const OPERATOR: f64 = 16.0;
 /// With a local solve: rounding of its matrix and of its right-hand side is enlarged as `|A_j⁻¹|` says, which is in the terms.
-const SMOOTHER: f64 = 8.0;
+pub(super) const SMOOTHER: f64 = 8.0;
 
 fn check_level<T: Scalar>() {
     let cpu = Arc::new(Cpu::new(Some(2)).unwrap());
@@ -302,6 +303,10 @@ impl Backend for Counting {
         self.cpu.apply_along_axis(matrix, tensors, x, y, add)
     }
 
+    fn divide<T: Scalar>(&self, x: &Vector<T>, d: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        self.cpu.divide(x, d, y)
+    }
+
     fn dots<T: Scalar>(&self, xs: &[&Vector<T>], y: &Vector<T>) -> Result<Vec<f64>> {
         self.cpu.dots(xs, y)
     }
@@ -318,7 +323,8 @@ fn a_level_allocates_what_was_said() {
     for (dim, degree, refine) in [(2, 1, 5), (2, 8, 2), (2, 3, 6), (3, 1, 4), (3, 2, 3), (3, 3, 2)] {
         systems.push(Stokes::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap());
     }
-    for system in systems {
+    for (system, local) in systems.iter().flat_map(|system| LocalSolver::ALL.map(|local| (system, local))) {
+        let Ok(system) = system.clone().with_local_solver(local) else { panic!("{local} of {}", named(system)) };
         check_bytes::<f64>(&system);
         check_bytes::<f32>(&system);
     }

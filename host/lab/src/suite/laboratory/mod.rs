@@ -2,6 +2,7 @@
 
 mod basis;
 mod floor;
+mod flows;
 mod operator;
 mod program;
 mod roofline;
@@ -23,7 +24,8 @@ use patchmg::operator::Preconditioner;
 use patchmg::solve::{Case, Config, Method, Precision, Report};
 use patchmg::space::Family;
 use patchmg::system::poisson::{Paper1, PatchKernel, Poisson, Problem, Variant};
-use patchmg::system::{Runs, System};
+use patchmg::system::stokes::LocalSolver;
+use patchmg::system::{Runs, Stokes, System};
 use patchmg_cli::error::{Error, Result};
 use speed::Solved;
 use std::collections::BTreeMap;
@@ -47,6 +49,7 @@ pub struct Laboratory<B: Runs<Poisson>> {
     timings: Known<(Size, PatchKernel, Part), Timing>,
     /// And whole points.
     points: Known<(Size, bool, Task), Values>,
+    flows: Known<(Size, LocalSolver, Part), Timing>,
     cycles: Known<(Size, PatchKernel), Timing>,
     solves: Known<(Size, bool, Method), Solved>,
     /// The last load vector of `u = prod sin(pi x_i)`.
@@ -119,6 +122,13 @@ impl<B: Runs<Poisson>, T: Scalar> TimedLevel for LevelBench<B, T> {
     }
 }
 
+/// How often a part was done before, and its time.
+fn timed(level: &mut dyn TimedLevel, part: Part, protocol: Protocol) -> Result<(usize, Timing)> {
+    let first = level.time(part, Protocol::ONCE)?;
+    // The first time is one more that does not count, unless it is the only one.
+    Ok(if first.median_s > LONG { (0, first) } else { (protocol.warmup + 1, level.time(part, protocol)?) })
+}
+
 fn values<const N: usize>(pairs: [(&str, f64); N]) -> Values {
     pairs.into_iter().map(|(name, value)| (name.to_string(), Some(value))).collect()
 }
@@ -142,6 +152,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
             level: None,
             timings: Vec::new(),
             points: Vec::new(),
+            flows: Vec::new(),
             cycles: Vec::new(),
             solves: Vec::new(),
             load: None,
@@ -150,7 +161,9 @@ impl<B: Runs<Poisson>> Laboratory<B> {
             basis: Basis::default(),
         }
     }
+}
 
+impl<B: Runs<Poisson> + Runs<Stokes>> Laboratory<B> {
     /// The values of a point, and what they come from.
     ///
     /// # Errors
@@ -198,9 +211,13 @@ impl<B: Runs<Poisson>> Laboratory<B> {
             Task::Speed(method) => self.speed(size, mixed, method),
             Task::Memory(method) => self.memory(size, mixed, method),
             Task::Start(kernels) => self.start(size, kernels),
+            Task::Comparison => self.comparison(size),
+            Task::Flow(task) => self.flow(size, mixed, task),
         }
     }
+}
 
+impl<B: Runs<Poisson>> Laboratory<B> {
     /// The level with its vectors and a kernel.
     fn set_up(&mut self, size: Size, kernel: PatchKernel) -> Result<&mut dyn TimedLevel> {
         match &mut self.level {
@@ -242,12 +259,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
         self.set_up(size, kernel)?;
         let (timing, basis) = self.with_basis(|laboratory| {
             let level = laboratory.set_up(size, kernel)?;
-            let first = level.time(part, Protocol::ONCE)?;
-            // The first time is one more that does not count, unless it is the only one.
-            let (warmup, timing) = match first.median_s > LONG {
-                true => (0, first),
-                false => (protocol.warmup + 1, level.time(part, protocol)?),
-            };
+            let (warmup, timing) = timed(level, part, protocol)?;
             let kernel = if kernel == PatchKernel::default() { String::new() } else { format!(" ({kernel})") };
             let what = format!("{}{kernel}, {}, L = {}", part.name(), size.scalar(), size.refine);
             laboratory.basis.measured(what, warmup, timing);

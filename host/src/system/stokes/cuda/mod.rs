@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use super::Stokes;
 use super::axis_by_axis::{self, AxisByAxis};
 use super::forms::{LineForms, PatchForms};
 use super::level::{self, Parts, StokesLevel};
+use super::{LocalSolver, Stokes};
 use crate::backend::Scalar;
 use crate::backend::cuda::launch::TypedKernel;
 use crate::backend::cuda::{Cuda, Vector, modules};
@@ -39,9 +39,9 @@ impl Runs<Stokes> for Cuda {
     }
 }
 
-/// Whether kernels serve a level: all but a coarsest one that is no vertex patch.
+/// Whether kernels serve a level: those with the exact local solver, but a coarsest one that is no vertex patch.
 fn has_kernels(system: &Stokes) -> bool {
-    system.mesh().coarser().is_some() || system.mesh().is_patch()
+    system.local_solver_here() == LocalSolver::Exact && (system.mesh().coarser().is_some() || system.mesh().is_patch())
 }
 
 fn module(system: &Stokes) -> Module {
@@ -176,7 +176,6 @@ impl<T: Scalar> Tables<T> {
         let volume: f64 = system.mesh().cell_sizes()[..dim].iter().product();
         let mut patches = forms[0].patch_matrices();
         patches.push(1.0 / volume.sqrt());
-        patches.extend(of_directions(&|h| 1.0 / h));
         let mut table: Vec<f64> =
             forms.iter().flat_map(|forms| forms.eigenvalues(system.mass, system.viscosity)).collect();
         table.resize(PatchTable::new(system.degree() + 1).discontinuous(1), 0.0);

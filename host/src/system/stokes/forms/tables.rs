@@ -42,11 +42,11 @@ impl LineForms {
         matrices
     }
 
-    /// The eigenvalues of a [`PatchTable`](patchmg_device::stokes::PatchTable) for `s u - ν Δu`.
+    /// The eigenvalues and scales of a [`PatchTable`](patchmg_device::stokes::PatchTable) for `s u - ν Δu`.
     pub fn eigenvalues(&self, mass: f64, viscosity: f64) -> Vec<f64> {
         let mut values: Vec<_> =
             self.patches[0].continuous.values.iter().map(|value| mass + viscosity * value).collect();
-        values.push(0.0);
+        values.push(1.0 / self.cell_size);
         values.extend(
             self.patches.iter().flat_map(|patch| patch.discontinuous.values.iter()).map(|value| viscosity * value),
         );
