@@ -5,7 +5,7 @@ use crate::{Outcome, Suite};
 use patchmg::Result;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::cuda::Cuda;
-use patchmg::backend::{Backend, Scalar};
+use patchmg::backend::Scalar;
 use patchmg::krylov::unobserved;
 use patchmg::level::SharedLevel;
 use patchmg::mesh::Mesh;
@@ -135,8 +135,8 @@ fn solve(
     let system = Stokes::new(Mesh::unit_cube(dim, refine)?, degree)?.with_local_solver(local)?;
     let config = Config { method: Method::Fgmres, precision, restart: 30, ..Config::default() };
     let case = Case { system, problem: Problem::Vortex(Vortex::default()), config };
-    let (found, _) = case.solve(gpu, &mut unobserved)?;
-    let (expected, _) = case.solve(&Arc::new(Cpu::new(None)?), &mut unobserved)?;
+    let (found, _) = case.clone().solve(gpu, &mut unobserved)?;
+    let (expected, _) = case.clone().solve(&Arc::new(Cpu::new(None)?), &mut unobserved)?;
     let (found, expected) = (found.info.residual_history, expected.info.residual_history);
     if found.len() != expected.len() {
         return Err(format!("history {found:?}, expected {expected:?}").into());
