@@ -5,11 +5,7 @@
 //! the same source for the host, so that a name, a size or an offset is written once.
 
 #![no_std]
-#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, core_intrinsics))]
-#![cfg_attr(
-    all(target_arch = "nvptx64", any(module = "stokes", module = "tensor_core")),
-    feature(asm_experimental_arch)
-)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, core_intrinsics))]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 #![allow(clippy::needless_range_loop, clippy::manual_memcpy)] // index loops over fixed sizes unroll; iterators over arrays do not always
 

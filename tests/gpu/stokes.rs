@@ -3,9 +3,9 @@
 use super::compare::{assert_close, assert_identical, downloaded, random, tolerance};
 use crate::{Outcome, Suite};
 use patchmg::Result;
+use patchmg::backend::Scalar;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::cuda::Cuda;
-use patchmg::backend::Scalar;
 use patchmg::krylov::unobserved;
 use patchmg::level::SharedLevel;
 use patchmg::mesh::Mesh;
@@ -35,9 +35,12 @@ const OPERATIONS: [Operation; 6] = [
     Operation::VCycle,
 ];
 
-/// Base cells, side lengths, refinements; `s` and `ν`. Patches at both ends, at one and at none; cells unequal; one direction
+/// Base cells, side lengths, refinements; `s` and `ν`.
+type Box = (&'static [usize], &'static [f64], usize, f64, f64);
+
+/// Patches at both ends, at one and at none; cells unequal; one direction
 /// coarsened; tiles and blocks that are not full; an odd number of cells below.
-const BOXES: [(&[usize], &[f64], usize, f64, f64); 8] = [
+const BOXES: [Box; 8] = [
     (&[1, 1], &[1.0, 1.0], 2, 0.0, 1.0),
     (&[1, 1], &[1.0, 1.0], 4, 3.0, 0.5),
     (&[3, 1], &[3.0, 1.25], 2, 0.0, 1.0),

@@ -89,7 +89,7 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
     }
 
     /// What it computes with.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "cuda"))]
     pub fn parts(&self) -> &dyn Parts<B, T> {
         &*self.parts
     }
