@@ -122,16 +122,13 @@ impl Regions {
     const fn starts(self) -> [usize; 3] {
         [0, self.x.words(), self.x.words() + self.across.words()]
     }
-
-    const fn words(self) -> usize {
-        self.starts()[2] + self.result.words()
-    }
 }
 
 /// Words of shared memory.
 #[cfg(not(target_arch = "nvptx64"))]
 fn words(dim: usize, nodes: usize) -> usize {
-    (0..dim).map(|own| Regions::new(dim, nodes, own).words()).max().unwrap_or(0)
+    let words = |regions: Regions| regions.starts()[2] + regions.result.words();
+    (0..dim).map(|own| words(Regions::new(dim, nodes, own))).max().unwrap_or(0)
 }
 
 /// Blocks that a multiprocessor should hold, without spills.
