@@ -186,6 +186,18 @@ pub enum FlowTask {
     Step(LocalSolver),
     /// As [`Task::Comparison`].
     Comparison(LocalSolver),
+    /// Time of a part, or of a solve to 1e-6, for an unknown.
+    Speed(FlowPart),
+    /// Memory of a solve.
+    Memory(Method),
+}
+
+/// What is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowPart {
+    Operator,
+    Step,
+    Solve,
 }
 
 /// Where a process that starts has its GPU kernels from.

@@ -1,20 +1,33 @@
 //! The Stokes equations: iterations, errors, and times of parts and of solves.
 
+use super::speed::Solved;
 use super::{Laboratory, Size, TimedLevel, Values, timed, values};
-use crate::suite::experiment::FlowTask;
+use crate::suite::experiment::{FlowPart, FlowTask};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::measure::{LevelBench, Part, Protocol, Timing};
 use patchmg::mesh::Mesh;
 use patchmg::solve::{Case, Config, Method, Precision, Report};
 use patchmg::system::poisson::{PatchKernel, Poisson};
 use patchmg::system::stokes::{FlowErrors, LocalSolver, Problem, Vortex};
-use patchmg::system::{Runs, Stokes, System};
+use patchmg::system::{ModelProblem, Runs, Stokes, System};
 use patchmg_cli::error::Result;
 
-/// Basis vectors: more than solves have iterations, but for degree 1 on the finest levels.
-const RESTART: usize = 30;
-/// Relative residual of the paper's comparison with Poisson's equation.
-const COMPARISON: f64 = 1e-6;
+/// When a solve ends, and how many basis vectors it has.
+#[derive(Clone, Copy)]
+struct Ending {
+    rtol: f64,
+    restart: usize,
+}
+
+impl Ending {
+    /// Of the paper's comparison with Poisson's equation, and of its fastest solves.
+    const EARLY: Self = Self { rtol: 1e-6, restart: 10 };
+
+    /// More basis vectors than solves have iterations, but for degree 1 on the finest levels.
+    const fn at(rtol: f64) -> Self {
+        Self { rtol, restart: 30 }
+    }
+}
 
 impl Size {
     fn stokes(&self, local: LocalSolver) -> Result<Stokes> {
@@ -37,11 +50,15 @@ fn throughput(timing: Timing, dofs: f64) -> Values {
 impl<B: Runs<Poisson> + Runs<Stokes>> Laboratory<B> {
     pub(super) fn flow(&mut self, size: Size, mixed: bool, task: FlowTask) -> Result<Values> {
         match task {
-            FlowTask::Iterations { local, rtol } => self.flow_solve(size, mixed, local, rtol, None),
-            FlowTask::Solve { local, rtol } => self.flow_solve(size, mixed, local, rtol, Some(self.protocol)),
+            FlowTask::Iterations { local, rtol } => self.flow_solve(size, mixed, local, Ending::at(rtol), None),
+            FlowTask::Solve { local, rtol } => {
+                self.flow_solve(size, mixed, local, Ending::at(rtol), Some(self.protocol))
+            }
             FlowTask::Operator => self.flow_operator(size),
             FlowTask::Step(local) => self.flow_step(size, local),
             FlowTask::Comparison(local) => self.flow_comparison(size, local),
+            FlowTask::Speed(part) => self.flow_speed(size, mixed, part),
+            FlowTask::Memory(method) => self.flow_memory(size, mixed, method),
         }
     }
 
@@ -51,14 +68,14 @@ impl<B: Runs<Poisson> + Runs<Stokes>> Laboratory<B> {
         size: Size,
         mixed: bool,
         local: LocalSolver,
-        rtol: f64,
+        Ending { rtol, restart }: Ending,
         timed: Option<Protocol>,
     ) -> Result<Values> {
         // Makes room.
         self.level = None;
         let precision = if mixed { Precision::Mixed } else { Precision::F64 };
         let stopping = Stopping { rtol, ..Stopping::default() };
-        let config = Config { method: Method::Fgmres, precision, stopping, restart: RESTART, ..Config::default() };
+        let config = Config { method: Method::Fgmres, precision, stopping, restart, ..Config::default() };
         let case = Case { system: size.stokes(local)?, problem: Problem::Vortex(Vortex::default()), config };
         let protocol = timed.unwrap_or(Protocol::ONCE);
         let prepared = case.prepare(&*self.backend)?;
@@ -154,7 +171,7 @@ impl<B: Runs<Poisson> + Runs<Stokes>> Laboratory<B> {
         let patch = nodes.powi(size.dim as i32 - 1) * (size.dim as f64 * (nodes + 1.0) + nodes);
         let operator = self.flow_time(size, LocalSolver::Exact, Part::Operator)?;
         let step = self.flow_time(size, local, Part::Step)?;
-        let mut row = self.flow_solve(size, false, local, COMPARISON, Some(self.protocol))?;
+        let mut row = self.flow_solve(size, false, local, Ending::EARLY, Some(self.protocol))?;
         row.extend(values([
             ("patch_dofs", patch),
             ("operator_ns", 1e9 * operator.median_s / dofs),
@@ -163,11 +180,44 @@ impl<B: Runs<Poisson> + Runs<Stokes>> Laboratory<B> {
         Ok(row)
     }
 
+    /// Nanoseconds for an unknown.
+    fn flow_speed(&mut self, size: Size, mixed: bool, part: FlowPart) -> Result<Values> {
+        let part = match part {
+            FlowPart::Operator => Part::Operator,
+            FlowPart::Step => Part::Step,
+            FlowPart::Solve => return Ok(self.flow_solved(size, mixed, Method::Fgmres)?.speed()),
+        };
+        let timing = self.flow_time(size, LocalSolver::Exact, part)?;
+        let per_dof = 1e9 / size.stokes(LocalSolver::Exact)?.layout().dofs() as f64;
+        Ok(values([
+            ("measured", per_dof * timing.median_s),
+            ("min", per_dof * timing.min_s),
+            ("max", per_dof * timing.max_s),
+            ("time_ms", 1e3 * timing.median_s),
+        ]))
+    }
+
+    fn flow_memory(&mut self, size: Size, mixed: bool, method: Method) -> Result<Values> {
+        Ok(self.flow_solved(size, mixed, method)?.memory_per_dof())
+    }
+
+    /// A solve to 1e-6, its time and its memory.
+    fn flow_solved(&mut self, size: Size, mixed: bool, method: Method) -> Result<Solved> {
+        let precision = if mixed { Precision::Mixed } else { Precision::F64 };
+        let Ending { rtol, restart } = Ending::EARLY;
+        let stopping = Stopping { rtol, ..Stopping::default() };
+        let config = Config { method, precision, stopping, restart, ..Config::default() };
+        let system = size.stokes(LocalSolver::Exact)?;
+        config.check(&*self.backend, &system)?;
+        let load = Problem::Vortex(Vortex::default()).load(&system)?;
+        self.solve_of(&system, size, load, &config)
+    }
+
     /// Poisson's equation by the same method.
     pub(super) fn comparison(&mut self, size: Size) -> Result<Values> {
         let kernel = PatchKernel::default();
-        let stopping = Stopping { rtol: COMPARISON, ..Stopping::default() };
-        let config = Config { method: Method::Gmres, stopping, restart: RESTART, ..Config::default() };
+        let stopping = Stopping { rtol: Ending::EARLY.rtol, ..Stopping::default() };
+        let config = Config { method: Method::Gmres, stopping, restart: 30, ..Config::default() };
         let problem = patchmg::system::poisson::Problem::Sine;
         let mut row = self.solve(size, problem, config, kernel)?;
         if let Some(time) = row.remove("s_per_gdof") {

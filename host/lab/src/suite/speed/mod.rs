@@ -1,5 +1,6 @@
 //! How near the method comes to what memory allows, and how fast it solves.
 
+mod flow;
 mod parts;
 mod whole;
 
@@ -22,6 +23,8 @@ pub const SPEED: Suite = Suite {
         whole::SOLVE,
         whole::START,
         whole::MEMORY,
+        flow::STOKES,
+        flow::STOKES_MEMORY,
     ],
 };
 
@@ -96,6 +99,11 @@ mod tests {
         assert_eq!(goal(true, "solve", "full", [3, 4, 5], "mixed"), Some((2.0, Some(6.0))));
         assert_eq!(goal(false, "solve", "full", [3, 4, 5], "mixed"), Some((60.0, Some(150.0))));
         assert_eq!(goal(false, "operator", "operator", [3, 4, 5], "f64"), Some((1.5, Some(3.0))));
+        assert_eq!(goal(true, "stokes", "product", [3, 2, 7], "f64"), Some((0.01, Some(0.025))));
+        assert_eq!(goal(true, "stokes", "step", [3, 4, 6], "f64"), Some((0.35, Some(0.9))));
+        assert_eq!(goal(true, "stokes", "solve", [3, 2, 7], "mixed"), Some((1.4, Some(3.5))));
+        assert_eq!(goal(true, "stokes", "solve, 32", [3, 4, 5], "mixed"), Some((2.5, Some(6.0))));
+        assert_eq!(goal(false, "stokes", "solve, 32", [3, 2, 5], "mixed"), Some((400.0, Some(1200.0))));
         assert_eq!(goal(false, "smoother", "", [3, 4, 5], "f64"), None);
     }
 }
