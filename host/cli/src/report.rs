@@ -90,6 +90,9 @@ pub struct FlowParameters {
     /// Their width.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sigma: Option<f64>,
+    /// Steps of conjugate gradients on each patch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_steps: Option<usize>,
 }
 
 /// A solve, and the parts of its problem, in the order of the JSON.

@@ -60,6 +60,10 @@ impl Offered for Problem {
                 mass: Some(case.system.mass()),
                 mu: vortex.map(|vortex| vortex.mu),
                 sigma: vortex.map(|vortex| vortex.sigma),
+                local_steps: match case.system.local_solver() {
+                    LocalSolver::SchurCg { steps } => Some(steps),
+                    LocalSolver::Exact | LocalSolver::Inverse => None,
+                },
             },
             kernel: "global".into(),
             variant: "basic".into(),
