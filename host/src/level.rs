@@ -24,11 +24,16 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
     /// Those of [`Self::restrict_residual`].
     fn prolongate_add(&self, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
 
-    /// `x = A⁻¹ b`, whatever was in `x`, on the coarsest level.
+    /// `x = A⁻¹ b`, whatever was in `x`, on the coarsest level; about that if the solver there iterates.
     ///
     /// # Errors
     /// [`InvalidArgument`](crate::Error::InvalidArgument) on another level; those of the machine.
     fn solve(&self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+
+    /// Iterations of all [`Self::solve`] so far, if it iterates.
+    fn inner_iterations(&self) -> Option<usize> {
+        None
+    }
 
     /// The vector whose unknown `i` is `value(i)`, unknowns being counted from 0 in the order of dofs.
     ///

@@ -47,6 +47,11 @@ pub trait Preconditioner<B: Backend, T: Scalar> {
         false
     }
 
+    /// Iterations within it so far, if it iterates.
+    fn inner_iterations(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether `x · M y = y · M x` up to rounding: conjugate gradients need that.
     fn is_symmetric(&self) -> bool;
 }

@@ -56,6 +56,9 @@ pub struct SolveReport {
     pub relative_residual: Option<f64>,
     /// Where a straight line through the last two residuals, on a logarithmic scale, meets `rtol`; none if not converged.
     pub fractional_iterations: Option<f64>,
+    /// Iterations on the coarsest mesh in all, where it is solved by iteration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner_iterations: Option<usize>,
     /// `||u_h - u||` in L2; none where `u` is not known, or the solver diverged.
     pub l2_error: Option<f64>,
     /// `||grad (u_h - u)||` in L2; none where `u` is not known, or the solver diverged.

@@ -161,6 +161,7 @@ pub fn record<P: Offered>(
         relative_residual: info.residual_history.last().copied(),
         residual_history: info.residual_history,
         fractional_iterations: info.fractional_iterations,
+        inner_iterations: info.inner_iterations,
         l2_error,
         h1_error,
         l2_error_p,
@@ -193,8 +194,14 @@ fn summary(report: &SolveReport, outcome: Outcome) -> String {
     if let Some(divergence) = report.div_max {
         errors += &format!("divergence {divergence:.1e} at most\n");
     }
+    let inner = report.inner_iterations.map_or(String::new(), |inner| {
+        format!(
+            "coarsest   {} in all on the coarsest mesh, by flexible GMRES to 1e-2\n",
+            crate::case::iterations(inner)
+        )
+    });
     format!(
-        "\n{outcome}{residual}\n{errors}times      setup {}, solve {}, {:.3} ns/DoF",
+        "\n{outcome}{residual}\n{inner}{errors}times      setup {}, solve {}, {:.3} ns/DoF",
         seconds(report.setup_s),
         seconds(report.solve_s),
         report.ns_per_dof

@@ -131,6 +131,8 @@ pub struct Info {
     /// `i - 1 + log(r_{i-1} / rtol) / log(r_{i-1} / r_i)` at the last iteration `i`: where a straight line through the
     /// last two residuals, on a logarithmic scale, meets the tolerance. `None` if it was not reached.
     pub fractional_iterations: Option<f64>,
+    /// Iterations within the preconditioner in all, where it iterates: on a coarsest level that is not solved exactly.
+    pub inner_iterations: Option<usize>,
 }
 
 /// Divergence: a residual so many times the larger of `|b|` and the first residual. Conjugate gradients that converge may
@@ -332,7 +334,14 @@ impl<'a> Monitor<'a> {
             _ => 0.0,
         });
         let outcome = self.outcome.unwrap_or_default();
-        Info { iterations, converged, outcome, residual_history: self.history, fractional_iterations }
+        Info {
+            iterations,
+            converged,
+            outcome,
+            residual_history: self.history,
+            fractional_iterations,
+            inner_iterations: None,
+        }
     }
 }
 

@@ -82,6 +82,10 @@ impl<B: Backend, T: Scalar, S: Scalar> Preconditioner<B, T> for LowPrecisionNest
         self.multigrid.apply_to(r, norm, z)
     }
 
+    fn inner_iterations(&self) -> Option<usize> {
+        self.multigrid.inner_iterations()
+    }
+
     fn is_symmetric(&self) -> bool {
         self.multigrid.is_symmetric()
     }

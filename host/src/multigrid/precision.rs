@@ -48,6 +48,10 @@ impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B
         backend.convert(norm, &self.z, z)
     }
 
+    fn inner_iterations(&self) -> Option<usize> {
+        self.inner.inner_iterations()
+    }
+
     fn is_symmetric(&self) -> bool {
         self.inner.is_symmetric()
     }

@@ -145,7 +145,7 @@ pub(super) fn v_cycle<B: Backend, S: Scalar>(
     level.pre_smooth(cycle, b, x)?;
     level.level.restrict_residual(b, x, &mut level.coarse_b)?;
     level.level.backend().set_zero(&mut level.coarse_x)?;
-    // The coarsest level is solved exactly: once is enough.
+    // The coarsest level is solved: once is enough.
     let coarse_cycles = if coarser.is_empty() { 1 } else { cycle.coarse_cycles };
     for _ in 0..coarse_cycles {
         level.coarse_cycle(cycle, coarsest, coarser)?;
@@ -154,15 +154,15 @@ pub(super) fn v_cycle<B: Backend, S: Scalar>(
 }
 
 /// Whether a V-cycle asks the machine for the same every time.
-fn are_fixed<B: Backend, S: Scalar>(levels: &[SmoothedLevel<B, S>]) -> bool {
-    levels.iter().all(|level| level.smoother.is_fixed())
+fn is_fixed<B: Backend, S: Scalar>(coarsest: &SharedLevel<B, S>, levels: &[SmoothedLevel<B, S>]) -> bool {
+    coarsest.inner_iterations().is_none() && levels.iter().all(|level| level.smoother.is_fixed())
 }
 
 impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
     /// Records what [`Self::coarse_cycle`] does.
     fn record_coarse_cycle(&mut self, cycle: VCycle, coarsest: &SharedLevel<B, S>, coarser: &mut [Self]) -> Result<()> {
         let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;
-        *coarse_cycle = Repeated::new(&**level.backend(), are_fixed(coarser), &mut || {
+        *coarse_cycle = Repeated::new(&**level.backend(), is_fixed(coarsest, coarser), &mut || {
             v_cycle(cycle, coarsest, coarser, coarse_b, coarse_x)
         })?;
         Ok(())
@@ -205,7 +205,11 @@ impl<B: Backend, S: Scalar> Preconditioner<B, S> for Multigrid<B, S> {
     }
 
     fn is_fixed(&self) -> bool {
-        are_fixed(&self.levels)
+        is_fixed(&self.coarsest, &self.levels)
+    }
+
+    fn inner_iterations(&self) -> Option<usize> {
+        self.coarsest.inner_iterations()
     }
 
     fn is_symmetric(&self) -> bool {

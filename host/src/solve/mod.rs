@@ -246,7 +246,7 @@ fn download<B: Backend, T: Scalar>(backend: &B, vector: &B::Vector<T>, len: usiz
     memory::convert(values)
 }
 
-impl<B: Backend, T: Scalar, M> Parts for PartsIn<B, T, M> {
+impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> Parts for PartsIn<B, T, M> {
     fn load(&mut self, load: &[f64]) -> Result<()> {
         upload(&*self.backend, load, &mut self.b)
     }
@@ -257,7 +257,7 @@ impl<B: Backend, T: Scalar, M> Parts for PartsIn<B, T, M> {
             Some(guess) => upload(&**backend, guess, x)?,
             None => backend.set_zero(x)?,
         }
-        let mut info = Info::default();
+        let (mut info, before) = (Info::default(), multigrid.inner_iterations());
         let seconds = backend.time(&mut || {
             info = match guess {
                 Some(_) => solver.solve_from(operator, multigrid, b, x, stopping, observer)?,
@@ -265,6 +265,7 @@ impl<B: Backend, T: Scalar, M> Parts for PartsIn<B, T, M> {
             };
             Ok(())
         })?;
+        info.inner_iterations = multigrid.inner_iterations().zip(before).map(|(after, before)| after - before);
         Ok((info, seconds))
     }
 

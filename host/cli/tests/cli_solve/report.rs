@@ -149,7 +149,8 @@ fn results_name_the_local_solver_of_flows() {
     }
     assert!(counts.iter().all(|count| (count - counts[0]).abs() < 0.01), "{counts:?}");
     let one_step = solve(&["--local", "schur-cg", "--local-steps", "1"]);
-    let steps = [&one_step, &solve(&["--local", "schur-cg"]), &solve(&[])].map(|value| value.get("local_steps").cloned());
+    let steps =
+        [&one_step, &solve(&["--local", "schur-cg"]), &solve(&[])].map(|value| value.get("local_steps").cloned());
     assert_eq!(steps, [Some(Value::from(1)), Some(Value::from(15)), None]);
     assert!(one_step["fractional_iterations"].as_f64().unwrap() > counts[0] + 0.5, "{one_step}");
 }

@@ -39,7 +39,7 @@ pub(super) struct AxisByAxis<B: Backend, T: Scalar> {
     /// `-∫ q ∂_i u_i` and its transpose, of each component.
     divergence: Vec<Product<B, T>>,
     gradient: Vec<Product<B, T>>,
-    /// By color; on the coarsest level all cells are the one patch of the first.
+    /// By color; on a coarsest level that is one patch, it is the one of the first.
     patches: Vec<Option<ColorPatches<B, T>>>,
     work: Mutex<Workspace<B, T>>,
 }
@@ -90,7 +90,7 @@ impl<B: Backend, T: Scalar> AxisByAxis<B, T> {
         }
         let (cells, mut tables) = (system.mesh().cells_along(), Tables::new());
         let mut patches = Vec::new();
-        if system.mesh().coarser().is_some() {
+        if !system.is_one_patch() {
             for color in 0..1 << dim {
                 let along: Vec<_> = (0..dim).map(|d| along(&forms[d], cells[d], bit(color as u32, d))).collect();
                 let has_patches = along.iter().all(|line| !line.is_empty());

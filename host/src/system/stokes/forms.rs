@@ -87,11 +87,12 @@ impl LineForms {
             divergence,
             patches: Vec::new(),
         };
-        forms.patches = Ends::ALL.iter().map(|&ends| forms.forms_of(2, ends)).collect::<Result<_>>()?;
+        forms.patches =
+            Ends::ALL.iter().map(|&ends| forms.forms_of(forms.cells.min(2), ends)).collect::<Result<_>>()?;
         Ok(forms)
     }
 
-    /// Of the patches with these ends.
+    /// Of the patches with these ends: two cells, or the one that there is.
     pub fn patch(&self, ends: Ends) -> &PatchForms {
         &self.patches[ends as usize]
     }

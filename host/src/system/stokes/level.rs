@@ -2,6 +2,8 @@
 
 use super::Stokes;
 use super::axis_by_axis::matrix_bytes;
+use super::coarse::CoarseSolver;
+use super::patches;
 use super::product::Product;
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
@@ -11,6 +13,7 @@ use crate::memory;
 use crate::operator::{LinearOperator, vector_bytes};
 use crate::system::System;
 use crate::system::axes::prolongation;
+use patchmg_device::patch::bit;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a level computes with on a machine: the operator, and the solutions on patches.
@@ -21,7 +24,7 @@ pub(super) trait Parts<B: Backend, T: Scalar>: Send + Sync {
     /// `r = b - A x`.
     fn residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()>;
 
-    /// `x += Σ_j R_jᵀ A_j⁻¹ R_j r` over a color's patches; on the coarsest level the whole mesh is the patch of color 0.
+    /// `x += Σ_j R_jᵀ A_j⁻¹ R_j r` over a color's patches; on a coarsest level that is one patch, it is that of color 0.
     fn add_solutions(&self, color: usize, r: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
 }
 
@@ -33,6 +36,8 @@ pub(super) struct StokesLevel<B: Backend, T: Scalar> {
     parts: Box<dyn Parts<B, T>>,
     transfer: Option<Transfer<B, T>>,
     colors: Vec<usize>,
+    /// Of a coarsest mesh that is more than one patch.
+    coarse_solver: Option<Mutex<CoarseSolver<B, T>>>,
     residual: Mutex<B::Vector<T>>,
     /// Of one block, for transfers.
     temporary: Mutex<[B::Vector<T>; 2]>,
@@ -46,7 +51,7 @@ struct Transfer<B: Backend, T: Scalar> {
 }
 
 /// Bytes of a level but for its [`Parts`]; some matrices are a little smaller than said here.
-pub(super) fn bytes<T: Scalar>(system: &Stokes) -> u64 {
+pub(super) fn bytes<B: Backend, T: Scalar>(system: &Stokes) -> u64 {
     let (mesh, stride) = (system.mesh(), system.degree() + 1);
     let coarsened = mesh.coarsened_directions().unwrap_or_default();
     let lines = (0..mesh.dim()).filter(|&d| coarsened[d]).map(|d| {
@@ -59,15 +64,17 @@ pub(super) fn bytes<T: Scalar>(system: &Stokes) -> u64 {
     vector_bytes::<T>(1, system.layout().storage())
         + vector_bytes::<T>(2, system.pressure_space().storage())
         + lines.sum::<u64>()
+        + if system.is_solved_by_iteration() { CoarseSolver::<B, T>::bytes(system.layout().storage()) } else { 0 }
 }
 
 /// Colors that have a patch.
 fn colors(system: &Stokes) -> Vec<usize> {
     let mesh = system.mesh();
-    if mesh.coarser().is_none() {
+    if system.is_one_patch() {
         return if mesh.is_patch() { vec![0] } else { Vec::new() };
     }
-    let has_patches = |color: &usize| (0..mesh.dim()).all(|d| mesh.cells_along()[d] > 2 || color >> d & 1 == 0);
+    let has_patches =
+        |color: &usize| (0..mesh.dim()).all(|d| patches::count(mesh.cells_along()[d], bit(*color as u32, d)) > 0);
     (0..1 << mesh.dim()).filter(has_patches).collect()
 }
 
@@ -76,7 +83,7 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
     pub fn new(backend: &Arc<B>, system: &Stokes, parts: Box<dyn Parts<B, T>>) -> Result<Self> {
         let (layout, coarser) = (system.layout(), system.coarser().transpose()?);
         let block = || backend.zeros(system.pressure_space().storage());
-        Ok(Self {
+        let mut level = Self {
             backend: backend.clone(),
             system: system.clone(),
             residual: Mutex::new(backend.zeros(layout.storage())?),
@@ -84,8 +91,13 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
             parts,
             transfer: coarser.map(|coarser| Transfer::new(&**backend, system, &coarser)).transpose()?,
             colors: colors(system),
+            coarse_solver: None,
             temporary: Mutex::new([block()?, block()?]),
-        })
+        };
+        if system.is_solved_by_iteration() {
+            level.coarse_solver = Some(Mutex::new(CoarseSolver::new(&level)?));
+        }
+        Ok(level)
     }
 
     /// What it computes with.
@@ -183,8 +195,15 @@ impl<B: Backend, T: Scalar> Level<B, T> for StokesLevel<B, T> {
                 allowed: "the coarsest".into(),
             });
         }
+        if let Some(solver) = &self.coarse_solver {
+            return lock(solver).solve(self, b, x);
+        }
         self.backend.set_zero(x)?;
         self.parts.add_solutions(0, b, x)
+    }
+
+    fn inner_iterations(&self) -> Option<usize> {
+        self.coarse_solver.as_ref().map(|solver| lock(solver).iterations)
     }
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<B::Vector<T>> {

@@ -7,6 +7,7 @@
 
 mod axis_by_axis;
 mod boundary;
+mod coarse;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod dense;
@@ -52,7 +53,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Pressures that the coarsest mesh may have: the inverse of its Schur complement is dense, but for parities.
+/// Pressures of a coarsest mesh that is solved as one patch: the inverse of its Schur complement is dense, but for parities.
 const MOST_PRESSURES: usize = 8192;
 
 /// `s u - ν Δu + ∇p = f`, `∇·u = 0` on a mesh, by elements `RT_k x Q_k`.
@@ -66,13 +67,15 @@ pub struct Stokes {
     /// Of this mesh and of coarser ones.
     schur: Schurs,
     local: LocalSolver,
+    /// [`MOST_PRESSURES`]; fewer in tests.
+    most_pressures: usize,
 }
 
 impl Stokes {
     /// `ν = 1`, `s = 0`, by elements of degree `k`: 1 to 8 in 2D, 1 to 5 in 3D.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for another degree, or a mesh with too many cells on its coarsest level, which is solved as one patch.
+    /// [`Error::InvalidArgument`] for another degree.
     pub fn new(mesh: Mesh, degree: usize) -> Result<Self> {
         let (dim, degrees) = (mesh.dim(), Self::degrees(mesh.dim()));
         if !degrees.contains(&degree) {
@@ -80,19 +83,6 @@ impl Stokes {
                 name: "degree",
                 value: degree.to_string(),
                 allowed: format!("{} to {} in {dim}D with Raviart-Thomas elements", degrees.start(), degrees.end()),
-            });
-        }
-        let coarsest = mesh.hierarchy().last().unwrap_or(mesh);
-        let pressures = coarsest.cells() * (degree + 1).pow(dim as u32);
-        if pressures > MOST_PRESSURES {
-            let cells: Vec<_> = coarsest.cells_along()[..dim].iter().map(usize::to_string).collect();
-            return Err(Error::InvalidArgument {
-                name: "cells",
-                value: format!("{} on the coarsest mesh", cells.join(" x ")),
-                allowed: format!(
-                    "at most {} there with degree {degree}; even numbers of cells are halved until then",
-                    MOST_PRESSURES / (degree + 1).pow(dim as u32)
-                ),
             });
         }
         let (along, across) = (Arc::new(Element::new(degree + 1)?), Arc::new(Element::gauss(degree)?));
@@ -116,7 +106,25 @@ impl Stokes {
             spaces: (0..=dim).map(space).collect::<Result<_>>()?,
             schur: Schurs::default(),
             local: LocalSolver::default(),
+            most_pressures: MOST_PRESSURES,
         })
+    }
+
+    /// Whether the mesh is the coarsest one and solved as one patch; a larger one is solved by iteration.
+    fn is_one_patch(&self) -> bool {
+        let pressures = self.mesh().cells() * (self.degree + 1).pow(self.mesh().dim() as u32);
+        self.mesh().coarser().is_none() && pressures <= self.most_pressures
+    }
+
+    /// With a coarsest mesh of more pressures solved by iteration.
+    #[cfg(test)]
+    fn with_most_pressures(self, most_pressures: usize) -> Self {
+        Self { most_pressures, ..self }
+    }
+
+    /// Whether a mesh is the coarsest one and solved by iteration.
+    fn is_solved_by_iteration(&self) -> bool {
+        self.mesh().coarser().is_none() && !self.is_one_patch()
     }
 
     /// Bytes of the VTU file of a solution, and of the host's memory that writing it takes.
@@ -258,12 +266,13 @@ impl System for Stokes {
 
     fn coarser(&self) -> Option<Result<Self>> {
         let mesh = self.mesh().coarser()?;
-        let Self { viscosity, mass, ref schur, local, .. } = *self;
+        let Self { viscosity, mass, ref schur, local, most_pressures, .. } = *self;
         Some(Self::new(mesh, self.degree).map(|coarser| Self {
             viscosity,
             mass,
             schur: schur.clone(),
             local,
+            most_pressures,
             ..coarser
         }))
     }
@@ -296,6 +305,6 @@ impl Runs<Stokes> for Cpu {
     }
 
     fn level_bytes<T: Scalar>(system: &Stokes) -> u64 {
-        level::bytes::<T>(system) + axis_by_axis::bytes::<T>(system)
+        level::bytes::<Self, T>(system) + axis_by_axis::bytes::<T>(system)
     }
 }

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::operator::vector_bytes;
 use crate::system::System;
 use nalgebra::DMatrix;
-use patchmg_device::patch::{Ends, bit, color_count};
+use patchmg_device::patch::{Ends, bit};
 
 /// The patches of a color with their [local solver](LocalSolver).
 pub(super) enum ColorPatches<B: Backend, T: Scalar> {
@@ -32,16 +32,21 @@ pub(super) struct PatchPlace<'a> {
     pub forms: &'a PatchForms,
 }
 
+/// Patches of a color in a direction: around every other vertex, or the one cell that there is.
+pub(super) fn count(cells: usize, bit: u32) -> usize {
+    if cells == 1 { 1 - bit as usize } else { (cells - bit as usize) / 2 }
+}
+
 /// The patches of a color in a direction.
 pub(super) fn along(forms: &LineForms, cells: usize, bit: u32) -> Vec<PatchPlace<'_>> {
     let place = |index: usize| {
         let cell = 2 * index + bit as usize;
-        let ends = Ends::of_patch(cells as u32, cell as u32);
+        let ends = if cells == 1 { Ends::Both } else { Ends::of_patch(cells as u32, cell as u32) };
         let is_mirrored = ends == Ends::Upper;
         let kind = if is_mirrored { Ends::Lower } else { ends } as usize;
         PatchPlace { first: cell * forms.stride(), kind, is_mirrored, forms: forms.patch(ends) }
     };
-    (0..color_count(cells as u32, bit) as usize).map(place).collect()
+    (0..count(cells, bit)).map(place).collect()
 }
 
 /// All cells of a direction as one patch.
@@ -97,11 +102,11 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
 pub(super) fn bytes<T: Scalar>(system: &Stokes) -> u64 {
     let (mesh, block, storage) = (system.mesh(), system.pressure_space().storage(), system.layout().storage());
     let (dim, cells, stride) = (mesh.dim(), mesh.cells_along(), system.degree() + 1);
-    let (is_coarsest, local) = (mesh.coarser().is_none(), system.local_solver_here());
+    let (is_whole, local) = (system.is_one_patch(), system.local_solver_here());
     let line = |d: usize, width: usize| matrix_bytes::<T>(cells[d] * stride, width);
     let of_color = |color: u32| -> u64 {
-        let patches = |d: usize| if is_coarsest { 1 } else { color_count(cells[d] as u32, bit(color, d)) as usize };
-        let width = |d: usize| if is_coarsest { cells[d] * stride } else { 2 * stride };
+        let patches = |d: usize| if is_whole { 1 } else { count(cells[d], bit(color, d)) };
+        let width = |d: usize| if is_whole { cells[d] * stride } else { cells[d].min(2) * stride };
         // Eigenvalues of each component; to eigenfunctions and back, the divergence and its transpose.
         let eigenvalues = vector_bytes::<T>(dim, block);
         let lines = (0..dim).map(|d| 3 * line(d, width(d)) + 3 * line(d, width(d) - 1)).sum::<u64>();
@@ -122,8 +127,8 @@ pub(super) fn bytes<T: Scalar>(system: &Stokes) -> u64 {
             }
         }
     };
-    let has_patches = |color: &u32| (0..dim).all(|d| cells[d] > 2 || bit(*color, d) == 0);
-    let colors = if is_coarsest { 1 } else { 1 << dim };
+    let has_patches = |color: &u32| (0..dim).all(|d| count(cells[d], bit(*color, d)) > 0);
+    let colors = if is_whole { 1 } else { 1 << dim };
     let shared = match local {
         LocalSolver::Exact => schur_bytes::<T>(system),
         LocalSolver::SchurCg { .. } => {
@@ -140,12 +145,11 @@ pub(super) fn bytes<T: Scalar>(system: &Stokes) -> u64 {
 /// `S⁺` of all kinds of patches, by parities.
 fn schur_bytes<T: Scalar>(system: &Stokes) -> u64 {
     let (dim, cells) = (system.mesh().dim(), system.mesh().cells_along());
-    let (stride, is_coarsest) = (system.degree() + 1, system.mesh().coarser().is_none());
+    let (stride, is_whole) = (system.degree() + 1, system.is_one_patch());
     // In a direction, of each kind: modes of each parity.
     let split = |modes: usize| vec![modes.div_ceil(2), modes / 2];
-    let kinds = |d: usize| match (is_coarsest, cells[d]) {
-        (true, cells) => vec![split(cells * stride)],
-        (false, 2) => vec![split(2 * stride)],
+    let kinds = |d: usize| match (is_whole, cells[d]) {
+        (true, cells) | (false, cells @ (1 | 2)) => vec![split(cells * stride)],
         (false, _) => vec![split(2 * stride), vec![2 * stride]],
     };
     // Products over directions of the sizes of groups, or of their squares, summed over kinds and groups.

@@ -220,12 +220,20 @@ impl Twin {
 
     /// Vertices of a color, counted in cells.
     fn vertices(&self, color: usize) -> Vec<[usize; 3]> {
-        let cells = self.system.mesh().cells_along();
-        let inner = |vertex: &[usize; 3]| (0..self.dim()).all(|d| vertex[d] >= 1);
-        let of_color = |vertex: &[usize; 3]| (0..self.dim()).all(|d| vertex[d] % 2 != (color >> d) % 2);
-        let all = self.system.mesh().cell_indices();
-        assert!(cells[..self.dim()].iter().all(|cells| cells % 2 == 0));
-        all.filter(inner).filter(of_color).collect()
+        let (cells, mut vertices) = (self.system.mesh().cells_along(), vec![[0; 3]]);
+        for d in 0..self.dim() {
+            // Where there is one cell, that is the patch: as if another one, which is not there, followed.
+            let along = (1..cells[d].max(2)).filter(|vertex| vertex % 2 != (color >> d) % 2);
+            let with = |vertex: [usize; 3]| {
+                along.clone().map(move |along| {
+                    let mut vertex = vertex;
+                    vertex[d] = along;
+                    vertex
+                })
+            };
+            vertices = vertices.into_iter().flat_map(with).collect();
+        }
+        vertices
     }
 
     /// The dofs of the cells around a vertex, without normal components on the patch's boundary.

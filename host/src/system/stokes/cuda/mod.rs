@@ -35,7 +35,7 @@ impl Runs<Stokes> for Cuda {
 
     fn level_bytes<T: Scalar>(system: &Stokes) -> u64 {
         let parts = if has_kernels(system) { bytes::<T>(system) } else { axis_by_axis::bytes::<T>(system) };
-        level::bytes::<T>(system) + parts
+        level::bytes::<Self, T>(system) + parts
     }
 }
 
