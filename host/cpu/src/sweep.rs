@@ -130,6 +130,18 @@ thread_local! {
     static WORKSPACE: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
 }
 
+/// Does `work` with memory of the thread for so many numbers, aligned to cache lines, whose values mean nothing.
+pub(super) fn with_scratch<T: bytemuck::AnyBitPattern>(len: usize, work: impl FnOnce(&mut [T])) {
+    const { assert!(align_of::<T>() <= align_of::<Line>()) }
+    let mut memory = WORKSPACE.take();
+    if size_of_val(memory.as_slice()) < len * size_of::<T>() {
+        memory.resize((len * size_of::<T>()).div_ceil(size_of::<Line>()), Line([0; 64]));
+    }
+    // SAFETY: long enough and aligned, initialized, and any bits are valid numbers.
+    work(unsafe { core::slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), len) });
+    WORKSPACE.set(memory);
+}
+
 /// The thread's workspace, grown when a kernel first needs that much.
 fn workspace<W: bytemuck::AnyBitPattern>(memory: &mut Vec<Line>) -> &mut W {
     const { assert!(align_of::<W>() <= align_of::<Line>()) }
