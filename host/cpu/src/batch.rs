@@ -163,7 +163,10 @@ impl Boxes {
                 for x in &along_x {
                     let ranges = [x, y, z];
                     let (first, counts) = (ranges.map(|range| range.first), ranges.map(|range| range.count));
-                    groups.push((ranges.map(|range| range.ends), Self { grid, dim, cells_each: 2, first, step: 2, counts }));
+                    groups.push((
+                        ranges.map(|range| range.ends),
+                        Self { grid, dim, cells_each: 2, first, step: 2, counts },
+                    ));
                 }
             }
         }

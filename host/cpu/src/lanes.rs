@@ -14,11 +14,11 @@ pub const MAX_LANES: usize = 16;
 const INLINED: usize = 7;
 
 /// Bytes that come from memory at a time.
-const CACHE_LINE: usize = 64;
+pub const CACHE_LINE: usize = 64;
 
 /// Asks for the cache line of an address, which need not be one.
 #[inline(always)]
-fn prefetch<T>(address: *const T) {
+pub fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 has the instruction, and it takes any address.
     unsafe {

@@ -72,17 +72,29 @@ impl Sweep<'_> {
         self.share_out(patches.len(), patches.nodes_each(), &run);
     }
 
-    /// Runs `work` on ranges that are all of `0..count`, on all threads. One function for all kernels.
+    /// Runs `work` on ranges that are all of `0..count`, on all threads: patches, as many as lanes at a time.
     pub(super) fn share_out(&self, count: usize, nodes_each: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+        self.share_out_by(MAX_LANES, count, nodes_each, work);
+    }
+
+    /// Runs `work` on ranges that are all of `0..count`, on all threads; they begin at multiples of `multiple`. One function
+    /// for all kernels.
+    pub(super) fn share_out_by(
+        &self,
+        multiple: usize,
+        count: usize,
+        nodes_each: usize,
+        work: &(dyn Fn(Range<usize>) + Sync),
+    ) {
         let threads = self.pool.current_num_threads();
         if count == 0 {
             return;
         }
-        if threads == 1 || count <= MAX_LANES || count * nodes_each < INLINE_DOFS {
+        if threads == 1 || count <= multiple || count * nodes_each < INLINE_DOFS {
             return work(0..count);
         }
         // A few chunks a thread even out the load; their bounds change no result.
-        let chunk = count.div_ceil(4 * threads).next_multiple_of(MAX_LANES);
+        let chunk = count.div_ceil(4 * threads).next_multiple_of(multiple);
         self.pool.install(|| {
             (0..count.div_ceil(chunk)).into_par_iter().for_each(|i| work(i * chunk..count.min((i + 1) * chunk)));
         });

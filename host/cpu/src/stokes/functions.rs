@@ -66,10 +66,7 @@ impl<T: Real, const C: usize> Symmetric<T, C> {
 impl<T: Real, const N: usize> General<T, N> {
     fn new<const M: usize>(functions: &PatchFunctions) -> Self {
         let derivative = |j: usize, m: usize| if m < M { functions.derivatives[j + N * m] } else { 0.0 };
-        Self {
-            functions: Dense::new(|f, node| functions.values[node + N * f]),
-            derivative: Dense::new(derivative),
-        }
+        Self { functions: Dense::new(|f, node| functions.values[node + N * f]), derivative: Dense::new(derivative) }
     }
 }
 

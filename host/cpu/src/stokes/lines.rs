@@ -122,7 +122,11 @@ impl<T: Vectorized> Combination<T> {
         let mut first = 0;
         // SAFETY: the caller's promise.
         unsafe {
-            while first + 4 * width <= nodes {
+            while first + 6 * width <= nodes {
+                self.write_registers::<S, 6>(first, result);
+                first += 6 * width;
+            }
+            if first + 4 * width <= nodes {
                 self.write_registers::<S, 4>(first, result);
                 first += 4 * width;
             }
@@ -180,8 +184,9 @@ impl<T> PaddedRows<T> {
 /// `y = Σ Q x` over matrices along rows, or `b - Σ Q x`: `R` rows, `apart` entries from each to the next.
 ///
 /// # Safety
-/// `y` and `b` must have these rows of `nodes` nodes, of which nobody else may use those of `y` meanwhile; padding around the rows of
-/// `x` must be finite numbers, as many as there are diagonals beside the main one, and behind its last node a register more.
+/// `y` and `b` must have these rows of `nodes` nodes, of which nobody else may use those of `y` meanwhile; padding around
+/// the rows of `x` must be finite numbers, as many as there are diagonals beside the main one, and behind its last node a
+/// register more.
 #[inline(always)]
 pub unsafe fn along_x<S: Simd, T: Vectorized, const R: usize>(
     terms: &[(&Diagonals<T>, PaddedRows<T>)],

@@ -6,16 +6,16 @@ mod operator;
 mod solve;
 
 use super::axis::AxisMatrix;
-use super::batch::Boxes;
-use super::lanes::Vectorized;
-use super::sweep::{Shared, Sweep};
+use super::batch::{Boxes, Set};
+use super::lanes::{MAX_LANES, Vectorized};
+use super::sweep::{BatchKernel, Shared, Sweep};
 use functions::AxisFunctions;
 pub use functions::{PatchAxis, PatchFunctions};
 use operator::Operator;
 use patchmg_device::patch::{DgGrid, Ends};
 use patchmg_device::with_degree;
-use solve::Solve;
 pub use solve::Coupled;
+use solve::Solve;
 
 /// The kernels of a level of the Stokes equations. Vectors are as long as its storage.
 pub trait StokesKernels<T>: Send + Sync {
@@ -55,7 +55,8 @@ impl StokesAxis {
 /// What kernels of the Stokes equations are made from.
 #[derive(Clone, Debug)]
 pub struct RaviartThomas<T> {
-    /// Where the nodes of each field lie, by the degree `k`; numbers of cells are even, in 2D the last number counts for nothing.
+    /// Where the nodes of each field lie, by the degree `k`; numbers of cells are even, in 2D the last number counts for
+    /// nothing.
     pub grid: DgGrid,
     /// Entries from the first one of a field to that of the next one: the components of the velocity, then the pressure.
     pub distance: usize,
@@ -65,13 +66,17 @@ pub struct RaviartThomas<T> {
     pub axes: Vec<StokesAxis>,
     /// Of each direction.
     pub patches: Vec<PatchAxis>,
-    /// `1 / (s + ν Σ λ)` of a patch for each combination of the directions' classes of ends, that of `x` fastest, and each component:
-    /// `2 (k + 1)` entries in each direction, `x` fastest, the last one along the component not read. Class 0 touches no end of the
-    /// domain, class 1 touches one or, in a direction of two cells, both. Combinations that there are none of may be empty.
+    /// `1 / (s + ν Σ λ)` of a patch for each combination of the directions' classes of ends, that of `x` fastest, and each
+    /// component: `2 (k + 1)` entries in each direction, `x` fastest, the last one along the component not read. Class 0
+    /// touches no end of the domain, class 1 touches one or, in a direction of two cells, both. Combinations without patches
+    /// may be empty.
     pub inverse_eigenvalues: Vec<Vec<Vec<T>>>,
     /// `S⁺` in the same way.
     pub schur: Vec<Vec<Coupled<T>>>,
 }
+
+/// Patches that a thread takes at a time: a few batches, each of which asks for the nodes of the next one.
+const PIECE: usize = 4 * MAX_LANES;
 
 /// The kernels of a space; `None` for a degree without kernels.
 pub fn kernels<T: Vectorized>(space: RaviartThomas<T>) -> Option<Box<dyn StokesKernels<T>>> {
@@ -129,11 +134,12 @@ impl<T: Vectorized, const D: usize, const C: usize, const N: usize, const M: usi
     fn add_solutions(&self, sweep: Sweep, color: u32, r: &[T], x: &mut [T]) {
         let entries = D * self.distance + self.grid.storage(D);
         assert!(r.len() >= entries && x.len() >= entries);
-        for (ends, patches) in Boxes::of_color(self.grid, D, color) {
+        let x = Shared::new(x);
+        let solve = |ends: [Ends; 3]| {
             let class = (0..D).map(|d| usize::from(ends[d] != Ends::Neither) << d).sum::<usize>();
             let inverse_eigenvalues = &self.inverse_eigenvalues[class];
             assert!(inverse_eigenvalues.iter().all(|values| values.len() == NZ * N * N));
-            let solve = Solve::<T, D, C, N, M, NZ> {
+            Solve::<T, D, C, N, M, NZ> {
                 functions: &self.functions,
                 ends,
                 inverse_eigenvalues,
@@ -141,11 +147,25 @@ impl<T: Vectorized, const D: usize, const C: usize, const N: usize, const M: usi
                 grid: self.grid,
                 distance: self.distance,
                 residual: r,
-                x: Shared::new(x),
-            };
-            // SAFETY: the vectors are the level's, and the patches some of a color, which share no node.
-            unsafe { sweep.run(&patches, &solve) };
-        }
+                x,
+            }
+        };
+        let groups: Vec<_> =
+            Boxes::of_color(self.grid, D, color).into_iter().map(|(ends, patches)| (solve(ends), patches)).collect();
+        // Of all groups together, so that threads share small ones, too.
+        let pieces: Vec<_> = groups
+            .iter()
+            .flat_map(|(solve, patches)| {
+                let ranges = (0..patches.len()).step_by(PIECE).map(|first| first..patches.len().min(first + PIECE));
+                ranges.map(move |range| (solve, patches, range))
+            })
+            .collect();
+        sweep.share_out_by(1, pieces.len(), PIECE * (D + 1) * NZ * N * N, &|range| {
+            for (solve, patches, range) in &pieces[range] {
+                // SAFETY: the vectors are the level's, and the patches those of a color, which share no node.
+                unsafe { solve.run_range(sweep.simd, *patches, range.clone()) };
+            }
+        });
     }
 
     fn bytes(&self) -> usize {

@@ -1,22 +1,25 @@
-//! `y = A x` and `r = b - A x`, row by row along x. Of component `i` of the velocity, with the mass matrices `M` of the continuous axis
-//! `i` and `D`, diagonal, of the others, the forms `ν L` of the continuous axis, `ν S` of the others, and `G = ∫ q φ'`,
+//! `y = A x` and `r = b - A x`, row by row along x. Of component `i` of the velocity, with the mass matrices `M` of the
+//! continuous axis `i` and `D`, diagonal, of the others, the forms `ν L` of the continuous axis, `ν S` of the others, and
+//! `G = ∫ q φ'`,
 //!
 //! ```text
 //! ν L_i ⊗ D_j ⊗ D_l u_i + M_i ⊗ (ν S_j ⊗ D_l + ν D_j ⊗ S_l + s D_j ⊗ D_l) u_i - Gᵀ_i ⊗ D_j ⊗ D_l p,
 //! ```
 //!
-//! and of the pressure `-Σ_i G_i ⊗ D_j ⊗ D_l u_i`. Across rows a matrix makes linear combinations of them, which stay in cache: first in
-//! z, of a layer of cells, then in y. Along rows it is kept by diagonals, so that no lane needs another one's nodes.
+//! and of the pressure `-Σ_i G_i ⊗ D_j ⊗ D_l u_i`. Across rows a matrix makes linear combinations of them, which stay in
+//! cache: first in z, of a layer of cells, then in y. Along rows it is kept by diagonals, so that no lane needs another
+//! one's nodes.
 
 use super::StokesAxis as Axis;
 use super::lines::{Band, Combination, Diagonals, GROUP, PaddedRows, along_x};
-use crate::lanes::{MAX_LANES, Vectorized};
+use crate::lanes::{CACHE_LINE, MAX_LANES, Vectorized, prefetch};
 use crate::sweep::{Shared, Sweep, with_scratch};
 use core::ops::Range;
 use pulp::{Simd, WithSimd};
 
-/// Cells in y that are done together: with more of them, fewer rows are computed twice, but more lie in cache.
-const CELLS_TOGETHER: usize = 8;
+/// Cells in y that are done together, layer after layer: with more of them fewer rows are computed twice, but more need be
+/// in cache.
+const CELLS_TOGETHER: usize = 4;
 
 /// The matrices of a direction.
 struct Matrices<M> {
@@ -93,8 +96,9 @@ impl<T: Vectorized> Operator<T> {
         let len = self.dim * self.distance + along * rows * planes;
         assert!(x.len() >= len && y.len() >= len && b.is_none_or(|b| b.len() >= len));
         let y = Shared::new(y);
-        let lines_of_cells = (rows / self.cell[0]) * (planes / self.cell[1]);
-        sweep.share_out(lines_of_cells, (self.dim + 1) * along * self.cell[0] * self.cell[1], &|range| {
+        let blocks = (rows / self.cell[0]).div_ceil(CELLS_TOGETHER) * (planes / self.cell[1]);
+        let nodes_each = (self.dim + 1) * along * self.cell[0] * CELLS_TOGETHER * self.cell[1];
+        sweep.share_out_by(1, blocks, nodes_each, &|range| {
             with_scratch(self.scratch(), |scratch: &mut [T]| {
                 // Padding is read, and must be finite.
                 scratch.fill(T::ZERO);
@@ -127,7 +131,7 @@ impl<T: Vectorized> Operator<T> {
     }
 }
 
-/// Lines of cells along x, y fastest.
+/// Blocks, z fastest: the planes that neighbors share stay in cache.
 struct Part<'a, T> {
     operator: &'a Operator<T>,
     b: Option<&'a [T]>,
@@ -146,17 +150,15 @@ impl<T: Vectorized> WithSimd for Part<'_, T> {
         let ([cell, cell_z], (padding, apart)) = (operator.cell, operator.padded());
         let scratch = scratch.as_mut_ptr();
         let rows = |first: usize| PaddedRows { first: scratch.wrapping_add(first * apart + padding), apart };
-        let cells = operator.nodes[1] / cell;
-        let mut next = range.start;
-        while next < range.end {
-            let (layer, first) = (next / cells, next % cells);
-            let count = CELLS_TOGETHER.min(cells - first).min(range.end - next);
+        let (cells, layers) = (operator.nodes[1] / cell, operator.nodes[2] / cell_z);
+        for (first, layer) in range.map(|index| (index / layers * CELLS_TOGETHER, index % layers)) {
+            let last = cells.min(first + CELLS_TOGETHER);
             let block = Block {
                 operator,
                 b: b.map(<[T]>::as_ptr),
                 x: x.as_ptr(),
                 y: y.pointer(),
-                rows: first * cell..(first + count) * cell,
+                rows: first * cell..last * cell,
                 planes: layer * cell_z..(layer + 1) * cell_z,
                 sources: [rows(0), rows(GROUP), rows(2 * GROUP)],
                 waiting: rows(3 * GROUP),
@@ -170,7 +172,6 @@ impl<T: Vectorized> WithSimd for Part<'_, T> {
                 }
                 block.pressure::<S>();
             }
-            next += count;
         }
     }
 }
@@ -234,11 +235,20 @@ impl<T: Vectorized> Block<'_, T> {
         for z in self.planes.clone() {
             for y in self.rows.clone().step_by(GROUP) {
                 let count = GROUP.min(self.rows.end - y);
+                let place = self.place(field, y, z);
+                let (b, result) = (self.b.map(|b| b.wrapping_add(place)), self.y.wrapping_add(place));
+                // Needed after the sources are there, and by the next layer.
+                let next_layer = self.row(field, y, z + self.planes.len());
+                for node in (0..count * nodes).step_by(CACHE_LINE / size_of::<T>()) {
+                    prefetch(result.wrapping_add(node));
+                    prefetch(next_layer.wrapping_add(node));
+                    if let Some(b) = b {
+                        prefetch(b.wrapping_add(node));
+                    }
+                }
                 for group in 0..count {
                     prepare(y + group, z, &mut sum, self.sources.map(|rows| rows.row(group)));
                 }
-                let place = self.place(field, y, z);
-                let (b, result) = (self.b.map(|b| b.wrapping_add(place)), self.y.wrapping_add(place));
                 // SAFETY: the caller's; rows of the workspace have padding.
                 unsafe {
                     match count {

@@ -4,8 +4,8 @@
 //! S P = B A⁻¹ F - G,    U = A⁻¹ (F - Bᵀ P),    S = B A⁻¹ Bᵀ
 //! ```
 //!
-//! (paper 2, section 3.2) in eigenfunctions of each direction, where `A` is diagonal and `B = -Σ D_i` acts along one direction. `S⁺` is
-//! stored, by parities.
+//! (paper 2, section 3.2) in eigenfunctions of each direction, where `A` is diagonal and `B = -Σ D_i` acts along one
+//! direction. `S⁺` is stored, by parities.
 
 use super::functions::{Across, AcrossOf, AxisFunctions};
 use crate::batch::Batch;
@@ -21,8 +21,8 @@ use pulp::{Simd, WithSimd};
 /// A block of `S⁺`, symmetric, and the modes that it couples, counted with `x` fastest.
 pub type Coupled<T> = (Vec<usize>, Vec<T>);
 
-/// The patches of a color that touch the same ends of the domain: `C` nodes a cell, `N = 2 C` of a patch, of which `M = N - 1` are
-/// unknowns along a component; `D` components, `NZ` planes.
+/// The patches of a color that touch the same ends of the domain: `C` nodes a cell, `N = 2 C` of a patch, of which
+/// `M = N - 1` are unknowns along a component; `D` components, `NZ` planes.
 pub struct Solve<'a, T, const D: usize, const C: usize, const N: usize, const M: usize, const NZ: usize> {
     pub functions: &'a [AxisFunctions<T, C, N, M>],
     pub ends: [Ends; 3],
@@ -335,7 +335,9 @@ impl<T: Vectorized, const D: usize, const C: usize, const N: usize, const M: usi
     unsafe fn load<S: Simd>(&self, batch: &Batch, field: usize, tensor: &mut Tensor<Lanes<S, T>, N, NZ>) {
         for z in 0..NZ {
             // SAFETY: a patch's nodes are stored.
-            unsafe { rows::load(self.residual.as_ptr(), &batch.fine, self.plane(field, z), &Lanes::ZERO, &mut tensor[z]) };
+            unsafe {
+                rows::load(self.residual.as_ptr(), &batch.fine, self.plane(field, z), &Lanes::ZERO, &mut tensor[z])
+            };
         }
     }
 

@@ -76,7 +76,8 @@ impl Stokes {
         if self.mesh().coarser().is_none() { LocalSolver::Exact } else { self.local }
     }
 
-    /// Whether machines have kernels of their own for this mesh: with the exact solver, but for a coarsest mesh that is no vertex patch.
+    /// Whether machines have kernels of their own for this mesh: with the exact solver, but for a coarsest mesh that is no
+    /// vertex patch.
     pub(super) fn has_kernels(&self) -> bool {
         let mesh = self.mesh();
         self.local_solver_here() == LocalSolver::Exact && (mesh.coarser().is_some() || mesh.is_patch())

@@ -56,8 +56,8 @@ pub(super) fn whole(forms: &PatchForms) -> Vec<PatchPlace<'_>> {
     vec![PatchPlace { first: 0, kind: Ends::Both as usize, is_mirrored: false, forms }]
 }
 
-/// The ends of patches for each combination of the directions' classes, that of x fastest: class 0 touches no end of the domain, class
-/// 1 touches one or, in a direction of two cells, both. None of combinations without patches.
+/// The ends of patches for each combination of the directions' classes, that of x fastest: class 0 touches no end of the
+/// domain, class 1 touches one or, in a direction of two cells, both. None of combinations without patches.
 pub(super) fn classes(system: &Stokes) -> Vec<Option<Vec<Ends>>> {
     let (dim, cells) = (system.mesh().dim(), system.mesh().cells_along());
     let ends = |d: usize, touches: bool| match (cells[d], touches) {

@@ -1,9 +1,9 @@
 //! A level against its dense twin.
 
-use super::twin::{Expected, Twin};
-use super::*;
 use super::axis_by_axis::AxisByAxis;
 use super::level::StokesLevel;
+use super::twin::{Expected, Twin};
+use super::*;
 use crate::backend::cpu::Cpu;
 use crate::backend::{AxisMatrix, Backend, DeviceInfo, Scalar, Tensors};
 use crate::level::SharedLevel;

@@ -102,9 +102,8 @@ fn tables<T: Scalar>(system: &Stokes) -> Result<RaviartThomas<T>> {
         if let Some(ends) = ends {
             let patch: Vec<_> = forms.iter().zip(&ends).map(|(forms, &ends)| forms.patch(ends)).collect();
             inverses.extend((0..dim).map(|own| rounded(&inverse(system, own, &patch))));
-            let rounded_block = |(modes, matrix): &super::dense::Coupled| -> Coupled<T> {
-                (modes.clone(), rounded(matrix.as_slice()))
-            };
+            let rounded_block =
+                |(modes, matrix): &super::dense::Coupled| -> Coupled<T> { (modes.clone(), rounded(matrix.as_slice())) };
             blocks.extend(patches::schur(system, &forms, &ends)?.iter().map(rounded_block));
         }
         inverse_eigenvalues.push(inverses);

@@ -32,7 +32,8 @@ impl<T: Scalar + Prepared> Levels<T> {
         host
     }
 
-    /// That entries differ by a few roundings of the largest one of their field at most, and that those that are no unknowns are zero.
+    /// That entries differ by a few roundings of the largest one of their field at most, and that those that are no
+    /// unknowns are zero.
     fn compare(&self, what: &str, found: &Vector<T>, expected: &Vector<T>) {
         let (found, expected) = (self.host(found), self.host(expected));
         for (field, block) in self.system.layout().blocks().iter().enumerate() {
