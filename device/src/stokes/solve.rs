@@ -15,7 +15,7 @@ use super::{Fields, SchurStarts, pick};
 use crate::contract::Parity;
 use crate::layout::{Column, Shared};
 use crate::patch::{Ends, bit, color_count};
-use crate::scalar::Real;
+use crate::scalar::{Real, Value};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
 use cuda_std::hint::made_here;
@@ -49,14 +49,14 @@ pub struct Derivative<T, const C: usize> {
 impl<T: Real, const C: usize> Derivative<T, C> {
     /// `y_j = Σ_m value(j, m) x_m`.
     #[inline(always)]
-    fn apply<const M: usize, const N: usize>(&self, x: &[T; M]) -> [T; N] {
-        let mut y = [T::ZERO; N];
+    pub fn apply<V: Value<T>, const M: usize, const N: usize>(&self, x: &[V; M]) -> [V; N] {
+        let mut y = [V::ZERO; N];
         for j in 0..C {
             for m in 0..C {
-                y[C + j] = T::fma(self.of_even[j][m], x[m], y[C + j]);
+                y[C + j] = V::fma(self.of_even[j][m], x[m], y[C + j]);
             }
             for m in 0..C - 1 {
-                y[j] = T::fma(self.of_odd[j][m], x[C + m], y[j]);
+                y[j] = V::fma(self.of_odd[j][m], x[C + m], y[j]);
             }
         }
         y
@@ -64,14 +64,14 @@ impl<T: Real, const C: usize> Derivative<T, C> {
 
     /// `x_m = Σ_j value(j, m) y_j`.
     #[inline(always)]
-    fn transposed<const M: usize, const N: usize>(&self, y: &[T; N]) -> [T; M] {
-        let mut x = [T::ZERO; M];
+    pub fn transposed<V: Value<T>, const M: usize, const N: usize>(&self, y: &[V; N]) -> [V; M] {
+        let mut x = [V::ZERO; M];
         for j in 0..C {
             for m in 0..C {
-                x[m] = T::fma(self.of_even[j][m], y[C + j], x[m]);
+                x[m] = V::fma(self.of_even[j][m], y[C + j], x[m]);
             }
             for m in 0..C - 1 {
-                x[C + m] = T::fma(self.of_odd[j][m], y[j], x[C + m]);
+                x[C + m] = V::fma(self.of_odd[j][m], y[j], x[C + m]);
             }
         }
         x

@@ -1,7 +1,7 @@
 //! Batches: as many patches of a set as a register has lanes, none of which writes what another reads or writes.
 
 use super::lanes::MAX_LANES;
-use patchmg_device::patch::{DgGrid, Grid, bit, class_count, class_patch, color_count, color_origin};
+use patchmg_device::patch::{DgGrid, Ends, Grid, bit, class_count, class_patch, color_count, color_origin};
 
 /// A set of patches, or of cells, and where they lie.
 pub trait Set: Sync {
@@ -128,6 +128,50 @@ pub struct Boxes {
     pub step: usize,
     /// How many there are in each direction; one in `z` in 2D.
     pub counts: [usize; 3],
+}
+
+/// Patches of a color beside each other in one direction, that touch the same ends.
+struct Neighbors {
+    ends: Ends,
+    /// First cell of the first one.
+    first: usize,
+    count: usize,
+}
+
+impl Boxes {
+    /// The patches of a color, those together that touch the same ends in each direction.
+    pub fn of_color(grid: DgGrid, dim: usize, color: u32) -> Vec<([Ends; 3], Self)> {
+        let neighbors = |direction: usize| {
+            if direction >= dim {
+                return vec![Neighbors { ends: Ends::Neither, first: 0, count: 1 }];
+            }
+            let (cells, bit) = (grid.cells[direction], bit(color, direction));
+            let mut ranges: Vec<Neighbors> = Vec::new();
+            for first in (0..color_count(cells, bit)).map(|index| bit + 2 * index) {
+                let ends = Ends::of_patch(cells, first);
+                match ranges.last_mut() {
+                    Some(last) if last.ends == ends => last.count += 1,
+                    _ => ranges.push(Neighbors { ends, first: first as usize, count: 1 }),
+                }
+            }
+            ranges
+        };
+        let [along_x, along_y, along_z] = [0, 1, 2].map(neighbors);
+        let mut groups = Vec::new();
+        for z in &along_z {
+            for y in &along_y {
+                for x in &along_x {
+                    let ranges = [x, y, z];
+                    let (first, counts) = (ranges.map(|range| range.first), ranges.map(|range| range.count));
+                    groups.push((
+                        ranges.map(|range| range.ends),
+                        Self { grid, dim, cells_each: 2, first, step: 2, counts },
+                    ));
+                }
+            }
+        }
+        groups
+    }
 }
 
 impl Set for Boxes {

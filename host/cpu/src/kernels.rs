@@ -7,6 +7,7 @@ use super::operator::{Apply, Apply2d, Apply3d};
 use super::scatter::Output;
 use super::sizes::BySize;
 use super::smoother::{Smooth, Smooth2d, Smooth3d};
+use super::stokes::{self, RaviartThomas, StokesKernels};
 use super::sweep::{Shared, Sweep};
 use super::transfer::{Prolongate, Prolongate2d, Prolongate3d, Restrict, Restrict2d, Restrict3d};
 use bytemuck::pod_read_unaligned;
@@ -63,6 +64,11 @@ pub trait Prepared: Vectorized {
     /// # Panics
     /// As [`Self::continuous`], but numbers of cells may be odd for the operator alone.
     fn discontinuous(space: Discontinuous<Self>) -> Option<Box<dyn Kernels<Self>>>;
+    /// The kernels of the Stokes equations; `None` for a degree without kernels.
+    ///
+    /// # Panics
+    /// If tables are not as long as those of the degree, or a number of cells is odd.
+    fn stokes(space: RaviartThomas<Self>) -> Option<Box<dyn StokesKernels<Self>>>;
 }
 
 macro_rules! prepared {
@@ -73,6 +79,9 @@ macro_rules! prepared {
             }
             fn discontinuous(space: Discontinuous<Self>) -> Option<Box<dyn Kernels<Self>>> {
                 dg::kernels(space)
+            }
+            fn stokes(space: RaviartThomas<Self>) -> Option<Box<dyn StokesKernels<Self>>> {
+                stokes::kernels(space)
             }
         }
     )+};

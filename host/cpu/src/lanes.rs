@@ -14,11 +14,11 @@ pub const MAX_LANES: usize = 16;
 const INLINED: usize = 7;
 
 /// Bytes that come from memory at a time.
-const CACHE_LINE: usize = 64;
+pub const CACHE_LINE: usize = 64;
 
 /// Asks for the cache line of an address, which need not be one.
 #[inline(always)]
-fn prefetch<T>(address: *const T) {
+pub fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 has the instruction, and it takes any address.
     unsafe {
@@ -99,10 +99,14 @@ pub trait Vectorized: Real {
     /// `a b + c`, in one rounding where there is an instruction for it.
     fn mul_add<S: Simd>(simd: S, a: Self::Register<S>, b: Self::Register<S>, c: Self::Register<S>)
     -> Self::Register<S>;
+    /// The entries of a slice shorter than a register, then zeros.
+    fn partial_load<S: Simd>(simd: S, values: &[Self]) -> Self::Register<S>;
+    /// As many lanes as a slice shorter than a register has entries.
+    fn partial_store<S: Simd>(simd: S, values: &mut [Self], register: Self::Register<S>);
 }
 
 macro_rules! vectorized {
-    ($t:ident, $register:ident, $splat:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident) => {
+    ($t:ident, $register:ident, $splat:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $load:ident, $store:ident) => {
         impl Vectorized for $t {
             type Register<S: Simd> = S::$register;
             #[inline(always)]
@@ -125,11 +129,19 @@ macro_rules! vectorized {
             fn mul_add<S: Simd>(simd: S, a: S::$register, b: S::$register, c: S::$register) -> S::$register {
                 simd.$mul_add(a, b, c)
             }
+            #[inline(always)]
+            fn partial_load<S: Simd>(simd: S, values: &[Self]) -> S::$register {
+                simd.$load(values)
+            }
+            #[inline(always)]
+            fn partial_store<S: Simd>(simd: S, values: &mut [Self], register: S::$register) {
+                simd.$store(values, register);
+            }
         }
     };
 }
-vectorized!(f32, f32s, splat_f32s, add_f32s, sub_f32s, mul_f32s, mul_add_e_f32s);
-vectorized!(f64, f64s, splat_f64s, add_f64s, sub_f64s, mul_f64s, mul_add_e_f64s);
+vectorized!(f32, f32s, splat_f32s, add_f32s, sub_f32s, mul_f32s, mul_add_e_f32s, partial_load_f32s, partial_store_f32s);
+vectorized!(f64, f64s, splat_f64s, add_f64s, sub_f64s, mul_f64s, mul_add_e_f64s, partial_load_f64s, partial_store_f64s);
 
 /// Runs `work` in a function that is compiled for the SIMD level, the same one for all kernels.
 #[inline(never)]
@@ -185,6 +197,52 @@ impl<S: Simd, T: Vectorized> Lanes<S, T> {
     #[inline(always)]
     pub fn vectorize_apart<W: WithSimd>(work: W) -> W::Output {
         call(Self::simd(), work)
+    }
+
+    /// Entries beside each other in memory.
+    ///
+    /// # Safety
+    /// There must be as many as lanes.
+    #[inline(always)]
+    pub unsafe fn load(x: *const T) -> Self {
+        // SAFETY: the caller's; any bits are a valid register.
+        unsafe { x.cast::<Self>().read_unaligned() }
+    }
+
+    /// [`Self::load`] of so many entries, then zeros.
+    ///
+    /// # Safety
+    /// There must be as many as `active` says.
+    #[inline(always)]
+    pub unsafe fn load_part(x: *const T, active: usize) -> Self {
+        // SAFETY: the caller's.
+        Self::new(T::partial_load(Self::simd(), unsafe { core::slice::from_raw_parts(x, active) }))
+    }
+
+    /// Its lanes to memory.
+    ///
+    /// # Safety
+    /// There must be as many entries as lanes.
+    #[inline(always)]
+    pub unsafe fn store(self, x: *mut T) {
+        // SAFETY: the caller's.
+        unsafe { x.cast::<Self>().write_unaligned(self) };
+    }
+
+    /// Its first lanes to memory.
+    ///
+    /// # Safety
+    /// There must be as many entries as `active` says, and nobody else may use them meanwhile.
+    #[inline(always)]
+    pub unsafe fn store_part(self, x: *mut T, active: usize) {
+        // SAFETY: the caller's.
+        T::partial_store(Self::simd(), unsafe { core::slice::from_raw_parts_mut(x, active) }, self.register);
+    }
+
+    /// `self x + sum`, lane by lane.
+    #[inline(always)]
+    pub fn times_add(self, x: Self, sum: Self) -> Self {
+        Self::new(T::mul_add(Self::simd(), self.register, x.register, sum.register))
     }
 
     /// The nodes from `offset` on of every lane's patch, less `shift`: lane `l` reads

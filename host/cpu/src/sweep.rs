@@ -72,17 +72,29 @@ impl Sweep<'_> {
         self.share_out(patches.len(), patches.nodes_each(), &run);
     }
 
-    /// Runs `work` on ranges that are all of `0..count`, on all threads. One function for all kernels.
+    /// Runs `work` on ranges that are all of `0..count`, on all threads: patches, as many as lanes at a time.
     pub(super) fn share_out(&self, count: usize, nodes_each: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+        self.share_out_by(MAX_LANES, count, nodes_each, work);
+    }
+
+    /// Runs `work` on ranges that are all of `0..count`, on all threads; they begin at multiples of `multiple`. One function
+    /// for all kernels.
+    pub(super) fn share_out_by(
+        &self,
+        multiple: usize,
+        count: usize,
+        nodes_each: usize,
+        work: &(dyn Fn(Range<usize>) + Sync),
+    ) {
         let threads = self.pool.current_num_threads();
         if count == 0 {
             return;
         }
-        if threads == 1 || count <= MAX_LANES || count * nodes_each < INLINE_DOFS {
+        if threads == 1 || count <= multiple || count * nodes_each < INLINE_DOFS {
             return work(0..count);
         }
         // A few chunks a thread even out the load; their bounds change no result.
-        let chunk = count.div_ceil(4 * threads).next_multiple_of(MAX_LANES);
+        let chunk = count.div_ceil(4 * threads).next_multiple_of(multiple);
         self.pool.install(|| {
             (0..count.div_ceil(chunk)).into_par_iter().for_each(|i| work(i * chunk..count.min((i + 1) * chunk)));
         });
@@ -128,6 +140,18 @@ struct Line([u8; 64]);
 
 thread_local! {
     static WORKSPACE: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+}
+
+/// Does `work` with memory of the thread for so many numbers, aligned to cache lines, whose values mean nothing.
+pub(super) fn with_scratch<T: bytemuck::AnyBitPattern>(len: usize, work: impl FnOnce(&mut [T])) {
+    const { assert!(align_of::<T>() <= align_of::<Line>()) }
+    let mut memory = WORKSPACE.take();
+    if size_of_val(memory.as_slice()) < len * size_of::<T>() {
+        memory.resize((len * size_of::<T>()).div_ceil(size_of::<Line>()), Line([0; 64]));
+    }
+    // SAFETY: long enough and aligned, initialized, and any bits are valid numbers.
+    work(unsafe { core::slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), len) });
+    WORKSPACE.set(memory);
 }
 
 /// The thread's workspace, grown when a kernel first needs that much.

@@ -2,6 +2,7 @@
 
 mod axes;
 pub mod poisson;
+mod scalar;
 pub mod stokes;
 
 pub use poisson::Poisson;

@@ -16,7 +16,7 @@ use super::sweep::{Shared, Sweep};
 use bytemuck::pod_read_unaligned;
 use operator::Apply;
 use patchmg_device::matrices::{DgCellMatrices, DgTransferMatrices};
-use patchmg_device::patch::{DgGrid, Ends, bit, color_count};
+use patchmg_device::patch::{DgGrid, Ends};
 use patchmg_device::with_degree;
 use smoother::{Solve, Vectors};
 use std::sync::{Mutex, PoisonError};
@@ -121,48 +121,6 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
         // SAFETY: the vectors are the level's, and the cells all there are.
         unsafe { sweep.run(&self.tiling(1), &apply) };
     }
-
-    /// The patches of a color in one direction.
-    fn ranges(&self, color: u32, direction: usize) -> Vec<Patches> {
-        if direction >= Self::DIM {
-            return vec![Patches { ends: Ends::Neither, first: 0, count: 1 }];
-        }
-        let (cells, bit) = (self.grid.cells[direction], bit(color, direction));
-        let mut ranges: Vec<Patches> = Vec::new();
-        for first in (0..color_count(cells, bit)).map(|index| bit + 2 * index) {
-            let ends = Ends::of_patch(cells, first);
-            match ranges.last_mut() {
-                Some(last) if last.ends == ends => last.count += 1,
-                _ => ranges.push(Patches { ends, first: first as usize, count: 1 }),
-            }
-        }
-        ranges
-    }
-
-    /// The patches of a color, those together that touch the same ends in each direction.
-    fn groups(&self, color: u32) -> Vec<([Ends; 3], Boxes)> {
-        let [along_x, along_y, along_z] = [0, 1, 2].map(|direction| self.ranges(color, direction));
-        let mut groups = Vec::new();
-        for z in &along_z {
-            for y in &along_y {
-                for x in &along_x {
-                    let ranges = [x, y, z];
-                    let (first, counts) = (ranges.map(|range| range.first), ranges.map(|range| range.count));
-                    let patches = Boxes { grid: self.grid, dim: Self::DIM, cells_each: 2, first, step: 2, counts };
-                    groups.push((ranges.map(|range| range.ends), patches));
-                }
-            }
-        }
-        groups
-    }
-}
-
-/// Patches of a color beside each other in one direction.
-struct Patches {
-    ends: Ends,
-    /// First cell of the first one.
-    first: usize,
-    count: usize,
 }
 
 impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> Kernels<T>
@@ -177,7 +135,7 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
     }
 
     fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
-        let groups = self.groups(color);
+        let groups = Boxes::of_color(self.grid, Self::DIM, color);
         if groups.is_empty() {
             return;
         }

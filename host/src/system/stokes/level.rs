@@ -101,7 +101,7 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
     }
 
     /// What it computes with.
-    #[cfg(all(test, feature = "cuda"))]
+    #[cfg(test)]
     pub fn parts(&self) -> &dyn Parts<B, T> {
         &*self.parts
     }

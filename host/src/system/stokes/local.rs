@@ -76,6 +76,13 @@ impl Stokes {
         if self.mesh().coarser().is_none() { LocalSolver::Exact } else { self.local }
     }
 
+    /// Whether machines have kernels of their own for this mesh: with the exact solver, but for a coarsest mesh that is no
+    /// vertex patch.
+    pub(super) fn has_kernels(&self) -> bool {
+        let mesh = self.mesh();
+        self.local_solver_here() == LocalSolver::Exact && (mesh.coarser().is_some() || mesh.is_patch())
+    }
+
     /// Dofs of a vertex patch: of the velocity without normal components on its boundary, and of the pressure.
     pub(super) fn patch_dofs(&self) -> usize {
         let (dim, nodes) = (self.mesh().dim(), 2 * (self.degree + 1));

@@ -3,7 +3,8 @@
 use super::tests::{CASES, Fixture, SMOOTHER, named, system};
 use super::twin::Twin;
 use super::*;
-use crate::backend::Backend;
+use crate::backend::cpu::Cpu;
+use crate::backend::{Backend, Scalar};
 use crate::testing::random;
 
 /// Each color of each case with a coarser mesh, in roundings as [`Fixture::check`] counts them.

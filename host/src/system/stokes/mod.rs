@@ -8,6 +8,7 @@
 mod axis_by_axis;
 mod boundary;
 mod coarse;
+mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod dense;
@@ -31,21 +32,16 @@ mod tests;
 #[cfg(test)]
 mod twin;
 
-use crate::backend::Scalar;
-use crate::backend::cpu::Cpu;
 use crate::error::{Error, Result};
 use crate::fe::Element;
 use crate::layout::Layout;
-use crate::level::SharedLevel;
 use crate::memory;
 use crate::mesh::Mesh;
 use crate::space::{Axis, Family, Space};
-use crate::system::{Runs, Smoothers, System};
-use axis_by_axis::AxisByAxis;
+use crate::system::{Smoothers, System};
 pub use flow::{Flow, FlowErrors};
 use forms::LineForms;
 pub use integrals::{FaceSample, FlowSample};
-use level::StokesLevel;
 pub use local::LocalSolver;
 pub use problem::{Problem, Vortex};
 use schur::Schurs;
@@ -291,20 +287,5 @@ impl System for Stokes {
 
     fn stores_residuals(&self) -> bool {
         true
-    }
-}
-
-impl Runs<Stokes> for Cpu {
-    fn check<T: Scalar>(&self, _system: &Stokes) -> Result<()> {
-        Ok(())
-    }
-
-    fn level<T: Scalar>(self: &Arc<Self>, system: &Stokes) -> Result<SharedLevel<Self, T>> {
-        let parts = Box::new(AxisByAxis::<Self, T>::new(self, system)?);
-        Ok(Arc::new(StokesLevel::new(self, system, parts)?))
-    }
-
-    fn level_bytes<T: Scalar>(system: &Stokes) -> u64 {
-        level::bytes::<Self, T>(system) + axis_by_axis::bytes::<T>(system)
     }
 }

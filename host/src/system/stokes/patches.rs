@@ -5,6 +5,7 @@ use super::dense::Tables;
 use super::diagonalized::Diagonalized;
 use super::forms::{LineForms, PatchForms};
 use super::inverse::InversePatches;
+use super::schur::Schur;
 use super::{LocalSolver, Stokes};
 use crate::backend::{AxisMatrix, Backend, Scalar};
 use crate::error::Result;
@@ -12,6 +13,7 @@ use crate::operator::vector_bytes;
 use crate::system::System;
 use nalgebra::DMatrix;
 use patchmg_device::patch::{Ends, bit};
+use std::sync::Arc;
 
 /// The patches of a color with their [local solver](LocalSolver).
 pub(super) enum ColorPatches<B: Backend, T: Scalar> {
@@ -52,6 +54,38 @@ pub(super) fn along(forms: &LineForms, cells: usize, bit: u32) -> Vec<PatchPlace
 /// All cells of a direction as one patch.
 pub(super) fn whole(forms: &PatchForms) -> Vec<PatchPlace<'_>> {
     vec![PatchPlace { first: 0, kind: Ends::Both as usize, is_mirrored: false, forms }]
+}
+
+/// The ends of patches for each combination of the directions' classes, that of x fastest: class 0 touches no end of the
+/// domain, class 1 touches one or, in a direction of two cells, both. None of combinations without patches.
+pub(super) fn classes(system: &Stokes) -> Vec<Option<Vec<Ends>>> {
+    let (dim, cells) = (system.mesh().dim(), system.mesh().cells_along());
+    let ends = |d: usize, touches: bool| match (cells[d], touches) {
+        (2, true) => Some(Ends::Both),
+        (2, false) => None,
+        // Patches at the upper end have the Schur complement of those at the lower one.
+        (_, true) => Some(Ends::Lower),
+        (_, false) => Some(Ends::Neither),
+    };
+    (0..1 << dim).map(|class| (0..dim).map(|d| ends(d, class >> d & 1 == 1)).collect()).collect()
+}
+
+/// `S⁺` of the patches with these ends.
+///
+/// # Errors
+/// Those of [`Schurs::of`](super::schur::Schurs::of).
+pub(super) fn schur(system: &Stokes, forms: &[LineForms], ends: &[Ends]) -> Result<Arc<Schur>> {
+    let patch: Vec<_> = forms.iter().zip(ends).map(|(forms, &ends)| forms.patch(ends)).collect();
+    let kind: Vec<_> = ends.iter().map(|&ends| ends as usize).collect();
+    system.schur.of(system, &kind, &patch)
+}
+
+/// Entries of `S⁺` of all [`classes`].
+pub(super) fn schur_entries(system: &Stokes) -> usize {
+    let nodes = 2 * (system.degree() + 1);
+    // In a direction where parities couple, modes squared; else half of that.
+    let entries = |ends: Ends| nodes * if matches!(ends, Ends::Lower | Ends::Upper) { nodes } else { nodes / 2 };
+    classes(system).into_iter().flatten().map(|ends| ends.into_iter().map(entries).product::<usize>()).sum()
 }
 
 /// A matrix of a patch, for all patches of a direction: `block` is placed so many nodes behind a patch's first one.

@@ -11,10 +11,10 @@ use crate::memory;
 use crate::operator::LinearOperator;
 use crate::space::{Family, Space};
 use crate::system::Runs;
+use crate::system::scalar::in_scalar;
 use patchmg_cpu::{Continuous, Discontinuous, GaussSeidel, Kernels, Prepared};
 use patchmg_device::patch::Ends;
 use patchmg_device::with_degree;
-use std::any::{Any, TypeId};
 use std::sync::Arc;
 
 impl Runs<Poisson> for Cpu {
@@ -40,16 +40,6 @@ impl Runs<Poisson> for Cpu {
     fn level_bytes<T: Scalar>(system: &Poisson) -> u64 {
         level_bytes::<Self, T>(system)
     }
-}
-
-/// The level in the scalar that `T` is: kernels are compiled for `f32` and `f64`, not for any `T`.
-fn in_scalar<T: Scalar>(
-    single: impl FnOnce() -> Result<SharedLevel<Cpu, f32>>,
-    double: impl FnOnce() -> Result<SharedLevel<Cpu, f64>>,
-) -> Result<SharedLevel<Cpu, T>> {
-    let is_single = TypeId::of::<T>() == TypeId::of::<f32>();
-    let level: Box<dyn Any> = if is_single { Box::new(single()?) } else { Box::new(double()?) };
-    Ok(*level.downcast().expect("a scalar is f32 or f64"))
 }
 
 /// A [`Space`] made ready.

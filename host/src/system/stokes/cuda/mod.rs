@@ -4,9 +4,9 @@
 mod tests;
 
 use super::axis_by_axis::{self, AxisByAxis};
-use super::forms::{LineForms, PatchForms};
+use super::forms::LineForms;
 use super::level::{self, Parts, StokesLevel};
-use super::{LocalSolver, Stokes};
+use super::{Stokes, patches};
 use crate::backend::Scalar;
 use crate::backend::cuda::launch::TypedKernel;
 use crate::backend::cuda::{Cuda, Vector, modules};
@@ -15,17 +15,16 @@ use crate::level::SharedLevel;
 use crate::operator::vector_bytes;
 use crate::system::{Runs, System};
 use patchmg_device::kernels::Module;
-use patchmg_device::patch::Ends;
 use patchmg_device::stokes::{self, Fields, PatchTable, Residual, SchurStarts, Solve};
 use std::sync::Arc;
 
 impl Runs<Stokes> for Cuda {
     fn check<T: Scalar>(&self, system: &Stokes) -> Result<()> {
-        if has_kernels(system) { modules::require(module(system)) } else { Ok(()) }
+        if system.has_kernels() { modules::require(module(system)) } else { Ok(()) }
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Stokes) -> Result<SharedLevel<Self, T>> {
-        let parts: Box<dyn Parts<Self, T>> = if has_kernels(system) {
+        let parts: Box<dyn Parts<Self, T>> = if system.has_kernels() {
             Box::new(Kernels::new(self, system)?)
         } else {
             Box::new(AxisByAxis::new(self, system)?)
@@ -34,14 +33,9 @@ impl Runs<Stokes> for Cuda {
     }
 
     fn level_bytes<T: Scalar>(system: &Stokes) -> u64 {
-        let parts = if has_kernels(system) { bytes::<T>(system) } else { axis_by_axis::bytes::<T>(system) };
+        let parts = if system.has_kernels() { bytes::<T>(system) } else { axis_by_axis::bytes::<T>(system) };
         level::bytes::<Self, T>(system) + parts
     }
-}
-
-/// Whether kernels serve a level: those with the exact local solver, but a coarsest one that is no vertex patch.
-fn has_kernels(system: &Stokes) -> bool {
-    system.local_solver_here() == LocalSolver::Exact && (system.mesh().coarser().is_some() || system.mesh().is_patch())
 }
 
 fn module(system: &Stokes) -> Module {
@@ -181,17 +175,14 @@ impl<T: Scalar> Tables<T> {
         table.resize(PatchTable::new(system.degree() + 1).discontinuous(1), 0.0);
         table.extend(forms[0].functions_at_ends());
         let (mut schur, mut starts) = (Vec::new(), SchurStarts([0; 8]));
-        for class in 0..1 << dim {
-            let ends: Vec<_> = (0..dim).map(|d| ends(system, d, class >> d & 1 == 1)).collect();
-            let Some(ends) = ends.into_iter().collect::<Option<Vec<_>>>() else { continue };
-            let of_patch: Vec<&PatchForms> = forms.iter().zip(&ends).map(|(forms, &ends)| forms.patch(ends)).collect();
-            let kind: Vec<usize> = ends.iter().map(|&ends| ends as usize).collect();
+        for (class, ends) in patches::classes(system).into_iter().enumerate() {
+            let Some(ends) = ends else { continue };
             starts.0[class] = u32::try_from(schur.len()).map_err(|_| Error::InvalidArgument {
                 name: "entries of Schur complements",
                 value: schur.len().to_string(),
                 allowed: format!("at most {}", u32::MAX),
             })?;
-            for (_, inverse) in system.schur.of(system, &kind, &of_patch)?.iter() {
+            for (_, inverse) in patches::schur(system, &forms, &ends)?.iter() {
                 schur.extend_from_slice(inverse.as_slice());
             }
         }
@@ -206,29 +197,10 @@ impl<T: Scalar> Tables<T> {
     }
 }
 
-/// The ends of patches that touch one in a direction, or that touch none; none if there are no such patches.
-fn ends(system: &Stokes, d: usize, touches: bool) -> Option<Ends> {
-    match (system.mesh().cells_along()[d], touches) {
-        (2, true) => Some(Ends::Both),
-        (2, false) => None,
-        // Patches at the upper end have the Schur complement of those at the lower one.
-        (_, true) => Some(Ends::Lower),
-        (_, false) => Some(Ends::Neither),
-    }
-}
-
 /// Bytes of the tables.
 fn bytes<T: Scalar>(system: &Stokes) -> u64 {
-    let (dim, nodes) = (system.mesh().dim(), system.degree() + 1);
-    let classes = (0..1_usize << dim).filter_map(|class| {
-        // Entries of a group, squared, times groups.
-        let groups = (0..dim).map(|d| match ends(system, d, class >> d & 1 == 1)? {
-            Ends::Lower | Ends::Upper => Some((2 * nodes).pow(2)),
-            Ends::Neither | Ends::Both => Some(2 * nodes * nodes),
-        });
-        groups.product::<Option<usize>>()
-    });
+    let nodes = system.degree() + 1;
     vector_bytes::<T>(2, nodes * nodes)
         + vector_bytes::<T>(1, PatchTable::new(nodes).words())
-        + vector_bytes::<T>(1, classes.sum())
+        + vector_bytes::<T>(1, patches::schur_entries(system))
 }
