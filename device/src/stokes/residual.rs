@@ -57,7 +57,7 @@ pub const fn tile_cells(dim: usize, nodes: usize) -> usize {
 const fn threads(dim: usize, nodes: usize) -> usize {
     match (dim, nodes) {
         (2, _) | (_, 4) => 128,
-        (_, 5) => 200,
+        (_, 5) => 320,
         (_, 6) => 288,
         (_, 3) => 384,
         _ => 144,
@@ -136,7 +136,7 @@ fn words(dim: usize, nodes: usize) -> usize {
 #[cfg(not(target_arch = "nvptx64"))]
 fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
     const BLOCKS_2D: [[usize; 8]; 2] = [[8, 8, 8, 8, 8, 8, 8, 6], [8, 6, 6, 6, 6, 6, 5, 4]];
-    const BLOCKS_3D: [[usize; 5]; 2] = [[8, 3, 6, 4, 1], [6, 2, 5, 3, 1]];
+    const BLOCKS_3D: [[usize; 5]; 2] = [[8, 3, 6, 3, 1], [6, 2, 5, 3, 1]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][nodes - 2] } else { BLOCKS_3D[scalar_bytes / 8][nodes - 2] }
 }
 
