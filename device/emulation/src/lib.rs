@@ -78,6 +78,8 @@ impl Kernel {
         let sample: Sample = match (module, spec.scalar) {
             (Module::Stokes { .. }, "f32") => stokes_sample::<f32>(spec.operation),
             (Module::Stokes { .. }, _) => stokes_sample::<f64>(spec.operation),
+            (Module::StokesPaper2 { .. }, "f32") => paper2_sample::<f32>(spec.operation),
+            (Module::StokesPaper2 { .. }, _) => paper2_sample::<f64>(spec.operation),
             _ => |_, _| None,
         };
         Some(Self { spec, body, cells, words, sample })
@@ -128,6 +130,10 @@ fn block(module: Module, spec: &KernelSpec) -> ([u32; 3], usize) {
         let (nodes, cells) = (degree + 1, [4, 4, if dim == 3 { 4 } else { 1 }]);
         let vector = (dim + 1) * (4 * nodes).pow(dim as u32);
         return (cells, vector.max((1 << dim) * nodes.pow(2 * dim as u32)).max(stokes::PatchTable::new(nodes).words()));
+    }
+    if let Module::StokesPaper2 { degree } = module {
+        // Of three patches a direction the one in the middle touches no end.
+        return ([6; 3], (6 * (degree + 1)).pow(3));
     }
     let Some((dim, degree)) = module.space() else {
         return ([0; 3], blas1::VECTORS * blas1::DOT_BLOCKS);
@@ -203,7 +209,7 @@ fn body<T: Real + Word, Other: Real>(module: Module, operation: Operation) -> Op
         Module::PatchVariants { dim, degree } => patch_variant::<T>(operation, Sizes::new(dim, degree)),
         Module::TensorCore { nodes, .. } => boxes::body(nodes, operation),
         Module::Blas1 => vector_operation::<T, Other>(operation),
-        Module::Axis | Module::Stokes { .. } => typed::<T>(module, operation),
+        Module::Axis | Module::Stokes { .. } | Module::StokesPaper2 { .. } => typed::<T>(module, operation),
     }
 }
 
@@ -230,6 +236,27 @@ fn stokes_sample<T: Real>(operation: Operation) -> Sample {
             let (matrices, ends, b, x) = (y.cast_const(), y.cast_const(), y.cast_const(), y.cast_const());
             Some(Box::new(stokes::Residual { matrices, ends, b, x, y, fields: fields(cells) }))
         },
+    }
+}
+
+/// Of a kernel of paper 2, in the same way.
+fn paper2_sample<T: Real>(operation: Operation) -> Sample {
+    use stokes::paper2::{Basic, ConflictFree, Padding, Shared};
+    macro_rules! operator {
+        ($Arguments:ident) => {
+            |cells, memory| {
+                let y = memory.cast::<T>();
+                let (matrices, ends, x) = (y.cast_const(), y.cast_const(), y.cast_const());
+                let fields = stokes::Fields { cells, color: 7, distance: 0 };
+                Some(Box::new($Arguments { matrices, ends, x, y, alpha: T::ZERO, fields }))
+            }
+        };
+    }
+    match operation {
+        Operation::Typed("padding") => operator!(Padding),
+        Operation::Typed("basic") => operator!(Basic),
+        Operation::Typed("shared") => operator!(Shared),
+        _ => operator!(ConflictFree),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Bank conflicts of the kernels, from the addresses that the threads of a full block access.
 
 use cuda_std::emulate::Wavefronts;
-use patchmg_device::kernels::{KernelSpec, Module, Operation, Variant};
+use patchmg_device::kernels::{KernelSpec, Module, Operation, Paper2, Variant};
+use patchmg_device::stokes::paper2;
 use patchmg_emulation::Kernel;
 
 fn wavefronts(module: Module, spec: KernelSpec) -> Wavefronts {
@@ -32,6 +33,28 @@ fn kernels_without_conflicts_have_none_in_any_degree_scalar_and_number_of_patche
             .filter(|(_, wavefronts)| wavefronts.excess() > 0)
             .collect();
         assert!(conflicts.is_empty(), "{} kernels have conflicts: {conflicts:?}", conflicts.len());
+    }
+}
+
+/// The operator of the Stokes equations at an optimization level of paper 2, in each degree and scalar.
+fn stokes_operators(level: Paper2) -> Vec<(String, Wavefronts)> {
+    let modules = paper2::DEGREES.map(|degree| Module::StokesPaper2 { degree });
+    let all = modules.flat_map(|module| module.kernels().into_iter().map(move |spec| (module, spec)));
+    let name = level.name().replace('-', "_");
+    let of_level = all.filter(|(_, spec)| matches!(spec.operation, Operation::Typed(found) if found == name));
+    of_level.map(|(module, spec)| (spec.name.clone(), wavefronts(module, spec))).collect()
+}
+
+/// Paper 2, section 4.1.
+#[test]
+fn only_the_last_level_of_the_stokes_operator_has_no_conflicts() {
+    for level in Paper2::ALL {
+        let kernels = stokes_operators(level);
+        assert_eq!(kernels.len(), 2 * 4, "{level}");
+        for (name, wavefronts) in kernels {
+            let is_free = wavefronts.excess() == 0;
+            assert_eq!(is_free, level == Paper2::ConflictFree, "{name}: {wavefronts:?}");
+        }
     }
 }
 
