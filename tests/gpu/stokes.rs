@@ -12,7 +12,7 @@ use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
 use patchmg::solve::{Case, Config, Method, Precision};
-use patchmg::system::stokes::{LocalSolver, Problem, Vortex};
+use patchmg::system::stokes::{LocalSolver, Paper2, Problem, StokesKernel, Vortex};
 use patchmg::system::{Runs, Stokes, System};
 use std::sync::Arc;
 
@@ -61,19 +61,28 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
             };
             for operation in OPERATIONS {
                 let name = format!("stokes::{number}::rt{degree}::{operation:?}::{}", T::NAME);
-                suite.test(name, move |gpu| check::<T>(gpu, &system()?, operation));
+                suite.test(name, move |gpu| check::<T>(gpu, &system()?, StokesKernel::default(), operation));
+            }
+            // Of paper 2 there are operators.
+            let has_paper2 = cells.len() == 3 && degree <= 4;
+            for level in Paper2::ALL.into_iter().filter(|_| has_paper2) {
+                for operation in [Operation::Apply, Operation::Residual, Operation::VCycle] {
+                    let name = format!("stokes::paper2::{level}::{number}::rt{degree}::{operation:?}::{}", T::NAME);
+                    suite.test(name, move |gpu| check::<T>(gpu, &system()?, StokesKernel::Paper2(level), operation));
+                }
             }
         }
     }
 }
 
-fn check<T: Scalar>(gpu: &Arc<Cuda>, system: &Stokes, operation: Operation) -> Outcome {
-    let Some(found) = run::<_, T>(operation, gpu, system)? else { return Ok(()) };
+fn check<T: Scalar>(gpu: &Arc<Cuda>, system: &Stokes, kernel: StokesKernel, operation: Operation) -> Outcome {
+    let on_gpu = system.clone().with_kernel(kernel);
+    let Some(found) = run::<_, T>(operation, gpu, &on_gpu)? else { return Ok(()) };
     let expected = run::<_, T>(operation, &Arc::new(Cpu::new(None)?), system)?.unwrap_or_default();
     // A V-cycle adds up what its parts are apart.
     let parts = if let Operation::VCycle = operation { 10.0 } else { 1.0 };
     assert_close(&found, &expected, parts * tolerance::<T>())?;
-    assert_identical(&found, &run::<_, T>(operation, gpu, system)?.unwrap_or_default())
+    assert_identical(&found, &run::<_, T>(operation, gpu, &on_gpu)?.unwrap_or_default())
 }
 
 /// What an operation makes of random vectors; none on a mesh that has no coarser one.
