@@ -60,7 +60,7 @@ pub enum Paper2 {
     Basic,
     /// 1D matrices in shared memory.
     Shared,
-    /// The same, by an order of contractions and of threads that has no bank conflicts.
+    /// The same, by an order of contractions and of threads that has hardly any bank conflicts.
     ConflictFree,
 }
 
@@ -70,7 +70,9 @@ pub enum StokesKernel {
     /// The fastest: lines in registers ([`crate::stokes`]).
     #[default]
     Register,
-    /// Those of paper 2, in 3D, of degree 1 to 4.
+    /// Those of paper 2, in 3D, of degree 1 to 4: the operator, and the local solvers by a stored inverse and by conjugate
+    /// gradients, which have no bank conflicts at level [`Paper2::ConflictFree`]. The exact local solver is that of the default
+    /// kernels.
     Paper2(Paper2),
 }
 

@@ -58,7 +58,6 @@ impl Fields {
 }
 
 /// An entry of three, by an index that is known at run time: arrays in registers have none.
-#[cfg(any(not(target_arch = "nvptx64"), module = "stokes"))]
 #[inline(always)]
 fn pick<V: Copy>(values: [V; 3], index: usize) -> V {
     match index {

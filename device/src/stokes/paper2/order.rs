@@ -14,35 +14,25 @@ pub struct Outputs {
     pub is_active: bool,
 }
 
-/// Lanes that read different words of shared memory at once: a warp of 4-byte words, half a warp of 8-byte words.
-pub const fn lanes(scalar_bytes: usize) -> usize {
-    128 / scalar_bytes
-}
-
-/// Threads from one row of outputs to the next.
-///
-/// Lanes that read at once must not meet in a bank. Without conflicts they have a row each, whose entries are neighbours.
-pub const fn row_threads(level: Paper2, columns: usize, scalar_bytes: usize) -> usize {
-    match level {
-        Paper2::ConflictFree => lanes(scalar_bytes),
-        _ => columns,
-    }
-}
-
 impl Outputs {
     /// Of a contraction in a direction, in a tensor of these sizes.
     ///
-    /// Up to level `shared` rows are outputs in the direction contracted (paper 1, listing 1); at level `conflict-free` a thread
-    /// stores at its own row and column, whatever the direction (listing 2).
+    /// Up to level `shared` rows are outputs in the direction contracted (paper 1, listing 1); at level `conflict-free` a
+    /// thread stores at its own row and column, whatever the direction (listing 2), with so many threads from one row to the
+    /// next.
     #[inline(always)]
-    pub fn new<T>(level: Paper2, direction: usize, sizes: [usize; 3]) -> Self {
+    pub fn new(level: Paper2, direction: usize, sizes: [usize; 3], row_threads: usize) -> Self {
         let directions = match (level, direction) {
             (Paper2::ConflictFree, _) | (_, 1) => [1, 0, 2],
             (_, 0) => [0, 1, 2],
             _ => [2, 0, 1],
         };
         let [rows, columns] = [sizes[directions[0]], sizes[directions[1]]];
-        let (thread, pitch) = (thread::thread_idx_x(), row_threads(level, columns, size_of::<T>()) as u32);
+        let pitch = match level {
+            Paper2::ConflictFree => row_threads,
+            _ => columns,
+        } as u32;
+        let thread = thread::thread_idx_x();
         let (row, column) = ((thread / pitch) as usize, (thread % pitch) as usize);
         Self { directions, row, column, is_active: row < rows && column < columns }
     }

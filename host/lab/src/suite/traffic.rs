@@ -121,6 +121,7 @@ mod tests {
         assert!([padding, basic, shared].iter().all(|traffic| traffic.block_excess > 0.0));
         let without_conflicts = |traffic: Traffic| traffic.patch_wavefronts - traffic.block_excess;
         assert!(without_conflicts(padding) > without_conflicts(basic));
+        assert!(conflict_free.patch_wavefronts < shared.patch_wavefronts);
         assert_eq!(Traffic::of_stokes_operator::<f64>(StokesKernel::default(), degree), None);
         assert_eq!(Traffic::of_stokes_operator::<f64>(StokesKernel::Paper2(Paper2::Basic), 5), None);
     }

@@ -44,9 +44,9 @@ pub fn flops_per_piece(part: Part, dim: usize, degree: usize) -> f64 {
 
 /// Operations of the Stokes operator in 3D for a cell of `RT_k x Q_k`, a multiply-add being two.
 ///
-/// Contractions are counted dense, as in paper 2, and without padding, on patches of two cells a direction as in its kernels: with
-/// `c = k + 1` nodes of a cell across a component and `e = k + 2` along it, for a component of a patch and the neighbours that it shares
-/// faces with, `7 c²` for a form of three cells with its couplings, `2 c²` or `3 c²` for masses:
+/// Contractions are counted dense, as in paper 2, and without padding, on patches of two cells a direction as in its kernels:
+/// with `c = k + 1` nodes of a cell across a component and `e = k + 2` along it, for a component of a patch and the neighbours
+/// that it shares faces with, `7 c²` for a form of three cells with its couplings, `2 c²` or `3 c²` for masses:
 /// - across: `2 · 7 c² · 2c · 2e` and `(3 + 3 + 2) · c · 4c² · 2e`; the masses of the pressure `2 · 8c⁴`;
 /// - along: `M` on 8 pairs of cells, `2 e² · 8c²`; `ν L`, `2 e² · 4c²`; `G` and its transpose, `2 · 2 c e · 4c²`.
 pub fn stokes_operator_flops(degree: usize) -> f64 {

@@ -1,8 +1,9 @@
 //! Contractions of tensors in shared memory with 1D matrices.
 
 use super::super::order::Outputs;
+use super::super::tensor::Tensor;
 use super::matrices::{Form, Forms, across_nodes, are_shared};
-use super::{Fields, PATCH, WITH_BEFORE};
+use super::{Fields, PATCH, WITH_BEFORE, row_threads};
 use crate::choice::Paper2;
 use crate::layout::Shared;
 use crate::scalar::Real;
@@ -77,7 +78,12 @@ impl<T: Real> Component<T> {
 
     #[inline(always)]
     pub fn outputs(&self, direction: usize) -> Outputs {
-        Outputs::new::<T>(self.level, direction, self.sizes())
+        Outputs::new(
+            self.level,
+            direction,
+            self.sizes(),
+            row_threads(WITH_BEFORE * across_nodes(self.level, self.nodes)),
+        )
     }
 
     /// Whether a thread has outputs in some cells, and which layers they have.
@@ -267,31 +273,5 @@ impl<T: Real> Component<T> {
                 y.set(outputs.point(layer), factor * sums[layer]);
             }
         }
-    }
-}
-
-/// A tensor in shared memory.
-#[derive(Clone, Copy)]
-pub struct Tensor<T> {
-    pub memory: Shared<T>,
-    pub strides: [usize; 3],
-}
-
-impl<T: Real> Tensor<T> {
-    #[inline(always)]
-    const fn index(&self, [x, y, z]: [usize; 3]) -> usize {
-        x + self.strides[1] * y + self.strides[2] * z
-    }
-
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub fn get(&self, point: [usize; 3]) -> T {
-        self.memory.get(self.index(point))
-    }
-
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub fn set(&self, point: [usize; 3], value: T) {
-        self.memory.set(self.index(point), value);
     }
 }

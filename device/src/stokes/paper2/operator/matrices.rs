@@ -3,12 +3,13 @@
 use super::WITH_BEFORE;
 use crate::choice::Paper2;
 
-/// The 1D matrices of cells of size 1, by columns: `E = k + 2` nodes along a component, `P` across it, `k + 1` or padded `k + 2`.
+/// The 1D matrices of cells of size 1, by columns: `E = k + 2` nodes along a component, `P` across it, which is `k + 1`, or
+/// `k + 2` if it is padded.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct OperatorMatrices<T, const P: usize, const E: usize> {
-    /// `S` of the three cells, rows, by columns of the cell before each, of itself, and of the one behind: `[cell of the column][column]
-    /// [cell of the row][row]`. The faces are those that a block computes.
+    /// `S` of the three cells, rows, by columns of the cell before each, of itself, and of the one behind:
+    /// `[cell of the column][column][cell of the row][row]`. The faces are those that a block computes.
     pub forms: [[[[T; P]; 3]; P]; 3],
     /// `D`.
     pub masses: [[T; P]; P],

@@ -1,12 +1,12 @@
 //! `y += α A x`, cell by cell on patches of two cells a direction (paper 2, section 4.1).
 //!
-//! A block has a patch, and of the cells around it those *before* it across a component. It computes the integrals over its cells,
-//! over the faces between them and over the faces before them, so that every face is computed once, and adds them to all unknowns
-//! that they touch. Others do so, too: patches of one parity in every direction, a *class*, share no unknown, and classes
-//! follow each other. So no addition is atomic, and sums have a fixed order.
+//! A block has a patch, and of the cells around it those *before* it across a component. It computes the integrals over its
+//! cells, over the faces between them and over the faces before them, so that every face is computed once, and adds them to all
+//! unknowns that they touch. Others do so, too: patches of one parity in every direction, a *class*, share no unknown, and
+//! classes follow each other. So no addition is atomic, and sums have a fixed order.
 //!
-//! A tensor of component `i` has two cells of `k + 2` nodes in direction `i`, which both have the node between them, and three cells
-//! in the others, `j` and `l`, of which the first is the one before. With the scales left out,
+//! A tensor of component `i` has two cells of `k + 2` nodes in direction `i`, which both have the node between them, and three
+//! cells in the others, `j` and `l`, of which the first is the one before. With the scales left out,
 //!
 //! ```text
 //! T = S_j ⊗ D_l x + D_j ⊗ S_l x + s W,    W = D_j ⊗ D_l x,
@@ -20,15 +20,14 @@ mod matrices;
 
 use super::Fields;
 use super::order::Outputs;
-#[cfg(not(target_arch = "nvptx64"))]
-use super::order::lanes;
+use super::tensor::Tensor;
 use crate::choice::Paper2;
 use crate::layout::Shared;
 use crate::patch::{bit, class_patch};
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
-use contraction::{Component, Tensor};
+use contraction::Component;
 use cuda_std::hint::made_here;
 use cuda_std::thread;
 use matrices::Forms;
@@ -42,6 +41,12 @@ const WITH_BEFORE: usize = 3;
 /// Tensors of a block.
 #[cfg(not(target_arch = "nvptx64"))]
 const TENSORS: usize = 4;
+
+/// Threads from one row of outputs to the next at level `conflict-free`: with fewer, more reads lie in rows of several cells,
+/// and meet in a bank; with more, more lanes have no row.
+const fn row_threads(side: usize) -> usize {
+    side.next_multiple_of(4)
+}
 
 impl<T: Real> Component<T> {
     /// Patches in a direction.
@@ -256,7 +261,8 @@ macro_rules! in_constant_memory {
         /// See [`super`].
         ///
         /// # Safety
-        /// The entry point's function, launched with the [`block`] and the [`blocks`] of the class; vectors are as `fields` says.
+        /// The entry point's function, launched with the [`block`] and the [`blocks`] of the class; vectors are as `fields`
+        /// says.
         #[cfg_attr(target_arch = "nvptx64", inline(always))]
         pub unsafe fn $name<T: Real, const C: usize, const E: usize, const L: usize>(
             matrices: &OperatorMatrices<T, $P, E>,
@@ -342,7 +348,7 @@ in_shared_memory! {
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block(level: Paper2, nodes: usize, scalar_bytes: usize) -> Block {
     let side = WITH_BEFORE * across_nodes(level, nodes);
-    let row = if level == Paper2::ConflictFree { lanes(scalar_bytes) } else { side };
+    let row = if level == Paper2::ConflictFree { row_threads(side) } else { side };
     let table = if are_shared(level) { Forms::new(level, nodes).words() } else { 0 };
     let words = table + TENSORS * PATCH * (nodes + 1) * side * side;
     Block { threads: side * row, min_blocks: 1, shared_bytes: words * scalar_bytes, barriers: 3 * 7 }

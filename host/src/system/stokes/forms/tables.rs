@@ -24,8 +24,8 @@ impl LineForms {
         more.iter().flatten().copied().collect()
     }
 
-    /// [`OperatorMatrices`](patchmg_device::stokes::paper2::operator::OperatorMatrices) as they lie in memory, but for the scales at
-    /// their end: with so many nodes across a component, `k + 1` or more.
+    /// [`OperatorMatrices`](patchmg_device::stokes::paper2::operator::OperatorMatrices) as they lie in memory, but for the
+    /// scales at their end: with so many nodes across a component, `k + 1` or more.
     pub fn operator_matrices(&self, across: usize) -> Vec<f64> {
         let Self { continuous, discontinuous, divergence, .. } = self;
         let (coupling, inside) = (discontinuous.coupling(), discontinuous.cell([false; 2]));
@@ -55,8 +55,8 @@ impl LineForms {
         matrices
     }
 
-    /// What in [`Self::operator_matrices`] the first cell of a patch has more at the lower end of the domain, and its last one at the
-    /// upper end.
+    /// What in [`Self::operator_matrices`] the first cell of a patch has more at the lower end of the domain, and its last one
+    /// at the upper end.
     pub fn operator_ends(&self, across: usize) -> Vec<f64> {
         let discontinuous = &self.discontinuous;
         let more = [discontinuous.face(0, true) - discontinuous.face(0, false), discontinuous.face(1, true)];

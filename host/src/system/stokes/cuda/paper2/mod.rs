@@ -1,5 +1,6 @@
 //! Levels on a GPU, by the kernels of paper 2.
 
+mod patches;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,7 @@ use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::vector_bytes;
 use crate::system::System;
+use patches::Patches;
 use patchmg_device::kernels::{Module, Paper2};
 use patchmg_device::stokes::Fields;
 use patchmg_device::stokes::paper2::{self, Basic, ConflictFree, Padding, Shared, operator};
@@ -57,14 +59,14 @@ impl<T: Scalar> OperatorTables<T> {
     }
 }
 
-/// The operator at a level, the solutions on patches by default kernels.
+/// The operator at a level, and the solutions on patches.
 pub(super) struct Kernels<T: Scalar> {
     cuda: Arc<Cuda>,
     kernel: Kernel<T>,
     ends: Vector<T>,
     fields: Fields,
     storage: usize,
-    patches: Box<dyn Parts<Cuda, T>>,
+    patches: Patches<T>,
 }
 
 /// With the operator's matrices, in the memory of the host where they are passed by value.
@@ -93,7 +95,7 @@ impl<T: Scalar> Kernels<T> {
             ends: Vector::uploaded(gpu, &ends)?,
             fields: fields(system),
             storage: system.layout().storage(),
-            patches: super::parts(cuda, system)?,
+            patches: Patches::new(cuda, system, level)?,
         })
     }
 
@@ -136,7 +138,11 @@ impl<T: Scalar> Parts<Cuda, T> for Kernels<T> {
     }
 
     fn add_solutions(&self, color: usize, r: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        self.patches.add_solutions(color, r, x)
+        let gpu = &self.cuda.gpu;
+        r.check(gpu, "r", self.storage)?;
+        x.check(gpu, "x", self.storage)?;
+        // SAFETY: vectors of the level, checked above, `x` another one than `r`.
+        unsafe { self.patches.add_solutions(&self.cuda, Fields { color: color as u32, ..self.fields }, r, x) }
     }
 }
 
@@ -147,5 +153,5 @@ pub(super) fn bytes<T: Scalar>(system: &Stokes, level: Paper2) -> u64 {
         Paper2::Padding | Paper2::Basic => 0,
         Paper2::Shared | Paper2::ConflictFree => 10 * across * across + 2 * along * along + across * along + 7,
     };
-    vector_bytes::<T>(1, matrices) + vector_bytes::<T>(2, across * across) + super::parts_bytes::<T>(system)
+    vector_bytes::<T>(1, matrices) + vector_bytes::<T>(2, across * across) + patches::bytes::<T>(system)
 }
