@@ -13,7 +13,7 @@ mod variants;
 mod vectors;
 
 /// Cells or boxes in each direction; an array is nothing that `extern "C"` takes by value.
-#[cfg(not(any(module = "axis", module = "blas1", module = "stokes")))]
+#[cfg(not(any(module = "axis", module = "blas1", module = "stokes", module = "stokes_paper2")))]
 #[repr(C)]
 pub struct Counts([u32; 3]);
 

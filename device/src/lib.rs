@@ -41,7 +41,7 @@ pub mod point;
 pub mod scalar;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod smoother;
-#[cfg(any(not(target_arch = "nvptx64"), module = "stokes"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "stokes", module = "stokes_paper2"))]
 pub mod stokes;
 #[cfg(any(not(target_arch = "nvptx64"), module = "tensor_core"))]
 pub mod tensor_core;

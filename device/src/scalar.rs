@@ -4,12 +4,14 @@
 //! `f64`; on a CPU a value may be a SIMD register that holds the same dof of several patches.
 
 use core::ops::{Add, Div, Mul, Neg, Sub};
+use cuda_std::ptr::ReadOnly;
 use cuda_std::shared::Word;
 
 /// A floating point type of vectors and matrices.
 pub trait Real:
     Value<Self>
     + Word
+    + ReadOnly
     + Mul<Output = Self>
     + Div<Output = Self>
     + Neg<Output = Self>

@@ -12,7 +12,7 @@ use patchmg::mesh::Mesh;
 use patchmg::multigrid::{Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::LinearOperator;
 use patchmg::solve::{Case, Config, Method, Precision};
-use patchmg::system::stokes::{LocalSolver, Problem, Vortex};
+use patchmg::system::stokes::{LocalSolver, Paper2, Problem, StokesKernel, Vortex};
 use patchmg::system::{Runs, Stokes, System};
 use std::sync::Arc;
 
@@ -51,6 +51,9 @@ const BOXES: [Box; 8] = [
     (&[3, 1, 1], &[3.0, 1.0, 1.0], 1, 0.0, 2.0),
 ];
 
+/// So few that rounding stays small.
+const FEW_STEPS: LocalSolver = LocalSolver::SchurCg { steps: 5 };
+
 pub fn add<T: Scalar>(suite: &mut Suite) {
     for (number, (cells, lengths, refine, mass, viscosity)) in BOXES.into_iter().enumerate() {
         for degree in Stokes::degrees(cells.len()) {
@@ -61,19 +64,39 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
             };
             for operation in OPERATIONS {
                 let name = format!("stokes::{number}::rt{degree}::{operation:?}::{}", T::NAME);
-                suite.test(name, move |gpu| check::<T>(gpu, &system()?, operation));
+                suite.test(name, move |gpu| check::<T>(gpu, &system()?, StokesKernel::default(), operation));
+            }
+            // Of paper 2 there are operators, and three local solvers; the host inverts local matrices slowly.
+            let has_paper2 = cells.len() == 3 && degree <= 4;
+            for level in Paper2::ALL.into_iter().filter(|_| has_paper2) {
+                for operation in [Operation::Apply, Operation::Residual, Operation::VCycle] {
+                    let name = format!("stokes::paper2::{level}::{number}::rt{degree}::{operation:?}::{}", T::NAME);
+                    suite.test(name, move |gpu| check::<T>(gpu, &system()?, StokesKernel::Paper2(level), operation));
+                }
+            }
+            for (local, level) in
+                [(LocalSolver::Inverse, Paper2::Basic), (FEW_STEPS, Paper2::Shared), (FEW_STEPS, Paper2::ConflictFree)]
+            {
+                if has_paper2 && (degree <= 2 || local != LocalSolver::Inverse) {
+                    let name = format!("stokes::paper2::{level}::{local}::{number}::rt{degree}::{}", T::NAME);
+                    let (kernel, operation) = (StokesKernel::Paper2(level), Operation::SmoothColors);
+                    let system = move || system()?.with_local_solver(local);
+                    suite.test(name, move |gpu| check::<T>(gpu, &system()?, kernel, operation));
+                }
             }
         }
     }
 }
 
-fn check<T: Scalar>(gpu: &Arc<Cuda>, system: &Stokes, operation: Operation) -> Outcome {
-    let Some(found) = run::<_, T>(operation, gpu, system)? else { return Ok(()) };
+fn check<T: Scalar>(gpu: &Arc<Cuda>, system: &Stokes, kernel: StokesKernel, operation: Operation) -> Outcome {
+    let on_gpu = system.clone().with_kernel(kernel);
+    let Some(found) = run::<_, T>(operation, gpu, &on_gpu)? else { return Ok(()) };
     let expected = run::<_, T>(operation, &Arc::new(Cpu::new(None)?), system)?.unwrap_or_default();
-    // A V-cycle adds up what its parts are apart.
-    let parts = if let Operation::VCycle = operation { 10.0 } else { 1.0 };
+    // A V-cycle adds up what its parts are apart; conjugate gradients, what their steps are.
+    let has_steps = matches!(system.local_solver(), LocalSolver::SchurCg { .. });
+    let parts = if has_steps || matches!(operation, Operation::VCycle) { 10.0 } else { 1.0 };
     assert_close(&found, &expected, parts * tolerance::<T>())?;
-    assert_identical(&found, &run::<_, T>(operation, gpu, system)?.unwrap_or_default())
+    assert_identical(&found, &run::<_, T>(operation, gpu, &on_gpu)?.unwrap_or_default())
 }
 
 /// What an operation makes of random vectors; none on a mesh that has no coarser one.

@@ -17,7 +17,7 @@ const PACKED: &str = "packed";
 pub enum Kernels {
     /// Those that the library runs by default: what every program needs.
     Library,
-    /// Those of papers 1 and 4, to compare with.
+    /// Those of papers 1, 2 and 4, to compare with.
     Papers,
 }
 
@@ -29,7 +29,9 @@ impl Kernels {
 
     fn of(module: &kernels::Module) -> Self {
         match module {
-            kernels::Module::PatchVariants { .. } | kernels::Module::TensorCore { .. } => Self::Papers,
+            kernels::Module::PatchVariants { .. }
+            | kernels::Module::TensorCore { .. }
+            | kernels::Module::StokesPaper2 { .. } => Self::Papers,
             _ => Self::Library,
         }
     }

@@ -78,6 +78,8 @@ impl Kernel {
         let sample: Sample = match (module, spec.scalar) {
             (Module::Stokes { .. }, "f32") => stokes_sample::<f32>(spec.operation),
             (Module::Stokes { .. }, _) => stokes_sample::<f64>(spec.operation),
+            (Module::StokesPaper2 { .. }, "f32") => paper2_sample::<f32>(spec.operation),
+            (Module::StokesPaper2 { .. }, _) => paper2_sample::<f64>(spec.operation),
             _ => |_, _| None,
         };
         Some(Self { spec, body, cells, words, sample })
@@ -112,6 +114,8 @@ impl Kernel {
 
 /// Addresses that a kernel takes at most.
 const VECTORS: usize = 5;
+/// Of the many dofs of a patch of paper 2, those for which its direct solver is traced.
+const SOME_DOFS: u32 = 64;
 /// Layers of a thread at most, in the kernels of paper 1.
 const LAYERS: usize = patch_nodes(*DEGREES_3D.end()).1;
 
@@ -128,6 +132,10 @@ fn block(module: Module, spec: &KernelSpec) -> ([u32; 3], usize) {
         let (nodes, cells) = (degree + 1, [4, 4, if dim == 3 { 4 } else { 1 }]);
         let vector = (dim + 1) * (4 * nodes).pow(dim as u32);
         return (cells, vector.max((1 << dim) * nodes.pow(2 * dim as u32)).max(stokes::PatchTable::new(nodes).words()));
+    }
+    if let Module::StokesPaper2 { degree } = module {
+        // Of three patches a direction the one in the middle touches no end; so does the first one of the last color.
+        return ([6; 3], (6 * (degree + 1)).pow(3).max((SOME_DOFS as usize).pow(2)));
     }
     let Some((dim, degree)) = module.space() else {
         return ([0; 3], blas1::VECTORS * blas1::DOT_BLOCKS);
@@ -203,7 +211,7 @@ fn body<T: Real + Word, Other: Real>(module: Module, operation: Operation) -> Op
         Module::PatchVariants { dim, degree } => patch_variant::<T>(operation, Sizes::new(dim, degree)),
         Module::TensorCore { nodes, .. } => boxes::body(nodes, operation),
         Module::Blas1 => vector_operation::<T, Other>(operation),
-        Module::Axis | Module::Stokes { .. } => typed::<T>(module, operation),
+        Module::Axis | Module::Stokes { .. } | Module::StokesPaper2 { .. } => typed::<T>(module, operation),
     }
 }
 
@@ -229,6 +237,41 @@ fn stokes_sample<T: Real>(operation: Operation) -> Sample {
             let y = memory.cast::<T>();
             let (matrices, ends, b, x) = (y.cast_const(), y.cast_const(), y.cast_const(), y.cast_const());
             Some(Box::new(stokes::Residual { matrices, ends, b, x, y, fields: fields(cells) }))
+        },
+    }
+}
+
+/// Of a kernel of paper 2, in the same way.
+fn paper2_sample<T: Real>(operation: Operation) -> Sample {
+    use stokes::paper2::{Basic, ConflictFree, Direct, Padding, Schur, SchurConflictFree, Shared};
+    macro_rules! schur {
+        ($Arguments:ident) => {
+            |cells, memory| {
+                let (x, fields) = (memory.cast::<T>(), stokes::Fields { cells, color: 7, distance: 0 });
+                Some(Box::new($Arguments { table: x.cast_const(), steps: 2, r: x.cast_const(), x, fields }))
+            }
+        };
+    }
+    macro_rules! operator {
+        ($Arguments:ident) => {
+            |cells, memory| {
+                let y = memory.cast::<T>();
+                let (matrices, ends, x) = (y.cast_const(), y.cast_const(), y.cast_const());
+                let fields = stokes::Fields { cells, color: 7, distance: 0 };
+                Some(Box::new($Arguments { matrices, ends, x, y, alpha: T::ZERO, fields }))
+            }
+        };
+    }
+    match operation {
+        Operation::Typed("padding") => operator!(Padding),
+        Operation::Typed("basic") => operator!(Basic),
+        Operation::Typed("shared") => operator!(Shared),
+        Operation::Typed("conflict_free") => operator!(ConflictFree),
+        Operation::Typed("schur") => schur!(Schur),
+        Operation::Typed("schur_conflict_free") => schur!(SchurConflictFree),
+        _ => |cells, memory| {
+            let (x, fields) = (memory.cast::<T>(), stokes::Fields { cells, color: 7, distance: 0 });
+            Some(Box::new(Direct { inverses: x.cast_const(), dofs: SOME_DOFS, r: x.cast_const(), x, fields }))
         },
     }
 }
@@ -402,7 +445,8 @@ mod tests {
                 hazards.extend(trace.hazards().into_iter().map(|hazard| format!("{name}: {hazard}")));
                 let passed = trace.barriers().unwrap_or_else(|| panic!("{name} may hang"));
                 // A loop passes its barriers many times.
-                if operation.marches() {
+                let has_steps = matches!(operation, Operation::Typed("schur" | "schur_conflict_free"));
+                if operation.marches() || has_steps {
                     assert!(passed >= barriers, "{name}");
                 } else {
                     assert_eq!(passed, barriers, "{name}");

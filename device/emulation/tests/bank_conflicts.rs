@@ -2,6 +2,7 @@
 
 use cuda_std::emulate::Wavefronts;
 use patchmg_device::kernels::{KernelSpec, Module, Operation, Variant};
+use patchmg_device::stokes::paper2;
 use patchmg_emulation::Kernel;
 
 fn wavefronts(module: Module, spec: KernelSpec) -> Wavefronts {
@@ -33,6 +34,49 @@ fn kernels_without_conflicts_have_none_in_any_degree_scalar_and_number_of_patche
             .collect();
         assert!(conflicts.is_empty(), "{} kernels have conflicts: {conflicts:?}", conflicts.len());
     }
+}
+
+/// Kernels of paper 2 by their name, in each degree, in `f64` and then in `f32`.
+fn of_paper2(name: &'static str) -> Vec<[Wavefronts; 2]> {
+    let count = |degree| {
+        let module = Module::StokesPaper2 { degree };
+        let kernels: Vec<_> =
+            module.kernels().into_iter().filter(|spec| spec.operation == Operation::Typed(name)).collect();
+        ["f64", "f32"].map(|scalar| {
+            let spec = kernels.iter().find(|spec| spec.scalar == scalar).unwrap();
+            wavefronts(module, spec.clone())
+        })
+    };
+    paper2::DEGREES.map(count).collect()
+}
+
+/// Paper 2, section 4.1. At the last level a few reads are left that lie in rows of two cells.
+#[test]
+fn the_stokes_operator_has_next_to_no_conflicts_at_the_last_level() {
+    let [padding, basic, shared, last] = ["padding", "basic", "shared", "conflict_free"].map(of_paper2);
+    for (degree, [double, single]) in paper2::DEGREES.zip(&last) {
+        assert!(double.excess() == 0 || degree == 1, "degree {degree}: {double:?}");
+        assert!([double, single].iter().all(|count| 40 * count.excess() < count.total), "degree {degree}: {single:?}");
+    }
+    for others in [&padding, &basic, &shared] {
+        for (other, last) in others.iter().flatten().zip(last.iter().flatten()) {
+            assert!(other.excess() > 2 * last.excess(), "{other:?}, {last:?}");
+        }
+    }
+    // The first two read matrices from elsewhere.
+    for (shared, last) in shared.iter().flatten().zip(last.iter().flatten()) {
+        assert!(shared.total > last.total, "{shared:?}, {last:?}");
+    }
+}
+
+/// Paper 2, section 4.2: degree 3 has most conflicts.
+#[test]
+fn conjugate_gradients_without_conflicts_have_none() {
+    let (plain, free) = (of_paper2("schur"), of_paper2("schur_conflict_free"));
+    assert!(free.iter().flatten().all(|count| count.excess() == 0), "{free:?}");
+    let share = |count: &Wavefronts| count.excess() as f64 / count.total as f64;
+    let shares: Vec<_> = plain.iter().map(|[double, _]| share(double)).collect();
+    assert!(shares.iter().all(|&share| share <= shares[2]) && shares[2] > 0.4, "{shares:?}");
 }
 
 /// Paper 1, section 4.1.2: the contraction of listing 1 conflicts.

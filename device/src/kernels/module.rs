@@ -48,6 +48,11 @@ pub enum Module {
         /// Polynomial degree `k` of `RT_k`.
         degree: usize,
     },
+    /// The kernels of paper 2 for the same in 3D, of one degree.
+    StokesPaper2 {
+        /// Polynomial degree `k` of `RT_k`.
+        degree: usize,
+    },
     /// Vector operations.
     Blas1,
     /// A matrix along an axis of a tensor.
@@ -80,6 +85,7 @@ impl Module {
                     .into_iter()
                     .flat_map(|dim| stokes::degrees(dim).map(move |degree| Module::Stokes { dim, degree })),
             )
+            .chain(stokes::paper2::DEGREES.map(|degree| Module::StokesPaper2 { degree }))
             .collect()
     }
 
@@ -92,6 +98,7 @@ impl Module {
             Module::TensorCore { nodes, hopper: false } => format!("tensor_core_n{nodes}"),
             Module::TensorCore { nodes, hopper: true } => format!("tensor_core_n{nodes}_sm90"),
             Module::Stokes { dim, degree } => format!("stokes_{dim}d_rt{degree}"),
+            Module::StokesPaper2 { degree } => format!("stokes_paper2_rt{degree}"),
             Module::Blas1 => String::from("blas1"),
             Module::Axis => String::from("axis"),
         }
@@ -104,6 +111,7 @@ impl Module {
             | Module::PoissonDg { dim, degree }
             | Module::PatchVariants { dim, degree }
             | Module::Stokes { dim, degree } => Some((dim, degree)),
+            Module::StokesPaper2 { degree } => Some((3, degree)),
             Module::TensorCore { .. } | Module::Blas1 | Module::Axis => None,
         }
     }
@@ -135,6 +143,7 @@ impl Module {
             Module::Stokes { dim, .. } => {
                 std::vec![String::from("module=\"stokes\""), format!("dim=\"{dim}\"")]
             }
+            Module::StokesPaper2 { .. } => std::vec![String::from("module=\"stokes_paper2\"")],
             Module::Blas1 | Module::Axis => std::vec![format!("module=\"{}\"", self.name())],
         }
     }
@@ -175,6 +184,7 @@ impl Module {
         match self {
             Module::Axis => axis::rows::<T>(*self),
             Module::Stokes { .. } => stokes::rows::<T>(*self),
+            Module::StokesPaper2 { .. } => stokes::paper2::rows::<T>(*self),
             _ => Vec::new(),
         }
     }
@@ -228,7 +238,7 @@ impl Module {
                 Operation::SumPartials,
                 Operation::AddCombination,
             ],
-            Module::Axis | Module::Stokes { .. } => {
+            Module::Axis | Module::Stokes { .. } | Module::StokesPaper2 { .. } => {
                 self.rows::<f32>().into_iter().map(|row| row.spec.operation).collect()
             }
         }

@@ -8,7 +8,7 @@ use patchmg::multigrid::SmootherConfig;
 use patchmg::solve::{Config, Method, Precision};
 use patchmg::space::Family;
 use patchmg::system::poisson::{PatchKernel, Problem};
-use patchmg::system::stokes::LocalSolver;
+use patchmg::system::stokes::{LocalSolver, StokesKernel};
 use serde::{Deserialize, Serialize};
 
 /// A table or a figure.
@@ -180,10 +180,10 @@ pub enum FlowTask {
     Iterations { local: LocalSolver, rtol: f64 },
     /// The same with its time.
     Solve { local: LocalSolver, rtol: f64 },
-    /// The operator's throughput.
-    Operator,
+    /// The operator's throughput, and what limits it.
+    Operator(StokesKernel),
     /// A step of the smoother, and its local solves alone.
-    Step(LocalSolver),
+    Step(LocalSolver, StokesKernel),
     /// As [`Task::Comparison`].
     Comparison(LocalSolver),
     /// Time of a part, or of a solve to 1e-6, for an unknown.

@@ -3,8 +3,11 @@
 use crate::inspect::SharedMemory;
 use patchmg::backend::Scalar;
 use patchmg::system::poisson::PatchKernel;
+use patchmg::system::stokes::{Paper2, StokesKernel};
 use patchmg_device::kernels::{KernelSpec, Module, Operation, TensorKernel};
+use patchmg_device::stokes::paper2;
 use patchmg_device::tensor_core::list::listed;
+use patchmg_device::typed::Arguments as _;
 
 /// Bytes that shared memory delivers or takes in one pass: 32 banks of 4 bytes.
 pub const WAVEFRONT_BYTES: f64 = 128.0;
@@ -42,6 +45,23 @@ impl Traffic {
                 block_excess: sum.block_excess + memory.block.excess as f64,
             })
         })
+    }
+}
+
+impl Traffic {
+    /// Of the operator of the Stokes equations in 3D, for an interior patch of two cells a direction, which is a block; none by
+    /// kernels with other blocks, and in degrees that have no such kernels.
+    pub fn of_stokes_operator<T: Scalar>(kernel: StokesKernel, degree: usize) -> Option<Self> {
+        let StokesKernel::Paper2(level) = kernel else { return None };
+        let module = paper2::DEGREES.contains(&degree).then_some(Module::StokesPaper2 { degree })?;
+        let spec = match level {
+            Paper2::Padding => paper2::Padding::<T>::spec(module),
+            Paper2::Basic => paper2::Basic::<T>::spec(module),
+            Paper2::Shared => paper2::Shared::<T>::spec(module),
+            Paper2::ConflictFree => paper2::ConflictFree::<T>::spec(module),
+        };
+        let block = SharedMemory::of(module, &spec).block;
+        Some(Self { patch_wavefronts: block.wavefronts as f64, block_excess: block.excess as f64 })
     }
 }
 
@@ -89,5 +109,20 @@ mod tests {
         assert!(traffic(PatchKernel::Register).patch_wavefronts < conflict_free);
         let crowded = PatchKernel::Paper1 { kernels: Paper1::Fused(Variant::Basic), patches: Some(10_000) };
         assert_eq!(Traffic::of::<f64>(crowded, 3, 3), None);
+    }
+
+    /// Paper 2, figure 8: padding has the least intensity, and only `conflict-free` has no conflicts.
+    #[test]
+    fn the_stokes_operator_has_conflicts_but_at_the_last_level() {
+        let degree = 2;
+        let traffic = |level| Traffic::of_stokes_operator::<f64>(StokesKernel::Paper2(level), degree).unwrap();
+        let [padding, basic, shared, conflict_free] = Paper2::ALL.map(traffic);
+        assert_eq!(conflict_free.block_excess, 0.0);
+        assert!([padding, basic, shared].iter().all(|traffic| traffic.block_excess > 0.0));
+        let without_conflicts = |traffic: Traffic| traffic.patch_wavefronts - traffic.block_excess;
+        assert!(without_conflicts(padding) > without_conflicts(basic));
+        assert!(conflict_free.patch_wavefronts < shared.patch_wavefronts);
+        assert_eq!(Traffic::of_stokes_operator::<f64>(StokesKernel::default(), degree), None);
+        assert_eq!(Traffic::of_stokes_operator::<f64>(StokesKernel::Paper2(Paper2::Basic), 5), None);
     }
 }

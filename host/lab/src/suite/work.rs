@@ -42,6 +42,20 @@ pub fn flops_per_piece(part: Part, dim: usize, degree: usize) -> f64 {
     2.0 * multiply_adds
 }
 
+/// Operations of the Stokes operator in 3D for a cell of `RT_k x Q_k`, a multiply-add being two.
+///
+/// Contractions are counted dense, as in paper 2, and without padding, on patches of two cells a direction as in its kernels:
+/// with `c = k + 1` nodes of a cell across a component and `e = k + 2` along it, for a component of a patch and the neighbours
+/// that it shares faces with, `7 c²` for a form of three cells with its couplings, `2 c²` or `3 c²` for masses:
+/// - across: `2 · 7 c² · 2c · 2e` and `(3 + 3 + 2) · c · 4c² · 2e`; the masses of the pressure `2 · 8c⁴`;
+/// - along: `M` on 8 pairs of cells, `2 e² · 8c²`; `ν L`, `2 e² · 4c²`; `G` and its transpose, `2 · 2 c e · 4c²`.
+pub fn stokes_operator_flops(degree: usize) -> f64 {
+    let (c, e) = ((degree + 1) as f64, (degree + 2) as f64);
+    let component = 104.0 * c.powi(3) * e + 16.0 * c.powi(4) + 24.0 * (c * e).powi(2);
+    // Of 8 cells.
+    2.0 * 3.0 * component / 8.0
+}
+
 /// How many pieces a mesh of `2^refine` cells a direction has.
 pub fn pieces(part: Part, dim: usize, refine: usize) -> f64 {
     let cells = f64::from(1u32 << refine);
@@ -93,5 +107,28 @@ mod tests {
     fn pieces_are_patches_cells_and_coarse_cells() {
         let count = |part| pieces(part, 3, 2);
         assert_eq!([Part::Operator, Part::Step, Part::Restrict].map(count), [64.0, 27.0, 8.0]);
+    }
+
+    /// Outputs of the chain of paper 2's kernels times the entries of each row, cell by cell.
+    #[test]
+    fn the_stokes_operator_is_a_chain_of_contractions() {
+        for degree in 1..=4 {
+            let (c, e) = (degree + 1, degree + 2);
+            // Cells before, first and second across; the cell before couples with the first one alone.
+            let neighbours = [2, 3, 2];
+            let form: usize = neighbours.iter().map(|cells| c * cells * c).sum();
+            let mass = |cells: usize| cells * c * c;
+            let along = 2 * e;
+            // `S_j` in two cells of `l`, then `D_l` in the three of `j`; `D_j` in three cells of `l`, then `S_l`; `D_l` of both.
+            let first = form * 2 * c * along + mass(2) * 3 * c * along;
+            let second = mass(2) * 3 * c * along + form * 2 * c * along;
+            let both = mass(2) * 2 * c * along;
+            let pressure = 2 * mass(2) * 2 * c * 2 * c;
+            let (patch, with_before) = (4 * c * c, 8 * c * c);
+            let last = 2 * (c * e) * patch * 2 + 2 * e * e * patch + 2 * e * e * with_before;
+            let cells = 8.0;
+            let expected = 2.0 * 3.0 * (first + second + both + pressure + last) as f64 / cells;
+            assert_eq!(stokes_operator_flops(degree), expected, "degree {degree}");
+        }
     }
 }

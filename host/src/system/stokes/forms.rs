@@ -244,14 +244,16 @@ impl Discontinuous {
 
     /// Of a cell with its part of the faces at its ends; whether these are the domain's.
     fn cell(&self, at_ends: [bool; 2]) -> DMatrix<f64> {
-        let mut matrix = self.stiffness.clone();
-        for (Trace { values, slopes }, at_end) in self.ends.iter().zip(at_ends) {
-            // The mean of the derivatives is that of the one cell there is.
-            let mean = if at_end { 1.0 } else { 0.5 };
-            matrix += (values * values.transpose()) * self.penalty;
-            matrix -= (values * slopes.transpose() + slopes * values.transpose()) * mean;
-        }
-        matrix
+        &self.stiffness + self.face(0, at_ends[0]) + self.face(1, at_ends[1])
+    }
+
+    /// What a cell has of the face at an end of it, lower or upper; whether that is the domain's.
+    fn face(&self, end: usize, is_at_end: bool) -> DMatrix<f64> {
+        let Trace { values, slopes } = &self.ends[end];
+        // The mean of the derivatives is that of the one cell there is.
+        let mean = if is_at_end { 1.0 } else { 0.5 };
+        (values * values.transpose()) * self.penalty
+            - (values * slopes.transpose() + slopes * values.transpose()) * mean
     }
 
     /// Between a cell, the rows, and the next one.

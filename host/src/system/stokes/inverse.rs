@@ -86,7 +86,7 @@ fn block_sizes(patch: &[&PatchForms], block: usize) -> Vec<usize> {
 ///
 /// # Errors
 /// Those of [`pseudo_inverse`](super::schur::pseudo_inverse).
-fn local_inverse(system: &Stokes, kind: &[usize], patch: &[&PatchForms]) -> Result<DMatrix<f64>> {
+pub(super) fn local_inverse(system: &Stokes, kind: &[usize], patch: &[&PatchForms]) -> Result<DMatrix<f64>> {
     let dim = patch.len();
     let sizes: Vec<Vec<usize>> = (0..=dim).map(|block| block_sizes(patch, block)).collect();
     let lens: Vec<usize> = sizes.iter().map(|sizes| sizes.iter().product()).collect();

@@ -79,8 +79,12 @@ impl Stokes {
     /// Whether machines have kernels of their own for this mesh: with the exact solver, but for a coarsest mesh that is no
     /// vertex patch.
     pub(super) fn has_kernels(&self) -> bool {
-        let mesh = self.mesh();
-        self.local_solver_here() == LocalSolver::Exact && (mesh.coarser().is_some() || mesh.is_patch())
+        self.local_solver_here() == LocalSolver::Exact && self.has_patches()
+    }
+
+    /// Whether this mesh has vertex patches: all but a coarsest one with an odd number of cells.
+    pub(super) fn has_patches(&self) -> bool {
+        self.mesh().coarser().is_some() || self.mesh().is_patch()
     }
 
     /// Dofs of a vertex patch: of the velocity without normal components on its boundary, and of the pressure.

@@ -43,6 +43,7 @@ pub use flow::{Flow, FlowErrors};
 use forms::LineForms;
 pub use integrals::{FaceSample, FlowSample};
 pub use local::LocalSolver;
+pub use patchmg_device::kernels::{Paper2, StokesKernel};
 pub use problem::{Problem, Vortex};
 use schur::Schurs;
 use std::borrow::Cow;
@@ -65,6 +66,7 @@ pub struct Stokes {
     local: LocalSolver,
     /// [`MOST_PRESSURES`]; fewer in tests.
     most_pressures: usize,
+    kernel: StokesKernel,
 }
 
 impl Stokes {
@@ -103,6 +105,7 @@ impl Stokes {
             schur: Schurs::default(),
             local: LocalSolver::default(),
             most_pressures: MOST_PRESSURES,
+            kernel: StokesKernel::default(),
         })
     }
 
@@ -156,6 +159,16 @@ impl Stokes {
             return Ok(Self { mass, schur: Schurs::default(), ..self });
         }
         Err(Error::InvalidArgument { name: "mass", value: mass.to_string(), allowed: "at least 0".into() })
+    }
+
+    /// By other kernels than the default ones, for comparison; which ones there are, a machine says.
+    pub fn with_kernel(self, kernel: StokesKernel) -> Self {
+        Self { kernel, ..self }
+    }
+
+    /// The kernels.
+    pub fn kernel(&self) -> StokesKernel {
+        self.kernel
     }
 
     /// `k` of `RT_k x Q_k`.
@@ -262,19 +275,20 @@ impl System for Stokes {
 
     fn coarser(&self) -> Option<Result<Self>> {
         let mesh = self.mesh().coarser()?;
-        let Self { viscosity, mass, ref schur, local, most_pressures, .. } = *self;
+        let Self { viscosity, mass, ref schur, local, most_pressures, kernel, .. } = *self;
         Some(Self::new(mesh, self.degree).map(|coarser| Self {
             viscosity,
             mass,
             schur: schur.clone(),
             local,
             most_pressures,
+            kernel,
             ..coarser
         }))
     }
 
     fn by_default_kernels(&self) -> Self {
-        Self { local: LocalSolver::default(), ..self.clone() }
+        Self { local: LocalSolver::default(), kernel: StokesKernel::default(), ..self.clone() }
     }
 
     fn smoothers(&self) -> Smoothers {
@@ -288,4 +302,9 @@ impl System for Stokes {
     fn stores_residuals(&self) -> bool {
         true
     }
+}
+
+/// [`Error::Unsupported`], with what there is.
+fn unsupported_kernel(backend: &'static str, kernel: StokesKernel, available: String) -> Error {
+    Error::Unsupported { backend, what: "kernel of the Stokes equations", asked: kernel.to_string(), available }
 }

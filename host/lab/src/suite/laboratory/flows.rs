@@ -3,14 +3,16 @@
 use super::speed::Solved;
 use super::{Laboratory, Size, TimedLevel, Values, timed, values};
 use crate::suite::experiment::{FlowPart, FlowTask};
+use crate::suite::traffic::{Traffic, WAVEFRONT_BYTES};
+use crate::suite::work::stokes_operator_flops;
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::measure::{LevelBench, Part, Protocol, Timing};
 use patchmg::mesh::Mesh;
 use patchmg::solve::{Case, Config, Method, Precision, Report};
 use patchmg::system::poisson::{PatchKernel, Poisson};
-use patchmg::system::stokes::{FlowErrors, LocalSolver, Problem, Vortex};
+use patchmg::system::stokes::{FlowErrors, LocalSolver, Problem, StokesKernel, Vortex};
 use patchmg::system::{ModelProblem, Runs, Stokes, System};
-use patchmg_cli::error::Result;
+use patchmg_cli::error::{Error, Library, Result};
 
 /// When a solve ends, and how many basis vectors it has.
 #[derive(Clone, Copy)]
@@ -54,8 +56,8 @@ impl<B: Runs<Poisson> + Runs<Stokes>> Laboratory<B> {
             FlowTask::Solve { local, rtol } => {
                 self.flow_solve(size, mixed, local, Ending::at(rtol), Some(self.protocol))
             }
-            FlowTask::Operator => self.flow_operator(size),
-            FlowTask::Step(local) => self.flow_step(size, local),
+            FlowTask::Operator(kernel) => self.flow_operator(size, kernel),
+            FlowTask::Step(local, kernel) => self.flow_step(size, local, kernel),
             FlowTask::Comparison(local) => self.flow_comparison(size, local),
             FlowTask::Speed(part) => self.flow_speed(size, mixed, part),
             FlowTask::Memory(method) => self.flow_memory(size, mixed, method),
@@ -109,14 +111,20 @@ impl<B: Runs<Poisson> + Runs<Stokes>> Laboratory<B> {
 
     /// Seconds of a part of a level; a long one is timed by its first run.
     fn flow_time(&mut self, size: Size, local: LocalSolver, part: Part) -> Result<Timing> {
-        let asked = (size, local, part);
+        self.flow_time_of(size, local, StokesKernel::default(), part)
+    }
+
+    /// The same by other kernels.
+    fn flow_time_of(&mut self, size: Size, local: LocalSolver, kernel: StokesKernel, part: Part) -> Result<Timing> {
+        let asked = (size, local, kernel, part);
         if let Some((_, timing, basis)) = self.flows.iter().find(|(known, ..)| *known == asked) {
             self.basis.extend(basis);
             return Ok(*timing);
         }
         // Makes room.
         self.level = None;
-        let (system, backend, protocol) = (size.stokes(local)?, self.backend.clone(), self.protocol);
+        let (system, backend, protocol) =
+            (size.stokes(local)?.with_kernel(kernel), self.backend.clone(), self.protocol);
         let mut level = self.without_basis(|| {
             let level: Box<dyn TimedLevel> = match size.single {
                 true => Box::new(LevelBench::<B, f32>::new(&backend, &system)?),
@@ -126,7 +134,7 @@ impl<B: Runs<Poisson> + Runs<Stokes>> Laboratory<B> {
         })?;
         let (timing, basis) = self.with_basis(|laboratory| {
             let (warmup, timing) = timed(&mut *level, part, protocol)?;
-            let what = format!("{}, {local}, {}, L = {}", part.name(), size.scalar(), size.refine);
+            let what = format!("{}, {local}, {kernel}, {}, L = {}", part.name(), size.scalar(), size.refine);
             laboratory.basis.measured(what, warmup, timing);
             Ok(timing)
         })?;
@@ -134,26 +142,55 @@ impl<B: Runs<Poisson> + Runs<Stokes>> Laboratory<B> {
         Ok(timing)
     }
 
-    /// Beside a copy: two words of memory for an unknown each.
-    fn flow_operator(&mut self, size: Size) -> Result<Values> {
-        let dofs = size.stokes(LocalSolver::Exact)?.layout().dofs() as f64;
-        let timing = self.flow_time(size, LocalSolver::Exact, Part::Operator)?;
+    /// Beside a copy, two words of memory for an unknown each, and beside shared memory, whose traffic needs no GPU.
+    fn flow_operator(&mut self, size: Size, kernel: StokesKernel) -> Result<Values> {
+        let traffic = if size.single {
+            Traffic::of_stokes_operator::<f32>(kernel, size.degree)
+        } else {
+            Traffic::of_stokes_operator::<f64>(kernel, size.degree)
+        };
+        let mut row = Values::new();
+        if let Some(Traffic { patch_wavefronts, block_excess }) = traffic {
+            row.extend(values([("wavefronts", patch_wavefronts), ("conflicts", block_excess)]));
+        }
+        let rates = self.backend.info().rates;
+        let timing = match self.flow_time_of(size, LocalSolver::Exact, kernel, Part::Operator) {
+            Err(Error::Library(Library::Unsupported { .. })) if rates.is_none() => return Ok(row),
+            timing => timing?,
+        };
         let copy = self.flow_time(size, LocalSolver::Exact, Part::Copy)?;
+        let dofs = size.stokes(LocalSolver::Exact)?.layout().dofs() as f64;
         let rate = |timing: Timing| 1e-9 * 2.0 * size.word() * dofs / timing.median_s;
-        let mut row = throughput(timing, dofs);
+        row.extend(throughput(timing, dofs));
         row.extend(values([
             ("gb_per_s", rate(timing)),
             ("copy_gb_per_s", rate(copy)),
             ("copy_percent", 100.0 * copy.median_s / timing.median_s),
         ]));
+        if size.dim == 3 {
+            let cells = f64::from(1 << size.refine).powi(3);
+            let (flops, seconds) = (stokes_operator_flops(size.degree) * cells, timing.median_s);
+            row.extend(values([("gflops", 1e-9 * flops / seconds)]));
+            let Some(rates) = rates else { return Ok(row) };
+            let (peak, bandwidth) = (rates.flops(size.word() as usize), rates.shared_memory());
+            row.extend(values([("peak_percent", 100.0 * flops / seconds / peak)]));
+            if let Some(Traffic { patch_wavefronts, .. }) = traffic {
+                let bytes = patch_wavefronts * WAVEFRONT_BYTES * cells / 8.0;
+                row.extend(values([
+                    ("intensity", flops / bytes),
+                    ("l1_percent", 100.0 * bytes / seconds / bandwidth),
+                    ("roof_percent", 100.0 * flops / seconds / peak.min(bandwidth * flops / bytes)),
+                ]));
+            }
+        }
         Ok(row)
     }
 
     /// Of a color the local solves are what a step takes beside its residuals.
-    fn flow_step(&mut self, size: Size, local: LocalSolver) -> Result<Values> {
+    fn flow_step(&mut self, size: Size, local: LocalSolver, kernel: StokesKernel) -> Result<Values> {
         let (dofs, colors) = (size.stokes(local)?.layout().dofs() as f64, f64::from(1 << size.dim));
-        let step = self.flow_time(size, local, Part::Step)?;
-        let residual = self.flow_time(size, local, Part::Residual)?;
+        let step = self.flow_time_of(size, local, kernel, Part::Step)?;
+        let residual = self.flow_time_of(size, local, kernel, Part::Residual)?;
         let color_s = step.median_s / colors - residual.median_s;
         let mut row = throughput(step, dofs);
         row.extend(values([

@@ -24,7 +24,7 @@ use patchmg::operator::Preconditioner;
 use patchmg::solve::{Case, Config, Method, Precision, Report};
 use patchmg::space::Family;
 use patchmg::system::poisson::{Paper1, PatchKernel, Poisson, Problem, Variant};
-use patchmg::system::stokes::LocalSolver;
+use patchmg::system::stokes::{LocalSolver, StokesKernel};
 use patchmg::system::{Runs, Stokes, System};
 use patchmg_cli::error::{Error, Result};
 use speed::Solved;
@@ -49,7 +49,7 @@ pub struct Laboratory<B: Runs<Poisson>> {
     timings: Known<(Size, PatchKernel, Part), Timing>,
     /// And whole points.
     points: Known<(Size, bool, Task), Values>,
-    flows: Known<(Size, LocalSolver, Part), Timing>,
+    flows: Known<(Size, LocalSolver, StokesKernel, Part), Timing>,
     cycles: Known<(Size, PatchKernel), Timing>,
     solves: Known<(Size, bool, Method), Solved>,
     /// The last load vector of `u = prod sin(pi x_i)`.

@@ -9,7 +9,7 @@ mod solver;
 use super::Suite;
 use super::experiment::{FlowTask, Point, Task};
 use super::sizes::Sizes;
-use patchmg::system::stokes::LocalSolver;
+use patchmg::system::stokes::{LocalSolver, StokesKernel};
 use std::ops::RangeInclusive;
 
 /// In the order of the paper.
@@ -51,7 +51,7 @@ fn levels(sizes: &Sizes, degree: usize) -> RangeInclusive<usize> {
         (_, true) => 135_000_000,
         _ => 500_000,
     };
-    let dofs = |refine| flow("", [3, degree, refine], FlowTask::Operator).dofs();
+    let dofs = |refine| flow("", [3, degree, refine], FlowTask::Operator(StokesKernel::default())).dofs();
     2..=(2..).take_while(|&refine| dofs(refine) <= most).last().unwrap_or(2)
 }
 
@@ -90,7 +90,7 @@ mod tests {
         for size in [[2, 3, 2], [3, 1, 2], [3, 4, 2]] {
             let [dim, degree, refine] = size;
             let system = Stokes::new(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
-            assert_eq!(flow("", size, FlowTask::Operator).dofs(), system.layout().dofs());
+            assert_eq!(flow("", size, FlowTask::Operator(StokesKernel::default())).dofs(), system.layout().dofs());
         }
     }
 
@@ -99,7 +99,9 @@ mod tests {
     fn on_a_gpu_sizes_are_those_of_the_paper() {
         let sizes = Sizes { gpu: true, quick: false };
         for degree in DEGREES {
-            let dofs = flow("", [3, degree, *levels(&sizes, degree).end()], FlowTask::Operator).dofs();
+            let dofs =
+                flow("", [3, degree, *levels(&sizes, degree).end()], FlowTask::Operator(StokesKernel::default()))
+                    .dofs();
             assert!((28_000_000..132_000_000).contains(&dofs), "k = {degree}: {dofs}");
         }
     }

@@ -6,7 +6,7 @@ mod tests;
 use super::axis_by_axis::{self, AxisByAxis};
 use super::forms::{LineForms, PatchForms};
 use super::level::{self, Parts, StokesLevel};
-use super::{Stokes, patches};
+use super::{Stokes, StokesKernel, patches, unsupported_kernel};
 use crate::backend::cpu::{Cpu, Vector};
 use crate::backend::{AxisMatrix, Scalar};
 use crate::error::{Error, Result, check_length};
@@ -20,11 +20,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 impl Runs<Stokes> for Cpu {
-    fn check<T: Scalar>(&self, _system: &Stokes) -> Result<()> {
-        Ok(())
+    fn check<T: Scalar>(&self, system: &Stokes) -> Result<()> {
+        match system.kernel() {
+            StokesKernel::Register => Ok(()),
+            kernel => Err(unsupported_kernel("cpu", kernel, StokesKernel::default().to_string())),
+        }
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Stokes) -> Result<SharedLevel<Self, T>> {
+        Runs::<Stokes>::check::<T>(&**self, system)?;
         if system.has_kernels() {
             return in_scalar(|| with_kernels::<f32>(self, system), || with_kernels::<f64>(self, system));
         }

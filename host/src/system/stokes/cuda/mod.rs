@@ -1,12 +1,13 @@
 //! Levels on a GPU, by kernels of their own.
 
+mod paper2;
 #[cfg(test)]
 mod tests;
 
 use super::axis_by_axis::{self, AxisByAxis};
 use super::forms::LineForms;
 use super::level::{self, Parts, StokesLevel};
-use super::{Stokes, patches};
+use super::{Stokes, StokesKernel, patches};
 use crate::backend::Scalar;
 use crate::backend::cuda::launch::TypedKernel;
 use crate::backend::cuda::{Cuda, Vector, modules};
@@ -20,22 +21,44 @@ use std::sync::Arc;
 
 impl Runs<Stokes> for Cuda {
     fn check<T: Scalar>(&self, system: &Stokes) -> Result<()> {
+        if let StokesKernel::Paper2(_) = system.kernel() {
+            paper2::check(system)?;
+        }
         if system.has_kernels() { modules::require(module(system)) } else { Ok(()) }
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Stokes) -> Result<SharedLevel<Self, T>> {
-        let parts: Box<dyn Parts<Self, T>> = if system.has_kernels() {
-            Box::new(Kernels::new(self, system)?)
-        } else {
-            Box::new(AxisByAxis::new(self, system)?)
+        let parts: Box<dyn Parts<Self, T>> = match system.kernel() {
+            StokesKernel::Paper2(level) if system.has_patches() => {
+                paper2::check(system)?;
+                Box::new(paper2::Kernels::new(self, system, level)?)
+            }
+            _ => parts(self, system)?,
         };
         Ok(Arc::new(StokesLevel::new(self, system, parts)?))
     }
 
     fn level_bytes<T: Scalar>(system: &Stokes) -> u64 {
-        let parts = if system.has_kernels() { bytes::<T>(system) } else { axis_by_axis::bytes::<T>(system) };
+        let parts = match system.kernel() {
+            StokesKernel::Paper2(level) if system.has_patches() => paper2::bytes::<T>(system, level),
+            _ => parts_bytes::<T>(system),
+        };
         level::bytes::<Self, T>(system) + parts
     }
+}
+
+/// By default kernels.
+fn parts<T: Scalar>(cuda: &Arc<Cuda>, system: &Stokes) -> Result<Box<dyn Parts<Cuda, T>>> {
+    Ok(if system.has_kernels() {
+        Box::new(Kernels::new(cuda, system)?)
+    } else {
+        Box::new(AxisByAxis::new(cuda, system)?)
+    })
+}
+
+/// Bytes of these.
+fn parts_bytes<T: Scalar>(system: &Stokes) -> u64 {
+    if system.has_kernels() { bytes::<T>(system) } else { axis_by_axis::bytes::<T>(system) }
 }
 
 fn module(system: &Stokes) -> Module {

@@ -66,6 +66,16 @@ impl<T: Scalar> Emulated<T> {
     }
 }
 
+/// Entry by entry, to rounding.
+pub(super) fn compare<T: Scalar>(what: &str, found: &[T], expected: &[T]) {
+    let largest = expected.iter().fold(0.0, |most: f64, value| most.max(value.to_f64().abs()));
+    let allowed = largest * 1e3 * 0.5_f64.powi(T::MANTISSA_DIGITS as i32);
+    for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let error = (found.to_f64() - expected.to_f64()).abs();
+        assert!(error <= allowed, "{what}, entry {index}: {found:?} instead of {expected:?}");
+    }
+}
+
 fn check<T: Scalar>(case: &Case) {
     let (cpu, system) = (Arc::new(Cpu::new(Some(1)).unwrap()), system(case));
     let parts: Box<dyn Parts<Cpu, T>> = Box::new(AxisByAxis::new(&cpu, &system).unwrap());
@@ -80,14 +90,7 @@ fn check<T: Scalar>(case: &Case) {
         cpu.download(vector, &mut host).unwrap();
         host
     };
-    let compare = |what: &str, found: &[T], expected: &[T]| {
-        let largest = expected.iter().fold(0.0, |most: f64, value| most.max(value.to_f64().abs()));
-        let allowed = largest * 1e3 * 0.5_f64.powi(T::MANTISSA_DIGITS as i32);
-        for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
-            let error = (found.to_f64() - expected.to_f64()).abs();
-            assert!(error <= allowed, "{case:?}, {what}, entry {index}: {found:?} instead of {expected:?}");
-        }
-    };
+    let compare = |what: &str, found: &[T], expected: &[T]| compare(&format!("{case:?}, {what}"), found, expected);
     let (b, x) = (vector(1), vector(2));
     let mut expected = vector(3);
     level.parts().apply(&x, &mut expected).unwrap();

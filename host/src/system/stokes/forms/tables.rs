@@ -1,6 +1,7 @@
 //! Forms as kernels take them.
 
 use super::{LineForms, PatchForms};
+use nalgebra::DMatrix;
 
 impl LineForms {
     /// [`LineMatrices`](patchmg_device::stokes::LineMatrices) as they lie in memory, but for the scales at their end.
@@ -21,6 +22,45 @@ impl LineForms {
         let inside = self.discontinuous.cell([false; 2]);
         let more = [[true, false], [false, true]].map(|at_ends| self.discontinuous.cell(at_ends) - &inside);
         more.iter().flatten().copied().collect()
+    }
+
+    /// [`OperatorMatrices`](patchmg_device::stokes::paper2::operator::OperatorMatrices) as they lie in memory, but for the
+    /// scales at their end: with so many nodes across a component, `k + 1` or more.
+    pub fn operator_matrices(&self, across: usize) -> Vec<f64> {
+        let Self { continuous, discontinuous, divergence, .. } = self;
+        let (coupling, inside) = (discontinuous.coupling(), discontinuous.cell([false; 2]));
+        let (before, last) = (discontinuous.face(1, false), &discontinuous.stiffness + discontinuous.face(0, false));
+        // Of the three cells, from the cell before each, from itself, from the one behind.
+        let (behind, transposed) = (Some(&coupling), coupling.transpose());
+        let from_before = Some(&transposed);
+        let blocks: [[Option<&DMatrix<f64>>; 3]; 3] =
+            [[None, from_before, from_before], [Some(&before), Some(&inside), Some(&last)], [behind, behind, None]];
+        let padded =
+            |matrix: &DMatrix<f64>, row: usize, column: usize| matrix.get((row, column)).copied().unwrap_or(0.0);
+        let mut matrices = Vec::new();
+        for of_cells in blocks {
+            for column in 0..across {
+                let of_cell = |block: Option<&DMatrix<f64>>| -> Vec<f64> {
+                    (0..across).map(|row| block.map_or(0.0, |block| padded(block, row, column))).collect()
+                };
+                matrices.extend(of_cells.into_iter().flat_map(of_cell));
+            }
+        }
+        let square = (0..across).flat_map(|column| (0..across).map(move |row| (row, column)));
+        matrices.extend(square.map(|(row, column)| padded(&discontinuous.mass, row, column)));
+        matrices.extend_from_slice(continuous.mass.as_slice());
+        matrices.extend_from_slice(continuous.stiffness.as_slice());
+        let of_cell = |row: usize| (0..=self.stride()).map(move |column| padded(divergence, row, column));
+        matrices.extend((0..across).flat_map(of_cell));
+        matrices
+    }
+
+    /// What in [`Self::operator_matrices`] the first cell of a patch has more at the lower end of the domain, and its last one
+    /// at the upper end.
+    pub fn operator_ends(&self, across: usize) -> Vec<f64> {
+        let discontinuous = &self.discontinuous;
+        let more = [discontinuous.face(0, true) - discontinuous.face(0, false), discontinuous.face(1, true)];
+        more.iter().flat_map(|more| more.clone().resize(across, across, 0.0).as_slice().to_vec()).collect()
     }
 
     /// [`PatchMatrices`](patchmg_device::stokes::PatchMatrices), in the same way.
