@@ -1,7 +1,7 @@
 //! Residual histories on the GPU against an independent implementation of the method.
 
 use crate::Suite;
-use crate::histories::{DgOracle, Oracle, deviation, dg_oracles, fine_oracles, oracles};
+use crate::histories::{DgOracle, Oracle, deviation, dg_oracles, fine_oracles, oracles, stokes_oracles};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::mesh::Mesh;
 use patchmg::solve::{Case, Config, Method, Precision};
@@ -52,6 +52,17 @@ pub fn add(suite: &mut Suite) {
                 return Ok(());
             }
             Err(format!("{found:?} != {gmres:?}").into())
+        });
+    }
+    for oracle in stokes_oracles() {
+        let name = format!("oracles::stokes::{}d::rt{}::level{}", oracle.dim, oracle.k, oracle.refine);
+        suite.test(format!("{name}::mu{}::sigma{}", oracle.mu, oracle.sigma), move |gpu| {
+            let report = oracle.case()?.solve(gpu, &mut unobserved)?.0;
+            let found = &report.info.residual_history;
+            if found.len() >= oracle.history.len() && deviation(found, &oracle.history) < 0.01 {
+                return Ok(());
+            }
+            Err(format!("{found:?} is not that of {oracle:?}").into())
         });
     }
     // As `rounding_is_no_reaction_term` on the CPU.

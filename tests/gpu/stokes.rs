@@ -1,4 +1,4 @@
-//! The Stokes equations: levels and solves against the CPU backend, which has no kernels of its own for them.
+//! The Stokes equations: levels and solves against the CPU backend.
 
 use super::compare::{assert_close, assert_identical, downloaded, random, tolerance};
 use crate::{Outcome, Suite};
