@@ -18,6 +18,14 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
     /// Those of the machine, and [`InvalidArgument`](crate::Error::InvalidArgument) on the coarsest level.
     fn restrict_residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()>;
 
+    /// `coarse = Pᵀ b`, the load vector of the next coarser level. `zero` is a vector of zeros.
+    ///
+    /// # Errors
+    /// Those of [`Self::restrict_residual`].
+    fn restrict_load(&self, b: &B::Vector<T>, zero: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
+        self.restrict_residual(b, zero, coarse)
+    }
+
     /// `x += P coarse`, from the next coarser level.
     ///
     /// # Errors
@@ -47,7 +55,7 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
     /// As for [`Self::vector_of`].
     fn inverse_diagonal(&self) -> Result<B::Vector<T>>;
 
-    /// Vertex patches, for smoothers that solve on these.
+    /// Vertex patches, for smoothers that solve on these. The first call may allocate vectors.
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) if the level has none.

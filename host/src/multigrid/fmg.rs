@@ -34,7 +34,7 @@ fn guess<B: Backend, S: Scalar>(
     let Some((level, coarser)) = levels.split_last_mut() else {
         return Ok(());
     };
-    level.level.restrict_residual(b, x, &mut level.coarse_b)?;
+    level.level.restrict_load(b, x, &mut level.coarse_b)?;
     level.level.backend().set_zero(&mut level.coarse_x)?;
     guess(cycle, coarsest, coarser, &level.coarse_b, &mut level.coarse_x)?;
     level.coarse_cycle(cycle, coarsest, coarser)?;

@@ -1,14 +1,13 @@
 //! The first pass of full multigrid with V-cycles in a smaller scalar.
 
 use super::fmg::NestedIteration;
-use super::level::{SmoothedLevel, hierarchy, levels};
+use super::level::{SmoothedLevel, hierarchy};
 use super::precision::{LowPrecision, scaled};
-use super::smoother::SmootherConfig;
 use super::vcycle::{Multigrid, VCycle, v_cycle};
 use crate::backend::{Backend, Scalar};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::level::SharedLevel;
-use crate::operator::{Preconditioner, vector_bytes};
+use crate::operator::{LinearOperator, Preconditioner, vector_bytes};
 use crate::system::{Runs, System};
 use std::sync::Arc;
 
@@ -31,15 +30,15 @@ struct NestedLevel<B: Backend, T: Scalar> {
 }
 
 impl<B: Backend, T: Scalar, S: Scalar> LowPrecisionNesting<B, T, S> {
-    /// All levels below and of `finest`.
+    /// On levels in `T`, coarse to fine, of the same meshes as those of `multigrid`.
     ///
     /// # Errors
-    /// Those of [`Multigrid::new`].
-    pub fn new<E: System>(backend: &Arc<B>, finest: &E, smoother: &SmootherConfig, cycle: VCycle) -> Result<Self>
-    where
-        B: Runs<E>,
-    {
-        let levels = levels::<E, B, T>(backend, &finest.by_default_kernels())?;
+    /// [`Error::SizeMismatch`] for another number of levels; those of [`Backend::zeros`].
+    pub fn new(levels: &[SharedLevel<B, T>], multigrid: Multigrid<B, S>) -> Result<Self> {
+        let expected = multigrid.levels.len() + 1;
+        let Some(finest) = levels.last().filter(|_| levels.len() == expected) else {
+            return Err(Error::SizeMismatch { what: "levels", expected, found: levels.len() });
+        };
         let nested = |pair: &[SharedLevel<B, T>]| {
             let [coarse, level] = [&pair[0], &pair[1]].map(Arc::clone);
             let (coarse_b, coarse_x, coarse_r) = (coarse.vector()?, coarse.vector()?, coarse.vector()?);
@@ -47,29 +46,24 @@ impl<B: Backend, T: Scalar, S: Scalar> LowPrecisionNesting<B, T, S> {
         };
         Ok(Self {
             levels: levels.windows(2).map(nested).collect::<Result<_>>()?,
-            multigrid: LowPrecision::new(
-                backend,
-                Multigrid::new(backend, finest, smoother, cycle)?,
-                finest.layout().storage(),
-            )?,
+            multigrid: LowPrecision::new(finest.backend(), multigrid, finest.storage())?,
         })
     }
 
-    /// Bytes of the vectors and tables that [`Self::new`] allocates on the machine.
+    /// Bytes of the levels in `T`, and of the vectors that [`Self::new`] allocates.
     ///
     /// # Errors
     /// Those of [`hierarchy`].
-    pub fn bytes<E: System>(finest: &E, smoother: &SmootherConfig) -> Result<u64>
+    pub fn bytes<E: System>(finest: &E) -> Result<u64>
     where
         B: Runs<E>,
     {
-        let multigrid = Multigrid::<B, S>::bytes(finest, smoother)?;
         let rounded = LowPrecision::<B, T, S, Multigrid<B, S>>::bytes(finest.layout().storage());
-        let systems = hierarchy(&finest.by_default_kernels())?;
+        let systems = hierarchy(finest)?;
         let tables: u64 = systems.iter().map(|system| B::level_bytes::<T>(system)).sum();
         let coarser = &systems[..systems.len() - 1];
         let vectors: u64 = coarser.iter().map(|system| vector_bytes::<T>(3, system.layout().storage())).sum();
-        Ok(multigrid + rounded + tables + vectors)
+        Ok(rounded + tables + vectors)
     }
 }
 
@@ -114,8 +108,7 @@ fn guess<B: Backend, T: Scalar, S: Scalar>(
     };
     let NestedLevel { level, coarse, coarse_b, coarse_x, coarse_r } = own;
     let backend = &**coarse.backend();
-    // With `x = 0` the residual is `b`.
-    level.restrict_residual(b, x, coarse_b)?;
+    level.restrict_load(b, x, coarse_b)?;
     backend.set_zero(coarse_x)?;
     if nested.is_empty() {
         // On the coarsest level `x = 0`.

@@ -116,7 +116,8 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         let tables: u64 = systems.iter().map(|system| B::level_bytes::<S>(system)).sum();
         let (coarser, finer) = (&systems[..systems.len() - 1], &systems[1..]);
         let vectors: u64 = coarser.iter().map(|system| vector_bytes::<S>(2, system.layout().storage())).sum();
-        let smoothers: u64 = finer.iter().map(|system| smoother.bytes::<B, S>(system.layout().storage())).sum();
+        let smoothers = |system: &E| smoother.bytes::<B, S>(system.layout().storage()) + B::patches_bytes::<S>(system);
+        let smoothers: u64 = finer.iter().map(smoothers).sum();
         Ok(tables + vectors + smoothers)
     }
 

@@ -1,12 +1,13 @@
 //! What a solve is to do, and the memory that it takes.
 
-use crate::backend::Scalar;
+use crate::backend::{Backend, Scalar};
 use crate::choice::named_choice;
 use crate::error::{Error, Result};
 use crate::krylov::{Cg, DEFAULT_RESTART, Fgmres, Gmres, Richardson, Stopping, check_restart};
 use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, SmootherConfig, VCycle};
 use crate::operator::vector_bytes;
 use crate::system::{Runs, System};
+use std::borrow::Cow;
 
 /// How to solve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -135,24 +136,33 @@ impl Config {
     /// Those of [`hierarchy`](crate::multigrid::hierarchy).
     pub fn bytes<E: System, B: Runs<E>>(&self, system: &E) -> Result<u64> {
         let single = Multigrid::<B, f32>::bytes(system, &self.smoother)?;
-        let double = Multigrid::<B, f64>::bytes(system, &self.smoother)?;
+        let (storage, outer) = (system.layout().storage(), system.by_default_kernels());
         Ok(match self.precision {
-            Precision::F64 => double + self.outer_bytes::<E, B, f64>(system),
-            Precision::F32 => single + self.outer_bytes::<E, B, f32>(system),
+            Precision::F64 => self.bytes_in::<E, B, f64>(system)?,
+            Precision::F32 => self.bytes_in::<E, B, f32>(system)?,
             Precision::Mixed if self.method == Method::Fmg => {
-                let nested = LowPrecisionNesting::<B, f64, f32>::bytes(system, &self.smoother)?;
-                nested + self.outer_bytes::<E, B, f64>(system)
+                let nested = LowPrecisionNesting::<B, f64, f32>::bytes(&*outer)?;
+                single + nested + self.vector_bytes::<B, f64>(storage)
             }
             Precision::Mixed => {
-                let rounded = LowPrecision::<B, f64, f32, Multigrid<B, f32>>::bytes(system.layout().storage());
-                single + rounded + self.outer_bytes::<E, B, f64>(system)
+                let rounded = LowPrecision::<B, f64, f32, Multigrid<B, f32>>::bytes(storage);
+                single + rounded + B::level_bytes::<f64>(&outer) + self.vector_bytes::<B, f64>(storage)
             }
         })
     }
 
-    /// What is in the scalar of the solver: its vectors, operator, load vector and solution.
-    fn outer_bytes<E: System, B: Runs<E>, T: Scalar>(&self, system: &E) -> u64 {
-        let storage = system.layout().storage();
+    /// All of them in one scalar. The operator is the finest level of the V-cycle if it has the same kernels.
+    fn bytes_in<E: System, B: Runs<E>, T: Scalar>(&self, system: &E) -> Result<u64> {
+        let operator = match system.by_default_kernels() {
+            Cow::Borrowed(_) => 0,
+            Cow::Owned(outer) => B::level_bytes::<T>(&outer),
+        };
+        let multigrid = Multigrid::<B, T>::bytes(system, &self.smoother)?;
+        Ok(operator + multigrid + self.vector_bytes::<B, T>(system.layout().storage()))
+    }
+
+    /// The solver's vectors, the load vector and the solution.
+    fn vector_bytes<B: Backend, T: Scalar>(&self, storage: usize) -> u64 {
         let solver = match self.method {
             Method::Fmg => Fmg::<B, T>::bytes(storage),
             Method::VCycle => Richardson::<B, T>::bytes(storage),
@@ -161,7 +171,7 @@ impl Config {
             Method::Fgmres => Fgmres::<B, T>::bytes(storage, self.basis_vectors()),
             Method::Cg => Cg::<B, T>::bytes(storage),
         };
-        solver + B::level_bytes::<T>(&system.by_default_kernels()) + vector_bytes::<T>(2, storage)
+        solver + vector_bytes::<T>(2, storage)
     }
 
     /// Whether the values are allowed, and the backend has the memory.

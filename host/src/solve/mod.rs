@@ -12,9 +12,10 @@ use crate::layout::Layout;
 use crate::level::SharedLevel;
 use crate::measure::{Protocol, Timing};
 use crate::memory;
-use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration};
+use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration, levels};
 use crate::operator::{LinearOperator, Preconditioner};
 use crate::system::{Runs, System};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -190,25 +191,39 @@ fn parts<E: System, B: Runs<E>>(
     config: &Config,
     load: Option<Vec<f64>>,
 ) -> Result<Box<dyn Parts>> {
-    let (smoother, cycle, outer) = (&config.smoother, config.cycle(), system.by_default_kernels());
+    let single = || Multigrid::<B, f32>::new(backend, system, &config.smoother, config.cycle());
+    let outer = system.by_default_kernels();
     Ok(match config.precision {
-        Precision::F64 => Box::new(PartsIn::new(backend.level::<f64>(&outer)?, load, |operator| {
-            Ok((Multigrid::new(backend, system, smoother, cycle)?, solver(config, operator)?))
-        })?),
-        Precision::F32 => Box::new(PartsIn::new(backend.level::<f32>(&outer)?, load, |operator| {
-            Ok((Multigrid::new(backend, system, smoother, cycle)?, solver(config, operator)?))
-        })?),
+        Precision::F64 => parts_in::<E, B, f64>(backend, system, config, load)?,
+        Precision::F32 => parts_in::<E, B, f32>(backend, system, config, load)?,
         Precision::Mixed if config.method == Method::Fmg => {
-            Box::new(PartsIn::new(backend.level::<f64>(&outer)?, load, |operator| {
-                let multigrid = LowPrecisionNesting::<B, f64, f32>::new(backend, system, smoother, cycle)?;
-                Ok((multigrid, solver(config, operator)?))
+            let levels = levels::<E, B, f64>(backend, &outer)?;
+            Box::new(PartsIn::new(levels[levels.len() - 1].clone(), load, |operator| {
+                Ok((LowPrecisionNesting::new(&levels, single()?)?, solver(config, operator)?))
             })?)
         }
         Precision::Mixed => Box::new(PartsIn::new(backend.level::<f64>(&outer)?, load, |operator| {
-            let multigrid = Multigrid::<B, f32>::new(backend, system, smoother, cycle)?;
-            Ok((LowPrecision::new(backend, multigrid, system.layout().storage())?, preconditioned(config, operator)?))
+            Ok((LowPrecision::new(backend, single()?, operator.storage())?, preconditioned(config, operator)?))
         })?),
     })
+}
+
+/// All of them in one scalar. The operator is the finest level of the V-cycle if it has the same kernels.
+fn parts_in<E: System, B: Runs<E>, T: Scalar>(
+    backend: &Arc<B>,
+    system: &E,
+    config: &Config,
+    load: Option<Vec<f64>>,
+) -> Result<Box<dyn Parts>> {
+    let levels = levels::<E, B, T>(backend, system)?;
+    let operator = match system.by_default_kernels() {
+        Cow::Borrowed(_) => levels[levels.len() - 1].clone(),
+        Cow::Owned(outer) => backend.level(&outer)?,
+    };
+    Ok(Box::new(PartsIn::new(operator, load, |operator| {
+        let multigrid = Multigrid::with_levels(&levels, |level| config.smoother.build(level), config.cycle())?;
+        Ok((multigrid, solver(config, operator)?))
+    })?))
 }
 
 impl<B: Backend, T: Scalar, M> PartsIn<B, T, M> {

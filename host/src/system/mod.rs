@@ -56,8 +56,8 @@ pub trait System: Clone + Send + Sync + 'static {
     /// The same on the next coarser mesh, unless this one is the coarsest.
     fn coarser(&self) -> Option<Result<Self>>;
 
-    /// The same by the kernels that are the fastest: an operator outside of the V-cycle has these.
-    fn by_default_kernels(&self) -> Self;
+    /// The same by the kernels that are the fastest: an operator outside of the V-cycle has these. Borrowed if it has them.
+    fn by_default_kernels(&self) -> Cow<'_, Self>;
 
     /// The smoothers with which V-cycles converge.
     fn smoothers(&self) -> Smoothers {
@@ -137,6 +137,11 @@ pub trait Runs<E: System>: Backend {
     /// Those of [`Self::check`] and of the machine.
     fn level<T: Scalar>(self: &Arc<Self>, system: &E) -> Result<SharedLevel<Self, T>>;
 
-    /// Bytes of a level's tables on the machine.
+    /// Bytes of a level's tables and vectors on the machine.
     fn level_bytes<T: Scalar>(system: &E) -> u64;
+
+    /// Bytes of the vectors that its [patches](crate::level::Level::patches) allocate besides.
+    fn patches_bytes<T: Scalar>(_system: &E) -> u64 {
+        0
+    }
 }

@@ -29,6 +29,7 @@ pub use patchmg_device::kernels::{
 };
 use patchmg_device::patch::{bit, color_count};
 pub use problem::Problem;
+use std::borrow::Cow;
 use tensor::{ExactSolver, PartialTransfer};
 
 /// What [`Unsupported`](Error::Unsupported) calls [`Products`] that a machine does not have.
@@ -145,8 +146,9 @@ impl System for Poisson {
         }))
     }
 
-    fn by_default_kernels(&self) -> Self {
-        self.clone().with_kernel(PatchKernel::default())
+    fn by_default_kernels(&self) -> Cow<'_, Self> {
+        let default = PatchKernel::default();
+        if self.kernel == default { Cow::Borrowed(self) } else { Cow::Owned(self.clone().with_kernel(default)) }
     }
 
     /// A coarse level of discontinuous elements has half the penalty, so that its corrections overshoot at jumps: with weak

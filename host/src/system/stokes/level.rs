@@ -38,8 +38,9 @@ pub(super) struct StokesLevel<B: Backend, T: Scalar> {
     colors: Vec<usize>,
     /// Of a coarsest mesh that is more than one patch.
     coarse_solver: Option<Mutex<CoarseSolver<B, T>>>,
-    residual: Mutex<B::Vector<T>>,
-    /// Of one block, for transfers.
+    /// Of smoothers and restrictions: not before the first of these.
+    residual: Mutex<Option<B::Vector<T>>>,
+    /// Of a block on its way to or from the coarser level.
     temporary: Mutex<[B::Vector<T>; 2]>,
 }
 
@@ -50,7 +51,26 @@ struct Transfer<B: Backend, T: Scalar> {
     coarse: Layout,
 }
 
-/// Bytes of a level but for its [`Parts`]; some matrices are a little smaller than said here.
+/// Entries of a block on its way to or from the coarser level, at the most: one direction is coarse and the others are fine.
+fn temporary(system: &Stokes) -> usize {
+    let (mesh, mut nodes) = (system.mesh(), system.pressure_space().stored_nodes());
+    let mut coarsened =
+        (0..mesh.dim()).filter(|&d| mesh.coarsened_directions().is_some_and(|directions| directions[d]));
+    match (coarsened.next(), coarsened.next()) {
+        (Some(first), Some(_)) => {
+            nodes[first] = nodes[first].div_ceil(2);
+            nodes.iter().product()
+        }
+        _ => 0,
+    }
+}
+
+/// Bytes of the residual that patches take.
+pub(super) fn patches_bytes<T: Scalar>(system: &Stokes) -> u64 {
+    vector_bytes::<T>(1, system.layout().storage())
+}
+
+/// Bytes of a level but for its [`Parts`] and that residual; some matrices are a little smaller than said here.
 pub(super) fn bytes<B: Backend, T: Scalar>(system: &Stokes) -> u64 {
     let (mesh, stride) = (system.mesh(), system.degree() + 1);
     let coarsened = mesh.coarsened_directions().unwrap_or_default();
@@ -61,10 +81,10 @@ pub(super) fn bytes<B: Backend, T: Scalar>(system: &Stokes) -> u64 {
             + matrix_bytes::<T>(half, 4 * stride)
             + mesh.dim() as u64 * (matrix_bytes::<T>(rows, stride) + matrix_bytes::<T>(half, 2 * stride))
     });
-    vector_bytes::<T>(1, system.layout().storage())
-        + vector_bytes::<T>(2, system.pressure_space().storage())
+    let coarse_solver = || CoarseSolver::<B, T>::bytes(system.layout().storage()) + patches_bytes::<T>(system);
+    vector_bytes::<T>(2, temporary(system))
         + lines.sum::<u64>()
-        + if system.is_solved_by_iteration() { CoarseSolver::<B, T>::bytes(system.layout().storage()) } else { 0 }
+        + if system.is_solved_by_iteration() { coarse_solver() } else { 0 }
 }
 
 /// Colors that have a patch.
@@ -82,19 +102,20 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
     /// With what the machine computes with.
     pub fn new(backend: &Arc<B>, system: &Stokes, parts: Box<dyn Parts<B, T>>) -> Result<Self> {
         let (layout, coarser) = (system.layout(), system.coarser().transpose()?);
-        let block = || backend.zeros(system.pressure_space().storage());
+        let temporary = || backend.zeros(temporary(system));
         let mut level = Self {
             backend: backend.clone(),
             system: system.clone(),
-            residual: Mutex::new(backend.zeros(layout.storage())?),
+            residual: Mutex::new(None),
             layout,
             parts,
             transfer: coarser.map(|coarser| Transfer::new(&**backend, system, &coarser)).transpose()?,
             colors: colors(system),
             coarse_solver: None,
-            temporary: Mutex::new([block()?, block()?]),
+            temporary: Mutex::new([temporary()?, temporary()?]),
         };
         if system.is_solved_by_iteration() {
+            level.with_residual(|_| Ok(()))?;
             level.coarse_solver = Some(Mutex::new(CoarseSolver::new(&level)?));
         }
         Ok(level)
@@ -115,6 +136,16 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
             value: color.to_string(),
             allowed: format!("one of {:?}", self.colors),
         })
+    }
+
+    /// Does something with a vector for a residual.
+    fn with_residual(&self, work: impl FnOnce(&mut B::Vector<T>) -> Result<()>) -> Result<()> {
+        let residual = &mut *lock(&self.residual);
+        let vector = match residual.take() {
+            Some(vector) => vector,
+            None => self.vector()?,
+        };
+        work(residual.insert(vector))
     }
 
     fn transfer(&self) -> Result<&Transfer<B, T>> {
@@ -167,12 +198,18 @@ impl<B: Backend, T: Scalar> LinearOperator<B, T> for StokesLevel<B, T> {
 
 impl<B: Backend, T: Scalar> Level<B, T> for StokesLevel<B, T> {
     fn restrict_residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
+        self.with_residual(|residual| {
+            self.parts.residual(b, x, residual)?;
+            self.restrict_load(residual, x, coarse)
+        })
+    }
+
+    fn restrict_load(&self, b: &B::Vector<T>, _zero: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
         let Transfer { restriction, coarse: layout, .. } = self.transfer()?;
-        let (residual, temporary) = (&mut *lock(&self.residual), &mut *lock(&self.temporary));
-        self.parts.residual(b, x, residual)?;
+        let temporary = &mut *lock(&self.temporary);
         for (block, product) in restriction.iter().enumerate() {
             let (from, to) = (self.layout.blocks()[block].start, layout.blocks()[block].start);
-            product.apply(&*self.backend, temporary, (residual, from), (coarse, to), false)?;
+            product.apply(&*self.backend, temporary, (b, from), (coarse, to), false)?;
         }
         Ok(())
     }
@@ -225,6 +262,7 @@ impl<B: Backend, T: Scalar> Level<B, T> for StokesLevel<B, T> {
     }
 
     fn patches(&self) -> Result<&dyn Patches<B, T>> {
+        self.with_residual(|_| Ok(()))?;
         Ok(self)
     }
 
@@ -250,9 +288,10 @@ impl<B: Backend, T: Scalar> Patches<B, T> for StokesLevel<B, T> {
 
     fn smooth_color(&self, color: usize, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         self.check_color(color)?;
-        let residual = &mut *lock(&self.residual);
-        self.parts.residual(b, x, residual)?;
-        self.parts.add_solutions(color, residual, x)
+        self.with_residual(|residual| {
+            self.parts.residual(b, x, residual)?;
+            self.parts.add_solutions(color, residual, x)
+        })
     }
 
     fn prolongate_and_smooth_first(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {

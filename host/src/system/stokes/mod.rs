@@ -287,8 +287,12 @@ impl System for Stokes {
         }))
     }
 
-    fn by_default_kernels(&self) -> Self {
-        Self { local: LocalSolver::default(), kernel: StokesKernel::default(), ..self.clone() }
+    fn by_default_kernels(&self) -> Cow<'_, Self> {
+        let (local, kernel) = (LocalSolver::default(), StokesKernel::default());
+        if (self.local, self.kernel) == (local, kernel) {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self { local, kernel, ..self.clone() })
     }
 
     fn smoothers(&self) -> Smoothers {

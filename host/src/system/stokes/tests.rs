@@ -6,7 +6,7 @@ use super::twin::{Expected, Twin};
 use super::*;
 use crate::backend::cpu::Cpu;
 use crate::backend::{AxisMatrix, Backend, DeviceInfo, Scalar, Tensors};
-use crate::level::SharedLevel;
+use crate::level::{Level, SharedLevel};
 use crate::system::Runs;
 use crate::testing::random;
 use glam::DVec3;
@@ -349,11 +349,14 @@ fn a_level_allocates_what_was_said() {
 fn check_bytes<T: Scalar>(system: &Stokes) {
     let counting = Arc::new(Counting { cpu: Cpu::new(Some(2)).unwrap(), bytes: AtomicU64::new(0) });
     let parts = Box::new(AxisByAxis::new(&counting, system).unwrap());
-    StokesLevel::<_, T>::new(&counting, system, parts).unwrap();
+    let level = StokesLevel::<_, T>::new(&counting, system, parts).unwrap();
     let said = level::bytes::<Counting, T>(system) + axis_by_axis::bytes::<T>(system);
     let allocated = counting.bytes.load(Ordering::Relaxed);
     let case = || format!("{} in {}: said {said}, allocated {allocated}", named(system), T::NAME);
     assert!(allocated <= said && said - allocated <= said / 20, "{}", case());
+    let by_patches = if system.is_solved_by_iteration() { 0 } else { level::patches_bytes::<T>(system) };
+    level.patches().unwrap();
+    assert_eq!(counting.bytes.load(Ordering::Relaxed) - allocated, by_patches, "{}", case());
 }
 
 /// For `u_i = c_i Π_d x_d (l_d - x_d)` and `p = x² y - y² + x z`, which `RT_2 x Q_2` has and which has no jumps, the rows of `A x`

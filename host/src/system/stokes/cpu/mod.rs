@@ -40,6 +40,10 @@ impl Runs<Stokes> for Cpu {
         let parts = if system.has_kernels() { bytes::<T>(system) } else { axis_by_axis::bytes::<T>(system) };
         level::bytes::<Self, T>(system) + parts
     }
+
+    fn patches_bytes<T: Scalar>(system: &Stokes) -> u64 {
+        level::patches_bytes::<T>(system)
+    }
 }
 
 fn with_kernels<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Stokes) -> Result<SharedLevel<Cpu, T>> {

@@ -45,6 +45,10 @@ impl Runs<Stokes> for Cuda {
         };
         level::bytes::<Self, T>(system) + parts
     }
+
+    fn patches_bytes<T: Scalar>(system: &Stokes) -> u64 {
+        level::patches_bytes::<T>(system)
+    }
 }
 
 /// By default kernels.
