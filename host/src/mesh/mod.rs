@@ -1,6 +1,6 @@
 //! Uniform meshes of rectangles and boxes, and their hierarchies.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, invalid};
 
 /// Equal cells that fill the box from the origin to its side lengths, in 2D a rectangle; their edges may differ from
 /// direction to direction.
@@ -144,10 +144,6 @@ impl Mesh {
     pub fn is_patch(&self) -> bool {
         self.cells[..self.dim].iter().all(|&cells| cells == 2)
     }
-}
-
-fn invalid(name: &'static str, value: impl ToString, allowed: impl ToString) -> Error {
-    Error::InvalidArgument { name, value: value.to_string(), allowed: allowed.to_string() }
 }
 
 /// As on the command line.
