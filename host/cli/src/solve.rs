@@ -141,7 +141,7 @@ pub fn record<P: Offered>(
         size: args.lengths(),
         cells,
         dofs,
-        problem: args.problem_name().to_string(),
+        problem: args.problem_name().into(),
         flow,
         solver: args.solver.to_string(),
         restart: has_basis.then_some(case.config.restart),
