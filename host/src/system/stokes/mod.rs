@@ -24,7 +24,6 @@ mod local;
 mod local_tests;
 mod patches;
 mod problem;
-mod product;
 mod schur;
 mod schur_cg;
 #[cfg(test)]
