@@ -5,7 +5,6 @@ use glam::DVec3;
 use patchmg::fe::Quadrature;
 use patchmg::krylov::Outcome;
 use patchmg::solve::Precision;
-use patchmg::system::System;
 use patchmg::system::stokes::{FlowErrors, Problem};
 
 #[test]

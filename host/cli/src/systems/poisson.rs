@@ -12,7 +12,6 @@ use patchmg::output::vtu;
 use patchmg::problem::ErrorNorms;
 use patchmg::solve::{Case, Precision};
 use patchmg::space::Family;
-use patchmg::system::System;
 use patchmg::system::poisson::{
     Boxes, Engine, MatrixMemory, Operands, PRODUCTS, PatchKernel, Poisson, Problem, ProductShape, Products,
     TensorKernel,

@@ -8,7 +8,6 @@ use super::forms::PatchForms;
 use super::patches::PatchPlace;
 use crate::backend::{AxisMatrix, Backend, Scalar};
 use crate::error::Result;
-use crate::system::System;
 use crate::system::axes::Product;
 use nalgebra::DVector;
 use std::sync::{Arc, Mutex, PoisonError};
