@@ -5,7 +5,7 @@
 
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{any_size, typed::Block};
+use crate::{any_size, kernels::Module, typed::Block, typed::Kind};
 use bytemuck::{Pod, Zeroable};
 use cuda_std::thread;
 
@@ -77,7 +77,7 @@ const fn bits_of(size: u32, most: u32) -> u32 {
 }
 
 crate::kernels! {
-    Axis by any_size;
+    by any_size;
 
     /// `y = (I ⊗ Q ⊗ I) x`, or `y += (I ⊗ Q ⊗ I) x`: sums over ascending columns, which begin with 0 or with `y`.
     Apply = apply(
@@ -93,6 +93,21 @@ crate::kernels! {
         add: u32,
     ), Block::of(THREADS);
 }
+
+/// Its one module.
+#[cfg(not(target_arch = "nvptx64"))]
+pub const MODULE: Module = KIND.module(0, 0);
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) static KIND: Kind = Kind {
+    name: "axis",
+    is_of_paper: false,
+    spaces: std::vec::Vec::new,
+    module_name: |_, _| "axis".into(),
+    rows: ROWS,
+    traced: |_| ([0; 3], 1),
+    samples: [|_| |_, _| None; 2],
+};
 
 /// See [`Apply`].
 ///

@@ -5,7 +5,7 @@
 ///
 /// ```text
 /// kernels! {
-///     Axis by any_size;
+///     by any_size;
 ///
 ///     /// `y = (I ⊗ Q ⊗ I) x`.
 ///     Apply = apply(
@@ -18,10 +18,11 @@
 /// }
 /// ```
 ///
-/// is the function `apply<T: Real>` as a kernel of `Module::Axis`, for the scalar `T`, in such a [`Block`](crate::typed::Block).
+/// is the function `apply<T: Real>` as a kernel of the modules of the [`Kind`](crate::typed::Kind) `axis`, for the scalar `T`, in such
+/// a [`Block`](crate::typed::Block).
 /// On the device the row is the entry points `axis_apply_f32` and `axis_apply_f64`. On the host it is the struct `Apply<T>` of
 /// the parameters, which the host launches the kernel with and [`Arguments::run`](crate::typed::Arguments::run) calls the
-/// function with; `rows` is the kernels of a module for [`Module::rows`](crate::kernels::Module::rows).
+/// function with; `ROWS` is the kernels of a module, for its [`Kind`](crate::typed::Kind).
 ///
 /// A parameter is a pointer, a number, or a `repr(C)` struct of numbers by value.
 ///
@@ -35,7 +36,7 @@
 /// address of a first number on the host.
 #[macro_export]
 macro_rules! kernels {
-    ($module:ident by $sizes:ident; $(
+    (by $sizes:ident; $(
         $(#[$doc:meta])*
         $Arguments:ident = $function:ident$(::<$($constant:ident),+>)?$(
             [$(#[$matrices_doc:meta])* $matrices:ident: $Matrices:ty]
@@ -80,11 +81,12 @@ macro_rules! kernels {
             $crate::kernels! { @entry f64, $function, [$($($constant)+)?], [$($matrices: $Matrices)?], $($parameter: $type),+ }
         )+
 
-        /// Kernels of a module, in one scalar.
+        /// [`Kind::rows`](crate::typed::Kind::rows).
         #[cfg(not(target_arch = "nvptx64"))]
-        pub fn rows<T: $crate::scalar::Real>(module: $crate::kernels::Module) -> std::vec::Vec<$crate::typed::Row> {
-            std::vec![$($crate::typed::Row::of::<$Arguments<T>>(module)),+]
-        }
+        pub(crate) const ROWS: [fn($crate::kernels::Module) -> std::vec::Vec<$crate::typed::Row>; 2] = [
+            |module| std::vec![$($crate::typed::Row::of::<$Arguments<f32>>(module)),+],
+            |module| std::vec![$($crate::typed::Row::of::<$Arguments<f64>>(module)),+],
+        ];
     };
     (
         @entry $scalar:ident, $function:ident, [$($constant:ident)*], [$($matrices:ident: $Matrices:ty)?],
@@ -125,7 +127,69 @@ mod host {
     use crate::scalar::Real;
     use core::any::Any;
     use core::ffi::c_void;
+    use core::fmt;
+    use core::hash::{Hash, Hasher};
+    use std::boxed::Box;
     use std::format;
+    use std::string::String;
+    use std::vec::Vec;
+
+    /// A kind of modules whose kernels are rows of [`kernels!`](crate::kernels!): a module for each dimension and degree, or one.
+    pub struct Kind {
+        /// The value of the `cfg` `module`.
+        pub name: &'static str,
+        /// Whether its kernels are those of a paper, to compare with.
+        pub is_of_paper: bool,
+        /// Dimension and degree of each module; none of a module that serves all.
+        pub spaces: fn() -> Vec<(usize, usize)>,
+        /// The name of a module, of its dimension and degree.
+        pub module_name: fn(usize, usize) -> String,
+        /// Kernels of a module, in `f32` and in `f64`.
+        pub rows: [fn(Module) -> Vec<Row>; 2],
+        /// Cells of a level on which the first block has all its work, and words of what it uses there.
+        pub traced: fn(Module) -> ([u32; 3], usize),
+        /// Arguments of a kernel to trace it with, by its name, in `f32` and in `f64`.
+        pub samples: [fn(&str) -> Sample; 2],
+    }
+
+    /// Arguments of a kernel on a level of so many cells, all addresses being one; none where [zeros](Arguments::zeros) will do.
+    pub type Sample = fn([u32; 3], *mut u8) -> Option<Box<dyn Any>>;
+
+    impl Kind {
+        /// Its module of a dimension and a degree, both 0 if one serves all.
+        pub const fn module(&'static self, dim: usize, degree: usize) -> Module {
+            Module::Typed { kind: self, dim, degree }
+        }
+
+        /// Its modules.
+        pub fn modules(&'static self) -> Vec<Module> {
+            let spaces = (self.spaces)();
+            if spaces.is_empty() {
+                return std::vec![self.module(0, 0)];
+            }
+            spaces.into_iter().map(|(dim, degree)| self.module(dim, degree)).collect()
+        }
+    }
+
+    impl PartialEq for Kind {
+        fn eq(&self, other: &Self) -> bool {
+            self.name == other.name
+        }
+    }
+
+    impl Eq for Kind {}
+
+    impl Hash for Kind {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            self.name.hash(state);
+        }
+    }
+
+    impl fmt::Debug for Kind {
+        fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str(self.name)
+        }
+    }
 
     /// What a kernel is launched with beside its arguments; see the fields of the same names of [`KernelSpec`].
     #[derive(Clone, Copy, Debug)]

@@ -48,6 +48,7 @@ pub mod output;
 pub mod problem;
 pub mod solve;
 pub mod space;
+mod sync;
 pub mod system;
 #[cfg(test)]
 mod testing;

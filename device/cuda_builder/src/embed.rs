@@ -28,12 +28,7 @@ impl Kernels {
     }
 
     fn of(module: &kernels::Module) -> Self {
-        match module {
-            kernels::Module::PatchVariants { .. }
-            | kernels::Module::TensorCore { .. }
-            | kernels::Module::StokesPaper2 { .. } => Self::Papers,
-            _ => Self::Library,
-        }
+        if module.is_of_paper() { Self::Papers } else { Self::Library }
     }
 }
 

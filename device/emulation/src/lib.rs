@@ -13,9 +13,10 @@ use patchmg_device::matrices::{
 };
 use patchmg_device::patch::{DgGrid, Grid};
 use patchmg_device::scalar::Real;
+use patchmg_device::typed::Sample;
 use patchmg_device::variants::step::Data;
 use patchmg_device::variants::{self, Sizes, Step};
-use patchmg_device::{blas1, dg, operator, point, smoother, stokes, tensor_core, transfer};
+use patchmg_device::{blas1, dg, operator, point, smoother, tensor_core, transfer};
 use std::any::Any;
 
 /// What a kernel is called with, by kind.
@@ -64,9 +65,6 @@ pub struct Kernel {
     sample: Sample,
 }
 
-/// The struct of a kernel of `kernels!` on a level of so many cells, all addresses being one; none where zeros will do.
-type Sample = fn([u32; 3], *mut u8) -> Option<Box<dyn Any>>;
-
 impl Kernel {
     /// A kernel of a module, by its entry in the list; its launch may be another than listed.
     pub fn new(module: Module, spec: KernelSpec) -> Option<Self> {
@@ -75,11 +73,10 @@ impl Kernel {
             _ => body::<f64, f32>(module, spec.operation)?,
         };
         let (cells, words) = block(module, &spec);
-        let sample: Sample = match (module, spec.scalar) {
-            (Module::Stokes { .. }, "f32") => stokes_sample::<f32>(spec.operation),
-            (Module::Stokes { .. }, _) => stokes_sample::<f64>(spec.operation),
-            (Module::StokesPaper2 { .. }, "f32") => paper2_sample::<f32>(spec.operation),
-            (Module::StokesPaper2 { .. }, _) => paper2_sample::<f64>(spec.operation),
+        let sample: Sample = match (module, spec.operation) {
+            (Module::Typed { kind, .. }, Operation::Typed(name)) => {
+                kind.samples[usize::from(spec.scalar == "f64")](name)
+            }
             _ => |_, _| None,
         };
         Some(Self { spec, body, cells, words, sample })
@@ -114,8 +111,6 @@ impl Kernel {
 
 /// Addresses that a kernel takes at most.
 const VECTORS: usize = 5;
-/// Of the many dofs of a patch of paper 2, those for which its direct solver is traced.
-const SOME_DOFS: u32 = 64;
 /// Layers of a thread at most, in the kernels of paper 1.
 const LAYERS: usize = patch_nodes(*DEGREES_3D.end()).1;
 
@@ -127,15 +122,8 @@ fn block(module: Module, spec: &KernelSpec) -> ([u32; 3], usize) {
         let tables = tensor_core::operator::table_words(nodes).max(tensor_core::solve::table_words(nodes));
         return ([2; 3], (2 * nodes).pow(3).max(tables));
     }
-    if let Module::Stokes { dim, degree } = module {
-        // Patches of the last color touch no end. A pressure's matrix couples those of one parity.
-        let (nodes, cells) = (degree + 1, [4, 4, if dim == 3 { 4 } else { 1 }]);
-        let vector = (dim + 1) * (4 * nodes).pow(dim as u32);
-        return (cells, vector.max((1 << dim) * nodes.pow(2 * dim as u32)).max(stokes::PatchTable::new(nodes).words()));
-    }
-    if let Module::StokesPaper2 { degree } = module {
-        // Of three patches a direction the one in the middle touches no end; so does the first one of the last color.
-        return ([6; 3], (6 * (degree + 1)).pow(3).max((SOME_DOFS as usize).pow(2)));
+    if let Module::Typed { kind, .. } = module {
+        return (kind.traced)(module);
     }
     let Some((dim, degree)) = module.space() else {
         return ([0; 3], blas1::VECTORS * blas1::DOT_BLOCKS);
@@ -211,7 +199,7 @@ fn body<T: Real + Word, Other: Real>(module: Module, operation: Operation) -> Op
         Module::PatchVariants { dim, degree } => patch_variant::<T>(operation, Sizes::new(dim, degree)),
         Module::TensorCore { nodes, .. } => boxes::body(nodes, operation),
         Module::Blas1 => vector_operation::<T, Other>(operation),
-        Module::Axis | Module::Stokes { .. } | Module::StokesPaper2 { .. } => typed::<T>(module, operation),
+        Module::Typed { .. } => typed::<T>(module, operation),
     }
 }
 
@@ -220,60 +208,6 @@ fn typed<T: Real>(module: Module, operation: Operation) -> Option<Body> {
     let row = module.rows::<T>().into_iter().find(|row| row.spec.operation == operation)?;
     // SAFETY: the promise of `Kernel::run`.
     Some(Box::new(move |a| unsafe { row.run(a.typed) }))
-}
-
-/// Of a kernel of the Stokes equations: all fields and tables at one address.
-fn stokes_sample<T: Real>(operation: Operation) -> Sample {
-    fn fields(cells: [u32; 3]) -> stokes::Fields {
-        stokes::Fields { cells, color: if cells[2] > 1 { 7 } else { 3 }, distance: 0 }
-    }
-    match operation {
-        Operation::Typed("solve") => |cells, memory| {
-            let (x, starts) = (memory.cast::<T>(), stokes::SchurStarts([0; 8]));
-            let (matrices, table, schur, r) = (x.cast_const(), x.cast_const(), x.cast_const(), x.cast_const());
-            Some(Box::new(stokes::Solve { matrices, table, schur, starts, r, x, fields: fields(cells) }))
-        },
-        _ => |cells, memory| {
-            let y = memory.cast::<T>();
-            let (matrices, ends, b, x) = (y.cast_const(), y.cast_const(), y.cast_const(), y.cast_const());
-            Some(Box::new(stokes::Residual { matrices, ends, b, x, y, fields: fields(cells) }))
-        },
-    }
-}
-
-/// Of a kernel of paper 2, in the same way.
-fn paper2_sample<T: Real>(operation: Operation) -> Sample {
-    use stokes::paper2::{Basic, ConflictFree, Direct, Padding, Schur, SchurConflictFree, Shared};
-    macro_rules! schur {
-        ($Arguments:ident) => {
-            |cells, memory| {
-                let (x, fields) = (memory.cast::<T>(), stokes::Fields { cells, color: 7, distance: 0 });
-                Some(Box::new($Arguments { table: x.cast_const(), steps: 2, r: x.cast_const(), x, fields }))
-            }
-        };
-    }
-    macro_rules! operator {
-        ($Arguments:ident) => {
-            |cells, memory| {
-                let y = memory.cast::<T>();
-                let (matrices, ends, x) = (y.cast_const(), y.cast_const(), y.cast_const());
-                let fields = stokes::Fields { cells, color: 7, distance: 0 };
-                Some(Box::new($Arguments { matrices, ends, x, y, alpha: T::ZERO, fields }))
-            }
-        };
-    }
-    match operation {
-        Operation::Typed("padding") => operator!(Padding),
-        Operation::Typed("basic") => operator!(Basic),
-        Operation::Typed("shared") => operator!(Shared),
-        Operation::Typed("conflict_free") => operator!(ConflictFree),
-        Operation::Typed("schur") => schur!(Schur),
-        Operation::Typed("schur_conflict_free") => schur!(SchurConflictFree),
-        _ => |cells, memory| {
-            let (x, fields) = (memory.cast::<T>(), stokes::Fields { cells, color: 7, distance: 0 });
-            Some(Box::new(Direct { inverses: x.cast_const(), dofs: SOME_DOFS, r: x.cast_const(), x, fields }))
-        },
-    }
 }
 
 fn patch_variant<T: Real + Word>(operation: Operation, sizes: Sizes) -> Option<Body> {

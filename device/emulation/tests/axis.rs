@@ -1,7 +1,6 @@
 //! A matrix along an axis of a tensor, run on the host (`patchmg_emulation`), against a plain loop.
 
-use patchmg_device::axis::{Apply, AxisShape};
-use patchmg_device::kernels::Module;
+use patchmg_device::axis::{Apply, AxisShape, MODULE};
 use patchmg_device::scalar::Real;
 use patchmg_device::typed::Arguments as _;
 use patchmg_emulation::{Arguments, Kernel};
@@ -37,7 +36,7 @@ fn check<T: Real>(shape: AxisShape, first: impl Fn(usize) -> usize, add: bool) {
     let mut y = old;
     let (entries, first, x, add) = (entries.as_ptr(), first.as_ptr(), x.as_ptr(), u32::from(add));
     let arguments = Apply { entries, first, x, y: y.as_mut_ptr(), shape, add };
-    let kernel = Kernel::new(Module::Axis, Apply::<T>::spec(Module::Axis)).unwrap();
+    let kernel = Kernel::new(MODULE, Apply::<T>::spec(MODULE)).unwrap();
     // SAFETY: the matrix and the vectors are as the shape says.
     unsafe { kernel.run(shape.blocks(), Arguments { typed: Some(&arguments), ..Arguments::default() }) };
     assert_eq!(y, expected, "{shape:?}");
@@ -83,7 +82,7 @@ fn a_tensor_without_entries() {
 fn arguments_of_another_kernel_are_refused() {
     let shape = AxisShape { outer: 1, rows: 1, columns: 1, inner: 1, width: 1 };
     let arguments = Apply::<f32>::zeros();
-    let kernel = Kernel::new(Module::Axis, Apply::<f64>::spec(Module::Axis)).unwrap();
+    let kernel = Kernel::new(MODULE, Apply::<f64>::spec(MODULE)).unwrap();
     // SAFETY: it does not come to the kernel.
     unsafe { kernel.run(shape.blocks(), Arguments { typed: Some(&arguments), ..Arguments::default() }) };
 }

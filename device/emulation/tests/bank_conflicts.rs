@@ -39,7 +39,7 @@ fn kernels_without_conflicts_have_none_in_any_degree_scalar_and_number_of_patche
 /// Kernels of paper 2 by their name, in each degree, in `f64` and then in `f32`.
 fn of_paper2(name: &'static str) -> Vec<[Wavefronts; 2]> {
     let count = |degree| {
-        let module = Module::StokesPaper2 { degree };
+        let module = paper2::KIND.module(3, degree);
         let kernels: Vec<_> =
             module.kernels().into_iter().filter(|spec| spec.operation == Operation::Typed(name)).collect();
         ["f64", "f32"].map(|scalar| {

@@ -3,7 +3,7 @@
 use super::{DEGREES_2D, DEGREES_3D, KernelSpec, Operands, Operation, Variant};
 use crate::patch::DgGrid;
 use crate::scalar::Real;
-use crate::typed::Row;
+use crate::typed::{Kind, Row};
 use crate::variants::Step;
 use crate::{axis, stokes, tensor_core};
 use std::format;
@@ -41,23 +41,21 @@ pub enum Module {
         /// What needs compute capability 9.0, or what does not.
         hopper: bool,
     },
-    /// The Stokes equations, Raviart-Thomas elements, of one dimension and degree.
-    Stokes {
-        /// 2 or 3.
-        dim: usize,
-        /// Polynomial degree `k` of `RT_k`.
-        degree: usize,
-    },
-    /// The kernels of paper 2 for the same in 3D, of one degree.
-    StokesPaper2 {
-        /// Polynomial degree `k` of `RT_k`.
-        degree: usize,
-    },
     /// Vector operations.
     Blas1,
-    /// A matrix along an axis of a tensor.
-    Axis,
+    /// Rows of [`kernels!`](crate::kernels!).
+    Typed {
+        /// What they compute.
+        kind: &'static Kind,
+        /// 2 or 3; 0 of a module that serves all.
+        dim: usize,
+        /// Polynomial degree, or 0.
+        degree: usize,
+    },
 }
+
+/// Those whose modules are [`Module::Typed`].
+const KINDS: [&Kind; 3] = [&axis::KIND, &stokes::KIND, &stokes::paper2::KIND];
 
 impl Module {
     /// Every module, in the order of the list.
@@ -70,8 +68,7 @@ impl Module {
             degrees.map(move |degree| Module::PatchVariants { dim, degree })
         };
         let tensor = |hopper| tensor_core::NODES.map(move |nodes| Module::TensorCore { nodes, hopper });
-        [Module::Blas1, Module::Axis]
-            .into_iter()
+        core::iter::once(Module::Blas1)
             .chain(tensor(false))
             .chain(tensor(true))
             .chain(poisson(2, DEGREES_2D))
@@ -80,12 +77,7 @@ impl Module {
             .chain(discontinuous(3))
             .chain(variants(2, DEGREES_2D))
             .chain(variants(3, DEGREES_3D))
-            .chain(
-                [2, 3]
-                    .into_iter()
-                    .flat_map(|dim| stokes::degrees(dim).map(move |degree| Module::Stokes { dim, degree })),
-            )
-            .chain(stokes::paper2::DEGREES.map(|degree| Module::StokesPaper2 { degree }))
+            .chain(KINDS.into_iter().flat_map(Kind::modules))
             .collect()
     }
 
@@ -97,10 +89,8 @@ impl Module {
             Module::PatchVariants { dim, degree } => format!("patch_variants_{dim}d_q{degree}"),
             Module::TensorCore { nodes, hopper: false } => format!("tensor_core_n{nodes}"),
             Module::TensorCore { nodes, hopper: true } => format!("tensor_core_n{nodes}_sm90"),
-            Module::Stokes { dim, degree } => format!("stokes_{dim}d_rt{degree}"),
-            Module::StokesPaper2 { degree } => format!("stokes_paper2_rt{degree}"),
             Module::Blas1 => String::from("blas1"),
-            Module::Axis => String::from("axis"),
+            Module::Typed { kind, dim, degree } => (kind.module_name)(*dim, *degree),
         }
     }
 
@@ -109,10 +99,9 @@ impl Module {
         match *self {
             Module::PoissonCg { dim, degree }
             | Module::PoissonDg { dim, degree }
-            | Module::PatchVariants { dim, degree }
-            | Module::Stokes { dim, degree } => Some((dim, degree)),
-            Module::StokesPaper2 { degree } => Some((3, degree)),
-            Module::TensorCore { .. } | Module::Blas1 | Module::Axis => None,
+            | Module::PatchVariants { dim, degree } => Some((dim, degree)),
+            Module::Typed { dim, degree, .. } => (dim > 0).then_some((dim, degree)),
+            Module::TensorCore { .. } | Module::Blas1 => None,
         }
     }
 
@@ -140,11 +129,11 @@ impl Module {
                 cfg.extend(tensor_core::list::is_patch(*nodes).then(|| String::from("patches")));
                 cfg
             }
-            Module::Stokes { dim, .. } => {
-                std::vec![String::from("module=\"stokes\""), format!("dim=\"{dim}\"")]
+            Module::Blas1 => std::vec![String::from("module=\"blas1\"")],
+            Module::Typed { kind, dim, .. } => {
+                let dim = (*dim > 0).then(|| format!("dim=\"{dim}\""));
+                core::iter::once(format!("module=\"{}\"", kind.name)).chain(dim).collect()
             }
-            Module::StokesPaper2 { .. } => std::vec![String::from("module=\"stokes_paper2\"")],
-            Module::Blas1 | Module::Axis => std::vec![format!("module=\"{}\"", self.name())],
         }
     }
 
@@ -155,6 +144,15 @@ impl Module {
             _ => self.space().map_or(0, |(_, degree)| degree),
         };
         std::vec![("PATCHMG_MODULE", self.name()), ("PATCHMG_SIZE", format!("{size}"))]
+    }
+
+    /// Whether its kernels are those of a paper, to compare with.
+    pub fn is_of_paper(&self) -> bool {
+        match self {
+            Module::PatchVariants { .. } | Module::TensorCore { .. } => true,
+            Module::Typed { kind, .. } => kind.is_of_paper,
+            Module::PoissonCg { .. } | Module::PoissonDg { .. } | Module::Blas1 => false,
+        }
     }
 
     /// Whether it needs compute capability 9.0 instead of 8.0.
@@ -182,9 +180,7 @@ impl Module {
     /// Its rows of [`kernels!`](crate::kernels!), in one scalar.
     pub fn rows<T: Real>(&self) -> Vec<Row> {
         match self {
-            Module::Axis => axis::rows::<T>(*self),
-            Module::Stokes { .. } => stokes::rows::<T>(*self),
-            Module::StokesPaper2 { .. } => stokes::paper2::rows::<T>(*self),
+            Module::Typed { kind, .. } => kind.rows[usize::from(T::NAME == f64::NAME)](*self),
             _ => Vec::new(),
         }
     }
@@ -238,9 +234,7 @@ impl Module {
                 Operation::SumPartials,
                 Operation::AddCombination,
             ],
-            Module::Axis | Module::Stokes { .. } | Module::StokesPaper2 { .. } => {
-                self.rows::<f32>().into_iter().map(|row| row.spec.operation).collect()
-            }
+            Module::Typed { .. } => self.rows::<f32>().into_iter().map(|row| row.spec.operation).collect(),
         }
     }
 }

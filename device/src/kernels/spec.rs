@@ -238,7 +238,7 @@ impl Module {
                     barriers: barriers as u32,
                 }
             }
-            Module::Axis | Module::Stokes { .. } | Module::StokesPaper2 { .. } => {
+            Module::Typed { .. } => {
                 let row = self.rows::<T>().into_iter().find(|row| row.spec.operation == operation);
                 row.unwrap_or_else(|| unreachable!("{operation:?} is no operation of {self:?}")).spec
             }

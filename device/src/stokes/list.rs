@@ -71,7 +71,7 @@ macro_rules! sizes {
 }
 
 crate::kernels! {
-    Stokes by sizes;
+    by sizes;
 
     /// `y = b - A x`, or `y = A x` where `b` is null.
     Residual = residual::<DIM, C, E>[

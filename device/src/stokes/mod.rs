@@ -5,6 +5,8 @@
 //! `C = k + 1` stored nodes a cell, so that all fields have their nodes at the same places: the components of the velocity, then
 //! the pressure. Node 0 of a continuous axis is zero. Discontinuous axes have diagonal mass matrices.
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod kind;
 #[cfg(any(not(target_arch = "nvptx64"), module = "stokes"))]
 mod list;
 #[cfg(any(not(target_arch = "nvptx64"), module = "stokes_paper2"))]
@@ -15,10 +17,12 @@ pub mod residual;
 pub mod solve;
 
 use bytemuck::{Pod, Zeroable};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use kind::KIND;
 #[cfg(any(not(target_arch = "nvptx64"), module = "stokes"))]
 pub use list::SchurStarts;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use list::{Residual, Solve, rows};
+pub use list::{Residual, Solve};
 #[cfg(any(not(target_arch = "nvptx64"), module = "stokes"))]
 pub use residual::LineMatrices;
 #[cfg(any(not(target_arch = "nvptx64"), module = "stokes"))]

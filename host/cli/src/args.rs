@@ -1,11 +1,10 @@
 //! The arguments: their names, defaults and help.
 
 use crate::choices;
-use crate::systems::{ProblemName, SystemName};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use crate::systems::{FlowArgs, ProductArgs, SystemName};
+use clap::{Args, Id, Parser, Subcommand, ValueEnum};
 use patchmg::measure::Protocol;
 use patchmg::solve::{Cycle, Method, Precision};
-use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, ProductShape};
 use std::path::PathBuf;
 
 /// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
@@ -125,7 +124,7 @@ impl BenchArgs {
 pub struct SuiteArgs {
     /// Run a list of experiments: paper1, those of the paper; paper2, the Stokes equations; paper4, discontinuous elements and
     /// tensor cores; speed, parts beside the limit of memory and whole solves.
-    #[arg(long = "suite", value_name = "NAME", conflicts_with_all = SINGLE_CASE)]
+    #[arg(long = "suite", value_name = "NAME", conflicts_with_all = single_case())]
     pub name: Option<String>,
     /// Run this experiment of the suite alone; may be given several times.
     #[arg(long, value_name = "NAME", requires = "name")]
@@ -159,7 +158,7 @@ pub struct AgainstArgs {
     #[arg(long, value_name = "FILE|DIR")]
     pub against: Option<PathBuf>,
     /// Run nothing: compare these results with those of --against.
-    #[arg(long, value_name = "FILE|DIR", requires = "against", conflicts_with = "name", conflicts_with_all = SINGLE_CASE)]
+    #[arg(long, value_name = "FILE|DIR", requires = "against", conflicts_with = "name", conflicts_with_all = single_case())]
     pub result: Option<PathBuf>,
     /// How much slower a median may be than in the results of --against, percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = percent, allow_hyphen_values = true, requires = "against")]
@@ -167,42 +166,17 @@ pub struct AgainstArgs {
 }
 
 /// Options of one problem, which a suite chooses itself.
-const SINGLE_CASE: [&str; 31] = [
-    "system",
-    "dim",
-    "degree",
-    "refine",
-    "cells",
-    "size",
-    "problem",
-    "solver",
-    "restart",
-    "cycle",
-    "smoother",
-    "damping",
-    "kernel",
-    "variant",
-    "local",
-    "thread_structure",
-    "patches_per_block",
-    "engine",
-    "operands",
-    "matrices",
-    "product_shape",
-    "boxes",
-    "nu",
-    "mass",
-    "local_steps",
-    "mu",
-    "sigma",
-    "precision",
-    "rtol",
-    "max_iters",
-    "json",
-];
+fn single_case() -> Vec<Id> {
+    let ids = |args: clap::Command| args.get_arguments().map(|argument| argument.get_id().clone()).collect::<Vec<_>>();
+    let (machine, case) = (
+        ids(MachineArgs::augment_args(clap::Command::default())),
+        ids(CaseArgs::augment_args(clap::Command::default())),
+    );
+    case.into_iter().filter(|id| !machine.contains(id)).chain(["json".into()]).collect()
+}
 
 /// Heading of options that choose kernels of the papers instead of the fastest ones.
-const PAPERS: &str = "Kernels of papers 1 and 4, to compare with";
+pub const PAPERS: &str = "Kernels of papers 1 and 4, to compare with";
 
 /// A model problem, how to solve it and where.
 #[derive(Debug, Args)]
@@ -227,8 +201,8 @@ pub struct CaseArgs {
     #[arg(long, value_name = "X,Y[,Z]", value_delimiter = ',', value_parser = length, allow_hyphen_values = true)]
     pub size: Vec<f64>,
     /// Right-hand side and boundary values; those of continuous elements are zero. [default: sine, of stokes paper2]
-    #[arg(long, value_enum)]
-    pub problem: Option<ProblemName>,
+    #[arg(long, value_parser = choices::problem())]
+    pub problem: Option<String>,
     /// Solver; the Krylov methods are preconditioned by one V-cycle.
     #[arg(long, value_parser = choices::method(), default_value = Method::default().name())]
     pub solver: Method,
@@ -275,49 +249,6 @@ pub struct CaseArgs {
     pub max_iters: usize,
     #[command(flatten)]
     pub machine: MachineArgs,
-}
-
-/// The Stokes equations, `s u - nu Laplace(u) + grad(p) = f`, `div(u) = 0`.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Stokes equations")]
-pub struct FlowArgs {
-    /// Viscosity nu, above 0. [default: 1]
-    #[arg(long, value_name = "NU", value_parser = number, allow_hyphen_values = true)]
-    pub nu: Option<f64>,
-    /// Factor s of the velocity, at least 0: 1 / dt for a step in time. [default: 0]
-    #[arg(long, value_name = "S", value_parser = number, allow_hyphen_values = true)]
-    pub mass: Option<f64>,
-    /// Steps of conjugate gradients of --local schur-cg, 1 to 1000. [default: 15]
-    #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
-    pub local_steps: Option<usize>,
-    /// Middle of the vortices of --problem paper2. [default: 0.5]
-    #[arg(long, value_name = "MU", value_parser = number, allow_hyphen_values = true)]
-    pub mu: Option<f64>,
-    /// Their width, above 0. [default: 1]
-    #[arg(long, value_name = "SIGMA", value_parser = number, allow_hyphen_values = true)]
-    pub sigma: Option<f64>,
-}
-
-/// Kernels of the V-cycle of discontinuous elements in 3D by products of small matrices, on a GPU.
-#[derive(Debug, Args)]
-#[command(next_help_heading = PAPERS)]
-pub struct ProductArgs {
-    /// Contract tensors of poisson-dg in 3D by products of small matrices, in the V-cycle. [default: columns in registers, which
-    /// are faster]
-    #[arg(long, value_parser = choices::engine())]
-    pub engine: Option<Engine>,
-    /// What the products are of. [default: f64; in f32 and mixed precision f32 for fma, f16-corrected for others]
-    #[arg(long, value_parser = choices::operands(), requires = "engine")]
-    pub operands: Option<Operands>,
-    /// Where 1D matrices come from. [default: what the engine has first in the list of kernels]
-    #[arg(long, value_parser = choices::matrix_memory(), requires = "engine")]
-    pub matrices: Option<MatrixMemory>,
-    /// Shape of products in f64: m8n8k4, or one with 16 rows on compute capability 9.0. [default: m8n8k4]
-    #[arg(long, value_parser = choices::product_shape(), requires = "engine")]
-    pub product_shape: Option<ProductShape>,
-    /// What the operator takes as a box; solutions are on patches. [default: patch]
-    #[arg(long, value_parser = choices::boxes(), requires = "engine")]
-    pub boxes: Option<Boxes>,
 }
 
 #[derive(Debug, Args)]
@@ -446,7 +377,7 @@ fn damping(text: &str) -> Result<f64, String> {
 }
 
 /// Any; the library says which are allowed.
-fn number(text: &str) -> Result<f64, String> {
+pub fn number(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| String::from("must be a number"))
 }
 
@@ -465,7 +396,7 @@ fn percent(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number of percent, at least 0"))
 }
 
-fn whole(text: &str) -> Result<usize, String> {
+pub fn whole(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| String::from("must be a whole number"))
 }
 

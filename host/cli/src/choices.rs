@@ -1,11 +1,11 @@
 //! Choices on the command line, under the names that the library has for them.
 
+use crate::systems;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use patchmg::solve::{Cycle, Method, Precision};
-use patchmg::system::poisson::{Boxes, Engine, MatrixMemory, Operands, ProductShape};
 
 /// One of `all`, by its name; `help` says what it is.
-fn one_of<T: Copy + Send + Sync + 'static>(
+pub fn one_of<T: Copy + Send + Sync + 'static>(
     all: &'static [T],
     name: fn(T) -> &'static str,
     help: fn(T) -> &'static str,
@@ -39,6 +39,11 @@ pub fn precision() -> impl TypedValueParser<Value = Precision> {
         Precision::F32 => "Single precision throughout; residuals stagnate near 1e-6",
         Precision::Mixed => "V-cycle in single precision under double precision",
     })
+}
+
+/// A model problem of any system.
+pub fn problem() -> PossibleValuesParser {
+    PossibleValuesParser::new(systems::problems().map(|(name, help)| PossibleValue::new(name).help(help)))
 }
 
 /// Names of [`PatchKernel::names`](patchmg::system::poisson::PatchKernel::names), each with what it is.
@@ -79,52 +84,6 @@ pub fn thread_structure() -> PossibleValuesParser {
         ("column", "A thread owns a column of dofs (in 2D, with the paper's kernels, a dof)"),
         ("dof", "A thread owns a dof"),
     ])
-}
-
-pub fn engine() -> impl TypedValueParser<Value = Engine> {
-    one_of(&Engine::ALL, Engine::name, |engine| match engine {
-        Engine::Fma => "CUDA cores",
-        Engine::Wmma => "wmma in x and y, CUDA cores in z; f64",
-        Engine::Mma => "mma.sync, tensors row by row",
-        Engine::MmaSwizzled => "mma.sync, tensors permuted against bank conflicts",
-    })
-}
-
-pub fn operands() -> impl TypedValueParser<Value = Operands> {
-    one_of(&Operands::ALL, Operands::name, |operands| match operands {
-        Operands::F64 => "Double precision",
-        Operands::F32 => "Single precision",
-        Operands::Tf32 => "Single precision with 10 bits of mantissa",
-        Operands::Tf32Corrected => "tf32, and what its rounding left",
-        Operands::F16 => "Half precision; solves may fail",
-        Operands::F16Corrected => "Half precision, and what its rounding left",
-        Operands::Bf16 => "Range of single precision with 7 bits of mantissa; solves may fail",
-    })
-}
-
-pub fn matrix_memory() -> impl TypedValueParser<Value = MatrixMemory> {
-    one_of(&MatrixMemory::ALL, MatrixMemory::name, |memory| match memory {
-        MatrixMemory::Shared => "Shared memory",
-        MatrixMemory::Constant => "Constant memory; on patches, shared memory",
-        MatrixMemory::ReadOnly => "Global memory by the read-only path",
-        MatrixMemory::Texture => "A texture, f32; on patches, shared memory",
-    })
-}
-
-pub fn product_shape() -> impl TypedValueParser<Value = ProductShape> {
-    one_of(&ProductShape::ALL, ProductShape::name, |shape| match shape {
-        ProductShape::M8N8K4 => "8 x 4 times 4 x 8",
-        ProductShape::M16N8K4 => "16 x 4 times 4 x 8",
-        ProductShape::M16N8K8 => "16 x 8 times 8 x 8",
-        ProductShape::M16N8K16 => "16 x 16 times 16 x 8",
-    })
-}
-
-pub fn boxes() -> impl TypedValueParser<Value = Boxes> {
-    one_of(&Boxes::ALL, Boxes::name, |boxes| match boxes {
-        Boxes::Patch => "2 x 2 x 2 cells",
-        Boxes::Cell => "A cell",
-    })
 }
 
 #[cfg(test)]

@@ -22,35 +22,12 @@ pub const DEVICE: u8 = 4;
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 const OUT_OF_MEMORY: i32 = 2;
 
-/// Arguments of the library that are options of the command line.
-const OPTIONS: [&str; 26] = [
-    "nu",
-    "mass",
-    "local",
-    "local-steps",
-    "mu",
-    "sigma",
-    "dim",
-    "degree",
-    "refine",
-    "cells",
-    "size",
-    "rtol",
-    "max-iters",
-    "threads",
-    "device",
-    "problem",
-    "solver",
-    "smoother",
-    "damping",
-    "precision",
-    "plot",
-    "vtu",
-    "json",
-    "arch",
-    "suite",
-    "only",
-];
+/// Whether an argument of the library is an option of the command line.
+fn is_option(name: &str) -> bool {
+    Cli::command()
+        .get_subcommands()
+        .any(|command| command.get_arguments().any(|argument| argument.get_long() == Some(name)))
+}
 
 impl Failure {
     fn new(code: u8, message: impl Into<String>) -> Self {
@@ -116,7 +93,7 @@ impl From<Error> for Failure {
 impl From<Library> for Failure {
     fn from(error: Library) -> Self {
         let code = match &error {
-            Library::InvalidArgument { name, value, allowed } if OPTIONS.contains(name) => {
+            Library::InvalidArgument { name, value, allowed } if is_option(name) => {
                 return Self::usage(name, value, format_args!("must be {allowed}"));
             }
             Library::InvalidArgument { .. }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::hashes::KernelHashes;
+use crate::systems::FlowParameters;
 use patchmg::measure::{Measurement, Protocol, Timing};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -76,26 +77,6 @@ pub struct SolveReport {
     pub version: String,
     /// Revision that the program was built from.
     pub commit: String,
-}
-
-/// What the Stokes equations have; none of them of other systems.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FlowParameters {
-    /// Viscosity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nu: Option<f64>,
-    /// Factor `s` of the velocity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mass: Option<f64>,
-    /// Middle of the vortices of `paper2`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mu: Option<f64>,
-    /// Their width.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sigma: Option<f64>,
-    /// Steps of conjugate gradients on each patch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub local_steps: Option<usize>,
 }
 
 /// A solve, and the parts of its problem, in the order of the JSON.

@@ -115,8 +115,7 @@ fn on<P: Offered, B: Runs<P::System>>(
 fn levels(system: &impl System) -> Result<Table, Failure> {
     let mut table = Table::new(["level", "cells", "dofs"]);
     for (index, level) in hierarchy(system)?.iter().enumerate() {
-        let (mesh, dofs) = (level.mesh(), level.layout().dofs());
-        table.row([(index + 1).to_string(), count(mesh.cells()), count(dofs)]);
+        table.row([(index + 1).to_string(), count(level.cells()), count(level.layout().dofs())]);
     }
     Ok(table)
 }
@@ -141,7 +140,7 @@ pub fn record<P: Offered>(
         size: args.lengths(),
         cells,
         dofs,
-        problem: args.problem_name().to_string(),
+        problem: args.problem_name().into(),
         flow,
         solver: args.solver.to_string(),
         restart: has_basis.then_some(case.config.restart),

@@ -47,8 +47,8 @@ impl Part {
     /// Words of memory that must be moved for an unknown: every vector read or written once a launch, the smoother's a
     /// color. Where a residual is [stored](System::stores_residuals), it is written and read besides.
     pub fn words_per_dof(self, system: &impl System) -> f64 {
-        let coarsened = system.mesh().coarsened_directions().unwrap_or_default();
-        let coarse = 0.5f64.powi(coarsened.into_iter().filter(|&halved| halved).count() as i32);
+        let coarser = system.coarser().and_then(Result::ok);
+        let coarse = coarser.map_or(1.0, |coarser| coarser.cells() as f64 / system.cells() as f64);
         match (self, system.stores_residuals()) {
             (Self::Copy | Self::Operator, _) => 2.0,
             (Self::Residual, _) => 3.0,

@@ -94,8 +94,8 @@ fn cycle<E: System, B: Runs<E>, S: Scalar>(
 /// Words of memory that a V-cycle must move for an unknown of its finest level: two steps of a smoother that moves
 /// `step_words`, restriction of the residual and prolongation, on all levels.
 pub fn cycle_words_per_dof(system: &impl System, step_words: f64) -> f64 {
-    let cells = system.mesh().hierarchy().map(|mesh| mesh.cells()).sum::<usize>();
-    let levels = cells as f64 / system.mesh().cells() as f64;
+    let levels = std::iter::successors(Some(system.clone()), |finer| finer.coarser()?.ok());
+    let levels = levels.map(|level| level.cells()).sum::<usize>() as f64 / system.cells() as f64;
     let transfer = Part::Restrict.words_per_dof(system) + Part::Prolongate.words_per_dof(system);
     (2.0 * step_words + transfer) * levels
 }

@@ -95,7 +95,7 @@ impl<P: ModelProblem> PreparedCase<P> {
         let u = problem.with_boundary_values(u)?;
         let diverged = matches!(info.outcome, Outcome::Diverged { .. });
         let errors = if diverged { None } else { problem.errors(&u)? };
-        let (cells, dofs) = (system.mesh().cells(), system.layout().dofs());
+        let (cells, dofs) = (system.cells(), system.layout().dofs());
         Ok((Report { cells, dofs, info, errors, setup_s: prepare_s + setup_s, timing }, u))
     }
 }

@@ -12,7 +12,6 @@ use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::level::SharedLevel;
-use crate::mesh::Mesh;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -32,8 +31,11 @@ pub trait System: Clone + Send + Sync + 'static {
     /// What solves it: a function, or one for each field.
     type Solution: Send;
 
-    /// The mesh.
-    fn mesh(&self) -> &Mesh;
+    /// 2 or 3.
+    fn dim(&self) -> usize;
+
+    /// Cells of the mesh.
+    fn cells(&self) -> usize;
 
     /// The blocks of its vectors.
     fn layout(&self) -> Layout;

@@ -4,12 +4,16 @@
 //! memory; [`super::residual`] and [`super::solve`] do otherwise. Kernels differ by their level,
 //! [`Paper2`](crate::choice::Paper2), which is constant in an entry point.
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod kind;
 pub mod local;
 pub mod operator;
 mod order;
 mod tensor;
 
 use super::Fields;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use kind::KIND;
 use local::direct::direct;
 use local::schur::{schur, schur_conflict_free};
 use operator::{OperatorMatrices, basic, conflict_free, padding, shared};
@@ -53,7 +57,7 @@ macro_rules! sizes {
 }
 
 crate::kernels! {
-    StokesPaper2 by sizes;
+    by sizes;
 
     /// `y += α A x` on a class of patches; the classes together are `y += α A x`.
     Padding = padding::<C, E, L>[

@@ -5,13 +5,14 @@ mod stokes;
 
 use crate::args::CaseArgs;
 use crate::failure::Failure;
-use crate::report::FlowParameters;
 use clap::ValueEnum;
 use patchmg::Error;
 use patchmg::solve::Case;
 use patchmg::system::{ModelProblem, System};
+pub use poisson::ProductArgs;
 use std::fmt;
 use std::path::Path;
+pub use stokes::{FlowArgs, FlowParameters};
 
 /// Equation and discretization.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -33,56 +34,6 @@ impl fmt::Display for SystemName {
     }
 }
 
-/// A model problem's name on the command line; every system has some of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProblemName {
-    /// f = 1, u = 0 on the boundary
-    One,
-    /// f such that u = prod_i sin(pi x_i / size_i)
-    Sine,
-    /// f and boundary values such that u = prod_i cos(pi x_i / size_i); poisson-dg alone
-    Cosine,
-    /// stokes: vortices that vanish on the boundary, equations 11 to 13 of the paper, with --mu and --sigma
-    Paper2,
-    /// stokes: the driven cavity, the upper wall of the last direction moving in x with velocity 1
-    Cavity,
-    /// stokes: steady vortices that turn along the boundary, in 2D the curl of sin(pi x / size_x) sin(pi y / size_y) / pi
-    TaylorGreen,
-}
-
-/// As on the command line and in results.
-impl fmt::Display for ProblemName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = self.to_possible_value().expect("no problem is hidden");
-        f.write_str(value.get_name())
-    }
-}
-
-impl CaseArgs {
-    /// The problem that was given, or that of the system.
-    pub fn problem_name(&self) -> ProblemName {
-        self.problem.unwrap_or(match self.system {
-            SystemName::PoissonCg | SystemName::PoissonDg => ProblemName::Sine,
-            SystemName::Stokes => ProblemName::Paper2,
-        })
-    }
-
-    /// The elements, as a person reads it.
-    pub fn elements(&self) -> String {
-        match self.system {
-            SystemName::PoissonCg | SystemName::PoissonDg => format!("Q{}", self.degree),
-            SystemName::Stokes => format!("RT{}", self.degree),
-        }
-    }
-}
-
-impl ProblemName {
-    /// Refuses a problem of other systems.
-    fn refused(self, system: SystemName, allowed: &str) -> Failure {
-        Failure::usage("problem", self, format_args!("must be {allowed} with --system {system}"))
-    }
-}
-
 /// An expression with `$problem` as the type of a system's model problems.
 macro_rules! with_system {
     ($name:expr, $problem:ident => $run:expr) => {
@@ -101,8 +52,53 @@ macro_rules! with_system {
 
 pub(crate) use with_system;
 
+impl CaseArgs {
+    /// The problem that was given, or that of the system.
+    pub fn problem_name(&self) -> &str {
+        self.problem.as_deref().unwrap_or_else(|| with_system!(self.system, Problem => Problem::DEFAULT))
+    }
+
+    /// The same, if it is one of the system's.
+    fn problem_of<P: Offered>(&self) -> Result<&str, Failure> {
+        let (name, names) = (self.problem_name(), P::PROBLEMS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        if names.contains(&name) {
+            return Ok(name);
+        }
+        let (last, others) = names.split_last().expect("every system has a problem");
+        let reason = format_args!("must be {} or {last} with --system {}", others.join(", "), self.system);
+        Err(Failure::usage("problem", name, reason))
+    }
+
+    /// The elements, as a person reads it.
+    pub fn elements(&self) -> String {
+        format!("{}{}", with_system!(self.system, Problem => Problem::ELEMENTS), self.degree)
+    }
+}
+
+/// Model problems of all systems, each with what it is.
+pub fn problems() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let mut problems: Vec<(&str, &str)> = Vec::new();
+    for &system in SystemName::value_variants() {
+        for problem in with_system!(system, Problem => Problem::PROBLEMS) {
+            if !problems.contains(problem) {
+                problems.push(*problem);
+            }
+        }
+    }
+    problems.into_iter()
+}
+
 /// What the program says of a system's model problems, and what its options mean to them.
 pub trait Offered: ModelProblem {
+    /// Names on the command line, at least two, each with what it is.
+    const PROBLEMS: &'static [(&'static str, &'static str)];
+
+    /// The one that is taken where none is given.
+    const DEFAULT: &'static str;
+
+    /// The elements' name before their degree.
+    const ELEMENTS: &'static str;
+
     /// The case that the arguments describe.
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure>;
 

@@ -1,21 +1,56 @@
 //! Poisson's equation.
 
-use super::{Details, Offered, ProblemName, SystemName};
-use crate::args::{self, CaseArgs, ProductArgs};
+use super::{Details, Offered, SystemName};
+use crate::args::{self, CaseArgs, PAPERS};
+use crate::choices::one_of;
 use crate::failure::Failure;
+use clap::Args;
+use clap::builder::TypedValueParser;
 use patchmg::Error;
 use patchmg::function::Function;
 use patchmg::output::vtu;
 use patchmg::problem::ErrorNorms;
 use patchmg::solve::{Case, Precision};
 use patchmg::space::Family;
-use patchmg::system::System;
-use patchmg::system::poisson::{Engine, Operands, PRODUCTS, PatchKernel, Poisson, Problem, Products, TensorKernel};
+use patchmg::system::poisson::{
+    Boxes, Engine, MatrixMemory, Operands, PRODUCTS, PatchKernel, Poisson, Problem, ProductShape, Products,
+    TensorKernel,
+};
 use patchmg_device::patch::DgGrid;
 use patchmg_device::tensor_core::list::listed;
 use std::path::Path;
 
+/// Kernels of the V-cycle of discontinuous elements in 3D by products of small matrices, on a GPU.
+#[derive(Debug, Args)]
+#[command(next_help_heading = PAPERS)]
+pub struct ProductArgs {
+    /// Contract tensors of poisson-dg in 3D by products of small matrices, in the V-cycle. [default: columns in registers, which
+    /// are faster]
+    #[arg(long, value_parser = engine())]
+    pub engine: Option<Engine>,
+    /// What the products are of. [default: f64; in f32 and mixed precision f32 for fma, f16-corrected for others]
+    #[arg(long, value_parser = operands(), requires = "engine")]
+    pub operands: Option<Operands>,
+    /// Where 1D matrices come from. [default: what the engine has first in the list of kernels]
+    #[arg(long, value_parser = matrix_memory(), requires = "engine")]
+    pub matrices: Option<MatrixMemory>,
+    /// Shape of products in f64: m8n8k4, or one with 16 rows on compute capability 9.0. [default: m8n8k4]
+    #[arg(long, value_parser = product_shape(), requires = "engine")]
+    pub product_shape: Option<ProductShape>,
+    /// What the operator takes as a box; solutions are on patches. [default: patch]
+    #[arg(long, value_parser = boxes(), requires = "engine")]
+    pub boxes: Option<Boxes>,
+}
+
 impl Offered for Problem {
+    const PROBLEMS: &'static [(&'static str, &'static str)] = &[
+        ("one", "f = 1, u = 0 on the boundary"),
+        ("sine", "f such that u = prod_i sin(pi x_i / size_i)"),
+        ("cosine", "f and boundary values such that u = prod_i cos(pi x_i / size_i); poisson-dg alone"),
+    ];
+    const DEFAULT: &'static str = "sine";
+    const ELEMENTS: &'static str = "Q";
+
     /// The library says which values are not allowed; here, which options do not go together.
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
         let config = args.config()?;
@@ -32,11 +67,10 @@ impl Offered for Problem {
                 format_args!("belongs to --system stokes, and --system is {}", args.system),
             ));
         }
-        let problem = match args.problem_name() {
-            ProblemName::One => Self::One,
-            ProblemName::Sine => Self::Sine,
-            ProblemName::Cosine => Self::Cosine,
-            other => return Err(other.refused(args.system, "one, sine or cosine")),
+        let problem = match args.problem_of::<Self>()? {
+            "one" => Self::One,
+            "cosine" => Self::Cosine,
+            _ => Self::Sine,
         };
         let system = Poisson::new(args.family(), args.mesh()?, args.degree)?;
         Ok(Case { system: system.with_kernel(kernel), problem, config })
@@ -174,4 +208,50 @@ impl CaseArgs {
         };
         Ok(Some(Products { kernel, boxes }))
     }
+}
+
+fn engine() -> impl TypedValueParser<Value = Engine> {
+    one_of(&Engine::ALL, Engine::name, |engine| match engine {
+        Engine::Fma => "CUDA cores",
+        Engine::Wmma => "wmma in x and y, CUDA cores in z; f64",
+        Engine::Mma => "mma.sync, tensors row by row",
+        Engine::MmaSwizzled => "mma.sync, tensors permuted against bank conflicts",
+    })
+}
+
+fn operands() -> impl TypedValueParser<Value = Operands> {
+    one_of(&Operands::ALL, Operands::name, |operands| match operands {
+        Operands::F64 => "Double precision",
+        Operands::F32 => "Single precision",
+        Operands::Tf32 => "Single precision with 10 bits of mantissa",
+        Operands::Tf32Corrected => "tf32, and what its rounding left",
+        Operands::F16 => "Half precision; solves may fail",
+        Operands::F16Corrected => "Half precision, and what its rounding left",
+        Operands::Bf16 => "Range of single precision with 7 bits of mantissa; solves may fail",
+    })
+}
+
+fn matrix_memory() -> impl TypedValueParser<Value = MatrixMemory> {
+    one_of(&MatrixMemory::ALL, MatrixMemory::name, |memory| match memory {
+        MatrixMemory::Shared => "Shared memory",
+        MatrixMemory::Constant => "Constant memory; on patches, shared memory",
+        MatrixMemory::ReadOnly => "Global memory by the read-only path",
+        MatrixMemory::Texture => "A texture, f32; on patches, shared memory",
+    })
+}
+
+fn product_shape() -> impl TypedValueParser<Value = ProductShape> {
+    one_of(&ProductShape::ALL, ProductShape::name, |shape| match shape {
+        ProductShape::M8N8K4 => "8 x 4 times 4 x 8",
+        ProductShape::M16N8K4 => "16 x 4 times 4 x 8",
+        ProductShape::M16N8K8 => "16 x 8 times 8 x 8",
+        ProductShape::M16N8K16 => "16 x 16 times 16 x 8",
+    })
+}
+
+fn boxes() -> impl TypedValueParser<Value = Boxes> {
+    one_of(&Boxes::ALL, Boxes::name, |boxes| match boxes {
+        Boxes::Patch => "2 x 2 x 2 cells",
+        Boxes::Cell => "A cell",
+    })
 }

@@ -15,8 +15,8 @@ pub enum Picture {
     Columns { x: Axis, columns: &'static [&'static str], log_y: bool },
     /// Columns whose names are a prefix and the number of an iteration, over that number; a line for each series.
     Iterations { prefix: &'static str, label: &'static str },
-    /// A column over the degree beside what is aimed at, a line for each precision, a panel for each series; another
-    /// column where no row has it.
+    /// A column over the degree beside what is aimed at, a line for each precision, a panel for each series, or for each of its
+    /// precisions if their goals differ; another column where no row has it.
     Goals { y: &'static str, or: &'static str },
     /// Columns on top of each other for each degree, a panel for each series.
     Stacked { columns: &'static [&'static str], label: &'static str },
@@ -73,7 +73,12 @@ fn picture(picture: Picture, results: &Results) -> Panels {
         Picture::Goals { y, or } => {
             let y = known_column(results, y, or);
             let known: Vec<&Row> = rows.iter().copied().filter(|row| row.value(y).is_some()).collect();
-            let title = |row: &Row| format!("{}D, {}", row.key.dim, row.key.series);
+            let title = |row: &Row| {
+                let place = (row.key.dim, &row.key.series);
+                let series = known.iter().filter(|other| (other.key.dim, &other.key.series) == place);
+                let precision = if agree(series, y) { String::new() } else { format!(", {}", row.key.precision) };
+                format!("{}D, {}{precision}", row.key.dim, row.key.series)
+            };
             panels(&known, title, |rows| goals(rows, y, label(results, y)))
         }
         Picture::Stacked { columns, label: y_label } => {
@@ -199,6 +204,12 @@ fn bars(rows: &[&Row], column: &str, results: &Results) -> Panel {
         y_label: label(results, column).into(),
         marks: Marks::Bars { series: series.collect(), categories, stacked: false },
     }
+}
+
+/// Whether no degree has two goals.
+fn agree<'a>(rows: impl Iterator<Item = &'a &'a Row> + Clone, y: &str) -> bool {
+    let goals = rows.filter_map(|row| row.goals.get(y).map(|goal| (row.key.degree, (goal.target, goal.least))));
+    goals.clone().all(|(degree, goal)| goals.clone().all(|other| other.0 != degree || other.1 == goal))
 }
 
 fn goals(rows: &[&Row], y: &str, y_label: &str) -> Panel {

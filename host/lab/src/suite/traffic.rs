@@ -53,7 +53,7 @@ impl Traffic {
     /// kernels with other blocks, and in degrees that have no such kernels.
     pub fn of_stokes_operator<T: Scalar>(kernel: StokesKernel, degree: usize) -> Option<Self> {
         let StokesKernel::Paper2(level) = kernel else { return None };
-        let module = paper2::DEGREES.contains(&degree).then_some(Module::StokesPaper2 { degree })?;
+        let module = paper2::DEGREES.contains(&degree).then_some(paper2::KIND.module(3, degree))?;
         let spec = match level {
             Paper2::Padding => paper2::Padding::<T>::spec(module),
             Paper2::Basic => paper2::Basic::<T>::spec(module),

@@ -5,8 +5,7 @@ use super::launch::TypedKernel;
 use super::memory::Vector;
 use crate::backend::{self, Scalar, Tensors};
 use crate::error::{Error, Result};
-use patchmg_device::axis::{Apply, AxisShape};
-use patchmg_device::kernels::Module;
+use patchmg_device::axis::{Apply, AxisShape, MODULE};
 use std::sync::Arc;
 
 /// A [`backend::AxisMatrix`] in the memory of a GPU, with the kernel that applies it.
@@ -23,7 +22,7 @@ impl<T: Scalar> AxisMatrix<T> {
     pub(super) fn new(gpu: &Arc<Gpu>, matrix: &backend::AxisMatrix<f64>) -> Result<Self> {
         let backend::AxisMatrix { rows, columns, width, ref first, .. } = *matrix;
         Ok(Self {
-            kernel: TypedKernel::new(gpu, Module::Axis)?,
+            kernel: TypedKernel::new(gpu, MODULE)?,
             entries: Vector::uploaded(gpu, &matrix.rounded().entries)?,
             first: Vector::uploaded(gpu, first)?,
             rows,

@@ -6,6 +6,7 @@ use super::calls::{check, refused};
 use super::device::Properties;
 use crate::backend::DeviceInfo;
 use crate::error::{Error, Result};
+use crate::sync::lock;
 use cust::context::{Context, CurrentContext};
 use cust::memory::mem_get_info;
 use cust::stream::{Stream, StreamFlags};
@@ -97,7 +98,7 @@ impl Gpu {
         let mut graph = std::ptr::null_mut();
         // SAFETY: the driver writes a handle.
         let code = unsafe { sys::cuStreamEndCapture(self.recorder.as_inner(), &mut graph) };
-        let launched = std::mem::take(&mut *self.recorded.lock().unwrap_or_else(PoisonError::into_inner));
+        let launched = std::mem::take(&mut *lock(&self.recorded));
         self.recording_thread.store(0, Ordering::Relaxed);
         check("cuStreamEndCapture", code).map(|()| (graph, launched))
     }
@@ -105,7 +106,7 @@ impl Gpu {
     /// Notes that a kernel is launched, or recorded.
     pub fn mark(&self, launched: &Arc<AtomicBool>) {
         if self.records_here() {
-            self.recorded.lock().unwrap_or_else(PoisonError::into_inner).push(launched.clone());
+            lock(&self.recorded).push(launched.clone());
         } else {
             launched.store(true, Ordering::Relaxed);
         }
@@ -136,7 +137,7 @@ impl Gpu {
 
     /// The module of a name, loaded by `load` at the first call.
     pub(super) fn module(&self, name: &str, load: impl FnOnce() -> Result<LoadedModule>) -> Result<LoadedModule> {
-        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut modules = lock(&self.modules);
         if let Some(&module) = modules.get(name) {
             return Ok(module);
         }
@@ -147,13 +148,13 @@ impl Gpu {
 
     /// What a kernel sets when it is launched; the same for all kernels of a name.
     pub fn launch_mark(&self, kernel: &str) -> Arc<AtomicBool> {
-        let mut marks = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut marks = lock(&self.launched);
         marks.entry(kernel.to_owned()).or_default().clone()
     }
 
     /// Names of the kernels that were launched since the last call.
     pub fn take_launched(&self) -> Vec<String> {
-        let marks = self.launched.lock().unwrap_or_else(PoisonError::into_inner);
+        let marks = lock(&self.launched);
         let launched = marks.iter().filter(|(_, mark)| mark.swap(false, Ordering::Relaxed));
         launched.map(|(name, _)| name.clone()).collect()
     }

@@ -24,12 +24,13 @@ pub use recording::Recording;
 
 use super::{Backend, DeviceInfo, Scalar, Tensors};
 use crate::error::{Error, Result};
+use crate::sync::lock;
 use blas1::Blas1;
 use gpu::Gpu;
 use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
 use pinned::Pinned;
 use std::any::Any;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Dot products that are brought to the host together, a multiple of [`VECTORS`].
 const SUMS: usize = 32 * VECTORS;
@@ -143,7 +144,7 @@ impl Backend for Cuda {
 
     fn dots<T: Scalar>(&self, xs: &[&Vector<T>], y: &Vector<T>) -> Result<Vec<f64>> {
         let operations = self.blas1::<T>()?;
-        let mut guard = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = lock(&self.sums);
         let Sums { partials, sums } = &mut *guard;
         let mut result = vec![0.0; xs.len()];
         for (xs, result) in xs.chunks(SUMS).zip(result.chunks_mut(SUMS)) {

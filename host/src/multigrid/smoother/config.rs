@@ -111,7 +111,7 @@ impl SmootherConfig {
     /// Words of memory that a step moves for an unknown: every vector read or written once an operation, by the patches
     /// once a color. Where a residual is [stored](System::stores_residuals), it is written before.
     pub fn words_per_dof(&self, system: &impl System) -> f64 {
-        let (colors, patches) = (1 << system.mesh().dim(), if system.stores_residuals() { 3 + 3 } else { 3 });
+        let (colors, patches) = (1 << system.dim(), if system.stores_residuals() { 3 + 3 } else { 3 });
         let words = match *self {
             Self::Patch => patches * colors,
             // The residual; a color's zeros, patches, and sum.

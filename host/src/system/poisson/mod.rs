@@ -114,6 +114,11 @@ impl Poisson {
         let normal = DiscontinuousForms::new(&self.space)?.boundary_load();
         add_boundary_integrals(&self.space, &normal, g, b)
     }
+
+    /// The mesh.
+    pub fn mesh(&self) -> &Mesh {
+        self.space.mesh()
+    }
 }
 
 /// By the elements of a space, and the default kernels.
@@ -126,8 +131,12 @@ impl From<&Space> for Poisson {
 impl System for Poisson {
     type Solution = Function;
 
-    fn mesh(&self) -> &Mesh {
-        self.space.mesh()
+    fn dim(&self) -> usize {
+        self.mesh().dim()
+    }
+
+    fn cells(&self) -> usize {
+        self.mesh().cells()
     }
 
     fn layout(&self) -> Layout {

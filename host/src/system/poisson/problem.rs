@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::mesh::Mesh;
 use crate::problem::{Constant, CosineProduct, ErrorNorms, ExactSolution, Field, SineProduct, load_vector};
-use crate::system::{ModelProblem, System};
+use crate::system::ModelProblem;
 use glam::DVec3;
 use std::f64::consts::PI;
 

@@ -8,66 +8,47 @@ use crate::error::{Error, Result};
 use crate::fe::Eigenpairs;
 use crate::operator::{LinearOperator, vector_bytes};
 use crate::space::{Axis, Family, Space};
-use crate::system::axes::prolongation;
+use crate::sync::lock;
+use crate::system::axes::AxisTransfer;
 use nalgebra::DMatrix;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// Transfer to a mesh with half as many cells in some of the directions, by residual vectors.
 pub(super) struct PartialTransfer<B: Backend, T: Scalar> {
-    /// For each coarsened direction, fine to coarse.
-    steps: Vec<Step<B, T>>,
+    transfer: AxisTransfer<B, T>,
     /// Of the level.
     residual: Mutex<B::Vector<T>>,
-    /// After the first of two steps.
-    between: Mutex<B::Vector<T>>,
+    temporary: Mutex<[B::Vector<T>; 2]>,
 }
 
-/// One direction.
-struct Step<B: Backend, T: Scalar> {
-    prolongation: B::AxisMatrix<T>,
-    restriction: B::AxisMatrix<T>,
-    tensors: Tensors,
-}
-
-/// The directions in which the next coarser mesh has fewer cells, if it is not all of them.
-fn partial_directions(space: &Space) -> Option<Vec<usize>> {
-    let coarsened = space.mesh().coarsened_directions()?;
-    let directions: Vec<_> = (0..space.dim()).filter(|&d| coarsened[d]).collect();
-    (directions.len() < space.dim()).then_some(directions)
-}
-
-/// Entries of the tensor after the first of two steps.
-fn entries_between(space: &Space, directions: &[usize]) -> usize {
-    if directions.len() < 2 { 0 } else { space.stored_nodes().iter().product::<usize>() / 2 }
+/// Whether the next coarser mesh has fewer cells in some directions, not in all.
+fn is_partial(space: &Space) -> bool {
+    space
+        .mesh()
+        .coarsened_directions()
+        .is_some_and(|coarsened| !coarsened[..space.dim()].iter().all(|&coarsened| coarsened))
 }
 
 impl<B: Backend, T: Scalar> PartialTransfer<B, T> {
     /// If there is a coarser level, and not all directions are coarsened.
     pub fn new(backend: &B, space: &Space) -> Result<Option<Self>> {
-        let Some(directions) = partial_directions(space) else { return Ok(None) };
-        let mut nodes = space.stored_nodes();
-        let steps = directions.iter().map(|&d| {
-            let matrix = prolongation(&space.axes()[d]);
-            let tensors = Tensors::across(&nodes, d);
-            nodes[d] /= 2;
-            let (prolongation, restriction) =
-                (backend.axis_matrix(&matrix)?, backend.axis_matrix(&matrix.transposed())?);
-            Ok(Step { prolongation, restriction, tensors })
-        });
+        let transfer = if is_partial(space) { AxisTransfer::new(backend, space)? } else { None };
+        let Some(transfer) = transfer else { return Ok(None) };
+        let temporary = || backend.zeros(AxisTransfer::<B, T>::temporary(space));
         Ok(Some(Self {
-            steps: steps.collect::<Result<_>>()?,
+            transfer,
             residual: Mutex::new(backend.zeros(space.storage())?),
-            between: Mutex::new(backend.zeros(entries_between(space, &directions))?),
+            temporary: Mutex::new([temporary()?, temporary()?]),
         }))
     }
 
     /// Bytes of its vectors and matrices.
     pub fn bytes(space: &Space) -> u64 {
-        partial_directions(space).map_or(0, |directions| {
-            let matrices = directions.iter().map(|&d| 2 * (5 * space.axes()[d].degree() + 2) * space.stored_nodes()[d]);
-            let entries = space.storage() + entries_between(space, &directions) + matrices.sum::<usize>();
-            vector_bytes::<T>(1, entries)
-        })
+        if !is_partial(space) {
+            return 0;
+        }
+        let vectors = space.storage() + 2 * AxisTransfer::<B, T>::temporary(space);
+        vector_bytes::<T>(1, vectors) + AxisTransfer::<B, T>::bytes(space)
     }
 
     /// `coarse = Pᵀ (b - A x)`.
@@ -78,35 +59,14 @@ impl<B: Backend, T: Scalar> PartialTransfer<B, T> {
         x: &B::Vector<T>,
         coarse: &mut B::Vector<T>,
     ) -> Result<()> {
-        let (backend, residual, between) = (level.backend(), &mut *lock(&self.residual), &mut *lock(&self.between));
+        let residual = &mut *lock(&self.residual);
         level.residual(b, x, residual)?;
-        let apply = |step: &Step<B, T>, from: &B::Vector<T>, to: &mut B::Vector<T>| {
-            backend.apply_along_axis(&step.restriction, step.tensors, from, to, false)
-        };
-        match &self.steps[..] {
-            [only] => apply(only, residual, coarse),
-            [first, second, ..] => {
-                apply(first, residual, between)?;
-                apply(second, between, coarse)
-            }
-            [] => Ok(()),
-        }
+        self.transfer.restrict(level.backend(), &mut lock(&self.temporary), (residual, 0), (coarse, 0))
     }
 
     /// `x += P coarse`.
     pub fn prolongate_add(&self, backend: &B, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        let between = &mut *lock(&self.between);
-        let apply = |step: &Step<B, T>, from: &B::Vector<T>, to: &mut B::Vector<T>, add| {
-            backend.apply_along_axis(&step.prolongation, step.tensors, from, to, add)
-        };
-        match &self.steps[..] {
-            [only] => apply(only, coarse, x, true),
-            [first, second, ..] => {
-                apply(second, coarse, between, false)?;
-                apply(first, between, x, true)
-            }
-            [] => Ok(()),
-        }
+        self.transfer.prolongate_add(backend, &mut lock(&self.temporary), (coarse, 0), (x, 0))
     }
 }
 
@@ -238,8 +198,4 @@ pub(super) fn check(space: &Space) -> Result<()> {
             space.degree()
         ),
     })
-}
-
-fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

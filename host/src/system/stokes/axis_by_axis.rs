@@ -4,14 +4,15 @@
 use super::Stokes;
 use super::dense::Tables;
 use super::forms::LineForms;
-use super::level::{Parts, lock};
+use super::level::Parts;
 use super::patches::{self, ColorPatches, along, whole};
-use super::product::Product;
 use crate::backend::{AxisMatrix, Backend, Scalar, Tensors};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::operator::vector_bytes;
+use crate::sync::lock;
 use crate::system::System;
+use crate::system::axes::{Product, matrix_bytes};
 use patchmg_device::patch::bit;
 use std::sync::{Arc, Mutex};
 
@@ -54,11 +55,6 @@ pub(super) fn bytes<T: Scalar>(system: &Stokes) -> u64 {
         forms + line(d, stride + 1) + line(d, 2 * stride)
     });
     vector_bytes::<T>(4 + dim, block) + lines.sum::<u64>() + patches::bytes::<T>(system)
-}
-
-/// Bytes of a matrix along an axis with so many entries a row.
-pub(super) fn matrix_bytes<T: Scalar>(rows: usize, width: usize) -> u64 {
-    vector_bytes::<T>(rows, width) + (rows * size_of::<u32>()) as u64
 }
 
 impl<B: Backend, T: Scalar> AxisByAxis<B, T> {

@@ -1,20 +1,19 @@
 //! A level of the Stokes equations: transfers, an axis after the other, and what the method asks of the rest.
 
 use super::Stokes;
-use super::axis_by_axis::matrix_bytes;
 use super::coarse::CoarseSolver;
 use super::patches;
-use super::product::Product;
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::level::{Level, Patches};
 use crate::memory;
 use crate::operator::{LinearOperator, vector_bytes};
+use crate::sync::lock;
 use crate::system::System;
-use crate::system::axes::prolongation;
+use crate::system::axes::AxisTransfer;
 use patchmg_device::patch::bit;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// What a level computes with on a machine: the operator, and the solutions on patches.
 pub(super) trait Parts<B: Backend, T: Scalar>: Send + Sync {
@@ -44,25 +43,11 @@ pub(super) struct StokesLevel<B: Backend, T: Scalar> {
     temporary: Mutex<[B::Vector<T>; 2]>,
 }
 
-/// To and from the next coarser level, of each block.
+/// To and from the next coarser level.
 struct Transfer<B: Backend, T: Scalar> {
-    prolongation: Vec<Product<B, T>>,
-    restriction: Vec<Product<B, T>>,
+    /// Of each block.
+    blocks: Vec<AxisTransfer<B, T>>,
     coarse: Layout,
-}
-
-/// Entries of a block on its way to or from the coarser level, at the most: one direction is coarse and the others are fine.
-fn temporary(system: &Stokes) -> usize {
-    let (mesh, mut nodes) = (system.mesh(), system.pressure_space().stored_nodes());
-    let mut coarsened =
-        (0..mesh.dim()).filter(|&d| mesh.coarsened_directions().is_some_and(|directions| directions[d]));
-    match (coarsened.next(), coarsened.next()) {
-        (Some(first), Some(_)) => {
-            nodes[first] = nodes[first].div_ceil(2);
-            nodes.iter().product()
-        }
-        _ => 0,
-    }
 }
 
 /// Bytes of the residual that patches take.
@@ -72,18 +57,9 @@ pub(super) fn patches_bytes<T: Scalar>(system: &Stokes) -> u64 {
 
 /// Bytes of a level but for its [`Parts`] and that residual; some matrices are a little smaller than said here.
 pub(super) fn bytes<B: Backend, T: Scalar>(system: &Stokes) -> u64 {
-    let (mesh, stride) = (system.mesh(), system.degree() + 1);
-    let coarsened = mesh.coarsened_directions().unwrap_or_default();
-    let lines = (0..mesh.dim()).filter(|&d| coarsened[d]).map(|d| {
-        let [rows, half] = [1, 2].map(|part| mesh.cells_along()[d] / part * stride);
-        // Of the component along the direction, and of the others and the pressure; down there are half as many rows.
-        matrix_bytes::<T>(rows, stride + 1)
-            + matrix_bytes::<T>(half, 4 * stride)
-            + mesh.dim() as u64 * (matrix_bytes::<T>(rows, stride) + matrix_bytes::<T>(half, 2 * stride))
-    });
     let coarse_solver = || CoarseSolver::<B, T>::bytes(system.layout().storage()) + patches_bytes::<T>(system);
-    vector_bytes::<T>(2, temporary(system))
-        + lines.sum::<u64>()
+    vector_bytes::<T>(2, AxisTransfer::<B, T>::temporary(system.pressure_space()))
+        + system.spaces.iter().map(AxisTransfer::<B, T>::bytes).sum::<u64>()
         + if system.is_solved_by_iteration() { coarse_solver() } else { 0 }
 }
 
@@ -101,15 +77,19 @@ fn colors(system: &Stokes) -> Vec<usize> {
 impl<B: Backend, T: Scalar> StokesLevel<B, T> {
     /// With what the machine computes with.
     pub fn new(backend: &Arc<B>, system: &Stokes, parts: Box<dyn Parts<B, T>>) -> Result<Self> {
-        let (layout, coarser) = (system.layout(), system.coarser().transpose()?);
-        let temporary = || backend.zeros(temporary(system));
+        let layout = system.layout();
+        let transfer = |coarser: Stokes| -> Result<Transfer<B, T>> {
+            let blocks = system.spaces.iter().filter_map(|space| AxisTransfer::new(&**backend, space).transpose());
+            Ok(Transfer { blocks: blocks.collect::<Result<_>>()?, coarse: coarser.layout() })
+        };
+        let temporary = || backend.zeros(AxisTransfer::<B, T>::temporary(system.pressure_space()));
         let mut level = Self {
             backend: backend.clone(),
             system: system.clone(),
             residual: Mutex::new(None),
             layout,
             parts,
-            transfer: coarser.map(|coarser| Transfer::new(&**backend, system, &coarser)).transpose()?,
+            transfer: system.coarser().transpose()?.map(transfer).transpose()?,
             colors: colors(system),
             coarse_solver: None,
             temporary: Mutex::new([temporary()?, temporary()?]),
@@ -157,27 +137,6 @@ impl<B: Backend, T: Scalar> StokesLevel<B, T> {
     }
 }
 
-impl<B: Backend, T: Scalar> Transfer<B, T> {
-    fn new(backend: &B, system: &Stokes, coarser: &Stokes) -> Result<Self> {
-        let (nodes, coarse) = (system.pressure_space().stored_nodes(), coarser.pressure_space().stored_nodes());
-        let coarsened: Vec<_> = (0..system.mesh().dim()).filter(|&d| coarse[d] < nodes[d]).collect();
-        let (mut prolongations, mut restrictions) = (Vec::new(), Vec::new());
-        for space in &system.spaces {
-            let matrices = coarsened.iter().map(|&d| (d, prolongation(&space.axes()[d])));
-            let (mut down, mut up) = (Vec::new(), Vec::new());
-            for (d, matrix) in matrices {
-                up.push((d, Arc::new(backend.axis_matrix(&matrix)?)));
-                down.push((d, Arc::new(backend.axis_matrix(&matrix.transposed())?)));
-            }
-            // Down, tensors become shorter; up, the last direction first, they become longer as late as they can.
-            up.reverse();
-            prolongations.push(Product::between(coarse, nodes, up));
-            restrictions.push(Product::between(nodes, coarse, down));
-        }
-        Ok(Self { prolongation: prolongations, restriction: restrictions, coarse: coarser.layout() })
-    }
-}
-
 impl<B: Backend, T: Scalar> LinearOperator<B, T> for StokesLevel<B, T> {
     fn backend(&self) -> &Arc<B> {
         &self.backend
@@ -205,21 +164,19 @@ impl<B: Backend, T: Scalar> Level<B, T> for StokesLevel<B, T> {
     }
 
     fn restrict_load(&self, b: &B::Vector<T>, _zero: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
-        let Transfer { restriction, coarse: layout, .. } = self.transfer()?;
-        let temporary = &mut *lock(&self.temporary);
-        for (block, product) in restriction.iter().enumerate() {
+        let (Transfer { blocks, coarse: layout }, temporary) = (self.transfer()?, &mut *lock(&self.temporary));
+        for (block, transfer) in blocks.iter().enumerate() {
             let (from, to) = (self.layout.blocks()[block].start, layout.blocks()[block].start);
-            product.apply(&*self.backend, temporary, (b, from), (coarse, to), false)?;
+            transfer.restrict(&*self.backend, temporary, (b, from), (coarse, to))?;
         }
         Ok(())
     }
 
     fn prolongate_add(&self, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        let (Transfer { prolongation, coarse: layout, .. }, temporary) =
-            (self.transfer()?, &mut *lock(&self.temporary));
-        for (block, product) in prolongation.iter().enumerate() {
+        let (Transfer { blocks, coarse: layout }, temporary) = (self.transfer()?, &mut *lock(&self.temporary));
+        for (block, transfer) in blocks.iter().enumerate() {
             let (from, to) = (layout.blocks()[block].start, self.layout.blocks()[block].start);
-            product.apply(&*self.backend, temporary, (coarse, from), (x, to), true)?;
+            transfer.prolongate_add(&*self.backend, temporary, (coarse, from), (x, to))?;
         }
         Ok(())
     }
@@ -274,11 +231,6 @@ impl<B: Backend, T: Scalar> Level<B, T> for StokesLevel<B, T> {
 fn only_patches(asked: &str) -> Error {
     let available = String::from("vertex patches");
     Error::Unsupported { backend: "stokes", what: "smoother", asked: asked.into(), available }
-}
-
-/// The value; a thread that panicked left none half written.
-pub(super) fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<B: Backend, T: Scalar> Patches<B, T> for StokesLevel<B, T> {

@@ -3,7 +3,6 @@
 use super::Stokes;
 use crate::choice::named_choice;
 use crate::error::{Error, Result};
-use crate::system::System;
 
 /// Steps of conjugate gradients at most.
 const MOST_STEPS: usize = 1000;

@@ -24,7 +24,6 @@ mod local;
 mod local_tests;
 mod patches;
 mod problem;
-mod product;
 mod schur;
 mod schur_cg;
 #[cfg(test)]
@@ -236,13 +235,22 @@ impl Stokes {
     pub fn pressure_space(&self) -> &Space {
         &self.spaces[self.spaces.len() - 1]
     }
+
+    /// The mesh.
+    pub fn mesh(&self) -> &Mesh {
+        self.spaces[0].mesh()
+    }
 }
 
 impl System for Stokes {
     type Solution = Flow;
 
-    fn mesh(&self) -> &Mesh {
-        self.spaces[0].mesh()
+    fn dim(&self) -> usize {
+        self.mesh().dim()
+    }
+
+    fn cells(&self) -> usize {
+        self.mesh().cells()
     }
 
     fn layout(&self) -> Layout {

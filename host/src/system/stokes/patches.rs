@@ -1,6 +1,6 @@
 //! The patches of a color, which are solved on all of them at once.
 
-use super::axis_by_axis::{Workspace, matrix_bytes};
+use super::axis_by_axis::Workspace;
 use super::dense::Tables;
 use super::diagonalized::Diagonalized;
 use super::forms::{LineForms, PatchForms};
@@ -11,6 +11,7 @@ use crate::backend::{AxisMatrix, Backend, Scalar};
 use crate::error::Result;
 use crate::operator::vector_bytes;
 use crate::system::System;
+use crate::system::axes::matrix_bytes;
 use nalgebra::DMatrix;
 use patchmg_device::patch::{Ends, bit};
 use std::sync::Arc;

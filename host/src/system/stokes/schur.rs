@@ -4,7 +4,6 @@ use super::Stokes;
 use super::dense::Coupled;
 use super::forms::PatchForms;
 use crate::error::{Error, Result};
-use crate::system::System;
 use nalgebra::{DMatrix, DVector};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -6,10 +6,9 @@ use super::dense::{Shared, Tables};
 use super::diagonalized::VelocityModes;
 use super::forms::PatchForms;
 use super::patches::PatchPlace;
-use super::product::Product;
 use crate::backend::{AxisMatrix, Backend, Scalar};
 use crate::error::Result;
-use crate::system::System;
+use crate::system::axes::Product;
 use nalgebra::DVector;
 use std::sync::{Arc, Mutex, PoisonError};
 

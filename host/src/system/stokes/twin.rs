@@ -4,7 +4,6 @@
 use super::Stokes;
 use crate::fe::Quadrature;
 use crate::space::{Axis, Space};
-use crate::system::System;
 use glam::DVec3;
 use nalgebra::{DMatrix, DVector};
 use std::collections::BTreeSet;

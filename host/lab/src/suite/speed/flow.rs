@@ -1,6 +1,6 @@
 //! The Stokes equations: parts, solves and memory.
 
-use super::super::drawing::{By, Picture};
+use super::super::drawing::Picture;
 use super::super::experiment::{Column, Experiment, FlowPart, FlowTask, Point, Task};
 use super::super::sizes::Sizes;
 use super::{on_cpu, on_gpu};
@@ -60,7 +60,7 @@ pub const STOKES: Experiment = Experiment {
         }
         points
     },
-    picture: Picture::Grouped { column: "measured", by: By::SeriesOfSize },
+    picture: Picture::Goals { y: "measured", or: "measured" },
 };
 
 pub const STOKES_MEMORY: Experiment = Experiment {
@@ -86,5 +86,5 @@ pub const STOKES_MEMORY: Experiment = Experiment {
         };
         sizes_of(sizes).into_iter().flat_map(|size| solves.map(|solve| point(size, solve))).collect()
     },
-    picture: Picture::Grouped { column: "measured", by: By::SeriesOfSize },
+    picture: Picture::Goals { y: "measured", or: "measured" },
 };

@@ -66,7 +66,7 @@ fn parts_bytes<T: Scalar>(system: &Stokes) -> u64 {
 }
 
 fn module(system: &Stokes) -> Module {
-    Module::Stokes { dim: system.mesh().dim(), degree: system.degree() }
+    stokes::KIND.module(system.mesh().dim(), system.degree())
 }
 
 /// The kernels of a level and their tables.

@@ -31,7 +31,7 @@ pub(super) fn check(system: &Stokes) -> Result<()> {
 }
 
 fn module(system: &Stokes) -> Module {
-    Module::StokesPaper2 { degree: system.degree() }
+    paper2::KIND.module(3, system.degree())
 }
 
 /// Nodes of a cell across a component, with those of the padding.

@@ -5,7 +5,7 @@ use crate::error::Result;
 use std::sync::Arc;
 
 /// Matrices along axes of tensors, one after the other; those of other axes are the identity.
-pub(super) struct Product<B: Backend, T: Scalar> {
+pub struct Product<B: Backend, T: Scalar> {
     steps: Vec<Step<B, T>>,
 }
 

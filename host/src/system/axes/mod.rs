@@ -1,10 +1,21 @@
-//! Matrices along an axis that any system needs.
+//! What any system does by matrices along axes.
 
-use crate::backend::AxisMatrix;
+mod product;
+mod transfer;
+
+use crate::backend::{AxisMatrix, Scalar};
+use crate::operator::vector_bytes;
 use crate::space::{Axis, Family};
+pub(super) use product::Product;
+pub(super) use transfer::AxisTransfer;
+
+/// Bytes of a matrix along an axis with so many entries a row.
+pub(super) fn matrix_bytes<T: Scalar>(rows: usize, width: usize) -> u64 {
+    vector_bytes::<T>(rows, width) + (rows * size_of::<u32>()) as u64
+}
 
 /// From the stored nodes of the axis of half as many cells to those of an axis: the basis of a coarse cell at the nodes of its halves.
-pub(super) fn prolongation(axis: &Axis) -> AxisMatrix<f64> {
+fn prolongation(axis: &Axis) -> AxisMatrix<f64> {
     let (element, stride, coarse_nodes) = (axis.element(), axis.stride(), axis.stored_nodes() / 2);
     let row = |node: usize| -> Vec<(usize, f64)> {
         let (cell, local) = (node / stride, node % stride);
