@@ -70,12 +70,18 @@ impl CoarseMesh {
         &self.vertices
     }
 
-    /// Vertex numbers of a cell, which exists.
+    /// Vertex numbers of a cell.
+    ///
+    /// # Panics
+    /// Unless there is such a cell.
     pub fn cell(&self, cell: usize) -> &[u32] {
         &self.cells[cell << self.dim..(cell + 1) << self.dim]
     }
 
     /// Image of a point `x` in `[0, 1]^dim`: `sum_v v prod_d (x_d or 1 - x_d)` over the vertices of a cell.
+    ///
+    /// # Panics
+    /// Unless there is such a cell.
     pub fn point(&self, cell: usize, x: [f64; 3]) -> DVec3 {
         let weight =
             |corner| (0..self.dim).map(|d| if bit(corner, d) == 1 { x[d] } else { 1.0 - x[d] }).product::<f64>();
@@ -84,6 +90,9 @@ impl CoarseMesh {
     }
 
     /// Number of the boundary at a face of a cell, if that is a boundary face; 0 unless it was set.
+    ///
+    /// # Panics
+    /// Unless there is such a cell and such a face.
     pub fn boundary(&self, cell: usize, face: usize) -> Option<u32> {
         let mut digits = [0, 1, 2].map(|d| usize::from(d < self.dim));
         digits[face / 2] = 2 * (face % 2);
@@ -223,4 +232,33 @@ fn is_one_entity(dim: usize, pairs: &[(usize, usize, usize)]) -> bool {
         && axes < dim as u32
         && pairs.len() == 1 << axes
         && pairs.iter().find(opposite).is_some_and(|pair| pair.2 == other_first ^ other_free)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contacts_are_whole_vertices_edges_and_faces() {
+        let lower = [0, 1, 2, 3, 4, 5, 6, 7];
+        let contact =
+            |upper: [u32; 8]| check_contacts(3, 20, &[lower, upper].concat()).map_err(|error| error.to_string());
+        assert!(contact([4, 5, 6, 7, 8, 9, 10, 11]).is_ok(), "a face");
+        assert!(contact([8, 9, 5, 4, 10, 11, 7, 6]).is_ok(), "a face, turned");
+        assert!(contact([8, 9, 10, 11, 7, 12, 5, 13]).is_ok(), "an edge");
+        assert!(contact([12, 13, 14, 15, 8, 9, 10, 4]).is_ok(), "a vertex");
+        assert!(contact([12, 13, 14, 15, 8, 9, 10, 11]).is_ok(), "nothing");
+        for (upper, shared) in [
+            ([4, 7, 6, 5, 8, 9, 10, 11], "[4, 5, 6, 7]"), // the edges of the face are others
+            ([4, 12, 13, 7, 8, 9, 10, 11], "[4, 7]"),     // diagonals of both
+            ([4, 7, 12, 13, 8, 9, 10, 11], "[4, 7]"),     // an edge and a diagonal
+            ([4, 5, 6, 12, 8, 9, 10, 11], "[4, 5, 6]"),
+            ([0, 1, 2, 3, 4, 5, 6, 7], "[0, 1, 2, 3, 4, 5, 6, 7]"),
+        ] {
+            let message = format!(
+                "the contact of two cells is vertices {shared} of cells 0 and 1, but must be one vertex, edge or face of both"
+            );
+            assert_eq!(contact(upper), Err(message));
+        }
+    }
 }
