@@ -134,9 +134,14 @@ impl Entities {
         self.numbers[self.positions() * tree + position]
     }
 
-    /// Trees that have an entity.
+    /// Number of trees that have an entity.
     pub(super) fn trees(&self, entity: u32) -> usize {
         self.incident(entity).len()
+    }
+
+    /// The trees that have an entity.
+    pub(super) fn trees_of(&self, entity: u32) -> impl Iterator<Item = usize> {
+        self.incident(entity).iter().map(|incidence| incidence.tree as usize)
     }
 
     /// A tree that has the entity, with its position there.

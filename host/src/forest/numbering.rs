@@ -11,10 +11,10 @@ use nalgebra::DMatrix;
 
 /// Numbers of the Gauss-Lobatto nodes of continuous elements `Q_k` on the leaves of a forest.
 ///
-/// Vertices, edges, faces and interiors of leaves have `1`, `k - 1`, `(k - 1)²` and `(k - 1)³` nodes. Leaves of one level share
-/// those of common entities. Leaves of different levels share vertices only: edges and faces of a leaf that touches a coarser one
-/// have nodes of their own, which hang if they lie on an edge or a face of the coarser leaf, and so do vertices that are no
-/// vertices of the coarser leaf. Nodes are numbered in the order in which leaves first have them.
+/// Vertices, edges, faces and interiors of leaves have `1`, `k - 1`, `(k - 1)²` and `(k - 1)³` nodes in 3D. Leaves of one
+/// level share the nodes of common entities; leaves of different levels share vertices only. Nodes of a fine leaf that lie on an
+/// edge or a face of a coarser leaf hang, except at the vertices of the coarser leaf. Nodes are numbered in the order in which
+/// leaves first have them.
 ///
 /// Stored are, for each leaf, `3^dim` numbers, whatever the degree: the first node of each entity, and how its own frame lies
 /// in the leaf.
@@ -41,8 +41,9 @@ pub(super) struct HangingEntity {
     pub position: u8,
     /// Which child of its parent the leaf is.
     pub child: u8,
-    /// The parent in the list of those, and the position in it of what is an edge or a face of the coarser leaf, too.
+    /// The parent, in [`Numbering::parents`].
     pub parent: u32,
+    /// Position, in the parent, of the edge or face that it has in common with the coarser leaf.
     pub parent_position: u8,
 }
 

@@ -117,7 +117,7 @@ fn many_trees_may_meet_in_any_orientation() {
     }
 }
 
-/// `(n k + 1)^dim` on boxes; in 2D Euler's formula on others.
+/// `prod_d (n_d k + 1)` for `n_d` cells in direction `d`.
 #[test]
 fn uniform_forests_have_as_many_nodes_as_lattices() {
     for degree in 1..=8 {
