@@ -125,6 +125,11 @@ pub enum Error {
 /// Result with the library's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// An [`Error::InvalidArgument`].
+pub(crate) fn invalid(name: &'static str, value: impl ToString, allowed: impl ToString) -> Error {
+    Error::InvalidArgument { name, value: value.to_string(), allowed: allowed.to_string() }
+}
+
 /// That a vector, or another list, has as many entries as are expected.
 ///
 /// # Errors

@@ -34,6 +34,7 @@ pub mod backend;
 mod choice;
 pub mod error;
 pub mod fe;
+pub mod forest;
 pub mod function;
 pub mod krylov;
 pub mod layout;

@@ -1,0 +1,272 @@
+//! Coarse meshes and what is refused.
+
+use super::cell::bit;
+use super::entities::{Entities, corners, position};
+use crate::error::{Result, invalid};
+use glam::DVec3;
+
+/// A conforming mesh of quadrilaterals (2D) or hexahedra (3D), whose cells become the trees of a [`Forest`](super::Forest).
+///
+/// The vertices of a cell are in lexicographic order, x fastest: bit `d` of a vertex's place in the list says whether the
+/// vertex is at the upper end of the cell in direction `d`. Face `2 d + s` of a cell is at its lower (`s = 0`) or upper
+/// (`s = 1`) end in direction `d`. The map of a cell is the multilinear one.
+#[derive(Clone, Debug)]
+pub struct CoarseMesh {
+    dim: usize,
+    vertices: Vec<DVec3>,
+    /// `2^dim` vertex numbers a cell.
+    cells: Vec<u32>,
+    entities: Entities,
+    /// By number of the entity; of faces that are no boundary and of all other entities it is 0.
+    boundary: Vec<u32>,
+}
+
+impl CoarseMesh {
+    /// Cells that a coarse mesh may have at most: 27 entities each have numbers of 32 bits.
+    pub(super) const MOST_CELLS: usize = 1 << 26;
+
+    /// From vertices, which have `z = 0` in 2D, and `2^dim` vertex numbers a cell, one cell after the other.
+    ///
+    /// Cells meet where they have vertex numbers in common. Two vertices may have the same coordinates: along a slit.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) that says which cell or vertex, unless
+    /// - `dim` is 2 or 3, there is a cell, and each cell has `2^dim` different vertex numbers below the number of vertices;
+    /// - coordinates are finite, in 2D with `z = 0`, and each vertex belongs to a cell;
+    /// - the Jacobian determinant of each cell's map is positive at all its vertices, which in 3D does not exclude that it is
+    ///   negative in between;
+    /// - the common vertices of two cells are those of one vertex, edge or face of both, and a face belongs to at most two
+    ///   cells.
+    pub fn new(dim: usize, vertices: Vec<DVec3>, cells: Vec<u32>) -> Result<Self> {
+        check_dim(dim)?;
+        if cells.is_empty() || !cells.len().is_multiple_of(1 << dim) || cells.len() >> dim > Self::MOST_CELLS {
+            let allowed = format_args!("{} numbers for each of 1 to {} cells", 1 << dim, Self::MOST_CELLS);
+            return Err(invalid("the length of the list of cells", cells.len(), allowed));
+        }
+        check_vertices(dim, &vertices, &cells)?;
+        for (number, cell) in cells.chunks_exact(1 << dim).enumerate() {
+            check_jacobian(dim, &vertices, number, cell)?;
+        }
+        check_contacts(dim, vertices.len(), &cells)?;
+        let entities = Entities::new(dim, vertices.len(), &cells);
+        let mesh = Self { boundary: vec![0; entities.count()], dim, vertices, cells, entities };
+        if let Some(face) = mesh.faces().find(|&face| mesh.entities.trees(face) > 2) {
+            let value = format!("{} at the face of vertices {:?}", mesh.entities.trees(face), mesh.face_vertices(face));
+            return Err(invalid("the number of cells", value, "1 or 2"));
+        }
+        Ok(mesh)
+    }
+
+    /// 2 or 3.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Number of cells.
+    pub fn cells(&self) -> usize {
+        self.cells.len() >> self.dim
+    }
+
+    /// Coordinates of the vertices.
+    pub fn vertices(&self) -> &[DVec3] {
+        &self.vertices
+    }
+
+    /// Vertex numbers of a cell.
+    ///
+    /// # Panics
+    /// Unless there is such a cell.
+    pub fn cell(&self, cell: usize) -> &[u32] {
+        &self.cells[cell << self.dim..(cell + 1) << self.dim]
+    }
+
+    /// Image of a point `x` in `[0, 1]^dim`: `sum_v v prod_d (x_d or 1 - x_d)` over the vertices of a cell.
+    ///
+    /// # Panics
+    /// Unless there is such a cell.
+    pub fn point(&self, cell: usize, x: [f64; 3]) -> DVec3 {
+        let weight =
+            |corner| (0..self.dim).map(|d| if bit(corner, d) == 1 { x[d] } else { 1.0 - x[d] }).product::<f64>();
+        let vertices = self.cell(cell).iter().enumerate();
+        vertices.map(|(corner, &vertex)| weight(corner) * self.vertices[vertex as usize]).sum()
+    }
+
+    /// Number of the boundary at a face of a cell, if that is a boundary face; 0 unless it was set.
+    ///
+    /// # Panics
+    /// Unless there is such a cell and such a face.
+    pub fn boundary(&self, cell: usize, face: usize) -> Option<u32> {
+        let face = self.face(cell, face);
+        self.is_boundary(face).then(|| self.boundary[face as usize])
+    }
+
+    /// Gives the boundary face with these vertices, in any order, a number.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if there is no such boundary face.
+    pub fn set_boundary(&mut self, vertices: &[u32], number: u32) -> Result<()> {
+        let sorted = |mut vertices: Vec<u32>| {
+            vertices.sort_unstable();
+            vertices
+        };
+        let wanted = sorted(vertices.to_vec());
+        let first = wanted.first().copied().filter(|&vertex| (vertex as usize) < self.vertices.len());
+        let cells = first.into_iter().flat_map(|vertex| self.entities.trees_of(vertex));
+        let faces = cells.flat_map(|cell| (0..2 * self.dim).map(move |face| (cell, face)));
+        let mut faces = faces.map(|(cell, face)| self.face(cell, face));
+        let Some(face) = faces.find(|&face| sorted(self.face_vertices(face)) == wanted && self.is_boundary(face))
+        else {
+            return Err(invalid("a boundary face", format_args!("{vertices:?}"), "the vertices of a face of one cell"));
+        };
+        self.boundary[face as usize] = number;
+        Ok(())
+    }
+
+    pub(super) fn entities(&self) -> &Entities {
+        &self.entities
+    }
+
+    fn face(&self, cell: usize, face: usize) -> u32 {
+        let mut digits = [0, 1, 2].map(|d| usize::from(d < self.dim));
+        digits[face / 2] = 2 * (face % 2);
+        self.entities.number(cell, position(digits))
+    }
+
+    fn is_boundary(&self, face: u32) -> bool {
+        self.entities.trees(face) == 1
+    }
+
+    fn faces(&self) -> impl Iterator<Item = u32> {
+        self.entities.of_dimension(self.dim - 1)
+    }
+
+    fn face_vertices(&self, face: u32) -> Vec<u32> {
+        let Some((tree, position)) = self.entities.first_incidence(face) else { return Vec::new() };
+        corners(position).map(|corner| self.cell(tree)[corner]).collect()
+    }
+}
+
+pub(super) fn check_dim(dim: usize) -> Result<()> {
+    if (2..=3).contains(&dim) { Ok(()) } else { Err(invalid("dim", dim, "2 or 3")) }
+}
+
+fn check_vertices(dim: usize, vertices: &[DVec3], cells: &[u32]) -> Result<()> {
+    let in_space = |vertex: &DVec3| vertex.is_finite() && (dim == 3 || vertex.z == 0.0);
+    if let Some(vertex) = vertices.iter().position(|vertex| !in_space(vertex)) {
+        let allowed = if dim == 2 { "finite, with z = 0 in 2D" } else { "finite" };
+        return Err(invalid("a vertex", format_args!("{} (number {vertex})", vertices[vertex]), allowed));
+    }
+    let mut used = vec![false; vertices.len()];
+    for (number, cell) in cells.chunks_exact(1 << dim).enumerate() {
+        for (corner, &vertex) in cell.iter().enumerate() {
+            let Some(used) = used.get_mut(vertex as usize) else {
+                let allowed = format_args!("below {}", vertices.len());
+                return Err(invalid("a vertex number", format_args!("{vertex} in cell {number}"), allowed));
+            };
+            *used = true;
+            if cell[..corner].contains(&vertex) {
+                let value = format_args!("{vertex} twice in cell {number}");
+                return Err(invalid("a vertex number", value, "once in a cell"));
+            }
+        }
+    }
+    match used.iter().position(|used| !used) {
+        Some(vertex) => {
+            let value = format_args!("0 at vertex {vertex}, which is {}", vertices[vertex]);
+            Err(invalid("the number of cells", value, "at least 1"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Positive at the vertices of a cell.
+fn check_jacobian(dim: usize, vertices: &[DVec3], number: usize, cell: &[u32]) -> Result<()> {
+    for (corner, &vertex) in cell.iter().enumerate() {
+        let place = vertices[vertex as usize];
+        let derivative = |d: usize| {
+            let difference = vertices[cell[corner ^ (1 << d)] as usize] - place;
+            if bit(corner, d) == 1 { -difference } else { difference }
+        };
+        let along_z = if dim == 3 { derivative(2) } else { DVec3::Z };
+        let determinant = derivative(0).cross(derivative(1)).dot(along_z);
+        if determinant.is_nan() || determinant <= 0.0 {
+            let value = format_args!("{determinant} in cell {number} at vertex {vertex}, which is {place}");
+            return Err(invalid("the Jacobian determinant", value, "positive: the cell is inverted there"));
+        }
+    }
+    Ok(())
+}
+
+/// Two cells have one vertex, edge or face in common, or nothing.
+fn check_contacts(dim: usize, vertices: usize, cells: &[u32]) -> Result<()> {
+    let mut offsets = vec![0; vertices + 1];
+    cells.iter().for_each(|&vertex| offsets[vertex as usize + 1] += 1);
+    (0..vertices).for_each(|vertex| offsets[vertex + 1] += offsets[vertex]);
+    // Where each vertex is in the list of cells.
+    let (mut places, mut next) = (vec![0; cells.len()], offsets.clone());
+    for (place, &vertex) in cells.iter().enumerate() {
+        places[next[vertex as usize]] = place;
+        next[vertex as usize] += 1;
+    }
+    let mut common = Vec::new();
+    for (number, cell) in cells.chunks_exact(1 << dim).enumerate() {
+        common.clear();
+        for (corner, &vertex) in cell.iter().enumerate() {
+            let here = &places[offsets[vertex as usize]..offsets[vertex as usize + 1]];
+            let later = here.iter().filter(|&&place| place >> dim > number);
+            common.extend(later.map(|&place| (place >> dim, corner, place & ((1 << dim) - 1))));
+        }
+        common.sort_unstable();
+        for contact in common.chunk_by(|a, b| a.0 == b.0) {
+            if !is_one_entity(dim, contact) {
+                let shared: Vec<_> = contact.iter().map(|&(_, corner, _)| cell[corner]).collect();
+                let value = format_args!("vertices {shared:?} of cells {number} and {}", contact[0].0);
+                return Err(invalid("the contact of two cells", value, "one vertex, edge or face of both"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether pairs of corners, of one cell and of another one, are those of one vertex, edge or face of both.
+fn is_one_entity(dim: usize, pairs: &[(usize, usize, usize)]) -> bool {
+    let (_, first, other_first) = pairs[0];
+    let [free, other_free] =
+        pairs.iter().fold([0, 0], |free, pair| [free[0] | (pair.1 ^ first), free[1] | (pair.2 ^ other_first)]);
+    let axes = free.count_ones();
+    // Opposite vertices of a face are the same ones in both.
+    let opposite = |&&(_, corner, _): &&(usize, usize, usize)| corner == first ^ free;
+    axes == other_free.count_ones()
+        && axes < dim as u32
+        && pairs.len() == 1 << axes
+        && pairs.iter().find(opposite).is_some_and(|pair| pair.2 == other_first ^ other_free)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contacts_are_whole_vertices_edges_and_faces() {
+        let lower = [0, 1, 2, 3, 4, 5, 6, 7];
+        let contact =
+            |upper: [u32; 8]| check_contacts(3, 20, &[lower, upper].concat()).map_err(|error| error.to_string());
+        assert!(contact([4, 5, 6, 7, 8, 9, 10, 11]).is_ok(), "a face");
+        assert!(contact([8, 9, 5, 4, 10, 11, 7, 6]).is_ok(), "a face, turned");
+        assert!(contact([8, 9, 10, 11, 7, 12, 5, 13]).is_ok(), "an edge");
+        assert!(contact([12, 13, 14, 15, 8, 9, 10, 4]).is_ok(), "a vertex");
+        assert!(contact([12, 13, 14, 15, 8, 9, 10, 11]).is_ok(), "nothing");
+        for (upper, shared) in [
+            ([4, 7, 6, 5, 8, 9, 10, 11], "[4, 5, 6, 7]"), // the edges of the face are others
+            ([4, 12, 13, 7, 8, 9, 10, 11], "[4, 7]"),     // diagonals of both
+            ([4, 7, 12, 13, 8, 9, 10, 11], "[4, 7]"),     // an edge and a diagonal
+            ([4, 5, 6, 12, 8, 9, 10, 11], "[4, 5, 6]"),
+            ([0, 1, 2, 3, 4, 5, 6, 7], "[0, 1, 2, 3, 4, 5, 6, 7]"),
+        ] {
+            let message = format!(
+                "the contact of two cells is vertices {shared} of cells 0 and 1, but must be one vertex, edge or face of both"
+            );
+            assert_eq!(contact(upper), Err(message));
+        }
+    }
+}
