@@ -51,31 +51,6 @@ pub enum Variant {
     Boundary,
 }
 
-/// Optimization level of a kernel of the Stokes equations (paper 2, sections 4.1 and 4.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Paper2 {
-    /// Square matrices and cubic tensors of a cell, `k + 2` a direction, padded with zeros; 1D matrices in constant memory.
-    Padding,
-    /// Sizes as they are.
-    Basic,
-    /// 1D matrices in shared memory.
-    Shared,
-    /// The same, by an order of contractions and of threads that has hardly any bank conflicts.
-    ConflictFree,
-}
-
-/// Which kernels a level of the Stokes equations has on a GPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum StokesKernel {
-    /// The fastest: lines in registers ([`crate::stokes`]).
-    #[default]
-    Register,
-    /// Those of paper 2, in 3D, of degree 1 to 4: the operator, and the local solvers by a stored inverse and by conjugate
-    /// gradients, which have no bank conflicts at level [`Paper2::ConflictFree`]. The exact local solver is that of the default
-    /// kernels.
-    Paper2(Paper2),
-}
-
 /// A name that no choice has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownName;
@@ -99,17 +74,21 @@ macro_rules! named {
             }
 
             impl core::str::FromStr for $choice {
-                type Err = UnknownName;
+                type Err = $crate::choice::UnknownName;
 
-                fn from_str(name: &str) -> Result<Self, UnknownName> {
-                    Self::ALL.into_iter().find(|choice| choice.name() == name).ok_or(UnknownName)
+                fn from_str(name: &str) -> Result<Self, Self::Err> {
+                    Self::ALL.into_iter().find(|choice| choice.name() == name).ok_or($crate::choice::UnknownName)
                 }
             }
         )+
     };
 }
 
-named!(Variant, Paper2, Boxes, Engine, Operands, MatrixMemory, ProductShape);
+// On the device a module without choices of its own has no use for it.
+#[cfg_attr(target_arch = "nvptx64", allow(unused_imports))]
+pub(crate) use named;
+
+named!(Variant, Boxes, Engine, Operands, MatrixMemory, ProductShape);
 
 impl Variant {
     pub const ALL: [Self; 4] = [Self::Basic, Self::Linear, Self::ConflictFree, Self::Boundary];
@@ -121,35 +100,6 @@ impl Variant {
             Self::Linear => "linear",
             Self::ConflictFree => "conflict-free",
             Self::Boundary => "boundary",
-        }
-    }
-}
-
-impl Paper2 {
-    pub const ALL: [Self; 4] = [Self::Padding, Self::Basic, Self::Shared, Self::ConflictFree];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Padding => "padding",
-            Self::Basic => "basic",
-            Self::Shared => "shared",
-            Self::ConflictFree => "conflict-free",
-        }
-    }
-}
-
-impl StokesKernel {
-    /// What a GPU has, in the words of the command line.
-    pub const AVAILABLE: &'static str = "register; padding, basic, shared and conflict-free in 3D, degree 1 to 4";
-}
-
-/// In the words of the command line.
-impl core::fmt::Display for StokesKernel {
-    fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
-        match self {
-            Self::Register => f.pad("register"),
-            Self::Paper2(level) => f.pad(level.name()),
         }
     }
 }
@@ -444,7 +394,6 @@ mod tests {
     #[test]
     fn choices_are_read_as_they_are_written() {
         assert!(Variant::ALL.into_iter().all(|choice| choice.to_string().parse() == Ok(choice)));
-        assert!(Paper2::ALL.into_iter().all(|choice| choice.to_string().parse() == Ok(choice)));
         assert!(Boxes::ALL.into_iter().all(|choice| choice.to_string().parse() == Ok(choice)));
         assert!(Engine::ALL.into_iter().all(|choice| choice.to_string().parse() == Ok(choice)));
         assert!(Operands::ALL.into_iter().all(|choice| choice.to_string().parse() == Ok(choice)));

@@ -10,8 +10,7 @@ mod module;
 mod spec;
 
 pub use crate::choice::{
-    Boxes, Engine, MatrixMemory, Operands, Paper1, Paper2, PatchKernel, ProductShape, Products, StokesKernel,
-    TensorKernel, Variant,
+    Boxes, Engine, MatrixMemory, Operands, Paper1, PatchKernel, ProductShape, Products, TensorKernel, Variant,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub use module::Module;

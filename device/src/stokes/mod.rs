@@ -5,6 +5,7 @@
 //! `C = k + 1` stored nodes a cell, so that all fields have their nodes at the same places: the components of the velocity, then
 //! the pressure. Node 0 of a continuous axis is zero. Discontinuous axes have diagonal mass matrices.
 
+mod choice;
 #[cfg(not(target_arch = "nvptx64"))]
 mod kind;
 #[cfg(any(not(target_arch = "nvptx64"), module = "stokes"))]
@@ -17,6 +18,7 @@ pub mod residual;
 pub mod solve;
 
 use bytemuck::{Pod, Zeroable};
+pub use choice::{Paper2, StokesKernel};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use kind::KIND;
 #[cfg(any(not(target_arch = "nvptx64"), module = "stokes"))]

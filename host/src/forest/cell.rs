@@ -116,7 +116,7 @@ mod tests {
             let most = u32::MAX >> (32 - max_level(dim));
             let naive = |anchor: [u32; 3]| {
                 let bits = (0..31).flat_map(|b| (0..dim).map(move |d| (b, d)));
-                bits.map(|(b, d)| u64::from(anchor[d] >> b & 1) << (dim * b + d) % 64).fold(0, |code, bit| code | bit)
+                bits.map(|(b, d)| u64::from(anchor[d] >> b & 1) << ((dim * b + d) % 64)).fold(0, |code, bit| code | bit)
             };
             for i in 0..=32 - max_level(dim) as u32 + 18 {
                 let anchor =

@@ -7,9 +7,9 @@ use glam::DVec3;
 
 /// A conforming mesh of quadrilaterals (2D) or hexahedra (3D), whose cells become the trees of a [`Forest`](super::Forest).
 ///
-/// The vertices of a cell are in lexicographic order, x fastest: bit `d` of a vertex's place in the list says whether it is at the
-/// upper end in direction `d` of the cell. Face `2 d + s` of a cell is the one at its lower (`s = 0`) or upper (`s = 1`) end in
-/// direction `d`. The map of a cell is the multilinear one.
+/// The vertices of a cell are in lexicographic order, x fastest: bit `d` of a vertex's place in the list says whether the
+/// vertex is at the upper end of the cell in direction `d`. Face `2 d + s` of a cell is at its lower (`s = 0`) or upper
+/// (`s = 1`) end in direction `d`. The map of a cell is the multilinear one.
 #[derive(Clone, Debug)]
 pub struct CoarseMesh {
     dim: usize,
@@ -33,8 +33,10 @@ impl CoarseMesh {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) that says which cell or vertex, unless
     /// - `dim` is 2 or 3, there is a cell, and each cell has `2^dim` different vertex numbers below the number of vertices;
     /// - coordinates are finite, in 2D with `z = 0`, and each vertex belongs to a cell;
-    /// - the Jacobian determinant of each cell's map is positive at all its vertices;
-    /// - the common vertices of two cells are those of one vertex, edge or face of both, and a face belongs to two cells at most.
+    /// - the Jacobian determinant of each cell's map is positive at all its vertices, which in 3D does not exclude that it is
+    ///   negative in between;
+    /// - the common vertices of two cells are those of one vertex, edge or face of both, and a face belongs to at most two
+    ///   cells.
     pub fn new(dim: usize, vertices: Vec<DVec3>, cells: Vec<u32>) -> Result<Self> {
         check_dim(dim)?;
         if cells.is_empty() || !cells.len().is_multiple_of(1 << dim) || cells.len() >> dim > Self::MOST_CELLS {
@@ -70,12 +72,18 @@ impl CoarseMesh {
         &self.vertices
     }
 
-    /// Vertex numbers of a cell, which exists.
+    /// Vertex numbers of a cell.
+    ///
+    /// # Panics
+    /// Unless there is such a cell.
     pub fn cell(&self, cell: usize) -> &[u32] {
         &self.cells[cell << self.dim..(cell + 1) << self.dim]
     }
 
     /// Image of a point `x` in `[0, 1]^dim`: `sum_v v prod_d (x_d or 1 - x_d)` over the vertices of a cell.
+    ///
+    /// # Panics
+    /// Unless there is such a cell.
     pub fn point(&self, cell: usize, x: [f64; 3]) -> DVec3 {
         let weight =
             |corner| (0..self.dim).map(|d| if bit(corner, d) == 1 { x[d] } else { 1.0 - x[d] }).product::<f64>();
@@ -84,11 +92,12 @@ impl CoarseMesh {
     }
 
     /// Number of the boundary at a face of a cell, if that is a boundary face; 0 unless it was set.
+    ///
+    /// # Panics
+    /// Unless there is such a cell and such a face.
     pub fn boundary(&self, cell: usize, face: usize) -> Option<u32> {
-        let mut digits = [0, 1, 2].map(|d| usize::from(d < self.dim));
-        digits[face / 2] = 2 * (face % 2);
-        let face = self.entities.number(cell, position(digits));
-        (self.entities.trees(face) == 1).then(|| self.boundary[face as usize])
+        let face = self.face(cell, face);
+        self.is_boundary(face).then(|| self.boundary[face as usize])
     }
 
     /// Gives the boundary face with these vertices, in any order, a number.
@@ -101,22 +110,30 @@ impl CoarseMesh {
             vertices
         };
         let wanted = sorted(vertices.to_vec());
-        let found = self.faces().find(|&face| sorted(self.face_vertices(face)) == wanted);
-        match found.filter(|&face| self.entities.trees(face) == 1) {
-            Some(face) => self.boundary[face as usize] = number,
-            None => {
-                return Err(invalid(
-                    "a boundary face",
-                    format_args!("{vertices:?}"),
-                    "the vertices of a face of one cell",
-                ));
-            }
-        }
+        let first = wanted.first().copied().filter(|&vertex| (vertex as usize) < self.vertices.len());
+        let cells = first.into_iter().flat_map(|vertex| self.entities.trees_of(vertex));
+        let faces = cells.flat_map(|cell| (0..2 * self.dim).map(move |face| (cell, face)));
+        let mut faces = faces.map(|(cell, face)| self.face(cell, face));
+        let Some(face) = faces.find(|&face| sorted(self.face_vertices(face)) == wanted && self.is_boundary(face))
+        else {
+            return Err(invalid("a boundary face", format_args!("{vertices:?}"), "the vertices of a face of one cell"));
+        };
+        self.boundary[face as usize] = number;
         Ok(())
     }
 
     pub(super) fn entities(&self) -> &Entities {
         &self.entities
+    }
+
+    fn face(&self, cell: usize, face: usize) -> u32 {
+        let mut digits = [0, 1, 2].map(|d| usize::from(d < self.dim));
+        digits[face / 2] = 2 * (face % 2);
+        self.entities.number(cell, position(digits))
+    }
+
+    fn is_boundary(&self, face: u32) -> bool {
+        self.entities.trees(face) == 1
     }
 
     fn faces(&self) -> impl Iterator<Item = u32> {
@@ -223,4 +240,33 @@ fn is_one_entity(dim: usize, pairs: &[(usize, usize, usize)]) -> bool {
         && axes < dim as u32
         && pairs.len() == 1 << axes
         && pairs.iter().find(opposite).is_some_and(|pair| pair.2 == other_first ^ other_free)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contacts_are_whole_vertices_edges_and_faces() {
+        let lower = [0, 1, 2, 3, 4, 5, 6, 7];
+        let contact =
+            |upper: [u32; 8]| check_contacts(3, 20, &[lower, upper].concat()).map_err(|error| error.to_string());
+        assert!(contact([4, 5, 6, 7, 8, 9, 10, 11]).is_ok(), "a face");
+        assert!(contact([8, 9, 5, 4, 10, 11, 7, 6]).is_ok(), "a face, turned");
+        assert!(contact([8, 9, 10, 11, 7, 12, 5, 13]).is_ok(), "an edge");
+        assert!(contact([12, 13, 14, 15, 8, 9, 10, 4]).is_ok(), "a vertex");
+        assert!(contact([12, 13, 14, 15, 8, 9, 10, 11]).is_ok(), "nothing");
+        for (upper, shared) in [
+            ([4, 7, 6, 5, 8, 9, 10, 11], "[4, 5, 6, 7]"), // the edges of the face are others
+            ([4, 12, 13, 7, 8, 9, 10, 11], "[4, 7]"),     // diagonals of both
+            ([4, 7, 12, 13, 8, 9, 10, 11], "[4, 7]"),     // an edge and a diagonal
+            ([4, 5, 6, 12, 8, 9, 10, 11], "[4, 5, 6]"),
+            ([0, 1, 2, 3, 4, 5, 6, 7], "[0, 1, 2, 3, 4, 5, 6, 7]"),
+        ] {
+            let message = format!(
+                "the contact of two cells is vertices {shared} of cells 0 and 1, but must be one vertex, edge or face of both"
+            );
+            assert_eq!(contact(upper), Err(message));
+        }
+    }
 }

@@ -25,7 +25,11 @@ impl Numbering {
             self.coarse_nodes(hanging, &mut nodes);
             self.for_each_node(hanging, |index| {
                 self.weights(hanging, index, &mut weights);
-                visit(Constraint { node: self.node(hanging.leaf as usize, index), nodes: &nodes, weights: &weights });
+                visit(Constraint {
+                    node: self.leaves.node(hanging.leaf as usize, index),
+                    nodes: &nodes,
+                    weights: &weights,
+                });
             });
         }
     }
@@ -43,7 +47,7 @@ impl Numbering {
                 let mut index = ends;
                 second.into_iter().for_each(|d| index[d] = j);
                 first.into_iter().for_each(|d| index[d] = i);
-                nodes.push(self.node(hanging.parent as usize, index));
+                nodes.push(self.parents.node(hanging.parent as usize, index));
             }
         }
     }

@@ -14,10 +14,19 @@ pub(super) type Frame = u8;
 
 pub(super) const SWAP: Frame = 4;
 
+/// Digits of all positions, for inner loops.
+const DIGITS: [[u8; 3]; 27] = {
+    let (mut digits, mut position) = ([[0; 3]; 27], 0);
+    while position < 27 {
+        digits[position] = [(position % 3) as u8, (position / 3 % 3) as u8, (position / 9) as u8];
+        position += 1;
+    }
+    digits
+};
+
 /// Digit of a position in direction `d`.
 pub(super) fn digit(position: usize, d: usize) -> usize {
-    const POWERS: [usize; 3] = [1, 3, 9];
-    position / POWERS[d] % 3
+    DIGITS[position][d].into()
 }
 
 /// The position with these digits.
@@ -32,7 +41,7 @@ pub(super) fn free_directions(position: usize) -> impl Iterator<Item = usize> + 
 
 /// Dimension of the entity at a position.
 pub(super) fn dimension(position: usize) -> usize {
-    free_directions(position).count()
+    DIGITS[position].iter().filter(|&&digit| digit == 1).count()
 }
 
 /// Numbers of a cell's vertices at a position, the first free direction fastest.
@@ -125,9 +134,14 @@ impl Entities {
         self.numbers[self.positions() * tree + position]
     }
 
-    /// Trees that have an entity.
+    /// Number of trees that have an entity.
     pub(super) fn trees(&self, entity: u32) -> usize {
         self.incident(entity).len()
+    }
+
+    /// The trees that have an entity.
+    pub(super) fn trees_of(&self, entity: u32) -> impl Iterator<Item = usize> {
+        self.incident(entity).iter().map(|incidence| incidence.tree as usize)
     }
 
     /// A tree that has the entity, with its position there.

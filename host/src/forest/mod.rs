@@ -28,6 +28,7 @@
 //! octrees and their balance as in Sundar, Sampath and Biros, the same journal 30 (2008), 2675-2708.
 
 mod cell;
+mod cell_entities;
 mod coarse;
 mod constraints;
 mod entities;

@@ -13,7 +13,7 @@ pub(super) struct Refined {
 }
 
 impl Refined {
-    /// Ancestors of leaves; of a leaf and its siblings only those above their parent if `coarsened` says so of the first.
+    /// All ancestors of leaves, except parents of the families that `coarsened` names by the index of their first leaf.
     pub(super) fn above(dim: usize, leaves: &[Cell], coarsened: impl Fn(usize) -> bool) -> Self {
         let mut refined = Self { dim, levels: Vec::new() };
         for (index, leaf) in leaves.iter().enumerate() {
@@ -48,9 +48,10 @@ impl Refined {
 
     /// The smallest set that contains this one and whose leaves differ by one level at most where they touch.
     ///
-    /// A refined cell `P` of level `m` needs all cells of level `m` that touch it, or its children would touch a leaf of
-    /// level below `m`. These are the children, at the corner `v` of its parent where `P` lies, of all cells of level
-    /// `m - 1` around `v`. So those have to be refined. What this adds has a lower level: one pass from fine to coarse is enough.
+    /// All cells of level `m` that touch a refined cell `P` of level `m` must exist, refined or not: otherwise a leaf of a
+    /// level below `m` touches the children of `P`. Let `v` be the vertex that `P` has in common with its parent. The cells
+    /// around `P` are children of the cells of level `m - 1` around `v`, so those must be refined. They are coarser than `P`:
+    /// one pass from fine to coarse is enough.
     pub(super) fn balance(&mut self, entities: &Entities) {
         let dim = self.dim;
         for level in (1..self.levels.len()).rev() {

@@ -24,7 +24,8 @@ impl Mesh {
     /// `2^refine` cells a direction on the unit square (`dim = 2`) or cube (`dim = 3`).
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] unless `dim` is 2 or 3 and `refine` is 1 to [`Mesh::max_refine`].
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) unless `dim` is 2 or 3 and `refine` is 1 to
+    /// [`Mesh::max_refine`].
     pub fn unit_cube(dim: usize, refine: usize) -> Result<Self> {
         if !(2..=3).contains(&dim) {
             return Err(invalid("dim", dim, "2 or 3"));
@@ -36,9 +37,9 @@ impl Mesh {
     /// times.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] unless there are two or three directions, as many lengths as numbers of cells, at least one
-    /// base cell a direction and one refinement, at most `2^24` cells a direction in 2D and `2^16` in 3D, lengths from 1e-6 to
-    /// 1e6, and edges of a cell that differ by a factor of at most 1e4.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) unless there are two or three directions, as many lengths as
+    /// numbers of cells, at least one base cell a direction and one refinement, at most `2^24` cells a direction in 2D and
+    /// `2^16` in 3D, lengths from 1e-6 to 1e6, and edges of a cell that differ by a factor of at most 1e4.
     pub fn of_box(cells: &[usize], lengths: &[f64], refine: usize) -> Result<Self> {
         let dim = cells.len();
         if !(2..=3).contains(&dim) {

@@ -2,7 +2,7 @@
 //!
 //! All tensors of a patch are in shared memory, and every operand of every multiply-add is read from there, or from constant
 //! memory; [`super::residual`] and [`super::solve`] do otherwise. Kernels differ by their level,
-//! [`Paper2`](crate::choice::Paper2), which is constant in an entry point.
+//! [`Paper2`](crate::stokes::Paper2), which is constant in an entry point.
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod kind;
@@ -73,7 +73,7 @@ crate::kernels! {
         alpha: T,
         /// The class in the place of the color.
         fields: Fields,
-    ), operator::block(crate::choice::Paper2::Padding, C, size_of::<T>());
+    ), operator::block(crate::stokes::Paper2::Padding, C, size_of::<T>());
 
     /// As [`Padding`], with `P = k + 1`.
     Basic = basic::<C, E, L>[matrices: OperatorMatrices<T, C, E>](
@@ -82,7 +82,7 @@ crate::kernels! {
         y: *mut T,
         alpha: T,
         fields: Fields,
-    ), operator::block(crate::choice::Paper2::Basic, C, size_of::<T>());
+    ), operator::block(crate::stokes::Paper2::Basic, C, size_of::<T>());
 
     /// As [`Basic`].
     Shared = shared::<C, E, L>(
@@ -93,7 +93,7 @@ crate::kernels! {
         y: *mut T,
         alpha: T,
         fields: Fields,
-    ), operator::block(crate::choice::Paper2::Shared, C, size_of::<T>());
+    ), operator::block(crate::stokes::Paper2::Shared, C, size_of::<T>());
 
     /// As [`Shared`].
     ConflictFree = conflict_free::<C, E, L>(
@@ -103,7 +103,7 @@ crate::kernels! {
         y: *mut T,
         alpha: T,
         fields: Fields,
-    ), operator::block(crate::choice::Paper2::ConflictFree, C, size_of::<T>());
+    ), operator::block(crate::stokes::Paper2::ConflictFree, C, size_of::<T>());
 
     /// `x += Σ_j R_jᵀ A_j⁻¹ R_j r` over the patches of a color.
     Direct = direct::<N>(

@@ -1,6 +1,6 @@
 //! Which outputs of a contraction a thread computes: all that the levels before `conflict-free` and that one differ in.
 
-use crate::choice::Paper2;
+use crate::stokes::Paper2;
 use cuda_std::thread;
 
 /// Outputs of a thread: a row and a column of a tensor, all its layers.

@@ -2,7 +2,7 @@
 
 use super::{in_other_words, point_key, pseudo_random, refine_where, rotations};
 use crate::fe::gauss_lobatto_points;
-use crate::forest::{CoarseMesh, Forest, Numbering, max_level};
+use crate::forest::{Cell, CoarseMesh, Forest, Numbering, max_level};
 use glam::DVec3;
 use std::collections::HashSet;
 
@@ -117,7 +117,7 @@ fn many_trees_may_meet_in_any_orientation() {
     }
 }
 
-/// `(n k + 1)^dim` on boxes; in 2D Euler's formula on others.
+/// `prod_d (n_d k + 1)` for `n_d` cells in direction `d`.
 #[test]
 fn uniform_forests_have_as_many_nodes_as_lattices() {
     for degree in 1..=8 {
@@ -127,6 +127,30 @@ fn uniform_forests_have_as_many_nodes_as_lattices() {
     for degree in 1..=6 {
         let forest = Forest::new(CoarseMesh::of_box(&[1, 2, 1], &[1.0; 3]).unwrap()).refine_uniformly(1).unwrap();
         assert_eq!(checked(&forest, degree), [(2 * degree + 1).pow(2) * (4 * degree + 1), 0]);
+    }
+}
+
+/// Four cells around a vertex; two of them do not share the edge that they have at the same place.
+#[test]
+fn a_slit_has_nodes_on_both_sides() {
+    let whole = CoarseMesh::of_box(&[2, 2], &[2.0, 2.0]).unwrap();
+    let mut vertices = whole.vertices().to_vec();
+    let mut cells: Vec<u32> = (0..4).flat_map(|cell| whole.cell(cell).to_vec()).collect();
+    // The slit runs from the middle to the right; the upper cell has a vertex of its own at its end.
+    vertices.push(vertices[5]);
+    cells[13] = 9;
+    let slit = CoarseMesh::new(2, vertices, cells).unwrap();
+    assert_eq!([slit.boundary(1, 3), slit.boundary(3, 2), slit.boundary(0, 3)], [Some(0), Some(0), None]);
+    for degree in 1..=3 {
+        let forest = Forest::new(slit.clone()).refine_uniformly(1).unwrap();
+        let numbering = Numbering::new(&forest, degree).unwrap();
+        assert_eq!(numbering.nodes(), (4 * degree + 1).pow(2) + 2 * degree);
+        // Only the vertex in the middle balances cells on both sides.
+        let forest = refine_where(&forest, |place| place.x > 1.0 && place.y > 1.0);
+        let corner = DVec3::new(1.75, 1.25, 0.0);
+        let forest = refine_where(&forest, |place| place.distance(corner) < 0.25);
+        let below = |leaf: &&Cell| forest.point(leaf, [0.5; 3]).distance(DVec3::new(1.75, 0.75, 0.0)) < 1e-12;
+        assert_eq!(forest.leaves().iter().find(below).map(|leaf| leaf.level), Some(1));
     }
 }
 

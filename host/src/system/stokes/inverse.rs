@@ -6,9 +6,10 @@ use super::forms::PatchForms;
 use super::patches::PatchPlace;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
+use crate::sync::lock;
 use crate::system::System;
 use nalgebra::{DMatrix, DVector, Dyn};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The patches of a color, each solved by the product with one dense matrix (paper 2's direct solver).
 pub(super) struct InversePatches<B: Backend, T: Scalar> {
@@ -34,7 +35,7 @@ impl<B: Backend, T: Scalar> InversePatches<B, T> {
 
     /// `x += Σ_j R_jᵀ A_j⁻¹ R_j r` over the color's patches.
     pub fn add_solutions(&self, backend: &B, r: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        let gathered = &mut *self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        let gathered = &mut *lock(&self.gathered);
         self.matrices.multiply(backend, r, gathered)?;
         self.matrices.place(backend, gathered, x, true)
     }

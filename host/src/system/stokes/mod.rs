@@ -42,7 +42,7 @@ pub use flow::{Flow, FlowErrors};
 use forms::LineForms;
 pub use integrals::{FaceSample, FlowSample};
 pub use local::LocalSolver;
-pub use patchmg_device::kernels::{Paper2, StokesKernel};
+pub use patchmg_device::stokes::{Paper2, StokesKernel};
 pub use problem::{Problem, Vortex};
 use schur::Schurs;
 use std::borrow::Cow;

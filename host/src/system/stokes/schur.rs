@@ -4,9 +4,10 @@ use super::Stokes;
 use super::dense::Coupled;
 use super::forms::PatchForms;
 use crate::error::{Error, Result};
+use crate::sync::lock;
 use nalgebra::{DMatrix, DVector};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// `S⁺` of the kinds of patches that were met, for all levels: without `s`, patches of cells of one shape have the same.
 #[derive(Clone, Debug, Default)]
@@ -27,12 +28,12 @@ impl Schurs {
             shape.push(h[0].to_bits());
         }
         let key = (kind.to_vec(), patch.iter().map(|forms| forms.constant.len()).collect(), shape);
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let known = lock(&self.0).get(&key).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
         let schur = Arc::new(pseudo_inverse(patch, system.mass, system.viscosity)?);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, schur.clone());
+        lock(&self.0).insert(key, schur.clone());
         Ok(schur)
     }
 }

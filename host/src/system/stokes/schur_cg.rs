@@ -8,9 +8,10 @@ use super::forms::PatchForms;
 use super::patches::PatchPlace;
 use crate::backend::{AxisMatrix, Backend, Scalar};
 use crate::error::Result;
+use crate::sync::lock;
 use crate::system::axes::Product;
 use nalgebra::DVector;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// `S P = g` with `S = B A⁻¹ Bᵀ` by conjugate gradients from `P = 0`, in eigenfunctions (paper 2, section 3.2). There the mass matrix of
 /// the pressure, which is the preconditioner, is the identity.
@@ -82,7 +83,7 @@ impl<B: Backend, T: Scalar> SchurCg<B, T> {
     /// From `g` in the workspace's `pressure` to `P` there; its vectors of the velocity stay as they are.
     pub fn solve(&self, backend: &B, modes: &VelocityModes<B, T>, work: &mut Workspace<B, T>) -> Result<()> {
         let Workspace { temporary, pressure: residual, between: gradient, .. } = work;
-        let vectors = &mut *self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        let vectors = &mut *lock(&self.vectors);
         let CgVectors { solution, direction, image, between, squares, product, quotient } = vectors;
         let dot = |x: &B::Vector<T>,
                    y: &B::Vector<T>,

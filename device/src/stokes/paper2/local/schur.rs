@@ -11,9 +11,9 @@
 
 use super::table::SchurTable;
 use super::{Fields, Patch, pick, thread};
-use crate::choice::Paper2;
 use crate::layout::Shared;
 use crate::scalar::Real;
+use crate::stokes::Paper2;
 use crate::stokes::paper2::order::Outputs;
 use crate::stokes::paper2::tensor::Tensor;
 #[cfg(not(target_arch = "nvptx64"))]

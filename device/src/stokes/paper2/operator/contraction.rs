@@ -4,9 +4,9 @@ use super::super::order::Outputs;
 use super::super::tensor::Tensor;
 use super::matrices::{Form, Forms, across_nodes, are_shared};
 use super::{Fields, PATCH, WITH_BEFORE, row_threads};
-use crate::choice::Paper2;
 use crate::layout::Shared;
 use crate::scalar::Real;
+use crate::stokes::Paper2;
 use cuda_std::hint::opaque;
 use cuda_std::ptr::load_parameter;
 

@@ -1,7 +1,7 @@
 //! 1D matrices of the operator.
 
 use super::WITH_BEFORE;
-use crate::choice::Paper2;
+use crate::stokes::Paper2;
 
 /// The 1D matrices of cells of size 1, by columns: `E = k + 2` nodes along a component, `P` across it, which is `k + 1`, or
 /// `k + 2` if it is padded.

@@ -21,10 +21,10 @@ mod matrices;
 use super::Fields;
 use super::order::Outputs;
 use super::tensor::Tensor;
-use crate::choice::Paper2;
 use crate::layout::Shared;
 use crate::patch::{bit, class_patch};
 use crate::scalar::Real;
+use crate::stokes::Paper2;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
 use contraction::Component;

@@ -14,8 +14,9 @@ use crate::error::Result;
 use crate::operator::vector_bytes;
 use crate::system::System;
 use patches::Patches;
-use patchmg_device::kernels::{Module, Paper2};
+use patchmg_device::kernels::Module;
 use patchmg_device::stokes::Fields;
+use patchmg_device::stokes::Paper2;
 use patchmg_device::stokes::paper2::{self, Basic, ConflictFree, Padding, Shared, operator};
 use std::sync::Arc;
 
