@@ -34,6 +34,7 @@ mod constraints;
 mod entities;
 mod generators;
 mod leaves;
+mod mapping;
 mod numbering;
 mod refined;
 #[cfg(test)]
@@ -43,4 +44,5 @@ pub use cell::{Cell, max_level};
 pub use coarse::CoarseMesh;
 pub use constraints::Constraint;
 pub use leaves::{Adaptation, Forest};
+pub use mapping::Mapping;
 pub use numbering::Numbering;
