@@ -116,6 +116,28 @@ impl Forest {
         Ok(Self { coarse: self.coarse.clone(), leaves: refined.leaves(self.coarse.cells())? })
     }
 
+    /// The forest whose finest leaves are replaced by their parents; none if all leaves are roots.
+    pub fn coarser(&self) -> Option<Self> {
+        let finest = (self.levels() as u8).checked_sub(1).filter(|&level| level > 0)?;
+        let parent_or_self = |leaf: &Cell| match leaf.level == finest {
+            true if leaf.child_number() == 0 => leaf.parent(),
+            true => None,
+            false => Some(*leaf),
+        };
+        Some(Self { coarse: self.coarse.clone(), leaves: self.leaves.iter().filter_map(parent_or_self).collect() })
+    }
+
+    /// Number of the boundary at a face of a cell, if the cell has that face at the boundary. Faces are numbered by direction,
+    /// the lower one first.
+    ///
+    /// # Panics
+    /// Unless there is such a tree and such a face.
+    pub fn boundary(&self, cell: &Cell, face: usize) -> Option<u32> {
+        let end = if face % 2 == 0 { 0 } else { (1 << cell.level) - 1 };
+        let touches = cell.anchor[face / 2] == end;
+        touches.then(|| self.coarse.boundary(cell.tree as usize, face)).flatten()
+    }
+
     /// Whether a first child is followed by all its siblings, and all have the flag.
     fn is_coarsened(&self, first: usize, flags: &[Adaptation]) -> bool {
         let end = first + (1 << self.dim());

@@ -29,6 +29,7 @@
 
 mod cell;
 mod cell_entities;
+mod cell_nodes;
 mod coarse;
 mod constraints;
 mod entities;
@@ -41,6 +42,7 @@ mod refined;
 mod tests;
 
 pub use cell::{Cell, max_level};
+pub use cell_nodes::{CellNodes, HangingLines};
 pub use coarse::CoarseMesh;
 pub use constraints::Constraint;
 pub use leaves::{Adaptation, Forest};

@@ -29,8 +29,20 @@ pub struct Numbering {
     /// Bits, by node.
     hangs: Vec<u64>,
     pub(super) hanging: Vec<HangingEntity>,
+    /// Leaves whose parents are in [`Self::parents`], ascending.
+    pub(super) children: Vec<Child>,
     /// Of the element, from a cell to its halves.
     pub(super) prolongation: DMatrix<f64>,
+}
+
+/// A leaf that may have hanging nodes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Child {
+    pub leaf: u32,
+    /// Its parent, in [`Numbering::parents`].
+    pub parent: u32,
+    /// Which child of it the leaf is.
+    pub number: u8,
 }
 
 /// A vertex, edge or face of a leaf in the interior of an edge or face of a coarser leaf.
@@ -88,6 +100,7 @@ impl Numbering {
             parents: CellEntities::new(degree, positions, 0)?,
             hangs: memory::zeros(nodes.div_ceil(64))?,
             hanging: Vec::new(),
+            children: Vec::new(),
             prolongation: element.prolongation(),
         };
         numbering.find_hanging(forest, &known);
@@ -113,6 +126,7 @@ impl Numbering {
             };
             let Some(parent) = number else { continue };
             let child = cell.child_number();
+            self.children.push(Child { leaf: leaf as u32, parent, number: child as u8 });
             // The children at a hanging edge or face are leaves, which have the vertices of the parent there.
             let corner = position_of([0, 1, 2].map(|d| 2 * (child >> d & 1)));
             self.parents.of_mut(parent as usize)[corner] = self.leaves.of(leaf)[corner];

@@ -1,11 +1,12 @@
 //! What the tests of forests share.
 
 mod balance;
+mod cells;
 mod meshes;
 mod nodes;
 
 use super::cell::bit;
-use super::{Adaptation, CoarseMesh, Forest};
+use super::{Adaptation, Cell, CoarseMesh, Forest, Numbering};
 use glam::DVec3;
 
 /// Numbers below `below` that are the same in every run.
