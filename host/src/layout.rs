@@ -17,12 +17,17 @@ impl Layout {
 
     /// Of vectors with a block for each space, in the storage order of that.
     pub fn of<'a>(spaces: impl IntoIterator<Item = &'a Space>) -> Self {
+        Self::of_sizes(spaces.into_iter().map(|space| (space.storage(), space.dofs())))
+    }
+
+    /// Of vectors with blocks of so many entries, so many of which are unknowns.
+    pub fn of_sizes(sizes: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let (mut blocks, mut dofs, mut end) = (Vec::new(), 0, 0usize);
-        for space in spaces {
+        for (storage, unknowns) in sizes {
             let begin = end.next_multiple_of(Self::ALIGNMENT);
-            end = begin + space.storage();
+            end = begin + storage;
             blocks.push(begin..end);
-            dofs += space.dofs();
+            dofs += unknowns;
         }
         Self { blocks, dofs }
     }

@@ -133,7 +133,7 @@ impl Forest {
     /// # Panics
     /// Unless there is such a tree and such a face.
     pub fn boundary(&self, cell: &Cell, face: usize) -> Option<u32> {
-        let end = if face % 2 == 0 { 0 } else { (1 << cell.level) - 1 };
+        let end = (face as u32 % 2) * ((1 << cell.level) - 1);
         let touches = cell.anchor[face / 2] == end;
         touches.then(|| self.coarse.boundary(cell.tree as usize, face)).flatten()
     }

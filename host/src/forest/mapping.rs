@@ -39,6 +39,30 @@ impl Mapping {
         self.degree
     }
 
+    /// The same mappings, by the Gauss-Lobatto nodes of another degree, not below theirs.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn at_degree(&self, degree: usize) -> Result<Self> {
+        let (from, to) = (Element::new(self.degree)?, Element::new(degree)?);
+        let rows: Vec<Vec<f64>> = to.nodes().iter().map(|&x| from.values(x)).collect();
+        let (n, m) = (self.degree + 1, degree + 1);
+        let dim = if self.nodes == n * n { 2 } else { 3 };
+        let nodes = m.pow(dim);
+        memory::check((self.positions.len() / self.nodes * nodes * size_of::<DVec3>()) as u64)?;
+        let mut positions = Vec::with_capacity(self.positions.len() / self.nodes * nodes);
+        for cell in self.positions.chunks_exact(self.nodes) {
+            positions.extend((0..nodes).map(|i| {
+                let weight = |j: usize| {
+                    let z = if dim == 3 { rows[i / m / m][j / n / n] } else { 1.0 };
+                    rows[i % m][j % n] * rows[i / m % m][j / n % n] * z
+                };
+                cell.iter().enumerate().map(|(j, &position)| weight(j) * position).sum::<DVec3>()
+            }));
+        }
+        Ok(Self { degree, nodes, positions })
+    }
+
     /// Positions of the nodes of a cell, `(m + 1)^dim`, in lexicographic order, x fastest.
     ///
     /// # Panics

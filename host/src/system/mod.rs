@@ -1,10 +1,12 @@
 //! Equations with their discretizations: where these meet machines.
 
 mod axes;
+pub mod elliptic;
 pub mod poisson;
 mod scalar;
 pub mod stokes;
 
+pub use elliptic::Elliptic;
 pub use poisson::Poisson;
 pub use stokes::Stokes;
 

@@ -1,0 +1,190 @@
+//! Tensor operations on one cell: interpolation to Gauss points, derivatives there, hanging lines.
+
+use super::mesh::Mesh;
+use crate::backend::Scalar;
+use crate::error::Result;
+use crate::fe::{Element, Quadrature};
+use crate::forest::HangingLines;
+use nalgebra::DMatrix;
+
+/// A matrix that is applied along lines, with its transpose.
+#[derive(Debug)]
+pub(super) struct LineMatrix<T> {
+    rows: usize,
+    columns: usize,
+    /// By rows.
+    entries: Vec<T>,
+    transposed: Vec<T>,
+}
+
+impl<T: Scalar> LineMatrix<T> {
+    pub fn new(matrix: &DMatrix<f64>) -> Self {
+        // nalgebra stores columns.
+        let by_columns = |matrix: &DMatrix<f64>| matrix.iter().map(|&entry| T::from_f64(entry)).collect();
+        let (rows, columns) = matrix.shape();
+        Self { rows, columns, entries: by_columns(&matrix.transpose()), transposed: by_columns(matrix) }
+    }
+
+    /// `y = M x` along the lines of a direction, the tensor having `inner` entries before it: `y` becomes as long as it must.
+    pub fn apply(&self, inner: usize, x: &[T], y: &mut Vec<T>) {
+        contract(&self.entries, [self.rows, self.columns], inner, x, y);
+    }
+
+    /// `y = Mᵀ x`.
+    pub fn apply_transposed(&self, inner: usize, x: &[T], y: &mut Vec<T>) {
+        contract(&self.transposed, [self.columns, self.rows], inner, x, y);
+    }
+}
+
+fn contract<T: Scalar>(matrix: &[T], [rows, columns]: [usize; 2], inner: usize, x: &[T], y: &mut Vec<T>) {
+    y.clear();
+    y.resize(x.len() / columns * rows, T::ZERO);
+    for (x, y) in x.chunks_exact(columns * inner).zip(y.chunks_exact_mut(rows * inner)) {
+        for (row, y) in matrix.chunks_exact(columns).zip(y.chunks_exact_mut(inner)) {
+            for (&entry, x) in row.iter().zip(x.chunks_exact(inner)) {
+                y.iter_mut().zip(x).for_each(|(y, &x)| *y = T::fma(entry, x, *y));
+            }
+        }
+    }
+}
+
+/// Work space of one cell.
+#[derive(Debug)]
+pub(super) struct Workspace<T> {
+    values: Vec<T>,
+    other: Vec<T>,
+    gradients: [Vec<T>; 3],
+}
+
+impl<T> Default for Workspace<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), other: Vec::new(), gradients: [Vec::new(), Vec::new(), Vec::new()] }
+    }
+}
+
+/// The matrices of all cells.
+#[derive(Debug)]
+pub(super) struct CellShape<T> {
+    dim: usize,
+    n: usize,
+    /// From nodes to Gauss points.
+    values: LineMatrix<T>,
+    /// From values at Gauss points to derivatives there.
+    derivatives: LineMatrix<T>,
+    /// From a parent to its lower and upper child.
+    halves: [LineMatrix<T>; 2],
+    /// From a parent to both.
+    prolongation: LineMatrix<T>,
+}
+
+/// Rows: a basis, or its derivatives, at points.
+pub(super) fn at_points(points: &[f64], row: impl Fn(f64) -> Vec<f64>) -> DMatrix<f64> {
+    let rows: Vec<Vec<f64>> = points.iter().map(|&x| row(x)).collect();
+    DMatrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
+}
+
+impl<T: Scalar> CellShape<T> {
+    pub fn new(mesh: &Mesh) -> Result<Self> {
+        let (element, n) = (mesh.element(), mesh.degree() + 1);
+        let points = Quadrature::gauss(n)?.points;
+        let on_gauss = Element::gauss(mesh.degree())?;
+        let prolongation = element.prolongation();
+        let half = |first: usize| LineMatrix::new(&prolongation.rows(first, n).into_owned());
+        Ok(Self {
+            dim: mesh.dim(),
+            n,
+            values: LineMatrix::new(&at_points(&points, |x| element.values(x))),
+            derivatives: LineMatrix::new(&at_points(&points, |x| on_gauss.derivatives(x))),
+            halves: [half(0), half(n - 1)],
+            prolongation: LineMatrix::new(&prolongation),
+        })
+    }
+
+    /// `u ← A u` for the local vector of a cell, with the words of [`Metric`](super::metric::Metric) at each Gauss point.
+    pub fn apply(&self, metric: &[T], u: &mut Vec<T>, workspace: &mut Workspace<T>) {
+        let Workspace { values, other, gradients } = workspace;
+        let stride = |d: usize| self.n.pow(d as u32);
+        for d in 0..self.dim {
+            self.values.apply(stride(d), u, other);
+            std::mem::swap(u, other);
+        }
+        for (d, gradient) in gradients.iter_mut().enumerate().take(self.dim) {
+            self.derivatives.apply(stride(d), u, gradient);
+        }
+        let words = metric.len() / u.len();
+        let [x, y, z] = gradients;
+        for (q, (u, metric)) in u.iter_mut().zip(metric.chunks_exact(words)).enumerate() {
+            match *metric {
+                [xx, xy, yy, mass] => {
+                    (x[q], y[q]) = (xx * x[q] + xy * y[q], xy * x[q] + yy * y[q]);
+                    *u = mass * *u;
+                }
+                [xx, xy, yy, xz, yz, zz, mass] => {
+                    let gradient = [x[q], y[q], z[q]];
+                    let dot = |a: T, b: T, c: T| a * gradient[0] + b * gradient[1] + c * gradient[2];
+                    (x[q], y[q], z[q]) = (dot(xx, xy, xz), dot(xy, yy, yz), dot(xz, yz, zz));
+                    *u = mass * *u;
+                }
+                _ => {}
+            }
+        }
+        for (d, gradient) in gradients.iter().enumerate().take(self.dim) {
+            self.derivatives.apply_transposed(stride(d), gradient, values);
+            u.iter_mut().zip(&*values).for_each(|(u, &value)| *u = *u + value);
+        }
+        self.integrate(u, workspace);
+    }
+
+    /// From values at Gauss points, times weights, to integrals with the basis: `u ← Bᵀ u`.
+    pub fn integrate(&self, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
+        for d in 0..self.dim {
+            self.values.apply_transposed(self.n.pow(d as u32), u, &mut workspace.other);
+            std::mem::swap(u, &mut workspace.other);
+        }
+    }
+
+    /// `u ← C u`: from what a cell reads to its own values.
+    pub fn interpolate(&self, lines: &HangingLines, u: &mut [T]) {
+        (0..self.dim)
+            .for_each(|d| self.along_lines(lines, d, u, &self.halves[usize::from(lines.child >> d & 1)].entries));
+    }
+
+    /// `u ← Cᵀ u`.
+    pub fn interpolate_transposed(&self, lines: &HangingLines, u: &mut [T]) {
+        let half = |d: usize| &self.halves[usize::from(lines.child >> d & 1)].transposed;
+        (0..self.dim).rev().for_each(|d| self.along_lines(lines, d, u, half(d)));
+    }
+
+    fn along_lines(&self, lines: &HangingLines, d: usize, u: &mut [T], matrix: &[T]) {
+        let n = self.n;
+        let stride = n.pow(d as u32);
+        let mut line = vec![T::ZERO; n];
+        for first in (0..u.len()).filter(|i| (i / stride).is_multiple_of(n)) {
+            let index = [first % n, first / n % n, first / n / n];
+            let others = [index[usize::from(d == 0)], index[if d == 2 { 1 } else { 2 }]];
+            if lines.has(d, others, n - 1) {
+                (0..n).for_each(|i| line[i] = u[first + i * stride]);
+                for (i, row) in matrix.chunks_exact(n).enumerate() {
+                    let terms = row.iter().zip(&line);
+                    u[first + i * stride] = terms.fold(T::ZERO, |sum, (&entry, &value)| T::fma(entry, value, sum));
+                }
+            }
+        }
+    }
+
+    /// Values of a cell at the nodes of its children, `(2k + 1)^dim`.
+    pub fn prolongate(&self, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
+        for d in 0..self.dim {
+            self.prolongation.apply((2 * self.n - 1).pow(d as u32), u, &mut workspace.other);
+            std::mem::swap(u, &mut workspace.other);
+        }
+    }
+
+    /// The transpose.
+    pub fn restrict(&self, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
+        for d in 0..self.dim {
+            self.prolongation.apply_transposed(self.n.pow(d as u32), u, &mut workspace.other);
+            std::mem::swap(u, &mut workspace.other);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Coefficients, kinds of sides, and what levels smooth.
+
+use crate::error::{Error, Result, invalid};
+use crate::forest::CoarseMesh;
+use glam::{DMat3, DVec3};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// The coefficient `κ`: a symmetric positive definite tensor at each point.
+#[derive(Clone)]
+pub struct Diffusion(Arc<dyn Fn(DVec3) -> DMat3 + Send + Sync>);
+
+impl Diffusion {
+    /// `κ` times the identity.
+    pub fn scalar(kappa: impl Fn(DVec3) -> f64 + Send + Sync + 'static) -> Self {
+        Self::tensor(move |point| DMat3::from_diagonal(DVec3::splat(kappa(point))))
+    }
+
+    /// Any symmetric positive definite tensor; in 2D its upper left 2 x 2 entries.
+    pub fn tensor(kappa: impl Fn(DVec3) -> DMat3 + Send + Sync + 'static) -> Self {
+        Self(Arc::new(kappa))
+    }
+
+    /// At a point, in so many dimensions.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with point and value, unless it is symmetric positive definite.
+    pub(super) fn at(&self, dim: usize, point: DVec3) -> Result<DMat3> {
+        let kappa = (self.0)(point);
+        let entry = |i: usize, j: usize| kappa.col(j)[i];
+        let entries = (0..dim).flat_map(|i| (0..dim).map(move |j| (i, j)));
+        let size = entries.clone().map(|(i, j)| entry(i, j).abs()).fold(0.0, f64::max);
+        let is_symmetric = entries
+            .into_iter()
+            .all(|(i, j)| (entry(i, j) - entry(j, i)).abs() <= 1e-12 * size && entry(i, j).is_finite());
+        let minor = entry(0, 0) * entry(1, 1) - entry(0, 1) * entry(1, 0);
+        let minors = [entry(0, 0), minor, if dim == 3 { kappa.determinant() } else { 1.0 }];
+        if is_symmetric && minors.iter().all(|&minor| minor > 0.0) {
+            return Ok(kappa);
+        }
+        let (value, place) = match entry(1, 0) == 0.0 && entry(0, 0) == entry(1, 1) {
+            true => (entry(0, 0).to_string(), point),
+            false => (kappa.to_string(), point),
+        };
+        let name = "the diffusion coefficient";
+        Err(invalid(name, format_args!("{value} at {place}"), "positive, a tensor symmetric positive definite"))
+    }
+}
+
+impl fmt::Debug for Diffusion {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("Diffusion(..)")
+    }
+}
+
+/// At which nodes of a level smoothers work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Smoothing {
+    /// Those all of whose cells are of the finest level: a cycle is a number of operations that does not depend on how many levels
+    /// there are.
+    #[default]
+    Local,
+    /// All: global coarsening, as Becker, Braack and Richter do (in *Numerical Mathematics and Advanced Applications*, 2007,
+    /// 2006).
+    Global,
+}
+
+/// `-div(κ ∇u) + s u = f`: coefficients, which sides have which condition, and how it is discretized.
+#[derive(Clone, Debug)]
+pub struct Equation {
+    /// `κ`.
+    pub diffusion: Diffusion,
+    /// `s`, not negative.
+    pub reaction: f64,
+    /// Numbers of boundaries with a natural condition `κ ∇u · n = g` (Neumann). All others have Dirichlet's, `u` being given.
+    pub natural: BTreeSet<u32>,
+    /// Degree of the mapping of cells, `k` if not given.
+    pub mapping_degree: Option<usize>,
+    /// Where levels smooth.
+    pub smoothing: Smoothing,
+}
+
+impl Default for Equation {
+    /// `-Δu = f` with Dirichlet's condition on all sides.
+    fn default() -> Self {
+        Self {
+            diffusion: Diffusion::scalar(|_| 1.0),
+            reaction: 0.0,
+            natural: BTreeSet::new(),
+            mapping_degree: None,
+            smoothing: Smoothing::default(),
+        }
+    }
+}
+
+impl Equation {
+    /// That it is allowed on a mesh.
+    pub(super) fn check(&self, mesh: &CoarseMesh) -> Result<()> {
+        if !(self.reaction >= 0.0 && self.reaction.is_finite()) {
+            return Err(invalid("the reaction coefficient", self.reaction, "0 or positive, and finite"));
+        }
+        let sides = boundary_numbers(mesh);
+        for number in &self.natural {
+            check_side(*number, &sides)?;
+        }
+        if self.reaction == 0.0 && sides.is_subset(&self.natural) {
+            return Err(Error::InvalidArgument {
+                name: "natural sides",
+                value: format!("{:?}", self.natural),
+                allowed: "not all of them, unless the reaction coefficient is positive: constants would be free".into(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Numbers that boundary faces of a mesh have.
+pub(super) fn boundary_numbers(mesh: &CoarseMesh) -> BTreeSet<u32> {
+    let faces = (0..mesh.cells()).flat_map(|cell| (0..2 * mesh.dim()).map(move |face| (cell, face)));
+    faces.filter_map(|(cell, face)| mesh.boundary(cell, face)).collect()
+}
+
+/// That there is a boundary of that number.
+pub(super) fn check_side(number: u32, sides: &BTreeSet<u32>) -> Result<()> {
+    if sides.contains(&number) {
+        Ok(())
+    } else {
+        Err(invalid("boundary number", number, format_args!("one of {sides:?}")))
+    }
+}

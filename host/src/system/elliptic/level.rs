@@ -1,0 +1,270 @@
+//! A level on the CPU.
+
+use super::Elliptic;
+use super::assembled::Factor;
+use super::cell::{CellShape, Workspace};
+use super::equation::Equation;
+use super::mesh::{Mesh, Node};
+use super::metric::{Geometry, words};
+use super::transfer::Transfer;
+use super::transposed::Transposed;
+use crate::backend::cpu::{Cpu, Vector};
+use crate::backend::{Backend, Scalar};
+use crate::error::{Error, Result, check_length};
+use crate::level::{Level, Patches};
+use crate::memory;
+use crate::operator::LinearOperator;
+use crate::sync::lock;
+use glam::DMat3;
+use rayon::prelude::*;
+use std::sync::{Arc, Mutex};
+
+/// `A` on the cells of one mesh: `sum_cells Rᵀ Cᵀ A_cell C R`, `R` reading the nodes of a cell and `C` interpolating those that hang.
+#[derive(Debug)]
+pub(super) struct CellOperator<T> {
+    mesh: Arc<Mesh>,
+    pub shape: CellShape<T>,
+    /// [`words`] for each Gauss point of each cell.
+    metric: Vec<T>,
+    gather: Transposed,
+    /// Local results of all cells.
+    sums: Mutex<Vec<T>>,
+}
+
+impl<T: Scalar> CellOperator<T> {
+    pub fn new(mesh: &Arc<Mesh>, equation: &Equation) -> Result<Self> {
+        let (dim, cells) = (mesh.dim(), mesh.cells());
+        let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
+        let mut metric: Vec<T> = memory::zeros(words(dim) * cells.all().len())?;
+        let of_cell = |(cell, metric): (usize, &mut [T])| {
+            geometry.for_each_point(cell, |q, place| {
+                let kappa = equation.diffusion.at(dim, place.point)?;
+                let inverse = place.jacobian.inverse();
+                let tensor: DMat3 = inverse * kappa * inverse.transpose() * place.weight;
+                let lower = (0..dim).flat_map(|i| (0..=i).map(move |j| tensor.col(j)[i]));
+                let at = metric[words(dim) * q..].iter_mut();
+                at.zip(lower.chain([equation.reaction * place.weight])).for_each(|(to, word)| *to = T::from_f64(word));
+                Ok(())
+            })
+        };
+        let words_a_cell = words(dim) * cells.nodes_a_cell();
+        let results: Vec<Result<()>> = metric.par_chunks_exact_mut(words_a_cell).enumerate().map(of_cell).collect();
+        results.into_iter().collect::<Result<()>>()?;
+        let gather = Transposed::new(cells.all(), mesh.kinds().len())?;
+        let sums = Mutex::new(memory::zeros(cells.all().len())?);
+        Ok(Self { mesh: mesh.clone(), shape: CellShape::new(mesh)?, metric, gather, sums })
+    }
+
+    /// Bytes of that.
+    pub fn bytes(mesh: &Mesh) -> u64 {
+        let places = mesh.cells().all().len();
+        Transposed::bytes(mesh.kinds().len(), places) + ((words(mesh.dim()) + 1) * places * size_of::<T>()) as u64
+    }
+
+    /// Local results of all cells, summed up at each node: `y_i = f(i, (A x)_i)`. Unlike a level's, `x` may have values at nodes
+    /// that are given.
+    pub fn apply_with(&self, x: &[T], y: &mut [T], f: impl Fn(usize, T) -> T + Sync) {
+        let cells = self.mesh.cells();
+        let nodes = cells.nodes_a_cell();
+        let sums = &mut *lock(&self.sums);
+        let metric = self.metric.par_chunks_exact(words(self.mesh.dim()) * nodes);
+        sums.par_chunks_exact_mut(nodes).zip(metric).enumerate().for_each_init(
+            || (Vec::new(), Workspace::default()),
+            |(u, workspace), (cell, (sums, metric))| {
+                u.clear();
+                u.extend(cells.of(cell).iter().map(|&node| x[node as usize]));
+                self.apply_cell(cell, metric, u, workspace);
+                sums.copy_from_slice(u);
+            },
+        );
+        self.gather.gather(sums, y, f);
+    }
+
+    /// `y_i = f(i, sum)` over what the cells that read node `i` have in its places.
+    pub fn sum(&self, of_cells: &[T], y: &mut [T], f: impl Fn(usize, T) -> T + Sync) {
+        self.gather.gather(of_cells, y, f);
+    }
+
+    /// `u ← Cᵀ A_cell C u`.
+    fn apply_cell(&self, cell: usize, metric: &[T], u: &mut Vec<T>, workspace: &mut Workspace<T>) {
+        let lines = self.mesh.cells().hanging_of(cell);
+        if let Some(lines) = lines {
+            self.shape.interpolate(lines, u);
+        }
+        self.shape.apply(metric, u, workspace);
+        if let Some(lines) = lines {
+            self.shape.interpolate_transposed(lines, u);
+        }
+    }
+
+    /// Columns of `Cᵀ A_cell C`, one after the other.
+    pub fn for_each_column(&self, cell: usize, mut visit: impl FnMut(usize, &[T])) {
+        let nodes = self.mesh.cells().nodes_a_cell();
+        let metric = &self.metric[words(self.mesh.dim()) * nodes * cell..][..words(self.mesh.dim()) * nodes];
+        let (mut u, mut workspace) = (Vec::new(), Workspace::default());
+        for column in 0..nodes {
+            u.clear();
+            u.resize(nodes, T::ZERO);
+            u[column] = T::from_f64(1.0);
+            self.apply_cell(cell, metric, &mut u, &mut workspace);
+            visit(column, &u);
+        }
+    }
+
+    /// The diagonal of `A`.
+    fn diagonal(&self) -> Result<Vec<T>> {
+        let nodes = self.mesh.cells().nodes_a_cell();
+        let mut sums: Vec<T> = memory::zeros(self.mesh.cells().all().len())?;
+        sums.par_chunks_exact_mut(nodes)
+            .enumerate()
+            .for_each(|(cell, sums)| self.for_each_column(cell, |column, entries| sums[column] = entries[column]));
+        let mut diagonal = memory::zeros(self.mesh.kinds().len())?;
+        self.gather.gather(&sums, &mut diagonal, |_, sum| sum);
+        Ok(diagonal)
+    }
+}
+
+/// The equation on one mesh.
+pub(super) struct EllipticLevel<T> {
+    cpu: Arc<Cpu>,
+    mesh: Arc<Mesh>,
+    operator: CellOperator<T>,
+    transfer: Option<Transfer>,
+    /// On the coarsest mesh.
+    factor: Option<Factor>,
+}
+
+/// Bytes of a level.
+pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
+    CellOperator::<T>::bytes(&system.mesh)
+}
+
+impl<T: Scalar> EllipticLevel<T> {
+    pub fn new(cpu: &Arc<Cpu>, system: &Elliptic) -> Result<Self> {
+        let mesh = &system.mesh;
+        let transfer = system.coarser.as_ref().map(|coarser| Transfer::new(&coarser.mesh, mesh)).transpose()?;
+        let factor = || Factor::new(mesh, &CellOperator::new(mesh, &system.equation)?);
+        Ok(Self {
+            cpu: cpu.clone(),
+            operator: cpu.install(|| CellOperator::new(mesh, &system.equation))?,
+            factor: if transfer.is_none() { Some(factor()?) } else { None },
+            mesh: mesh.clone(),
+            transfer,
+        })
+    }
+
+    fn check(&self, what: &'static str, vector: &Vector<T>) -> Result<()> {
+        check_length(what, self.storage(), vector.len())
+    }
+
+    fn transfer(&self) -> Result<&Transfer> {
+        self.transfer.as_ref().ok_or_else(|| Error::InvalidArgument {
+            name: "level",
+            value: "the coarsest".into(),
+            allowed: "one with a coarser level".into(),
+        })
+    }
+
+    /// Of a function of each unknown's number.
+    fn vector_where(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
+        let mut vector: Vector<T> = self.cpu.zeros(self.storage())?;
+        let unknowns = vector.iter_mut().zip(self.mesh.kinds()).filter(|(_, kind)| kind.is_unknown());
+        unknowns.enumerate().for_each(|(number, (entry, _))| *entry = T::from_f64(value(number)));
+        Ok(vector)
+    }
+}
+
+impl<T: Scalar> LinearOperator<Cpu, T> for EllipticLevel<T> {
+    fn backend(&self) -> &Arc<Cpu> {
+        &self.cpu
+    }
+
+    fn storage(&self) -> usize {
+        self.mesh.kinds().len()
+    }
+
+    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        self.check("x", x)?;
+        self.check("y", y)?;
+        let kinds = self.mesh.kinds();
+        let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { sum } else { T::ZERO };
+        self.cpu.install(|| self.operator.apply_with(x, y, unknown));
+        Ok(())
+    }
+
+    fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
+        self.check("b", b)?;
+        self.check("x", x)?;
+        self.check("r", r)?;
+        let kinds = self.mesh.kinds();
+        let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { b[node] - sum } else { T::ZERO };
+        self.cpu.install(|| self.operator.apply_with(x, r, unknown));
+        Ok(())
+    }
+}
+
+impl<T: Scalar> Level<Cpu, T> for EllipticLevel<T> {
+    fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
+        let mut residual = self.cpu.zeros(self.storage())?;
+        self.residual(b, x, &mut residual)?;
+        self.restrict_load(&residual, x, coarse)
+    }
+
+    fn restrict_load(&self, b: &Vector<T>, _zero: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
+        let transfer = self.transfer()?;
+        self.check("b", b)?;
+        check_length("coarse", transfer.coarse_storage(), coarse.len())?;
+        self.cpu.install(|| transfer.restrict(&self.operator.shape, b, coarse))
+    }
+
+    fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        let transfer = self.transfer()?;
+        check_length("coarse", transfer.coarse_storage(), coarse.len())?;
+        self.check("x", x)?;
+        transfer.prolongate_add(&self.operator.shape, coarse, x);
+        Ok(())
+    }
+
+    fn solve(&self, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        let Some(factor) = &self.factor else {
+            return Err(Error::InvalidArgument {
+                name: "level to solve on",
+                value: "one with a coarser level".into(),
+                allowed: "the coarsest".into(),
+            });
+        };
+        self.check("b", b)?;
+        self.check("x", x)?;
+        factor.solve(b, x);
+        Ok(())
+    }
+
+    fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
+        self.vector_where(value)
+    }
+
+    /// Zero where nothing is smoothed: smoothers that begin with this work elsewhere only.
+    fn inverse_diagonal(&self) -> Result<Vector<T>> {
+        let diagonal = self.cpu.install(|| self.operator.diagonal())?;
+        let mut inverse: Vector<T> = self.cpu.zeros(self.storage())?;
+        for ((inverse, diagonal), kind) in inverse.iter_mut().zip(diagonal).zip(self.mesh.kinds()) {
+            if *kind == Node::Smoothed {
+                *inverse = T::from_f64(1.0 / diagonal.to_f64());
+            }
+        }
+        Ok(inverse)
+    }
+
+    fn patches(&self) -> Result<&dyn Patches<Cpu, T>> {
+        Err(only_diagonal("vertex patches"))
+    }
+
+    fn point_gauss_seidel(&self, _b: &Vector<T>, _x: &mut Vector<T>, _reverse: bool) -> Result<()> {
+        Err(only_diagonal("point Gauss-Seidel"))
+    }
+}
+
+fn only_diagonal(asked: &str) -> Error {
+    let available = String::from("chebyshev, jacobi");
+    Error::Unsupported { backend: "elliptic", what: "smoother", asked: asked.into(), available }
+}

@@ -1,0 +1,137 @@
+//! Elliptic equations with coefficients on forests, by continuous elements (paper 3).
+//!
+//! [`Elliptic`] is `-div(κ ∇u) + s u = f` with `Q_k` on the leaves of a [`Forest`]. Vectors have an entry for each node;
+//! those of hanging nodes and of nodes on Dirichlet boundaries are no unknowns and zero. Values at hanging nodes are
+//! interpolated where a cell reads them.
+//!
+//! The next coarser mesh has parents in the place of the finest leaves. So every level is a whole mesh of the domain, and the
+//! method is that of other systems. [`Smoothing::Local`] smooths only at nodes all of whose cells are of the finest level:
+//! that is local smoothing with the edge terms of Janssen and Kanschat (*SIAM Journal on Scientific Computing* 33, 2011,
+//! 2095-2114; paper 3, section 2.2). There, a level has the cells of one size alone. What its edge operators carry from and to
+//! the rest of the domain, here the residual of the whole mesh has.
+
+mod assembled;
+mod boundary;
+mod cell;
+mod equation;
+mod forest_function;
+mod level;
+mod mesh;
+mod metric;
+mod problem;
+#[cfg(test)]
+mod tests;
+mod transfer;
+mod transposed;
+
+pub use equation::{Diffusion, Equation, Smoothing};
+pub use forest_function::{ForestFunction, Norms};
+pub use problem::{EllipticProblem, SharedField};
+
+use super::{Runs, System};
+use crate::backend::Scalar;
+use crate::backend::cpu::Cpu;
+use crate::error::{Result, check_length, invalid};
+use crate::forest::Forest;
+use crate::layout::Layout;
+use crate::level::SharedLevel;
+use level::EllipticLevel;
+use mesh::Mesh;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// `-div(κ ∇u) + s u = f` by continuous elements `Q_k` on the leaves of a forest, on all its levels.
+#[derive(Clone, Debug)]
+pub struct Elliptic {
+    equation: Equation,
+    mesh: Arc<Mesh>,
+    /// None on the coarsest mesh.
+    coarser: Option<Arc<Elliptic>>,
+}
+
+impl Elliptic {
+    /// An equation on a forest, by elements of degree `k`: 1 to 8 in 2D and 1 to 6 in 3D.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for another degree, a negative `s`, sides that the mesh does not
+    /// have, no unknowns, and an equation that leaves constants free; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    pub fn new(forest: &Forest, degree: usize, equation: Equation) -> Result<Self> {
+        equation.check(forest.coarse())?;
+        let mesh = Mesh::new(forest.clone(), degree, &equation)?;
+        if mesh.unknowns() == 0 {
+            return Err(invalid("the number of unknowns", 0, "at least 1: refine the mesh, or raise the degree"));
+        }
+        Self::on(mesh, equation)
+    }
+
+    fn on(mesh: Mesh, equation: Equation) -> Result<Self> {
+        let coarser = mesh.forest().coarser().map(|forest| -> Result<_> {
+            let coarse = Mesh::new(forest, mesh.degree(), &equation)?;
+            Ok(Arc::new(Self::on(coarse, equation.clone())?))
+        });
+        Ok(Self { equation, mesh: Arc::new(mesh), coarser: coarser.transpose()? })
+    }
+
+    /// Coefficients and kinds of sides.
+    pub fn equation(&self) -> &Equation {
+        &self.equation
+    }
+
+    /// The mesh.
+    pub fn forest(&self) -> &Forest {
+        self.mesh.forest()
+    }
+
+    /// Polynomial degree `k`.
+    pub fn degree(&self) -> usize {
+        self.mesh.degree()
+    }
+
+    /// Nodes with those that hang or lie on Dirichlet boundaries: entries of a vector.
+    pub fn nodes(&self) -> usize {
+        self.mesh.numbering().nodes()
+    }
+}
+
+impl System for Elliptic {
+    type Solution = ForestFunction;
+
+    fn dim(&self) -> usize {
+        self.forest().dim()
+    }
+
+    fn cells(&self) -> usize {
+        self.forest().leaves().len()
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::of_sizes([(self.nodes(), self.mesh.unknowns())])
+    }
+
+    fn solution(&self, values: Vec<f64>) -> Result<ForestFunction> {
+        check_length("values", self.nodes(), values.len())?;
+        Ok(ForestFunction::new(self, values))
+    }
+
+    fn coarser(&self) -> Option<Result<Self>> {
+        self.coarser.as_deref().map(|coarser| Ok(coarser.clone()))
+    }
+
+    fn by_default_kernels(&self) -> Cow<'_, Self> {
+        Cow::Borrowed(self)
+    }
+}
+
+impl Runs<Elliptic> for Cpu {
+    fn check<T: Scalar>(&self, _system: &Elliptic) -> Result<()> {
+        Ok(())
+    }
+
+    fn level<T: Scalar>(self: &Arc<Self>, system: &Elliptic) -> Result<SharedLevel<Self, T>> {
+        Ok(Arc::new(EllipticLevel::<T>::new(self, system)?))
+    }
+
+    fn level_bytes<T: Scalar>(system: &Elliptic) -> u64 {
+        level::bytes::<T>(system)
+    }
+}

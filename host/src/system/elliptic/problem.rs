@@ -1,0 +1,158 @@
+//! Right-hand sides and data on the boundary.
+
+use super::Elliptic;
+use super::boundary::for_each_face_point;
+use super::cell::Workspace;
+use super::equation::{boundary_numbers, check_side};
+use super::forest_function::ForestFunction;
+use super::level::CellOperator;
+use super::mesh::{Mesh, Node};
+use super::metric::Geometry;
+use crate::error::{Error, Result, invalid};
+use crate::memory;
+use crate::problem::{ErrorNorms, ExactSolution};
+use crate::system::ModelProblem;
+use glam::DVec3;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A function that problems share.
+pub type SharedField = Arc<dyn Fn(DVec3) -> f64 + Send + Sync>;
+
+/// A right-hand side for [`Elliptic`], with data by the numbers of boundaries.
+#[derive(Clone)]
+pub struct EllipticProblem {
+    /// `f`.
+    pub right_hand_side: SharedField,
+    /// `u` on Dirichlet boundaries; 0 on those that are not named.
+    pub values: BTreeMap<u32, SharedField>,
+    /// `κ ∇u · n` on natural boundaries; 0 on those that are not named.
+    pub fluxes: BTreeMap<u32, SharedField>,
+    /// `u`, if it is known.
+    pub exact: Option<Arc<dyn ExactSolution + Send + Sync>>,
+}
+
+impl fmt::Debug for EllipticProblem {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (values, fluxes) = (self.values.keys(), self.fluxes.keys());
+        write!(f, "EllipticProblem {{ values on {values:?}, fluxes on {fluxes:?} }}")
+    }
+}
+
+impl EllipticProblem {
+    /// With nothing given on the boundary, and an unknown solution.
+    pub fn new(right_hand_side: impl Fn(DVec3) -> f64 + Send + Sync + 'static) -> Self {
+        Self {
+            right_hand_side: Arc::new(right_hand_side),
+            values: BTreeMap::new(),
+            fluxes: BTreeMap::new(),
+            exact: None,
+        }
+    }
+
+    /// What is given at nodes on Dirichlet boundaries, and follows at nodes that hang there; 0 at all others.
+    ///
+    /// A node of several boundaries has the value of the highest number.
+    fn given_values(&self, mesh: &Mesh) -> Result<Vec<f64>> {
+        let mut given: Vec<f64> = memory::zeros(mesh.kinds().len())?;
+        if self.values.is_empty() {
+            return Ok(given);
+        }
+        let geometry = mesh.node_positions()?;
+        let n = mesh.degree() + 1;
+        for (number, value) in &self.values {
+            for (cell, leaf) in mesh.forest().leaves().iter().enumerate() {
+                for face in (0..2 * mesh.dim()).filter(|&face| mesh.forest().boundary(leaf, face) == Some(*number)) {
+                    for (i, node) in mesh.numbering().leaf_nodes(cell).enumerate() {
+                        let on_face = i / n.pow(face as u32 / 2) % n == mesh.degree() * (face % 2);
+                        if on_face && mesh.kinds()[node as usize] == Node::Given {
+                            let point = geometry.positions(cell)[i];
+                            given[node as usize] = finite("boundary value", value(point), point)?;
+                        }
+                    }
+                }
+            }
+        }
+        mesh.interpolate_hanging(&mut given);
+        Ok(given)
+    }
+}
+
+fn finite(what: &'static str, value: f64, point: DVec3) -> Result<f64> {
+    if value.is_finite() { Ok(value) } else { Err(Error::NotFinite { what, value, place: point.to_string() }) }
+}
+
+impl ModelProblem for EllipticProblem {
+    type System = Elliptic;
+    type Errors = ErrorNorms;
+
+    fn check(&self, system: &Elliptic) -> Result<()> {
+        let sides = boundary_numbers(system.forest().coarse());
+        let natural = &system.equation().natural;
+        for number in self.values.keys().chain(self.fluxes.keys()) {
+            check_side(*number, &sides)?;
+        }
+        if let Some(number) = self.values.keys().find(|number| natural.contains(number)) {
+            return Err(invalid("a boundary with values", number, "one that is not natural"));
+        }
+        if let Some(number) = self.fluxes.keys().find(|number| !natural.contains(number)) {
+            return Err(invalid("a boundary with a flux", number, "a natural one"));
+        }
+        Ok(())
+    }
+
+    /// `b_i = ∫ f φ_i + ∫_natural g φ_i - a(u_D, φ_i)` for the unknowns, `u_D` interpolating what is given on Dirichlet boundaries.
+    fn load(&self, system: &Elliptic) -> Result<Vec<f64>> {
+        self.check(system)?;
+        let mesh = &system.mesh;
+        let operator = CellOperator::<f64>::new(mesh, system.equation())?;
+        let nodes = mesh.cells().nodes_a_cell();
+        let mut loads: Vec<f64> = memory::zeros(mesh.cells().all().len())?;
+        let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
+        let (mut u, mut workspace) = (Vec::new(), Workspace::default());
+        for (cell, loads) in loads.chunks_exact_mut(nodes).enumerate() {
+            u.clear();
+            u.resize(nodes, 0.0);
+            geometry.for_each_point(cell, |q, place| {
+                u[q] = place.weight * finite("right-hand side", (self.right_hand_side)(place.point), place.point)?;
+                Ok(())
+            })?;
+            operator.shape.integrate(&mut u, &mut workspace);
+            loads.copy_from_slice(&u);
+        }
+        if !self.fluxes.is_empty() {
+            for_each_face_point(mesh, &mesh.mapping()?, |number, cell, point, weight, basis| {
+                if let Some(flux) = self.fluxes.get(&number) {
+                    let value = weight * finite("flux", flux(point), point)?;
+                    let loads = &mut loads[nodes * cell..][..nodes];
+                    loads.iter_mut().zip(basis).for_each(|(load, basis)| *load += value * basis);
+                }
+                Ok(())
+            })?;
+        }
+        for lines in mesh.cells().hanging() {
+            operator.shape.interpolate_transposed(lines, &mut loads[nodes * lines.cell as usize..][..nodes]);
+        }
+        let mut load: Vec<f64> = memory::zeros(mesh.kinds().len())?;
+        let unknown = |node: usize| mesh.kinds()[node].is_unknown();
+        operator.sum(&loads, &mut load, |node, sum| if unknown(node) { sum } else { 0.0 });
+        if !self.values.is_empty() {
+            let mut of_given: Vec<f64> = memory::zeros(load.len())?;
+            let given = self.given_values(mesh)?;
+            operator.apply_with(&given, &mut of_given, |node, sum| if unknown(node) { sum } else { 0.0 });
+            load.iter_mut().zip(of_given).for_each(|(load, given)| *load -= given);
+        }
+        Ok(load)
+    }
+
+    fn with_boundary_values(&self, mut solution: ForestFunction) -> Result<ForestFunction> {
+        let given = self.given_values(solution.mesh())?;
+        solution.add(&given);
+        Ok(solution)
+    }
+
+    fn errors(&self, solution: &ForestFunction) -> Result<Option<ErrorNorms>> {
+        self.exact.as_deref().map(|exact| solution.error_to(exact)).transpose()
+    }
+}

@@ -1,0 +1,129 @@
+//! From the next coarser mesh and to it.
+
+use super::cell::{CellShape, Workspace};
+use super::mesh::Mesh;
+use super::transposed::{NONE, Transposed};
+use crate::backend::Scalar;
+use crate::error::Result;
+use crate::forest::{CellNodes, Forest};
+use crate::memory;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// The prolongation `P`: a function of the coarser mesh, on the finer one. A refined cell has its values at the nodes of its
+/// children, `(2k + 1)^dim`; each node takes them from one cell. Nodes of cells that stay are nodes of both.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    coarse: Arc<Mesh>,
+    /// Refined cells of the coarser mesh.
+    families: Vec<u32>,
+    /// For each, the unknowns of the finer mesh that take their values there, or [`NONE`].
+    targets: Vec<u32>,
+    targets_a_family: usize,
+    /// For each node of the coarser mesh, the same on the finer one if both are unknowns, or [`NONE`].
+    same: Vec<u32>,
+    /// From the nodes that families read.
+    gather: Transposed,
+}
+
+/// Refined cells of a coarser forest, each with the first of its children on the finer one, and cells that stay.
+fn families<'a>(coarse: &'a Forest, fine: &'a Forest) -> impl Iterator<Item = (usize, usize, bool)> + 'a {
+    let mut next = 0;
+    coarse.leaves().iter().enumerate().map(move |(cell, leaf)| {
+        let (first, is_refined) = (next, fine.leaves()[next].level > leaf.level);
+        next += if is_refined { 1 << coarse.dim() } else { 1 };
+        (cell, first, is_refined)
+    })
+}
+
+impl Transfer {
+    pub fn new(coarse: &Arc<Mesh>, fine: &Mesh) -> Result<Self> {
+        let (dim, k) = (fine.dim(), fine.degree());
+        let (n, n_family) = (k + 1, 2 * k + 1);
+        let mut is_target: Vec<bool> = fine.kinds().iter().map(|kind| kind.is_unknown()).collect();
+        let mut same = memory::zeros(coarse.kinds().len())?;
+        same.fill(NONE);
+        for (cell, first, _) in families(coarse.forest(), fine.forest()).filter(|(_, _, is_refined)| !is_refined) {
+            for (node, own) in coarse.numbering().leaf_nodes(cell).zip(fine.numbering().leaf_nodes(first)) {
+                if fine.kinds()[own as usize].is_unknown() {
+                    same[node as usize] = own;
+                    is_target[own as usize] = false;
+                }
+            }
+        }
+        let refined = families(coarse.forest(), fine.forest()).filter(|(_, _, is_refined)| *is_refined);
+        let (mut cells, mut targets, mut read) = (Vec::new(), Vec::new(), Vec::new());
+        let targets_a_family = n_family.pow(dim as u32);
+        for (cell, first, _) in refined {
+            cells.push(cell as u32);
+            read.extend_from_slice(coarse.cells().of(cell));
+            let begin = targets.len();
+            targets.resize(begin + targets_a_family, NONE);
+            for child in 0..1 << dim {
+                for (i, node) in fine.numbering().leaf_nodes(first + child).enumerate() {
+                    if std::mem::take(&mut is_target[node as usize]) {
+                        let index = [0, 1, 2].map(|d| i / n.pow(d) % n + (child >> d & 1) * k);
+                        let z = if dim == 3 { index[2] } else { 0 };
+                        targets[begin + index[0] + n_family * (index[1] + n_family * z)] = node;
+                    }
+                }
+            }
+        }
+        let gather = Transposed::new(&read, coarse.kinds().len())?;
+        Ok(Self { coarse: coarse.clone(), families: cells, targets, targets_a_family, same, gather })
+    }
+
+    /// Length of vectors on the coarser mesh.
+    pub fn coarse_storage(&self) -> usize {
+        self.same.len()
+    }
+
+    fn cells(&self) -> &CellNodes {
+        self.coarse.cells()
+    }
+
+    /// `x += P coarse`.
+    pub fn prolongate_add<T: Scalar>(&self, shape: &CellShape<T>, coarse: &[T], x: &mut [T]) {
+        for (&value, &own) in coarse.iter().zip(&self.same).filter(|(_, own)| **own != NONE) {
+            x[own as usize] = x[own as usize] + value;
+        }
+        let (mut u, mut workspace) = (Vec::new(), Workspace::default());
+        for (&cell, targets) in self.families.iter().zip(self.targets.chunks_exact(self.targets_a_family)) {
+            u.clear();
+            u.extend(self.cells().of(cell as usize).iter().map(|&node| coarse[node as usize]));
+            if let Some(lines) = self.cells().hanging_of(cell as usize) {
+                shape.interpolate(lines, &mut u);
+            }
+            shape.prolongate(&mut u, &mut workspace);
+            for (&value, &target) in u.iter().zip(targets).filter(|(_, target)| **target != NONE) {
+                x[target as usize] = x[target as usize] + value;
+            }
+        }
+    }
+
+    /// `coarse = Pᵀ r`.
+    pub fn restrict<T: Scalar>(&self, shape: &CellShape<T>, r: &[T], coarse: &mut [T]) -> Result<()> {
+        let nodes = self.cells().nodes_a_cell();
+        let mut sums: Vec<T> = memory::zeros(nodes * self.families.len())?;
+        let families = self.families.par_iter().zip(self.targets.par_chunks_exact(self.targets_a_family));
+        families.zip(sums.par_chunks_exact_mut(nodes)).for_each_init(
+            || (Vec::new(), Workspace::default()),
+            |(u, workspace), ((&cell, targets), sums)| {
+                u.clear();
+                u.extend(targets.iter().map(|&target| if target == NONE { T::ZERO } else { r[target as usize] }));
+                shape.restrict(u, workspace);
+                if let Some(lines) = self.cells().hanging_of(cell as usize) {
+                    shape.interpolate_transposed(lines, u);
+                }
+                sums.copy_from_slice(u);
+            },
+        );
+        let kinds = self.coarse.kinds();
+        self.gather.gather(&sums, coarse, |node, sum| match self.same[node] {
+            _ if !kinds[node].is_unknown() => T::ZERO,
+            NONE => sum,
+            own => r[own as usize] + sum,
+        });
+        Ok(())
+    }
+}
