@@ -1,7 +1,8 @@
 //! Coarse meshes and what is refused.
 
 use super::cell::bit;
-use super::entities::{Entities, corners, position};
+use super::entities::{Entities, corners, digit, position};
+use super::manifold::Manifold;
 use crate::error::{Result, invalid};
 use glam::DVec3;
 
@@ -9,7 +10,8 @@ use glam::DVec3;
 ///
 /// The vertices of a cell are in lexicographic order, x fastest: bit `d` of a vertex's place in the list says whether the
 /// vertex is at the upper end of the cell in direction `d`. Face `2 d + s` of a cell is at its lower (`s = 0`) or upper
-/// (`s = 1`) end in direction `d`. The map of a cell is the multilinear one.
+/// (`s = 1`) end in direction `d`. The map of a cell is the multilinear one, unless edges, faces or the cell itself are on a
+/// [`Manifold`].
 #[derive(Clone, Debug)]
 pub struct CoarseMesh {
     dim: usize,
@@ -19,7 +21,14 @@ pub struct CoarseMesh {
     entities: Entities,
     /// By number of the entity; of faces that are no boundary and of all other entities it is 0.
     boundary: Vec<u32>,
+    /// What entities are on.
+    manifolds: Vec<Manifold>,
+    /// By number of the entity, the manifold; [`FLAT`] for none.
+    manifold_of: Vec<u8>,
 }
+
+/// No manifold.
+const FLAT: u8 = u8::MAX;
 
 impl CoarseMesh {
     /// Cells that a coarse mesh may have at most: 27 entities each have numbers of 32 bits.
@@ -49,7 +58,8 @@ impl CoarseMesh {
         }
         check_contacts(dim, vertices.len(), &cells)?;
         let entities = Entities::new(dim, vertices.len(), &cells);
-        let mesh = Self { boundary: vec![0; entities.count()], dim, vertices, cells, entities };
+        let (boundary, manifold_of) = (vec![0; entities.count()], vec![FLAT; entities.count()]);
+        let mesh = Self { dim, vertices, cells, entities, boundary, manifolds: Vec::new(), manifold_of };
         if let Some(face) = mesh.faces().find(|&face| mesh.entities.trees(face) > 2) {
             let value = format!("{} at the face of vertices {:?}", mesh.entities.trees(face), mesh.face_vertices(face));
             return Err(invalid("the number of cells", value, "1 or 2"));
@@ -120,6 +130,85 @@ impl CoarseMesh {
         };
         self.boundary[face as usize] = number;
         Ok(())
+    }
+
+    /// Gives all boundary faces whose vertices have a property a number.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if there is none.
+    pub fn set_boundary_where(&mut self, number: u32, is_on: impl Fn(DVec3) -> bool) -> Result<()> {
+        let faces = self.boundary_faces_where(is_on);
+        if faces.is_empty() {
+            return Err(invalid("the number of boundary faces", format_args!("0 for number {number}"), "at least 1"));
+        }
+        faces.into_iter().for_each(|face| self.boundary[face as usize] = number);
+        Ok(())
+    }
+
+    fn boundary_faces_where(&self, is_on: impl Fn(DVec3) -> bool) -> Vec<u32> {
+        let all_are_on =
+            |face: u32| self.face_vertices(face).iter().all(|&vertex| is_on(self.vertices[vertex as usize]));
+        self.faces().filter(|&face| self.is_boundary(face) && all_are_on(face)).collect()
+    }
+
+    /// Puts all edges, faces and cells on a manifold.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the mesh has had 255 manifolds.
+    pub fn set_manifold(&mut self, manifold: Manifold) -> Result<()> {
+        let number = self.push_manifold(manifold)?;
+        self.manifold_of.fill(number);
+        Ok(())
+    }
+
+    /// Puts the boundary faces of a number on a manifold, with their edges.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if there is no boundary face of that number, and as for
+    /// [`Self::set_manifold`].
+    pub fn set_boundary_manifold(&mut self, boundary: u32, manifold: Manifold) -> Result<()> {
+        let of_number = |face: u32| self.is_boundary(face) && self.boundary[face as usize] == boundary;
+        let faces: Vec<u32> = self.faces().filter(|&face| of_number(face)).collect();
+        if faces.is_empty() {
+            return Err(invalid("boundary number", boundary, "that of a boundary face"));
+        }
+        self.set_manifold_of_faces(&faces, manifold)
+    }
+
+    /// As [`Self::set_boundary_manifold`], for boundary faces whose vertices all have a property.
+    pub(super) fn set_manifold_where(&mut self, manifold: Manifold, is_on: impl Fn(DVec3) -> bool) -> Result<()> {
+        self.set_manifold_of_faces(&self.boundary_faces_where(is_on), manifold)
+    }
+
+    fn set_manifold_of_faces(&mut self, faces: &[u32], manifold: Manifold) -> Result<()> {
+        let number = self.push_manifold(manifold)?;
+        for &face in faces {
+            let Some((tree, at)) = self.entities.first_incidence(face) else { continue };
+            let is_part = |part: &usize| (0..3).all(|d| digit(at, d) == 1 || digit(*part, d) == digit(at, d));
+            for part in (0..self.entities.positions()).filter(is_part) {
+                self.manifold_of[self.entities.number(tree, part) as usize] = number;
+            }
+        }
+        Ok(())
+    }
+
+    fn push_manifold(&mut self, manifold: Manifold) -> Result<u8> {
+        let number = self.manifolds.len();
+        if number >= FLAT.into() {
+            return Err(invalid("the number of manifolds", number + 1, format_args!("at most {FLAT}")));
+        }
+        self.manifolds.push(manifold);
+        Ok(number as u8)
+    }
+
+    /// What an entity of a tree is on; none if it is flat.
+    pub(super) fn manifold(&self, tree: usize, position: usize) -> Option<&Manifold> {
+        self.manifolds.get(usize::from(self.manifold_of[self.entities.number(tree, position) as usize]))
+    }
+
+    /// Whether a tree, a face or an edge of it is on a manifold.
+    pub(super) fn is_curved(&self, tree: usize) -> bool {
+        (0..self.entities.positions()).any(|position| self.manifold(tree, position).is_some())
     }
 
     pub(super) fn entities(&self) -> &Entities {

@@ -2,9 +2,13 @@
 
 use super::cell::bit;
 use super::coarse::{CoarseMesh, check_dim};
+use super::manifold::Manifold;
 use crate::error::{Result, invalid};
 use glam::DVec3;
 use std::f64::consts::TAU;
+
+/// Spheres or circles.
+const AROUND_ORIGIN: Manifold = Manifold::Spherical { center: DVec3::ZERO };
 
 impl CoarseMesh {
     /// Equal cells on the box from the origin to its side lengths, `cells[d]` in direction `d`, x fastest.
@@ -44,7 +48,8 @@ impl CoarseMesh {
         Self::new(dim, vertices, cells)
     }
 
-    /// The ring between two radii around the origin, of cells in counterclockwise order; x runs along the circles, y inward.
+    /// The ring between two radii around the origin, of cells in counterclockwise order; x runs along the circles, y inward. All is
+    /// on [circles](Manifold::Spherical).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) unless `0 < inner < outer` and there are three cells or more.
@@ -57,19 +62,25 @@ impl CoarseMesh {
         let circle = |radius: f64| (0..cells).map(move |i| radius * direction(i));
         let n = cells as u32;
         let corners = |i: u32| [i, (i + 1) % n, n + i, n + (i + 1) % n];
-        Self::new(2, circle(outer).chain(circle(inner)).collect(), (0..n).flat_map(corners).collect())
+        let mut mesh = Self::new(2, circle(outer).chain(circle(inner)).collect(), (0..n).flat_map(corners).collect())?;
+        mesh.set_manifold(AROUND_ORIGIN)?;
+        Ok(mesh)
     }
 
     /// The shell between two radii around the origin, of 6 cells whose z runs outward: those at `-x`, `x`, `-y`, `y`, `-z`, `z`.
+    /// All is on [spheres](Manifold::Spherical).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) unless `0 < inner < outer`.
     pub fn shell(inner: f64, outer: f64) -> Result<Self> {
         check_radii(inner, outer)?;
-        Self::new(3, cube(3, inner).chain(cube(3, outer)).collect(), around_cube(3))
+        let mut mesh = Self::new(3, cube(3, inner).chain(cube(3, outer)).collect(), around_cube(3))?;
+        mesh.set_manifold(AROUND_ORIGIN)?;
+        Ok(mesh)
     }
 
     /// The disk around the origin: a square, and 4 cells around it whose y runs outward, those at `-x`, `x`, `-y`, `y`.
+    /// Its boundary is on a [circle](Manifold::Spherical), all else is flat.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) unless the radius is positive.
@@ -77,7 +88,8 @@ impl CoarseMesh {
         Self::filled(2, radius)
     }
 
-    /// The ball around the origin: a cube, and 6 cells around it as in a [shell](Self::shell).
+    /// The ball around the origin: a cube, and 6 cells around it as in a [shell](Self::shell). Its boundary is
+    /// on a [sphere](Manifold::Spherical), all else is flat.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) unless the radius is positive.
@@ -91,19 +103,24 @@ impl CoarseMesh {
         let inner = radius / (1.0 + (dim as f64).sqrt());
         let mut cells: Vec<u32> = (0..1 << dim).collect();
         cells.extend(around_cube(dim));
-        Self::new(dim, cube(dim, inner).chain(cube(dim, radius)).collect(), cells)
+        let mut mesh = Self::new(dim, cube(dim, inner).chain(cube(dim, radius)).collect(), cells)?;
+        mesh.set_boundary_manifold(0, AROUND_ORIGIN)?;
+        Ok(mesh)
     }
 
-    /// The cylinder on the [disk](Self::disk) in the plane `z = 0`, in equal layers along z.
+    /// The cylinder on the [disk](Self::disk) in the plane `z = 0`, in equal layers along z. Its mantle is on a
+    /// [cylinder](Manifold::Cylindrical).
     ///
     /// # Errors
     /// Those of [`Self::disk`] and [`Self::extruded`].
     pub fn cylinder(radius: f64, height: f64, layers: usize) -> Result<Self> {
-        Self::disk(radius)?.extruded(height, layers)
+        let mut mesh = Self::disk(radius)?.extruded(height, layers)?;
+        mesh.set_manifold_where(Manifold::Cylindrical, |vertex| vertex.truncate().length() > 0.9 * radius)?;
+        Ok(mesh)
     }
 
     /// A 2D mesh extruded from `z = 0` to `z = height` in equal layers; the cells of a layer are in the order of the mesh.
-    /// Boundary numbers are not carried over.
+    /// Boundary numbers and manifolds are not carried over.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) unless the mesh is of 2D, the height is positive, and there is

@@ -2,6 +2,7 @@
 
 mod balance;
 mod cells;
+mod geometry;
 mod meshes;
 mod nodes;
 

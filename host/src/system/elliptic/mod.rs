@@ -11,6 +11,7 @@
 //! the rest of the domain, here the residual of the whole mesh has.
 
 mod assembled;
+mod benchmark;
 mod boundary;
 mod cell;
 mod equation;
@@ -24,6 +25,7 @@ mod tests;
 mod transfer;
 mod transposed;
 
+pub use benchmark::Benchmark;
 pub use equation::{Diffusion, Equation, Smoothing};
 pub use forest_function::{ForestFunction, Norms};
 pub use problem::{EllipticProblem, SharedField};

@@ -51,6 +51,15 @@ impl EllipticProblem {
         }
     }
 
+    /// The same with a known solution, which is given on one boundary.
+    pub fn with_exact(mut self, boundary: u32, exact: impl ExactSolution + Send + Sync + 'static) -> Self {
+        let exact = Arc::new(exact);
+        let values = exact.clone();
+        self.values.insert(boundary, Arc::new(move |point| values.value(point)));
+        self.exact = Some(exact);
+        self
+    }
+
     /// What is given at nodes on Dirichlet boundaries, and follows at nodes that hang there; 0 at all others.
     ///
     /// A node of several boundaries has the value of the highest number.
