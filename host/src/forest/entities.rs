@@ -185,6 +185,28 @@ impl Entities {
         Located { entity: self.numbers[at], coordinates, position, frame }
     }
 
+    /// Where a point on a face of a tree lies in another tree that has the face; coordinates are from 0 to 1.
+    pub(super) fn image(&self, trees: [u32; 2], faces: [usize; 2], x: [f64; 3]) -> [f64; 3] {
+        let place = |tree: u32, face: usize| {
+            let mut digits = [0, 1, 2].map(|d| usize::from(d < self.dim));
+            digits[face / 2] = 2 * (face % 2);
+            let position = position(digits);
+            (position, self.frames[self.positions() * tree as usize + position])
+        };
+        let (from, from_frame) = place(trees[0], faces[0]);
+        let (to, to_frame) = place(trees[1], faces[1]);
+        let turned = |frame: Frame, axis: usize, x: f64| if frame >> axis & 1 == 1 { 1.0 - x } else { x };
+        let mut own = [0.0; 2];
+        free_directions(from).enumerate().for_each(|(axis, d)| own[axis] = turned(from_frame, axis, x[d]));
+        if (from_frame ^ to_frame) & SWAP != 0 {
+            own.swap(0, 1);
+        }
+        let mut image = [0.0; 3];
+        image[faces[1] / 2] = (faces[1] % 2) as f64;
+        free_directions(to).enumerate().for_each(|(axis, d)| image[d] = turned(to_frame, axis, own[axis]));
+        image
+    }
+
     /// Calls `visit` with every tree that has a point, and its coordinates there; edges of trees have length `n`.
     pub(super) fn for_each_image(&self, tree: u32, x: [u32; 3], n: u32, mut visit: impl FnMut(u32, [u32; 3])) {
         let located = self.locate(tree, x, n);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fe::Element;
+use std::collections::HashMap;
 
 /// Refined once, and three times more towards a point.
 fn refined_somewhere(coarse: CoarseMesh) -> Forest {
@@ -86,4 +87,34 @@ fn leaves_know_the_boundary() {
         faces.filter(|(leaf, face)| forest.boundary(leaf, *face) == Some(number)).count()
     };
     assert_eq!((count(7), count(0)), (4, 20));
+}
+
+/// Every face of a leaf is at the boundary, or met by one equally fine leaf or all those that are finer.
+#[test]
+fn inner_faces_are_met_from_both_sides() {
+    for (coarse, seed) in [(CoarseMesh::disk(1.0).unwrap(), 3), (CoarseMesh::ball(1.0).unwrap(), 5)] {
+        let mut random = pseudo_random(seed);
+        let rotations = rotations(coarse.dim()).len() as u64;
+        let turned = in_other_words(&coarse, |_| random(rotations) as usize, seed);
+        let forest = refined_somewhere(turned);
+        let mut met: HashMap<(u32, u8), f64> = HashMap::new();
+        for inner in forest.inner_faces() {
+            let [leaf, other] = [inner.leaf, inner.other].map(|leaf| forest.leaves()[leaf as usize]);
+            assert!(leaf.level == other.level || leaf.level == other.level + 1);
+            let part = 0.5_f64.powi((forest.dim() as i32 - 1) * i32::from(leaf.level - other.level));
+            *met.entry((inner.leaf, inner.face)).or_default() += 1.0;
+            *met.entry((inner.other, inner.other_face)).or_default() += part;
+            let mut x = if forest.dim() == 2 { [0.3, 0.6, 0.0] } else { [0.3, 0.6, 0.2] };
+            x[usize::from(inner.face / 2)] = f64::from(inner.face % 2);
+            let there = forest.across(&inner, x);
+            assert!(forest.point(&leaf, x).distance(forest.point(&other, there)) < 1e-14);
+            assert_eq!(there[usize::from(inner.other_face / 2)], f64::from(inner.other_face % 2));
+        }
+        for (number, leaf) in forest.leaves().iter().enumerate() {
+            for face in 0..2 * forest.dim() {
+                let parts = met.get(&(number as u32, face as u8)).copied().unwrap_or(0.0);
+                assert_eq!(parts == 1.0, forest.boundary(leaf, face).is_none(), "leaf {number}, face {face}: {parts}");
+            }
+        }
+    }
 }

@@ -18,6 +18,7 @@ pub(super) struct Geometry {
     dim: usize,
     rule: Quadrature,
     mapping: Mapping,
+    shape: Element,
     values: DMatrix<f64>,
     derivatives: DMatrix<f64>,
 }
@@ -35,11 +36,11 @@ impl Geometry {
     /// With Gauss's rule of so many points a direction.
     pub fn new(mesh: &Mesh, points: usize) -> Result<Self> {
         let mapping = mesh.mapping()?;
-        let element = Element::new(mapping.degree())?;
+        let shape = Element::new(mapping.degree())?;
         let rule = Quadrature::gauss(points)?;
-        let values = at_points(&rule.points, |x| element.values(x));
-        let derivatives = at_points(&rule.points, |x| element.derivatives(x));
-        Ok(Self { dim: mesh.dim(), rule, mapping, values, derivatives })
+        let values = at_points(&rule.points, |x| shape.values(x));
+        let derivatives = at_points(&rule.points, |x| shape.derivatives(x));
+        Ok(Self { dim: mesh.dim(), rule, mapping, shape, values, derivatives })
     }
 
     /// Number of points in each direction.
@@ -68,6 +69,53 @@ impl Geometry {
             visit(q, Place { point, jacobian, weight })?;
         }
         Ok(())
+    }
+
+    /// `J` at any point of a cell, whose coordinates are from 0 to 1, and where it is.
+    fn jacobian(&self, cell: usize, x: [f64; 3]) -> (DVec3, DMat3) {
+        let values = x.map(|x| self.shape.values(x));
+        let mut jacobian = DMat3::IDENTITY;
+        for d in 0..self.dim {
+            let mut rows = values.clone();
+            rows[d] = self.shape.derivatives(x[d]);
+            *jacobian.col_mut(d) = self.sum(cell, &rows);
+        }
+        (self.sum(cell, &values), jacobian)
+    }
+
+    /// `∇u` at any point of a cell, for values at the nodes of an element.
+    ///
+    /// # Errors
+    /// As for [`Self::for_each_point`].
+    pub fn gradient(&self, cell: usize, x: [f64; 3], element: &Element, own: &[f64]) -> Result<DVec3> {
+        let (point, jacobian) = self.jacobian(cell, x);
+        checked_determinant(&jacobian, cell, point)?;
+        let (values, slopes) = (x.map(|x| element.values(x)), x.map(|x| element.derivatives(x)));
+        let n = element.degree() + 1;
+        let by_cell = [0, 1, 2].map(|slope| {
+            if slope >= self.dim {
+                return 0.0;
+            }
+            let factor = |d: usize, i: usize| match d {
+                _ if d >= self.dim => 1.0,
+                _ if d == slope => slopes[d][i],
+                _ => values[d][i],
+            };
+            let weight = |i: usize| factor(0, i % n) * factor(1, i / n % n) * factor(2, i / n / n);
+            own.iter().enumerate().map(|(i, value)| weight(i) * value).sum()
+        });
+        Ok(jacobian.inverse().transpose() * DVec3::from_array(by_cell))
+    }
+
+    /// Of a point on a face across direction `normal`: where it is, and the unit normal times the surface element.
+    ///
+    /// # Errors
+    /// As for [`Self::for_each_point`].
+    pub fn surface(&self, cell: usize, x: [f64; 3], normal: usize) -> Result<(DVec3, DVec3)> {
+        let (point, jacobian) = self.jacobian(cell, x);
+        let determinant = checked_determinant(&jacobian, cell, point)?;
+        // Nanson's formula.
+        Ok((point, determinant * jacobian.inverse().row(normal)))
     }
 
     /// `sum_i x_i prod_d rows_d[i_d]` over the nodes of the mapping.

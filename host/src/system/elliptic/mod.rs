@@ -15,6 +15,7 @@ mod benchmark;
 mod boundary;
 mod cell;
 mod equation;
+mod estimator;
 mod forest_function;
 mod level;
 mod mesh;
