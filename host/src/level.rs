@@ -49,11 +49,19 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
     /// [`OutOfMemory`](crate::Error::OutOfMemory), and those of the machine.
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<B::Vector<T>>;
 
-    /// `1 / A_ii` for every unknown `i`.
+    /// `1 / A_ii` for every unknown `i`, or 0 for those that smoothers by the diagonal leave alone.
     ///
     /// # Errors
     /// As for [`Self::vector_of`].
     fn inverse_diagonal(&self) -> Result<B::Vector<T>>;
+
+    /// `r = b - A x` where [`Self::inverse_diagonal`] is not zero, and anything elsewhere: what smoothers by the diagonal need.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn smoothed_residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()> {
+        self.residual(b, x, r)
+    }
 
     /// Vertex patches, for smoothers that solve on these. The first call may allocate vectors.
     ///

@@ -1,8 +1,8 @@
 //! The arguments: their names, defaults and help.
 
 use crate::choices;
-use crate::systems::{FlowArgs, ProductArgs, SystemName};
-use clap::{Args, Id, Parser, Subcommand, ValueEnum};
+use crate::systems::{FlowArgs, ForestArgs, ProductArgs, SystemName};
+use clap::{Args, Id, Parser, Subcommand};
 use patchmg::measure::Protocol;
 use patchmg::solve::{Cycle, Method, Precision};
 use std::path::PathBuf;
@@ -49,6 +49,7 @@ Examples:
   patchmg solve --cells 3,2,1 --size 1.5,1,0.5 --refine 3
   patchmg solve --system poisson-dg --solver fgmres --rtol 1e-8 --backend cpu
   patchmg solve --system stokes --dim 2 --degree 3 --solver fgmres --problem cavity --vtu flow.vtu
+  patchmg solve --system elliptic --mesh lshape --degree 2 --refine 3 --adapt 6
   patchmg solve --system poisson-dg --degree 7 --solver fgmres --precision mixed --engine mma-swizzled
 
 Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds, memory in bytes.")]
@@ -200,21 +201,25 @@ pub struct CaseArgs {
     /// Side lengths of the domain, a rectangle or a box with a corner in the origin. [default: 1 in each direction]
     #[arg(long, value_name = "X,Y[,Z]", value_delimiter = ',', value_parser = length, allow_hyphen_values = true)]
     pub size: Vec<f64>,
-    /// Right-hand side and boundary values; those of continuous elements are zero. [default: sine, of stokes paper2]
+    /// Right-hand side and boundary values; those of continuous elements are zero. [default: sine, of stokes paper2, of elliptic
+    /// that of the mesh]
     #[arg(long, value_parser = choices::problem())]
     pub problem: Option<String>,
-    /// Solver; the Krylov methods are preconditioned by one V-cycle.
-    #[arg(long, value_parser = choices::method(), default_value = Method::default().name())]
-    pub solver: Method,
+    /// Solver; the Krylov methods are preconditioned by one V-cycle. [default: fmg, of elliptic cg]
+    #[arg(long, value_parser = choices::method())]
+    pub solver: Option<Method>,
     /// Basis vectors of gmres and fgmres, which restart after as many iterations; at least 1. [default: 10, of stokes 30]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub restart: Option<usize>,
     /// Order in which a cycle visits the levels.
     #[arg(long, value_parser = choices::cycle(), default_value = Cycle::default().name())]
     pub cycle: Cycle,
-    /// Smoother of the cycle.
-    #[arg(long, value_enum, default_value_t)]
-    pub smoother: Smoother,
+    /// Smoother of the cycle. [default: patch, of elliptic chebyshev]
+    #[arg(long, value_enum)]
+    pub smoother: Option<Smoother>,
+    /// Degree of the polynomial of --smoother chebyshev, at least 1. [default: 5]
+    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
+    pub smoother_degree: Option<usize>,
     /// Factor of the smoother's correction, above 0 and below 2. [default: 1/4 in 2D and 1/8 in 3D for additive-patch, 2/3
     /// for jacobi; others have none]
     #[arg(long, value_name = "W", value_parser = damping, allow_hyphen_values = true)]
@@ -236,6 +241,8 @@ pub struct CaseArgs {
     pub patches_per_block: Option<usize>,
     #[command(flatten)]
     pub flow: FlowArgs,
+    #[command(flatten)]
+    pub forest: ForestArgs,
     #[command(flatten)]
     pub products: ProductArgs,
     /// Scalar type.
@@ -326,16 +333,18 @@ pub struct MachineArgs {
 macro_rules! choice {
     ($(#[$meta:meta])* $name:ident { $($(#[$value_meta:meta])* $value:ident),+ $(,)? }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
         pub enum $name { $($(#[$value_meta])* $value),+ }
 
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                self.to_possible_value().map_or(Ok(()), |value| f.write_str(value.get_name()))
+                clap::ValueEnum::to_possible_value(self).map_or(Ok(()), |value| f.write_str(value.get_name()))
             }
         }
     };
 }
+
+pub(crate) use choice;
 
 choice!(Smoother {
     /// Multiplicative vertex patches, colored
@@ -347,7 +356,7 @@ choice!(Smoother {
     PointGs,
     /// Damped Jacobi
     Jacobi,
-    /// Chebyshev iteration over Jacobi, degree 5
+    /// Chebyshev iteration over Jacobi
     Chebyshev,
 });
 choice!(Scalar {

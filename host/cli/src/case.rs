@@ -13,7 +13,7 @@ impl CaseArgs {
     /// How to solve.
     pub fn config(&self) -> Result<Config, Failure> {
         let stopping = Stopping { rtol: self.rtol, max_iters: self.max_iters };
-        let (method, precision, smoother) = (self.solver, self.precision, self.smoother()?);
+        let (method, precision, smoother) = (self.method(), self.precision, self.smoother_config()?);
         if let (Some(restart), false) = (self.restart, [Method::Gmres, Method::Fgmres].contains(&method)) {
             let reason = format_args!("belongs to --solver gmres or fgmres, and --solver is {method}");
             return Err(Failure::usage("restart", restart, reason));
@@ -25,7 +25,7 @@ impl CaseArgs {
     /// That which was given, or that of the first list of numbers for each direction.
     pub fn dim(&self) -> usize {
         let given = [self.cells.len(), self.size.len()].into_iter().find(|&count| count > 0);
-        self.dim.or(given).unwrap_or(3)
+        self.dim.or(given).or(self.forest_dim()).unwrap_or(3)
     }
 
     /// Base cells in each direction.
@@ -40,6 +40,9 @@ impl CaseArgs {
 
     /// The domain's, as a person reads it.
     pub fn domain(&self) -> String {
+        if self.is_on_forest() {
+            return format!("mesh {}", self.forest_mesh());
+        }
         let lengths = self.lengths();
         match (self.dim(), lengths.iter().all(|&length| length == 1.0)) {
             (2, true) => String::from("the unit square"),
@@ -51,15 +54,24 @@ impl CaseArgs {
 
     /// Cells in each direction, as a person reads it.
     pub fn cells_in_words(&self) -> String {
-        if self.cells.iter().all(|&cells| cells == 1) {
+        if !self.is_on_forest() && self.cells.iter().all(|&cells| cells == 1) {
             return format!("2^{} cells a direction", self.refine);
         }
         let times = if self.refine == 1 { "once".into() } else { format!("{} times", self.refine) };
+        if self.is_on_forest() {
+            return format!("refined {times}");
+        }
         format!("{} cells refined {times}", product(&self.cells))
     }
 
     /// The mesh.
     pub fn mesh(&self) -> Result<Mesh, Failure> {
+        self.check_box()?;
+        Ok(Mesh::of_box(&self.base_cells(), &self.lengths(), self.refine)?)
+    }
+
+    /// That there is a number for each direction.
+    pub fn check_box(&self) -> Result<(), Failure> {
         let (dim, base, lengths) = (self.dim(), self.base_cells(), self.lengths());
         let reason = || format!("must be {dim} numbers in {dim}D, with commas between them");
         if base.len() != dim {
@@ -68,11 +80,12 @@ impl CaseArgs {
         if lengths.len() != dim {
             return Err(Failure::usage("size", list(&lengths), reason()));
         }
-        Ok(Mesh::of_box(&base, &lengths, self.refine)?)
+        Ok(())
     }
 
-    fn smoother(&self) -> Result<SmootherConfig, Failure> {
-        let mut smoother = match self.smoother {
+    fn smoother_config(&self) -> Result<SmootherConfig, Failure> {
+        let name = self.smoother_name();
+        let mut smoother = match name {
             args::Smoother::Patch => SmootherConfig::Patch,
             args::Smoother::AdditivePatch => SmootherConfig::additive_patch(self.dim()),
             args::Smoother::PointGs => SmootherConfig::PointGaussSeidel,
@@ -83,11 +96,17 @@ impl CaseArgs {
             match &mut smoother {
                 SmootherConfig::AdditivePatch { damping } | SmootherConfig::Jacobi { damping } => *damping = given,
                 _ => {
-                    let reason =
-                        format_args!("--smoother {} is not damped, additive-patch and jacobi are", self.smoother);
+                    let reason = format_args!("--smoother {name} is not damped, additive-patch and jacobi are");
                     return Err(Failure::usage("damping", format_args!("{given:?}"), reason));
                 }
             }
+        }
+        if let Some(given) = self.smoother_degree {
+            let SmootherConfig::Chebyshev { degree, .. } = &mut smoother else {
+                let reason = format_args!("belongs to --smoother chebyshev, and --smoother is {name}");
+                return Err(Failure::usage("smoother-degree", given, reason));
+            };
+            *degree = given;
         }
         Ok(smoother)
     }
@@ -121,11 +140,11 @@ memory     {} needed, {} free
         args.degree,
         args.cells_in_words(),
         args.problem_name(),
-        args.solver,
+        args.method(),
         args.precision,
         args.rtol,
         iterations(args.max_iters),
-        args.smoother,
+        args.smoother_name(),
         if args.cycle == Cycle::W { ", W-cycle" } else { "" },
         device.backend,
         device.name,

@@ -70,6 +70,9 @@ pub struct SolveReport {
     /// The largest `|div u_h|`; systems with a divergence have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub div_max: Option<f64>,
+    /// One for each mesh, of systems that refine where it matters. What stands above is of the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cycles: Vec<CycleReport>,
     pub setup_s: f64,
     pub solve_s: f64,
     /// `solve_s` over `dofs`, nanoseconds.
@@ -77,6 +80,30 @@ pub struct SolveReport {
     pub version: String,
     /// Revision that the program was built from.
     pub commit: String,
+}
+
+/// A solve on one of several meshes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CycleReport {
+    pub cells: usize,
+    /// Unknowns.
+    pub dofs: usize,
+    /// With those on the boundary and hanging ones.
+    pub nodes: usize,
+    pub iterations: usize,
+    /// Relative to the residual of zero with boundary values.
+    pub residual_history: Vec<f64>,
+    /// None where the solution is not known.
+    pub l2_error: Option<f64>,
+    /// These are none if the solver diverged.
+    pub l2_norm: Option<f64>,
+    pub h1_seminorm: Option<f64>,
+    /// The largest value at a node.
+    pub max_nodal: Option<f64>,
+    /// Kelly's: the root of the sum of squares.
+    pub estimate: Option<f64>,
+    pub setup_s: f64,
+    pub solve_s: f64,
 }
 
 /// A solve, and the parts of its problem, in the order of the JSON.

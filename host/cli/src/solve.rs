@@ -17,7 +17,7 @@ use patchmg::measure::Protocol;
 use patchmg::memory;
 use patchmg::multigrid::hierarchy;
 use patchmg::output::table::{Table, bytes, count, seconds};
-use patchmg::solve::{Case, Method, Report};
+use patchmg::solve::{Case, Method, Report, Solved};
 use patchmg::system::{Runs, System};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -29,10 +29,11 @@ pub const NOT_CONVERGED: u8 = 3;
 
 pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
     with_system!(args.case.system, Problem => {
+        args.case.check_options()?;
         let case = Problem::case(&args.case)?;
         let console = result::console(args.json.as_deref(), args.quiet);
         check_files(args, console)?;
-        match Machine::choose(&args.case.machine, console)? {
+        match Machine::choose(&args.case.machine, Problem::HAS_GPU_KERNELS, console)? {
             Machine::Cpu(backend) => on(&backend, args, case, console),
             #[cfg(feature = "cuda")]
             Machine::Cuda(backend) => on(&backend, args, case, console),
@@ -63,12 +64,11 @@ fn check_vtu(needed: u64) -> Result<(), Failure> {
 fn on<P: Offered, B: Runs<P::System>>(
     backend: &Arc<B>,
     args: &SolveArgs,
-    case: Case<P>,
+    mut case: Case<P>,
     console: Console,
 ) -> Result<ExitCode, Failure> {
     let device = backend.info();
     case.check(&**backend).map_err(|error| P::refused(&args.case, error))?;
-    let asked = case.clone();
     let kernels = P::kernels(&args.case, &case.system);
     let mut plan = parameters(&args.case, &kernels, &device, case.config.bytes::<_, B>(&case.system)?);
     if args.vtu.is_some() {
@@ -77,8 +77,34 @@ fn on<P: Offered, B: Runs<P::System>>(
         plan += &format!("VTU        {}, takes {} on the host\n", bytes(size), bytes(memory));
     }
     console.line(plan);
-    console.line(levels(&case.system)?);
+    let mut cycles = Vec::new();
+    loop {
+        console.line(levels(&case.system)?);
+        let (report, solution) = solve_once(backend, args, case.clone(), console)?;
+        cycles.extend(P::cycle(&case, &report));
+        let next = P::adapted(&args.case, &case, &report, cycles.len())?;
+        let outcome = report.info.outcome;
+        let report = record(&args.case, &case, &device, report);
+        console.line(summary(&report, outcome));
+        if let Some(next) = next.filter(|_| report.converged) {
+            case = next;
+            continue;
+        }
+        let report = SolveReport { cycles, ..report };
+        let start = Instant::now();
+        write(args, &case.problem, &solution, &report, console)?;
+        debug!("output: {}", seconds(start.elapsed().as_secs_f64()));
+        return Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) });
+    }
+}
 
+/// Solves on one mesh.
+fn solve_once<P: Offered, B: Runs<P::System>>(
+    backend: &Arc<B>,
+    args: &SolveArgs,
+    case: Case<P>,
+    console: Console,
+) -> Result<Solved<P>, Failure> {
     console.line("iteration       residual   reduction");
     let mut progress = Progress::new(console, args.case.rtol);
     // The load vector and the errors are computed by the CPU, whatever the backend.
@@ -101,15 +127,7 @@ fn on<P: Offered, B: Runs<P::System>>(
         Ok::<_, Error>(solved)
     });
     progress.finish();
-    let (report, solution) = solved?;
-
-    let outcome = report.info.outcome;
-    let report = record(&args.case, &asked, &device, report);
-    console.line(summary(&report, outcome));
-    let start = Instant::now();
-    write(args, &asked.problem, &solution, &report, console)?;
-    debug!("output: {}", seconds(start.elapsed().as_secs_f64()));
-    Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
+    Ok(solved?)
 }
 
 fn levels(system: &impl System) -> Result<Table, Failure> {
@@ -136,15 +154,15 @@ pub fn record<P: Offered>(
         dim: args.dim(),
         degree: args.degree,
         refine: args.refine,
-        base_cells: args.base_cells(),
-        size: args.lengths(),
+        base_cells: if args.is_on_box() { args.base_cells() } else { Vec::new() },
+        size: if args.is_on_box() { args.lengths() } else { Vec::new() },
         cells,
         dofs,
         problem: args.problem_name().into(),
         flow,
-        solver: args.solver.to_string(),
+        solver: args.method().to_string(),
         restart: has_basis.then_some(case.config.restart),
-        smoother: args.smoother.to_string(),
+        smoother: args.smoother_name().to_string(),
         cycle: args.cycle.to_string(),
         kernel,
         variant,
@@ -165,6 +183,7 @@ pub fn record<P: Offered>(
         h1_error,
         l2_error_p,
         div_max,
+        cycles: Vec::new(),
         setup_s,
         solve_s,
         ns_per_dof: 1e9 * solve_s / dofs as f64,
@@ -218,7 +237,8 @@ fn write<P: Offered>(
         result::write_json(report, path)?;
     }
     if let Some(path) = &args.plot {
-        let CaseArgs { solver, precision, rtol, .. } = &args.case;
+        let CaseArgs { precision, rtol, .. } = &args.case;
+        let solver = args.case.method();
         let (cells, dim) = (args.case.cells_in_words(), args.case.dim());
         let title = format!("{} on {cells} in {dim}D, problem {}", args.case.elements(), args.case.problem_name());
         let series = vec![(format!("{solver}, {precision}"), report.residual_history.clone())];

@@ -1,13 +1,16 @@
 //! The systems that the program offers. A system is a module here, a name, and a line of [`with_system!`].
 
+mod elliptic;
 mod poisson;
 mod stokes;
 
-use crate::args::CaseArgs;
+use crate::args::{CaseArgs, Smoother};
 use crate::failure::Failure;
+use crate::report::CycleReport;
 use clap::ValueEnum;
+pub use elliptic::{ForestArgs, ForestProblem};
 use patchmg::Error;
-use patchmg::solve::Case;
+use patchmg::solve::{Case, Method, Report};
 use patchmg::system::{ModelProblem, System};
 pub use poisson::ProductArgs;
 use std::fmt;
@@ -24,6 +27,8 @@ pub enum SystemName {
     PoissonDg,
     /// The Stokes equations, Raviart-Thomas elements: velocities are divergence-free in every point
     Stokes,
+    /// Elliptic equations with coefficients, continuous elements on meshes that are refined where it matters; on a CPU
+    Elliptic,
 }
 
 /// As on the command line and in results.
@@ -46,6 +51,10 @@ macro_rules! with_system {
                 type $problem = patchmg::system::stokes::Problem;
                 $run
             }
+            $crate::systems::SystemName::Elliptic => {
+                type $problem = $crate::systems::ForestProblem;
+                $run
+            }
         }
     };
 }
@@ -55,7 +64,30 @@ pub(crate) use with_system;
 impl CaseArgs {
     /// The problem that was given, or that of the system.
     pub fn problem_name(&self) -> &str {
-        self.problem.as_deref().unwrap_or_else(|| with_system!(self.system, Problem => Problem::DEFAULT))
+        let of_mesh = self.is_on_forest().then(|| self.forest_problem());
+        self.problem.as_deref().or(of_mesh).unwrap_or_else(|| with_system!(self.system, Problem => Problem::DEFAULT))
+    }
+
+    /// The solver that was given, or that of the system.
+    pub fn method(&self) -> Method {
+        self.solver.unwrap_or_else(|| with_system!(self.system, Problem => Problem::SOLVER))
+    }
+
+    /// The smoother that was given, or that of the system.
+    pub fn smoother_name(&self) -> Smoother {
+        self.smoother.unwrap_or_else(|| with_system!(self.system, Problem => Problem::SMOOTHER))
+    }
+
+    /// That no option of another system was given.
+    pub fn check_options(&self) -> Result<(), Failure> {
+        let of_others = [(SystemName::Stokes, self.flow_options()), (SystemName::Elliptic, self.forest_options())];
+        for (system, options) in of_others.into_iter().filter(|(system, _)| *system != self.system) {
+            if let Some((option, value)) = options.first() {
+                let reason = format_args!("belongs to --system {system}, and --system is {}", self.system);
+                return Err(Failure::usage(option, value, reason));
+            }
+        }
+        Ok(())
     }
 
     /// The same, if it is one of the system's.
@@ -96,6 +128,15 @@ pub trait Offered: ModelProblem {
     /// The one that is taken where none is given.
     const DEFAULT: &'static str;
 
+    /// The solver that is taken where none is given.
+    const SOLVER: Method = Method::Fmg;
+
+    /// The smoother that is taken where none is given.
+    const SMOOTHER: Smoother = Smoother::Patch;
+
+    /// Whether a GPU can solve it.
+    const HAS_GPU_KERNELS: bool = true;
+
     /// The elements' name before their degree.
     const ELEMENTS: &'static str;
 
@@ -118,6 +159,21 @@ pub trait Offered: ModelProblem {
 
     /// Whether all values of a solution are finite.
     fn is_finite(solution: &<Self::System as System>::Solution) -> bool;
+
+    /// What is noted down of a cycle, if a system refines its mesh where it matters.
+    fn cycle(_case: &Case<Self>, _report: &Report<Self::Errors>) -> Option<CycleReport> {
+        None
+    }
+
+    /// The case on the next mesh, after so many meshes, if there is to be one.
+    fn adapted(
+        _args: &CaseArgs,
+        _case: &Case<Self>,
+        _report: &Report<Self::Errors>,
+        _cycle: usize,
+    ) -> Result<Option<Case<Self>>, Failure> {
+        Ok(None)
+    }
 
     /// Writes a solution for ParaView, and its error where it is known.
     fn write_vtu(&self, solution: &<Self::System as System>::Solution, path: &Path) -> Result<(), Failure>;

@@ -54,19 +54,13 @@ impl Offered for Problem {
     /// The library says which values are not allowed; here, which options do not go together.
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
         let config = args.config()?;
-        if let (Some((option, value)), false) = (args.kernel_options().first(), args.smoother == args::Smoother::Patch)
+        if let (Some((option, value)), false) =
+            (args.kernel_options().first(), args.smoother_name() == args::Smoother::Patch)
         {
-            let reason = format_args!("belongs to --smoother patch, and --smoother is {}", args.smoother);
+            let reason = format_args!("belongs to --smoother patch, and --smoother is {}", args.smoother_name());
             return Err(Failure::usage(option, value, reason));
         }
         let kernel = args.patch_kernel()?;
-        if let Some((option, value)) = args.flow_options().first() {
-            return Err(Failure::usage(
-                option,
-                value,
-                format_args!("belongs to --system stokes, and --system is {}", args.system),
-            ));
-        }
         let problem = match args.problem_of::<Self>()? {
             "one" => Self::One,
             "cosine" => Self::Cosine,
@@ -94,7 +88,7 @@ impl Offered for Problem {
 
     fn kernels(args: &CaseArgs, system: &Poisson) -> String {
         match system.kernel() {
-            _ if args.smoother != args::Smoother::Patch => String::new(),
+            _ if args.smoother_name() != args::Smoother::Patch => String::new(),
             PatchKernel::Products(products) => format!(": {products}"),
             kernel => {
                 let [structure, variant, local, _] = kernel.names();
@@ -183,7 +177,7 @@ impl CaseArgs {
         let ProductArgs { engine, operands, matrices, product_shape, boxes } = self.products;
         // A degree that there is not is found where the space is made.
         let Some(engine) = engine.filter(|_| DgGrid::DEGREES.contains(&self.degree)) else { return Ok(None) };
-        if self.family() != Family::Discontinuous || self.smoother != args::Smoother::Patch {
+        if self.family() != Family::Discontinuous || self.smoother_name() != args::Smoother::Patch {
             let reason = "needs --system poisson-dg and --smoother patch";
             return Err(Failure::usage("engine", engine, reason));
         }

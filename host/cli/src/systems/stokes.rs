@@ -98,7 +98,7 @@ impl Offered for Problem {
 
     fn kernels(args: &CaseArgs, system: &Stokes) -> String {
         let steps = match system.local_solver() {
-            _ if args.smoother != Smoother::Patch => return String::new(),
+            _ if args.smoother_name() != Smoother::Patch => return String::new(),
             LocalSolver::SchurCg { steps: 1 } => ", 1 step".into(),
             LocalSolver::SchurCg { steps } => format!(", {steps} steps"),
             LocalSolver::Exact | LocalSolver::Inverse => String::new(),

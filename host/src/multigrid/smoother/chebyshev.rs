@@ -103,7 +103,7 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for Chebyshev<B, S> {
         let mut rho = 1.0 / ratio;
         let mut factors = (1.0 / self.center, 0.0);
         for _ in 0..self.degree {
-            self.level.residual(b, x, &mut self.residual)?;
+            self.level.smoothed_residual(b, x, &mut self.residual)?;
             let (of_residual, of_direction) = factors;
             backend.diagonal_axpby(
                 of_residual,

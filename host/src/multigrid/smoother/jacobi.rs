@@ -32,7 +32,7 @@ impl<B: Backend, S: Scalar> Jacobi<B, S> {
 
 impl<B: Backend, S: Scalar> Smoother<B, S> for Jacobi<B, S> {
     fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        self.level.residual(b, x, &mut self.residual)?;
+        self.level.smoothed_residual(b, x, &mut self.residual)?;
         self.level.backend().diagonal_axpby(self.damping, &self.inverse_diagonal, &self.residual, 1.0, x)
     }
 

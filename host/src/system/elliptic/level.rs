@@ -27,6 +27,8 @@ pub(super) struct CellOperator<T> {
     /// [`words`] for each Gauss point of each cell.
     metric: Vec<T>,
     gather: Transposed,
+    /// Cells of nodes that are smoothed, ascending; none if these are all cells.
+    smoothed: Option<Vec<u32>>,
     /// Local results of all cells.
     sums: Mutex<Vec<T>>,
 }
@@ -52,7 +54,11 @@ impl<T: Scalar> CellOperator<T> {
         results.into_iter().collect::<Result<()>>()?;
         let gather = Transposed::new(cells.all(), mesh.kinds().len())?;
         let sums = Mutex::new(memory::zeros(cells.all().len())?);
-        Ok(Self { mesh: mesh.clone(), shape: CellShape::new(mesh)?, metric, gather, sums })
+        let is_smoothed =
+            |cell: &usize| cells.of(*cell).iter().any(|&node| mesh.kinds()[node as usize] == Node::Smoothed);
+        let smoothed: Vec<u32> = (0..cells.cells()).filter(is_smoothed).map(|cell| cell as u32).collect();
+        let smoothed = Some(smoothed).filter(|smoothed| smoothed.len() < cells.cells());
+        Ok(Self { mesh: mesh.clone(), shape: CellShape::new(mesh)?, metric, gather, smoothed, sums })
     }
 
     /// Bytes of that.
@@ -64,20 +70,48 @@ impl<T: Scalar> CellOperator<T> {
     /// Local results of all cells, summed up at each node: `y_i = f(i, (A x)_i)`. Unlike a level's, `x` may have values at nodes
     /// that are given.
     pub fn apply_with(&self, x: &[T], y: &mut [T], f: impl Fn(usize, T) -> T + Sync) {
+        let sums = &mut *lock(&self.sums);
+        self.apply_cells(x, sums, None);
+        self.gather.gather(sums, y, f);
+    }
+
+    /// `r_i = b_i - (A x)_i` at nodes that are smoothed, 0 at others.
+    pub fn smoothed_residual(&self, b: &[T], x: &[T], r: &mut [T]) {
+        let sums = &mut *lock(&self.sums);
+        self.apply_cells(x, sums, self.smoothed.as_deref());
+        let kinds = self.mesh.kinds();
+        // Elsewhere cells may have left what they once had.
+        self.gather.gather_where(sums, r, |node| kinds[node] == Node::Smoothed, |node, sum| b[node] - sum);
+    }
+
+    /// Local results of the cells that are named, or of all.
+    fn apply_cells(&self, x: &[T], sums: &mut [T], named: Option<&[u32]>) {
         let cells = self.mesh.cells();
         let nodes = cells.nodes_a_cell();
-        let sums = &mut *lock(&self.sums);
-        let metric = self.metric.par_chunks_exact(words(self.mesh.dim()) * nodes);
-        sums.par_chunks_exact_mut(nodes).zip(metric).enumerate().for_each_init(
-            || (Vec::new(), Workspace::default()),
-            |(u, workspace), (cell, (sums, metric))| {
-                u.clear();
-                u.extend(cells.of(cell).iter().map(|&node| x[node as usize]));
-                self.apply_cell(cell, metric, u, workspace);
-                sums.copy_from_slice(u);
-            },
-        );
-        self.gather.gather(sums, y, f);
+        let workspace = || (Vec::new(), Workspace::default());
+        let of_cell = |(u, workspace): &mut (Vec<T>, Workspace<T>), cell: usize, sums: &mut [T]| {
+            u.clear();
+            u.extend(cells.of(cell).iter().map(|&node| x[node as usize]));
+            self.apply_cell(cell, self.metric_of(cell), u, workspace);
+            sums.copy_from_slice(u);
+        };
+        match named {
+            None => sums
+                .par_chunks_exact_mut(nodes)
+                .enumerate()
+                .for_each_init(workspace, |own, (cell, sums)| of_cell(own, cell, sums)),
+            Some(named) => {
+                let mut wanted = named.iter().copied().peekable();
+                let is_named = |(cell, _): &(usize, &mut [T])| wanted.next_if_eq(&(*cell as u32)).is_some();
+                let of_named: Vec<_> = sums.chunks_exact_mut(nodes).enumerate().filter(is_named).collect();
+                of_named.into_par_iter().for_each_init(workspace, |own, (cell, sums)| of_cell(own, cell, sums));
+            }
+        }
+    }
+
+    fn metric_of(&self, cell: usize) -> &[T] {
+        let words = words(self.mesh.dim()) * self.mesh.cells().nodes_a_cell();
+        &self.metric[words * cell..words * (cell + 1)]
     }
 
     /// `y_i = f(i, sum)` over what the cells that read node `i` have in its places.
@@ -100,13 +134,12 @@ impl<T: Scalar> CellOperator<T> {
     /// Columns of `Cᵀ A_cell C`, one after the other.
     pub fn for_each_column(&self, cell: usize, mut visit: impl FnMut(usize, &[T])) {
         let nodes = self.mesh.cells().nodes_a_cell();
-        let metric = &self.metric[words(self.mesh.dim()) * nodes * cell..][..words(self.mesh.dim()) * nodes];
         let (mut u, mut workspace) = (Vec::new(), Workspace::default());
         for column in 0..nodes {
             u.clear();
             u.resize(nodes, T::ZERO);
             u[column] = T::from_f64(1.0);
-            self.apply_cell(cell, metric, &mut u, &mut workspace);
+            self.apply_cell(cell, self.metric_of(cell), &mut u, &mut workspace);
             visit(column, &u);
         }
     }
@@ -241,6 +274,14 @@ impl<T: Scalar> Level<Cpu, T> for EllipticLevel<T> {
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
         self.vector_where(value)
+    }
+
+    fn smoothed_residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
+        self.check("b", b)?;
+        self.check("x", x)?;
+        self.check("r", r)?;
+        self.cpu.install(|| self.operator.smoothed_residual(b, x, r));
+        Ok(())
     }
 
     /// Zero where nothing is smoothed: smoothers that begin with this work elsewhere only.

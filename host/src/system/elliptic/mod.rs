@@ -34,6 +34,10 @@ pub use problem::{EllipticProblem, SharedField};
 use super::{Runs, System};
 use crate::backend::Scalar;
 use crate::backend::cpu::Cpu;
+#[cfg(feature = "cuda")]
+use crate::backend::cuda::Cuda;
+#[cfg(feature = "cuda")]
+use crate::error::Error;
 use crate::error::{Result, check_length, invalid};
 use crate::forest::Forest;
 use crate::layout::Layout;
@@ -123,6 +127,28 @@ impl System for Elliptic {
     fn by_default_kernels(&self) -> Cow<'_, Self> {
         Cow::Borrowed(self)
     }
+}
+
+/// There are no kernels yet.
+#[cfg(feature = "cuda")]
+impl Runs<Elliptic> for Cuda {
+    fn check<T: Scalar>(&self, _system: &Elliptic) -> Result<()> {
+        Err(no_gpu_kernels())
+    }
+
+    fn level<T: Scalar>(self: &Arc<Self>, _system: &Elliptic) -> Result<SharedLevel<Self, T>> {
+        Err(no_gpu_kernels())
+    }
+
+    fn level_bytes<T: Scalar>(_system: &Elliptic) -> u64 {
+        0
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn no_gpu_kernels() -> Error {
+    let available = String::from("poisson-cg, poisson-dg, stokes");
+    Error::Unsupported { backend: "cuda", what: "kernels for system", asked: "elliptic".into(), available }
 }
 
 impl Runs<Elliptic> for Cpu {

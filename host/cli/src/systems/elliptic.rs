@@ -1,0 +1,358 @@
+//! Elliptic equations on forests.
+
+use super::{Details, Offered, SystemName};
+use crate::args::{self, CaseArgs, choice, number, whole};
+use crate::failure::Failure;
+use crate::report::CycleReport;
+use clap::Args;
+use patchmg::forest::{Adaptation, Cell, CoarseMesh, Forest, Marking};
+use patchmg::multigrid::SmootherConfig;
+use patchmg::problem::ErrorNorms;
+use patchmg::solve::{Case, Config, Method, Report};
+use patchmg::system::elliptic::{Benchmark, Elliptic, EllipticProblem, Equation, ForestFunction, Norms, Smoothing};
+use patchmg::system::{ModelProblem, System};
+use std::path::Path;
+
+/// Elliptic equations on forests: meshes that are refined where it matters.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Elliptic equations on forests")]
+pub struct ForestArgs {
+    /// Mesh. [default: that of the problem]
+    #[arg(long, value_enum)]
+    pub mesh: Option<MeshName>,
+    /// Cycles of refinement where the error is large, each with a solve, after a first solve on the mesh that --refine asks for.
+    /// [default: 0]
+    #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
+    pub adapt: Option<usize>,
+    /// Which cells are refined. [default: kelly]
+    #[arg(long, value_enum)]
+    pub marking: Option<MarkingName>,
+    /// Fraction of cells that kelly refines, or of the estimate's square that dorfler does. [default: 0.3]
+    #[arg(long, value_name = "F", value_parser = number, allow_hyphen_values = true)]
+    pub refine_fraction: Option<f64>,
+    /// Fraction of cells that kelly coarsens. [default: 0.03]
+    #[arg(long, value_name = "F", value_parser = number, allow_hyphen_values = true)]
+    pub coarsen_fraction: Option<f64>,
+    /// Degree of the mapping of cells. [default: that of the elements]
+    #[arg(long, value_name = "M", value_parser = whole, allow_hyphen_values = true)]
+    pub mapping_degree: Option<usize>,
+    /// Nodes of a level that are smoothed. [default: local]
+    #[arg(long, value_enum)]
+    pub smoothing: Option<SmoothingName>,
+}
+
+choice!(MeshName {
+    /// The box of --cells and --size
+    Box,
+    /// The square (-1, 1)^2 without a quadrant
+    #[default]
+    Lshape,
+    /// The same extruded to z from 0 to 1
+    LshapeExtruded,
+    /// The cube (-1, 1)^3 without an octant
+    HyperL,
+    /// The shell between radii 1/2 and 1; in 2D the ring
+    Shell,
+    /// The unit ball; in 2D the disk
+    Disk,
+    /// The cylinder of radius 1 and height 1
+    Cylinder,
+});
+
+choice!(MarkingName {
+    /// A fraction of the cells with the largest indicators of Kelly, another is coarsened
+    #[default]
+    Kelly,
+    /// The fewest cells with a fraction of the estimate's square, Kelly's
+    Dorfler,
+    /// Cells with a vertex at the re-entrant corner, or on the edge, where x = y = 0
+    Corner,
+    /// Cells with their center near (0.3, 0.3, 0.3): than 0.4 / 2^c in cycle c, from 0 on
+    Ball,
+});
+
+choice!(SmoothingName {
+    /// Those whose cells are all of the finest size
+    #[default]
+    Local,
+    /// All
+    Global,
+});
+
+/// A problem of the library, by its name.
+#[derive(Clone, Debug)]
+pub struct ForestProblem {
+    problem: EllipticProblem,
+    equation: Equation,
+}
+
+/// What is known of a solution's error, and the solution's size.
+pub struct Estimates {
+    errors: Option<ErrorNorms>,
+    norms: Norms,
+    indicators: Vec<f64>,
+}
+
+impl ModelProblem for ForestProblem {
+    type System = Elliptic;
+    type Errors = Estimates;
+
+    fn check(&self, system: &Elliptic) -> patchmg::Result<()> {
+        self.problem.check(system)
+    }
+
+    fn load(&self, system: &Elliptic) -> patchmg::Result<Vec<f64>> {
+        self.problem.load(system)
+    }
+
+    fn with_boundary_values(&self, solution: ForestFunction) -> patchmg::Result<ForestFunction> {
+        self.problem.with_boundary_values(solution)
+    }
+
+    fn errors(&self, solution: &ForestFunction) -> patchmg::Result<Option<Estimates>> {
+        let indicators = solution.kelly_indicators(&self.equation)?;
+        Ok(Some(Estimates { errors: self.problem.errors(solution)?, norms: solution.norms()?, indicators }))
+    }
+}
+
+impl Offered for ForestProblem {
+    const PROBLEMS: &'static [(&'static str, &'static str)] = &[
+        ("corner", "elliptic: f = 0, u = r^(2/3) sin(2/3 phi) around the corner of an L; mesh lshape"),
+        ("shell", "elliptic: u = sin(pi (x + y)), a coefficient of 1 to 10^6; mesh shell"),
+        ("variable", "elliptic: f = 1, u = 0 on the boundary, coefficient 1 + 1/2 prod_i sin(2 pi x_i); mesh box"),
+        ("variable-neumann", "elliptic: the same, u = xy on the boundary, no flux where x = 1"),
+        ("variable-flux", "elliptic: the same, flux 1 where x = 1"),
+        ("hyper-l", "elliptic: f = 1, u = 0 where x = -1, no flux elsewhere; mesh hyper-l"),
+    ];
+    const DEFAULT: &'static str = "corner";
+    const ELEMENTS: &'static str = "Q";
+    const HAS_GPU_KERNELS: bool = false;
+    const SOLVER: Method = Method::Cg;
+    const SMOOTHER: args::Smoother = args::Smoother::Chebyshev;
+
+    fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
+        let engine = args.products.engine.map(|engine| ("engine", engine.to_string()));
+        if let Some((option, value)) = args.kernel_options().into_iter().chain(engine).next() {
+            return Err(Failure::usage(option, value, format_args!("is not there with --system {}", args.system)));
+        }
+        if ![args::Smoother::Chebyshev, args::Smoother::Jacobi].contains(&args.smoother_name()) {
+            let reason = format_args!("must be chebyshev or jacobi with --system {}", args.system);
+            return Err(Failure::usage("smoother", args.smoother_name(), reason));
+        }
+        args.marking()?.map(|marking| marking.check()).transpose()?;
+        let benchmark: Benchmark = args.problem_of::<Self>()?.parse()?;
+        let mut coarse = args.coarse_mesh()?;
+        benchmark.number_sides(&mut coarse).map_err(|_| {
+            let reason = format_args!("needs a side of the mesh that {} does not have", args.forest_mesh());
+            Failure::usage("problem", benchmark, reason)
+        })?;
+        let forest = Forest::new(coarse).refine_uniformly(args.refine)?;
+        case_on(args, benchmark, &forest)
+    }
+
+    fn kernels(args: &CaseArgs, _system: &Elliptic) -> String {
+        match args.forest.smoothing.unwrap_or_default() {
+            SmoothingName::Local => ", where cells are of the finest size".into(),
+            SmoothingName::Global => ", on whole levels".into(),
+        }
+    }
+
+    fn details(_case: &Case<Self>, errors: Option<Estimates>) -> Details {
+        let errors = errors.and_then(|estimates| estimates.errors);
+        let (l2_error, h1_error) = errors.map(|errors| (errors.l2, errors.h1)).unzip();
+        let [kernel, variant, local] = ["cells", "basic", "none"].map(String::from);
+        Details { kernel, variant, local, l2_error, h1_error, ..Details::default() }
+    }
+
+    fn vtu_bytes(case: &Case<Self>) -> Result<[u64; 2], Failure> {
+        let reason = format_args!("is not there with --system elliptic, on {} cells", case.system.cells());
+        Err(Failure::usage("vtu", "FILE", reason))
+    }
+
+    fn is_finite(u: &ForestFunction) -> bool {
+        u.values().iter().all(|value| value.is_finite())
+    }
+
+    fn write_vtu(&self, _u: &ForestFunction, _path: &Path) -> Result<(), Failure> {
+        Err(Failure::usage("vtu", "FILE", "is not there with --system elliptic"))
+    }
+
+    fn cycle(case: &Case<Self>, report: &Report<Estimates>) -> Option<CycleReport> {
+        let estimates = report.errors.as_ref();
+        Some(CycleReport {
+            cells: report.cells,
+            dofs: report.dofs,
+            nodes: case.system.nodes(),
+            iterations: report.info.iterations,
+            residual_history: report.info.residual_history.clone(),
+            l2_error: estimates.and_then(|estimates| estimates.errors).map(|errors| errors.l2),
+            l2_norm: estimates.map(|estimates| estimates.norms.l2),
+            h1_seminorm: estimates.map(|estimates| estimates.norms.h1),
+            max_nodal: estimates.map(|estimates| estimates.norms.largest),
+            estimate: estimates.map(|estimates| estimates.indicators.iter().map(|eta| eta * eta).sum::<f64>().sqrt()),
+            setup_s: report.setup_s,
+            solve_s: report.timing.median_s,
+        })
+    }
+
+    fn adapted(
+        args: &CaseArgs,
+        case: &Case<Self>,
+        report: &Report<Estimates>,
+        cycle: usize,
+    ) -> Result<Option<Case<Self>>, Failure> {
+        let Some(estimates) = report.errors.as_ref().filter(|_| cycle <= args.forest.adapt.unwrap_or(0)) else {
+            return Ok(None);
+        };
+        let forest = case.system.forest();
+        let flags = match args.marking()? {
+            Some(marking) => marking.mark(&estimates.indicators)?,
+            None => {
+                let is_marked = |leaf: &Cell| match args.forest.marking {
+                    Some(MarkingName::Corner) => (0..1_u32 << forest.dim()).any(|corner| {
+                        let corner = [0, 1, 2].map(|d| f64::from(corner >> d & 1));
+                        forest.point(leaf, corner).truncate().length() < 1e-12
+                    }),
+                    _ => {
+                        let center = forest.point(leaf, [0.5; 3]);
+                        let [x, y, z] = center.to_array().map(|x| x - 0.3);
+                        (x * x + y * y + z * z).sqrt() < 0.4 / 2.0_f64.powi(cycle as i32 - 1)
+                    }
+                };
+                let flag = |leaf| if is_marked(leaf) { Adaptation::Refine } else { Adaptation::Keep };
+                forest.leaves().iter().map(flag).collect()
+            }
+        };
+        let benchmark: Benchmark = args.problem_of::<Self>()?.parse()?;
+        case_on(args, benchmark, &forest.adapt(&flags)?).map(Some)
+    }
+}
+
+/// The case on a forest.
+fn case_on(args: &CaseArgs, benchmark: Benchmark, forest: &Forest) -> Result<Case<ForestProblem>, Failure> {
+    let (dim, config) = (forest.dim(), args.config()?);
+    let smoothing = match args.forest.smoothing.unwrap_or_default() {
+        SmoothingName::Local => Smoothing::Local,
+        SmoothingName::Global => Smoothing::Global,
+    };
+    let mapping_degree = args.forest.mapping_degree;
+    let equation = Equation { mapping_degree, smoothing, ..benchmark.equation(dim) };
+    let system = Elliptic::new(forest, args.degree, equation.clone())?;
+    // The bound is 1.2 times the estimate: eigenvalues from a tenth of the estimate on are smoothed, as in paper 3.
+    let smoother = match config.smoother {
+        SmootherConfig::Chebyshev { degree, .. } => SmootherConfig::Chebyshev { degree, range: 12.0 },
+        other => other,
+    };
+    let problem = ForestProblem { problem: benchmark.problem(dim), equation };
+    Ok(Case { system, problem, config: Config { smoother, ..config } })
+}
+
+impl CaseArgs {
+    /// The mesh that was given, or that of the problem.
+    pub fn forest_mesh(&self) -> MeshName {
+        let of_problem = || match self.problem.as_deref() {
+            Some("shell") => MeshName::Shell,
+            Some("hyper-l") => MeshName::HyperL,
+            Some(problem) if problem.starts_with("variable") => MeshName::Box,
+            _ => MeshName::Lshape,
+        };
+        self.forest.mesh.unwrap_or_else(of_problem)
+    }
+
+    /// The problem that a mesh has by itself.
+    pub(super) fn forest_problem(&self) -> &'static str {
+        match self.forest_mesh() {
+            MeshName::Lshape | MeshName::LshapeExtruded => "corner",
+            MeshName::Shell => "shell",
+            MeshName::HyperL => "hyper-l",
+            MeshName::Box | MeshName::Disk | MeshName::Cylinder => "variable",
+        }
+    }
+
+    /// Whether the system has forests.
+    pub fn is_on_forest(&self) -> bool {
+        self.system == SystemName::Elliptic
+    }
+
+    /// Whether --cells and --size describe the domain.
+    pub fn is_on_box(&self) -> bool {
+        !self.is_on_forest() || self.forest_mesh() == MeshName::Box
+    }
+
+    /// The dimension that a mesh has by itself.
+    pub fn forest_dim(&self) -> Option<usize> {
+        match self.forest_mesh() {
+            _ if !self.is_on_forest() => None,
+            MeshName::Lshape => Some(2),
+            MeshName::LshapeExtruded | MeshName::HyperL | MeshName::Cylinder => Some(3),
+            MeshName::Box | MeshName::Shell | MeshName::Disk => None,
+        }
+    }
+
+    /// Options of forests that were given, with their values.
+    pub(super) fn forest_options(&self) -> Vec<(&'static str, String)> {
+        let ForestArgs { mesh, adapt, marking, refine_fraction, coarsen_fraction, mapping_degree, smoothing } =
+            &self.forest;
+        let options = [
+            ("mesh", mesh.map(|mesh| mesh.to_string())),
+            ("adapt", adapt.map(|cycles| cycles.to_string())),
+            ("marking", marking.map(|marking| marking.to_string())),
+            ("refine-fraction", refine_fraction.map(|fraction| fraction.to_string())),
+            ("coarsen-fraction", coarsen_fraction.map(|fraction| fraction.to_string())),
+            ("mapping-degree", mapping_degree.map(|degree| degree.to_string())),
+            ("smoothing", smoothing.map(|smoothing| smoothing.to_string())),
+        ];
+        options.into_iter().filter_map(|(option, value)| Some((option, value?))).collect()
+    }
+
+    fn coarse_mesh(&self) -> Result<CoarseMesh, Failure> {
+        let (mesh, dim) = (self.forest_mesh(), self.dim());
+        if let Some(own) = self.forest_dim().filter(|&own| own != dim) {
+            return Err(Failure::usage("dim", dim, format_args!("must be {own} with --mesh {mesh}")));
+        }
+        let boxed = [("cells", !self.cells.is_empty()), ("size", !self.size.is_empty())];
+        if let (Some((option, _)), false) = (boxed.iter().find(|(_, given)| *given), mesh == MeshName::Box) {
+            let reason = format_args!("belongs to --mesh box, and --mesh is {mesh}");
+            return Err(Failure::usage(option, "X,Y[,Z]", reason));
+        }
+        // As deal.II has them: 10 cells around.
+        const RING: usize = 10;
+        Ok(match (mesh, dim) {
+            (MeshName::Box, _) => {
+                self.check_box()?;
+                CoarseMesh::of_box(&self.base_cells(), &self.lengths())?
+            }
+            (MeshName::Lshape, _) => CoarseMesh::l_shape(2)?,
+            (MeshName::LshapeExtruded, _) => CoarseMesh::l_shape(2)?.extruded(1.0, 1)?,
+            (MeshName::HyperL, _) => CoarseMesh::l_shape(3)?,
+            (MeshName::Shell, 2) => CoarseMesh::annulus(0.5, 1.0, RING)?,
+            (MeshName::Shell, _) => CoarseMesh::shell(0.5, 1.0)?,
+            (MeshName::Disk, 2) => CoarseMesh::disk(1.0)?,
+            (MeshName::Disk, _) => CoarseMesh::ball(1.0)?,
+            (MeshName::Cylinder, _) => CoarseMesh::cylinder(1.0, 1.0, 1)?,
+        })
+    }
+
+    /// The rule that marks by indicators; none if it marks by place.
+    fn marking(&self) -> Result<Option<Marking>, Failure> {
+        let ForestArgs { marking, refine_fraction, coarsen_fraction, .. } = self.forest;
+        let marking = marking.unwrap_or_default();
+        let unused = |option, value: Option<f64>| match value {
+            Some(value) => Err(Failure::usage(option, value, format_args!("is not there with --marking {marking}"))),
+            None => Ok(()),
+        };
+        let refine = refine_fraction.unwrap_or(0.3);
+        match marking {
+            MarkingName::Kelly => Ok(Some(Marking::FixedNumber { refine, coarsen: coarsen_fraction.unwrap_or(0.03) })),
+            MarkingName::Dorfler => {
+                unused("coarsen-fraction", coarsen_fraction)?;
+                Ok(Some(Marking::Dorfler { fraction: refine }))
+            }
+            MarkingName::Corner | MarkingName::Ball => {
+                unused("refine-fraction", refine_fraction)?;
+                unused("coarsen-fraction", coarsen_fraction)?;
+                Ok(None)
+            }
+        }
+    }
+}
