@@ -6,6 +6,7 @@ mod common;
 mod cli_solve {
     mod combinations;
     mod files;
+    mod forests;
     mod machine;
     mod report;
     mod solutions;

@@ -1,0 +1,73 @@
+//! Elliptic equations on forests.
+
+use crate::{json, refused};
+use serde_json::Value;
+
+fn elliptic(options: &[&str]) -> Value {
+    json(&[&["--system", "elliptic", "--degree", "2"], options].concat())
+}
+
+/// Numbers of deal.II for the same cycles; `tests/elliptic.rs` has more of them.
+#[test]
+fn cycles_refine_where_the_corner_is() {
+    let report = elliptic(&["--mesh", "lshape", "--refine", "2", "--adapt", "3", "--marking", "corner"]);
+    let cycles = report["cycles"].as_array().unwrap();
+    assert_eq!(cycles.len(), 4);
+    let column = |name: &str| -> Vec<f64> { cycles.iter().map(|cycle| cycle[name].as_f64().unwrap()).collect() };
+    assert_eq!(column("cells"), [48.0, 57.0, 66.0, 75.0]);
+    let falls = |name: &str| column(name).windows(2).all(|pair| pair[1] < pair[0]);
+    assert!(falls("l2_error") && falls("estimate"), "{cycles:?}");
+    assert!(column("iterations").iter().all(|&iterations| iterations <= 6.0));
+    assert!(column("nodes").iter().zip(column("dofs")).all(|(nodes, dofs)| *nodes > dofs));
+    let last = &cycles[3];
+    for name in ["cells", "dofs", "iterations", "l2_error", "residual_history"] {
+        assert_eq!(report[name], last[name], "{name}");
+    }
+    assert_eq!(
+        (&report["solver"], &report["smoother"], &report["problem"]),
+        (&"cg".into(), &"chebyshev".into(), &"corner".into())
+    );
+}
+
+#[test]
+fn every_mesh_has_a_problem() {
+    let refine = |mesh: &'static str| if mesh == "cylinder" { "1" } else { "2" };
+    for mesh in ["box", "lshape", "shell", "disk", "cylinder", "hyper-l", "lshape-extruded"] {
+        let dim = if ["cylinder", "hyper-l", "lshape-extruded"].contains(&mesh) { "3" } else { "2" };
+        let report = elliptic(&["--mesh", mesh, "--dim", dim, "--refine", refine(mesh)]);
+        assert_eq!(report["converged"], true, "{mesh}");
+        assert!(report["cycles"][0]["max_nodal"].as_f64().unwrap() > 0.0);
+    }
+    let marked = elliptic(&["--mesh", "disk", "--dim", "2", "--refine", "1", "--adapt", "1", "--marking", "dorfler"]);
+    assert!(marked["cells"].as_u64().unwrap() > 20);
+    let global = elliptic(&["--mesh", "lshape", "--refine", "2", "--adapt", "2", "--smoothing", "global"]);
+    assert_eq!(global["converged"], true);
+    let jacobi = elliptic(&["--mesh", "lshape", "--refine", "2", "--smoother", "jacobi"]);
+    let less = elliptic(&["--mesh", "lshape", "--refine", "2", "--smoother-degree", "2"]);
+    assert!(jacobi["iterations"].as_u64() > less["iterations"].as_u64());
+}
+
+#[test]
+fn what_forests_do_not_take_is_refused() {
+    let forest = |arguments: &[&'static str], parts: &[&str]| {
+        refused(&[&["--system", "elliptic"], arguments].concat(), parts);
+    };
+    forest(&["--mesh", "lshape", "--dim", "3"], &["--dim", "'3'", "must be 2 with --mesh lshape"]);
+    forest(&["--mesh", "shell", "--cells", "2,2"], &["--cells", "belongs to --mesh box"]);
+    forest(
+        &["--mesh", "disk", "--problem", "variable-flux"],
+        &["--problem", "'variable-flux'", "mesh that disk does not have"],
+    );
+    forest(&["--problem", "sine"], &["--problem", "'sine'", "corner, shell", "--system elliptic"]);
+    forest(&["--smoother", "patch"], &["--smoother", "'patch'", "chebyshev or jacobi"]);
+    forest(&["--variant", "basic"], &["--variant", "'basic'", "not there with --system elliptic"]);
+    forest(&["--adapt", "2", "--refine-fraction", "1.5"], &["refine fraction is 1.5", "from 0 to 1"]);
+    forest(&["--marking", "ball", "--refine-fraction", "0.5"], &["--refine-fraction", "not there with --marking ball"]);
+    forest(&["--marking", "dorfler", "--coarsen-fraction", "0"], &["--coarsen-fraction", "--marking dorfler"]);
+    forest(&["--adapt", "some"], &["--adapt", "'some'", "whole number"]);
+    forest(&["--degree", "9"], &["--degree", "'9'", "1 to 8 in 2D"]);
+    forest(&["--vtu", "u.vtu"], &["--vtu", "not there with --system elliptic"]);
+    forest(&["--smoother", "jacobi", "--smoother-degree", "3"], &["--smoother-degree", "'3'", "--smoother chebyshev"]);
+    refused(&["--mesh", "shell"], &["--mesh", "'shell'", "belongs to --system elliptic", "poisson-cg"]);
+    refused(&["--system", "stokes", "--adapt", "1"], &["--adapt", "'1'", "belongs to --system elliptic"]);
+}
