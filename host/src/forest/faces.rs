@@ -58,7 +58,7 @@ impl Forest {
             let upper = (cell.child_number() >> (face / 2) & 1) as u8;
             let Some(parent) = cell.parent().filter(|_| upper == face % 2) else { continue };
             self.for_each_face_key(&parent, |at, key| {
-                if let (true, Some(&(other, other_face))) = (at == face.into(), single.get(&key)) {
+                if let (true, Some(&(other, other_face))) = (at == usize::from(face), single.get(&key)) {
                     faces.push(InnerFace { leaf, face, other, other_face });
                 }
             });

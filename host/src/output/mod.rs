@@ -6,3 +6,4 @@ pub mod file;
 pub mod table;
 pub mod vtk_cell;
 pub mod vtu;
+pub(crate) mod vtu_file;

@@ -3,6 +3,7 @@
 //! VTK takes the nodes of its Lagrange cells for equidistant in reference coordinates, where the space has
 //! Gauss-Lobatto points. So values are those of the polynomial at equidistant points, and a reader sees exactly `u_h`.
 
+use super::vtu_file::{Grid, HEADER, array};
 use super::{file, vtk_cell};
 use crate::error::Result;
 use crate::memory;
@@ -114,69 +115,8 @@ fn document(
 ) -> io::Result<()> {
     let [point_count, cell_count] = counts(space);
     let nodes = vtk_cell::nodes(space.dim(), space.degree());
-    // Readers take the numbering of Lagrange hexahedra from the version.
-    writeln!(file, "<?xml version=\"1.0\"?>")?;
-    writeln!(
-        file,
-        "<VTKFile type=\"UnstructuredGrid\" version=\"2.2\" byte_order=\"LittleEndian\" header_type=\"UInt64\">"
-    )?;
-    writeln!(file, "<UnstructuredGrid>\n<Piece NumberOfPoints=\"{point_count}\" NumberOfCells=\"{cell_count}\">")?;
-    writeln!(file, "<PointData>")?;
-    data(file, point_count)?;
-    writeln!(file, "</PointData>\n<Points>")?;
-    let coordinates = points(space).flat_map(|point| point.to_array());
-    array(file, "Float64", "Points", 3, point_count, coordinates.map(f64::to_le_bytes))?;
-    writeln!(file, "</Points>\n<Cells>")?;
-    let corners = connectivity(space, &nodes);
-    array(file, "Int64", "connectivity", 1, cell_count * nodes.len() as u64, corners.map(u64::to_le_bytes))?;
-    let offsets = (1..=cell_count).map(|cell| cell * nodes.len() as u64);
-    array(file, "Int64", "offsets", 1, cell_count, offsets.map(u64::to_le_bytes))?;
-    let types = (0..cell_count).map(|_| [vtk_cell::cell_type(space.dim())]);
-    array(file, "UInt8", "types", 1, cell_count, types)?;
-    writeln!(file, "</Cells>\n</Piece>\n</UnstructuredGrid>\n</VTKFile>")
-}
-
-/// Bytes before an array: how many it has.
-const HEADER: u64 = 8;
-
-/// An array of `tuples` tuples, its words as they are in memory, in base64.
-fn array<const B: usize>(
-    file: &mut dyn Write,
-    kind: &str,
-    name: &str,
-    components: u64,
-    tuples: u64,
-    words: impl Iterator<Item = [u8; B]>,
-) -> io::Result<()> {
-    write!(file, "<DataArray type=\"{kind}\" Name=\"{name}\" NumberOfComponents=\"{components}\" format=\"binary\">")?;
-    let bytes = components * tuples * B as u64;
-    // A multiple of 3, so that no padding is within the text.
-    let mut buffer = Vec::with_capacity(3 << 12);
-    for byte in bytes.to_le_bytes().into_iter().chain(words.flatten()) {
-        buffer.push(byte);
-        if buffer.len() == buffer.capacity() {
-            file.write_all(&base64(&buffer))?;
-            buffer.clear();
-        }
-    }
-    file.write_all(&base64(&buffer))?;
-    writeln!(file, "</DataArray>")
-}
-
-/// RFC 4648, section 4.
-fn base64(bytes: &[u8]) -> Vec<u8> {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let mut word = [0; 4];
-        word[1..=group.len()].copy_from_slice(group);
-        let word = u32::from_be_bytes(word);
-        for digit in 0..4 {
-            let value = (word >> (18 - 6 * digit)) & 63;
-            text.push(if digit <= group.len() { DIGITS[value as usize] } else { b'=' });
-        }
-    }
-    text
+    let grid = Grid { dim: space.dim(), nodes_a_cell: nodes.len() as u64, points: point_count, cells: cell_count };
+    grid.write(file, points(space), connectivity(space, &nodes), data, |_, _| Ok(()))
 }
 
 /// Visits a lattice, `x` fastest.
@@ -258,15 +198,6 @@ mod tests {
     fn assert_size(path: &Path, space: &Space, with_error: bool) {
         let (found, said) = (std::fs::metadata(path).unwrap().len(), size(space, with_error));
         assert!(found <= said && said - found <= TAGS, "{found} bytes, said were {said}");
-    }
-
-    #[test]
-    fn base64_is_that_of_the_standard() {
-        // RFC 4648, section 10.
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
-            assert_eq!(base64(bytes.as_bytes()), text.as_bytes());
-        }
-        assert_eq!(base64(&[0xfb, 0xef, 0xff]), b"++//");
     }
 
     #[test]

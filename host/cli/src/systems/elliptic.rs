@@ -9,8 +9,8 @@ use patchmg::forest::{Adaptation, Cell, CoarseMesh, Forest, Marking};
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::ErrorNorms;
 use patchmg::solve::{Case, Config, Method, Report};
+use patchmg::system::ModelProblem;
 use patchmg::system::elliptic::{Benchmark, Elliptic, EllipticProblem, Equation, ForestFunction, Norms, Smoothing};
-use patchmg::system::{ModelProblem, System};
 use std::path::Path;
 
 /// Elliptic equations on forests: meshes that are refined where it matters.
@@ -164,17 +164,18 @@ impl Offered for ForestProblem {
         Details { kernel, variant, local, l2_error, h1_error, ..Details::default() }
     }
 
+    /// Of the first mesh.
     fn vtu_bytes(case: &Case<Self>) -> Result<[u64; 2], Failure> {
-        let reason = format_args!("is not there with --system elliptic, on {} cells", case.system.cells());
-        Err(Failure::usage("vtu", "FILE", reason))
+        let bytes = ForestFunction::vtu_bytes(&case.system, 1);
+        Ok([bytes, bytes])
     }
 
     fn is_finite(u: &ForestFunction) -> bool {
         u.values().iter().all(|value| value.is_finite())
     }
 
-    fn write_vtu(&self, _u: &ForestFunction, _path: &Path) -> Result<(), Failure> {
-        Err(Failure::usage("vtu", "FILE", "is not there with --system elliptic"))
+    fn write_vtu(&self, u: &ForestFunction, path: &Path) -> Result<(), Failure> {
+        Ok(u.write_vtu(path, &[("estimate", &u.kelly_indicators(&self.equation)?)])?)
     }
 
     fn cycle(case: &Case<Self>, report: &Report<Estimates>) -> Option<CycleReport> {

@@ -66,7 +66,6 @@ fn what_forests_do_not_take_is_refused() {
     forest(&["--marking", "dorfler", "--coarsen-fraction", "0"], &["--coarsen-fraction", "--marking dorfler"]);
     forest(&["--adapt", "some"], &["--adapt", "'some'", "whole number"]);
     forest(&["--degree", "9"], &["--degree", "'9'", "1 to 8 in 2D"]);
-    forest(&["--vtu", "u.vtu"], &["--vtu", "not there with --system elliptic"]);
     forest(&["--smoother", "jacobi", "--smoother-degree", "3"], &["--smoother-degree", "'3'", "--smoother chebyshev"]);
     refused(&["--mesh", "shell"], &["--mesh", "'shell'", "belongs to --system elliptic", "poisson-cg"]);
     refused(&["--system", "stokes", "--adapt", "1"], &["--adapt", "'1'", "belongs to --system elliptic"]);

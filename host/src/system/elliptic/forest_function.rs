@@ -4,11 +4,16 @@ use super::Elliptic;
 use super::cell::at_points;
 use super::mesh::Mesh;
 use super::metric::Geometry;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::fe::Quadrature;
+use crate::memory;
+use crate::output::vtu_file::{Grid, array};
+use crate::output::{file, vtk_cell};
 use crate::problem::{ErrorNorms, ExactSolution};
 use glam::DVec3;
 use rayon::prelude::*;
+use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A function of the continuous elements on a forest.
@@ -66,6 +71,65 @@ impl ForestFunction {
     /// As for [`Self::norms`], also for the values of `u`.
     pub fn error_to(&self, u: &(impl ExactSolution + ?Sized)) -> Result<ErrorNorms> {
         self.integrate(|point| (u.value(point), u.gradient(point)))
+    }
+
+    /// Writes a VTU file with Lagrange cells of degree `k`: `solution` at the points, in which leaves of different levels have
+    /// hanging nodes of their own, and for each cell `level` and what is given under other names.
+    ///
+    /// VTK takes points for equidistant in the coordinates of cells; cells have curved edges of degree `k`.
+    ///
+    /// # Errors
+    /// [`Error::SizeMismatch`] unless there is a number for each cell; [`Error::OutOfMemory`] and those of
+    /// [`file::write_with`].
+    pub fn write_vtu(&self, path: &Path, of_cells: &[(&str, &[f64])]) -> Result<()> {
+        let (mesh, dim, k) = (&*self.mesh, self.mesh.dim(), self.mesh.degree());
+        let (cells, n) = (mesh.cells().cells(), k + 1);
+        for (_, numbers) in of_cells {
+            check_length("numbers of cells", cells, numbers.len())?;
+        }
+        let positions = mesh.node_positions()?;
+        let rows: Vec<Vec<f64>> = (0..n).map(|i| mesh.element().values(i as f64 / k as f64)).collect();
+        let nodes = vtk_cell::nodes(dim, k);
+        let mut points = memory::zeros::<[f64; 3]>(self.values.len())?;
+        let mut values: Vec<f64> = memory::zeros(self.values.len())?;
+        let mut connectivity: Vec<u32> = memory::zeros(cells * nodes.len())?;
+        for (cell, connectivity) in connectivity.chunks_exact_mut(nodes.len()).enumerate() {
+            let own = mesh.values_of(cell, &self.values);
+            let numbers: Vec<u32> = mesh.numbering().leaf_nodes(cell).collect();
+            for (point, &[x, y, z]) in connectivity.iter_mut().zip(&nodes) {
+                let node = numbers[x + n * (y + n * z)];
+                *point = node;
+                let along_z = |i: usize| if dim == 3 { rows[z][i / n / n] } else { 1.0 };
+                let weight = |i: usize| rows[x][i % n] * rows[y][i / n % n] * along_z(i);
+                let sum: DVec3 = positions.positions(cell).iter().enumerate().map(|(i, &at)| weight(i) * at).sum();
+                points[node as usize] = sum.to_array();
+                values[node as usize] = own.iter().enumerate().map(|(i, value)| weight(i) * value).sum();
+            }
+        }
+        let grid = Grid { dim, nodes_a_cell: nodes.len() as u64, points: points.len() as u64, cells: cells as u64 };
+        file::write_with(path, |file| {
+            let at_points = points.iter().map(|&point| DVec3::from_array(point));
+            let connectivity = connectivity.iter().map(|&point| u64::from(point));
+            let solution = values.iter().map(|value| value.to_le_bytes());
+            let point_data = |file: &mut dyn Write, count| array(file, "Float64", "solution", 1, count, solution);
+            grid.write(file, at_points, connectivity, point_data, |file, count| {
+                let levels = mesh.forest().leaves().iter().map(|leaf| [leaf.level]);
+                array(file, "UInt8", "level", 1, count, levels)?;
+                for (name, numbers) in of_cells {
+                    let words = numbers.iter().map(|number| number.to_le_bytes());
+                    array(file, "Float64", name, 1, count, words)?;
+                }
+                Ok(())
+            })
+        })
+    }
+
+    /// Bytes of that file at most, with so many numbers for each cell.
+    pub fn vtu_bytes(system: &Elliptic, of_cells: u64) -> u64 {
+        const TAGS: u64 = 4 << 10;
+        let (points, cells) = (system.nodes() as u64, system.mesh.cells().cells() as u64);
+        let places = system.mesh.cells().all().len() as u64;
+        TAGS + (8 * (4 * points + places + (1 + of_cells) * cells) + 2 * cells).div_ceil(3) * 4
     }
 
     fn integrate(&self, exact: impl Fn(DVec3) -> (f64, DVec3) + Sync) -> Result<ErrorNorms> {
