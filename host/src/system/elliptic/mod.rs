@@ -36,8 +36,6 @@ use crate::backend::Scalar;
 use crate::backend::cpu::Cpu;
 #[cfg(feature = "cuda")]
 use crate::backend::cuda::Cuda;
-#[cfg(feature = "cuda")]
-use crate::error::Error;
 use crate::error::{Result, check_length, invalid};
 use crate::forest::Forest;
 use crate::layout::Layout;
@@ -146,9 +144,9 @@ impl Runs<Elliptic> for Cuda {
 }
 
 #[cfg(feature = "cuda")]
-fn no_gpu_kernels() -> Error {
+fn no_gpu_kernels() -> crate::Error {
     let available = String::from("poisson-cg, poisson-dg, stokes");
-    Error::Unsupported { backend: "cuda", what: "kernels for system", asked: "elliptic".into(), available }
+    crate::Error::Unsupported { backend: "cuda", what: "kernels for system", asked: "elliptic".into(), available }
 }
 
 impl Runs<Elliptic> for Cpu {
