@@ -7,12 +7,24 @@ use crate::fe::{Element, Quadrature};
 use crate::forest::Mapping;
 use glam::DVec3;
 
-/// Calls `visit` with each face on a boundary that has one of the numbers: number, cell, and for each Gauss point of the face,
-/// of `k + 1` a direction, the point, its weight with the surface element, and the values of the cell's basis.
+/// A Gauss point of a face.
+pub(super) struct FacePoint<'a> {
+    /// Number of the boundary.
+    pub number: u32,
+    pub cell: usize,
+    pub face: usize,
+    pub point: DVec3,
+    /// With the surface element.
+    pub weight: f64,
+    /// Values of the cell's basis.
+    pub basis: &'a [f64],
+}
+
+/// Calls `visit` with the Gauss points of each face on the boundary, `k + 1` a direction, one face after the other.
 pub(super) fn for_each_face_point(
     mesh: &Mesh,
     mapping: &Mapping,
-    mut visit: impl FnMut(u32, usize, DVec3, f64, &[f64]) -> Result<()>,
+    mut visit: impl FnMut(FacePoint) -> Result<()>,
 ) -> Result<()> {
     let (dim, n) = (mesh.dim(), mesh.degree() + 1);
     let rule = Quadrature::gauss(n)?;
@@ -48,7 +60,8 @@ pub(super) fn for_each_face_point(
                 let weight: f64 = (0..dim - 1).map(|t| rule.weights[place[t]]).product();
                 basis.clear();
                 basis.extend((0..n.pow(dim as u32)).map(|i| product(0, i, n, None)));
-                visit(number, cell, sum(None), weight * tangent(0).cross(tangent(1)).length(), &basis)?;
+                let weight = weight * tangent(0).cross(tangent(1)).length();
+                visit(FacePoint { number, cell, face, point: sum(None), weight, basis: &basis })?;
             }
         }
     }

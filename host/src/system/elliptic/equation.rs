@@ -3,7 +3,7 @@
 use crate::error::{Error, Result, invalid};
 use crate::forest::CoarseMesh;
 use glam::{DMat3, DVec3};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -54,6 +54,35 @@ impl fmt::Debug for Diffusion {
     }
 }
 
+/// A number at each point, not negative.
+#[derive(Clone)]
+pub struct Coefficient(Arc<dyn Fn(DVec3) -> f64 + Send + Sync>);
+
+impl Coefficient {
+    /// Of a function.
+    pub fn new(value: impl Fn(DVec3) -> f64 + Send + Sync + 'static) -> Self {
+        Self(Arc::new(value))
+    }
+
+    /// At a point.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with point and value, if it is negative or not finite.
+    pub(super) fn at(&self, name: &'static str, point: DVec3) -> Result<f64> {
+        let value = (self.0)(point);
+        if value >= 0.0 && value.is_finite() {
+            return Ok(value);
+        }
+        Err(invalid(name, format_args!("{value} at {point}"), "0 or positive, and finite"))
+    }
+}
+
+impl fmt::Debug for Coefficient {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("Coefficient(..)")
+    }
+}
+
 /// At which nodes of a level smoothers work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Smoothing {
@@ -73,8 +102,10 @@ pub struct Equation {
     pub diffusion: Diffusion,
     /// `s`, not negative.
     pub reaction: f64,
-    /// Numbers of boundaries with a natural condition `κ ∇u · n = g` (Neumann). All others have Dirichlet's, `u` being given.
+    /// Numbers of boundaries with a natural condition `κ ∇u · n + α u = g`. All others have Dirichlet's, `u` being given.
     pub natural: BTreeSet<u32>,
+    /// `α` on natural boundaries (Robin), not negative; 0 on those that are not named (Neumann).
+    pub robin: BTreeMap<u32, Coefficient>,
     /// Degree of the mapping of cells, `k` if not given.
     pub mapping_degree: Option<usize>,
     /// Where levels smooth.
@@ -88,6 +119,7 @@ impl Default for Equation {
             diffusion: Diffusion::scalar(|_| 1.0),
             reaction: 0.0,
             natural: BTreeSet::new(),
+            robin: BTreeMap::new(),
             mapping_degree: None,
             smoothing: Smoothing::default(),
         }
@@ -104,11 +136,14 @@ impl Equation {
         for number in &self.natural {
             check_side(*number, &sides)?;
         }
-        if self.reaction == 0.0 && sides.is_subset(&self.natural) {
+        if let Some(number) = self.robin.keys().find(|number| !self.natural.contains(number)) {
+            return Err(invalid("a boundary with Robin's condition", number, "a natural one"));
+        }
+        if self.reaction == 0.0 && self.robin.is_empty() && sides.is_subset(&self.natural) {
             return Err(Error::InvalidArgument {
                 name: "natural sides",
                 value: format!("{:?}", self.natural),
-                allowed: "not all of them, unless the reaction coefficient is positive: constants would be free".into(),
+                allowed: "not all of them, unless the reaction coefficient or one of Robin's is positive: constants would be free".into(),
             });
         }
         Ok(())

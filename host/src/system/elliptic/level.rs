@@ -6,6 +6,7 @@ use super::cell::{CellShape, Workspace};
 use super::equation::Equation;
 use super::mesh::{Mesh, Node};
 use super::metric::{Geometry, words};
+use super::robin::RobinFaces;
 use super::transfer::Transfer;
 use super::transposed::Transposed;
 use crate::backend::cpu::{Cpu, Vector};
@@ -26,6 +27,7 @@ pub(super) struct CellOperator<T> {
     pub shape: CellShape<T>,
     /// [`words`] for each Gauss point of each cell.
     metric: Vec<T>,
+    robin: RobinFaces<T>,
     gather: Transposed,
     /// Cells of nodes that are smoothed, ascending; none if these are all cells.
     smoothed: Option<Vec<u32>>,
@@ -58,7 +60,8 @@ impl<T: Scalar> CellOperator<T> {
             |cell: &usize| cells.of(*cell).iter().any(|&node| mesh.kinds()[node as usize] == Node::Smoothed);
         let smoothed: Vec<u32> = (0..cells.cells()).filter(is_smoothed).map(|cell| cell as u32).collect();
         let smoothed = Some(smoothed).filter(|smoothed| smoothed.len() < cells.cells());
-        Ok(Self { mesh: mesh.clone(), shape: CellShape::new(mesh)?, metric, gather, smoothed, sums })
+        let robin = RobinFaces::new(mesh, equation)?;
+        Ok(Self { mesh: mesh.clone(), shape: CellShape::new(mesh)?, metric, robin, gather, smoothed, sums })
     }
 
     /// Bytes of that.
@@ -125,7 +128,9 @@ impl<T: Scalar> CellOperator<T> {
         if let Some(lines) = lines {
             self.shape.interpolate(lines, u);
         }
+        let of_faces = self.robin.apply(cell, &self.shape, u);
         self.shape.apply(metric, u, workspace);
+        u.iter_mut().zip(of_faces).for_each(|(u, added)| *u = *u + added);
         if let Some(lines) = lines {
             self.shape.interpolate_transposed(lines, u);
         }
@@ -306,6 +311,6 @@ impl<T: Scalar> Level<Cpu, T> for EllipticLevel<T> {
 }
 
 fn only_diagonal(asked: &str) -> Error {
-    let available = String::from("chebyshev, jacobi");
+    let available = String::from("chebyshev, chebyshev4, jacobi");
     Error::Unsupported { backend: "elliptic", what: "smoother", asked: asked.into(), available }
 }

@@ -21,13 +21,14 @@ mod level;
 mod mesh;
 mod metric;
 mod problem;
+mod robin;
 #[cfg(test)]
 mod tests;
 mod transfer;
 mod transposed;
 
 pub use benchmark::Benchmark;
-pub use equation::{Diffusion, Equation, Smoothing};
+pub use equation::{Coefficient, Diffusion, Equation, Smoothing};
 pub use forest_function::{ForestFunction, Norms};
 pub use problem::{EllipticProblem, SharedField};
 

@@ -27,7 +27,7 @@ pub struct EllipticProblem {
     pub right_hand_side: SharedField,
     /// `u` on Dirichlet boundaries; 0 on those that are not named.
     pub values: BTreeMap<u32, SharedField>,
-    /// `κ ∇u · n` on natural boundaries; 0 on those that are not named.
+    /// `κ ∇u · n + α u` on natural boundaries; 0 on those that are not named.
     pub fluxes: BTreeMap<u32, SharedField>,
     /// `u`, if it is known.
     pub exact: Option<Arc<dyn ExactSolution + Send + Sync>>,
@@ -131,11 +131,11 @@ impl ModelProblem for EllipticProblem {
             loads.copy_from_slice(&u);
         }
         if !self.fluxes.is_empty() {
-            for_each_face_point(mesh, &mesh.mapping()?, |number, cell, point, weight, basis| {
-                if let Some(flux) = self.fluxes.get(&number) {
-                    let value = weight * finite("flux", flux(point), point)?;
-                    let loads = &mut loads[nodes * cell..][..nodes];
-                    loads.iter_mut().zip(basis).for_each(|(load, basis)| *load += value * basis);
+            for_each_face_point(mesh, &mesh.mapping()?, |at| {
+                if let Some(flux) = self.fluxes.get(&at.number) {
+                    let value = at.weight * finite("flux", flux(at.point), at.point)?;
+                    let loads = &mut loads[nodes * at.cell..][..nodes];
+                    loads.iter_mut().zip(at.basis).for_each(|(load, basis)| *load += value * basis);
                 }
                 Ok(())
             })?;

@@ -13,7 +13,7 @@ use crate::system::ModelProblem;
 use crate::testing::{VtuFile, assert_close, random};
 use glam::{DMat3, DVec3};
 use nalgebra::DMatrix;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// With hanging nodes: refined around a point, `cycles` times.
 fn refined(coarse: CoarseMesh, uniformly: usize, cycles: i32) -> Forest {
@@ -207,6 +207,27 @@ fn polynomials_are_reproduced() {
     }
 }
 
+/// Where the boundary is straight, a Robin condition of polynomial data has polynomial solutions.
+#[test]
+fn polynomials_satisfy_robins_condition() {
+    for dim in [2, 3] {
+        let mut coarse = CoarseMesh::of_box(&[1, 2, 1][..dim], &[1.0, 1.5, 1.0][..dim]).unwrap();
+        coarse.set_boundary_where(3, |point| point.x == 1.0).unwrap();
+        let forest = refined(coarse, 1, 2);
+        assert!(crate::forest::Numbering::new(&forest, 3).unwrap().hanging_nodes() > 0);
+        let exact = Power { k: 2, dim };
+        let alpha = |point: DVec3| 0.5 + point.y * point.y;
+        let robin = BTreeMap::from([(3, Coefficient::new(alpha))]);
+        let equation = Equation { natural: BTreeSet::from([3]), robin, ..Equation::default() };
+        let system = Elliptic::new(&forest, 3, equation).unwrap();
+        let laplace: f64 = (0..dim).map(|d| 2.0 * (d as f64 + 1.0)).sum();
+        let mut problem = EllipticProblem::new(move |_| -laplace).with_exact(0, exact);
+        problem.fluxes.insert(3, Arc::new(move |point| exact.gradient(point).x + alpha(point) * exact.value(point)));
+        let errors = problem.errors(&solved(&system, &problem)).unwrap().unwrap();
+        assert!(errors.l2 < 1e-11 && errors.h1 < 1e-9, "{dim}D: {errors:?}");
+    }
+}
+
 /// A jump along an edge, and none of linear functions.
 #[test]
 fn kellys_indicator_is_the_jump_of_the_normal_derivative() {
@@ -351,7 +372,7 @@ fn bad_input_is_refused_with_value_and_place() {
     );
     assert_eq!(
         with(Equation { natural: BTreeSet::from([0]), ..Equation::default() }),
-        "natural sides is {0}, but must be not all of them, unless the reaction coefficient is positive: constants would be free"
+        "natural sides is {0}, but must be not all of them, unless the reaction coefficient or one of Robin's is positive: constants would be free"
     );
     assert_eq!(
         message(Elliptic::new(&Forest::new(square()), 1, Equation::default())),
@@ -363,6 +384,13 @@ fn bad_input_is_refused_with_value_and_place() {
         let system = Elliptic::new(&forest, 1, equation).unwrap();
         CellOperator::<f64>::new(&system.mesh, &system.equation).unwrap_err().to_string()
     };
+    let robin = |value: f64| BTreeMap::from([(0, Coefficient::new(move |_| value))]);
+    assert_eq!(
+        with(Equation { robin: robin(1.0), ..Equation::default() }),
+        "a boundary with Robin's condition is 0, but must be a natural one"
+    );
+    let error = operator(Equation { natural: BTreeSet::from([0]), robin: robin(-2.0), ..Equation::default() });
+    assert!(error.starts_with("the coefficient of Robin's condition is -2 at [0"), "{error}");
     let negative = Diffusion::scalar(|point| if point.x > 0.6 { -2.0 } else { 1.0 });
     let error = operator(Equation { diffusion: negative, ..Equation::default() });
     assert!(error.starts_with("the diffusion coefficient is -2 at [0.6056624327"), "{error}");
