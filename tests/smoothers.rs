@@ -24,13 +24,14 @@ use patchmg::system::poisson::{Poisson, Problem};
 /// Small enough for dense matrices: every kind of node, and more patches than one color has.
 const SMALL: [[usize; 3]; 6] = [[2, 1, 3], [2, 2, 2], [2, 4, 2], [3, 1, 2], [3, 2, 2], [3, 3, 1]];
 
-fn all(dim: usize) -> [SmootherConfig; 5] {
+fn all(dim: usize) -> [SmootherConfig; 6] {
     [
         SmootherConfig::default(),
         SmootherConfig::additive_patch(dim),
         SmootherConfig::PointGaussSeidel,
         SmootherConfig::jacobi(),
         SmootherConfig::chebyshev(),
+        SmootherConfig::chebyshev_fourth_kind(),
     ]
 }
 
@@ -117,6 +118,19 @@ impl Fixture {
         result
     }
 
+    /// Without weights `e - Σ_k z_k` has the factor `W_m(1 - 2 λ / b) / (2 m + 1)`, `W_m` being the Chebyshev polynomial of the fourth
+    /// kind, `W_m(cos θ) = sin((m + 1/2) θ) / sin(θ / 2)`. With weights, step `k` adds `β_k` times the difference of two of these.
+    fn fourth_kind(&self, weights: &[f64], bound: f64, e: &Dofs) -> Dofs {
+        let map = |e: &Dofs| e - self.diagonal(&(&self.a * e)) * (2.0 / bound);
+        let (mut last, mut current) = (e.clone(), map(e) * 2.0 + e);
+        let mut result = e.clone();
+        for (k, weight) in (1..).map(f64::from).zip(weights) {
+            result += (&current / (2.0 * k + 1.0) - &last / (2.0 * k - 1.0)) * *weight;
+            (last, current) = (current.clone(), map(&current) * 2.0 - last);
+        }
+        result
+    }
+
     /// `T_m((θ - D⁻¹ A) / δ) e / T_m(θ / δ)`.
     fn chebyshev(&self, degree: usize, [low, high]: [f64; 2], e: &Dofs) -> Dofs {
         let (center, radius) = (0.5 * (low + high), 0.5 * (high - low));
@@ -154,6 +168,15 @@ fn a_step_propagates_the_error_as_the_books_say() {
             let interval = Chebyshev::new(&fixture.level, degree, 8.0).unwrap().interval();
             let config = SmootherConfig::Chebyshev { degree, range: 8.0 };
             check(config, false, fixture.chebyshev(degree, interval, &e));
+        }
+        let [_, bound] = Chebyshev::new(&fixture.level, 1, 8.0).unwrap().interval();
+        for weights in [
+            &[1.125][..],
+            &[1.02387287570313, 1.26408905371085],
+            &[1.00842544782028, 1.0886783920873, 1.33753125909618],
+        ] {
+            let config = SmootherConfig::ChebyshevFourthKind { degree: weights.len() };
+            check(config, false, fixture.fourth_kind(weights, bound, &e));
         }
     }
 }
@@ -233,11 +256,11 @@ fn point_gauss_seidel_takes_as_many_iterations_as_independent_ones() {
     }
 }
 
-/// Chebyshev is left out: a step of it has five residuals.
+/// Chebyshev of both kinds is left out: a step of it has several residuals.
 #[test]
 fn patches_need_fewest_iterations() {
     for case in [[2, 2, 4], [2, 5, 3], [3, 2, 3], [3, 3, 2]] {
-        let [patch, additive, point, jacobi, _] =
+        let [patch, additive, point, jacobi, ..] =
             all(case[0]).map(|s| iterations(case, Method::VCycle, s, Precision::F64));
         assert!(patch < point && point < jacobi && patch < additive, "{case:?}: {patch} {additive} {point} {jacobi}");
     }
@@ -281,5 +304,8 @@ fn bad_values_name_what_is_allowed() {
     for smoother in [(0, 15.0), (3, 1.0), (3, f64::NAN), (3, f64::INFINITY)] {
         let (degree, range) = smoother;
         assert!(matches!(error(SmootherConfig::Chebyshev { degree, range }), Error::InvalidArgument { .. }));
+    }
+    for degree in [0, 7] {
+        assert!(matches!(error(SmootherConfig::ChebyshevFourthKind { degree }), Error::InvalidArgument { .. }));
     }
 }

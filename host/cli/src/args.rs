@@ -217,7 +217,8 @@ pub struct CaseArgs {
     /// Smoother of the cycle. [default: patch, of elliptic chebyshev]
     #[arg(long, value_enum)]
     pub smoother: Option<Smoother>,
-    /// Degree of the polynomial of --smoother chebyshev, at least 1. [default: 5]
+    /// Degree of the polynomial of --smoother chebyshev, at least 1, or chebyshev4, 1 to 6. [default: 5 for chebyshev, 2 for
+    /// chebyshev4]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub smoother_degree: Option<usize>,
     /// Factor of the smoother's correction, above 0 and below 2. [default: 1/4 in 2D and 1/8 in 3D for additive-patch, 2/3
@@ -358,6 +359,8 @@ choice!(Smoother {
     Jacobi,
     /// Chebyshev iteration over Jacobi
     Chebyshev,
+    /// Chebyshev iteration of the fourth kind over Jacobi
+    Chebyshev4,
 });
 choice!(Scalar {
     /// Single precision

@@ -91,6 +91,7 @@ impl CaseArgs {
             args::Smoother::PointGs => SmootherConfig::PointGaussSeidel,
             args::Smoother::Jacobi => SmootherConfig::jacobi(),
             args::Smoother::Chebyshev => SmootherConfig::chebyshev(),
+            args::Smoother::Chebyshev4 => SmootherConfig::chebyshev_fourth_kind(),
         };
         if let Some(given) = self.damping {
             match &mut smoother {
@@ -102,11 +103,16 @@ impl CaseArgs {
             }
         }
         if let Some(given) = self.smoother_degree {
-            let SmootherConfig::Chebyshev { degree, .. } = &mut smoother else {
-                let reason = format_args!("belongs to --smoother chebyshev, and --smoother is {name}");
-                return Err(Failure::usage("smoother-degree", given, reason));
-            };
-            *degree = given;
+            match &mut smoother {
+                SmootherConfig::Chebyshev { degree, .. } | SmootherConfig::ChebyshevFourthKind { degree } => {
+                    *degree = given;
+                }
+                _ => {
+                    let reason =
+                        format_args!("belongs to --smoother chebyshev and chebyshev4, and --smoother is {name}");
+                    return Err(Failure::usage("smoother-degree", given, reason));
+                }
+            }
         }
         Ok(smoother)
     }

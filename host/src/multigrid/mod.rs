@@ -17,6 +17,7 @@ pub use level::{SmoothedLevel, hierarchy, levels};
 pub use nested::LowPrecisionNesting;
 pub use precision::LowPrecision;
 pub use smoother::{
-    AdditivePatchSmoother, Chebyshev, Jacobi, PatchSmoother, PointGaussSeidel, Smoother, SmootherConfig,
+    AdditivePatchSmoother, Chebyshev, ChebyshevFourthKind, Jacobi, PatchSmoother, PointGaussSeidel, Smoother,
+    SmootherConfig,
 };
 pub use vcycle::{Multigrid, PostSmoothing, VCycle};

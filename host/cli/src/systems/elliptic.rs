@@ -135,8 +135,9 @@ impl Offered for ForestProblem {
         if let Some((option, value)) = args.kernel_options().into_iter().chain(engine).next() {
             return Err(Failure::usage(option, value, format_args!("is not there with --system {}", args.system)));
         }
-        if ![args::Smoother::Chebyshev, args::Smoother::Jacobi].contains(&args.smoother_name()) {
-            let reason = format_args!("must be chebyshev or jacobi with --system {}", args.system);
+        let smoothers = [args::Smoother::Chebyshev, args::Smoother::Chebyshev4, args::Smoother::Jacobi];
+        if !smoothers.contains(&args.smoother_name()) {
+            let reason = format_args!("must be chebyshev, chebyshev4 or jacobi with --system {}", args.system);
             return Err(Failure::usage("smoother", args.smoother_name(), reason));
         }
         args.marking()?.map(|marking| marking.check()).transpose()?;

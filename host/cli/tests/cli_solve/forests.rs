@@ -59,7 +59,7 @@ fn what_forests_do_not_take_is_refused() {
         &["--problem", "'variable-flux'", "mesh that disk does not have"],
     );
     forest(&["--problem", "sine"], &["--problem", "'sine'", "corner, shell", "--system elliptic"]);
-    forest(&["--smoother", "patch"], &["--smoother", "'patch'", "chebyshev or jacobi"]);
+    forest(&["--smoother", "patch"], &["--smoother", "'patch'", "chebyshev, chebyshev4 or jacobi"]);
     forest(&["--variant", "basic"], &["--variant", "'basic'", "not there with --system elliptic"]);
     forest(&["--adapt", "2", "--refine-fraction", "1.5"], &["refine fraction is 1.5", "from 0 to 1"]);
     forest(&["--marking", "ball", "--refine-fraction", "0.5"], &["--refine-fraction", "not there with --marking ball"]);
@@ -67,6 +67,7 @@ fn what_forests_do_not_take_is_refused() {
     forest(&["--adapt", "some"], &["--adapt", "'some'", "whole number"]);
     forest(&["--degree", "9"], &["--degree", "'9'", "1 to 8 in 2D"]);
     forest(&["--smoother", "jacobi", "--smoother-degree", "3"], &["--smoother-degree", "'3'", "--smoother chebyshev"]);
+    forest(&["--smoother", "chebyshev4", "--smoother-degree", "7"], &["polynomial of the fourth kind", "7", "1 to 6"]);
     refused(&["--mesh", "shell"], &["--mesh", "'shell'", "belongs to --system elliptic", "poisson-cg"]);
     refused(&["--system", "stokes", "--adapt", "1"], &["--adapt", "'1'", "belongs to --system elliptic"]);
 }

@@ -35,7 +35,7 @@ fn every_precision_reaches_what_it_can() {
 #[test]
 fn every_smoother_finds_the_same_solution() {
     let reference = json(&[])["l2_error"].as_f64().unwrap();
-    for smoother in ["patch", "additive-patch", "point-gs", "jacobi", "chebyshev"] {
+    for smoother in ["patch", "additive-patch", "point-gs", "jacobi", "chebyshev", "chebyshev4"] {
         for solver in ["fmg", "gmres", "cg"] {
             if (smoother, solver) == ("patch", "fmg") {
                 continue; // the reference

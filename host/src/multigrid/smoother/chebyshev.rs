@@ -10,7 +10,7 @@ use nalgebra::DMatrix;
 /// Steps of the estimate of the largest eigenvalue.
 const ESTIMATE_STEPS: usize = 10;
 /// The estimate is from below; so many times as large is taken for an upper bound.
-const SAFETY: f64 = 1.2;
+pub(super) const SAFETY: f64 = 1.2;
 
 /// Chebyshev iteration of degree `m` for `D⁻¹ A`, `D` being the diagonal of `A` (Saad, Iterative Methods for Sparse Linear
 /// Systems, algorithm 12.1; Adams, Brezina, Hu and Tuminaro, J. Comput. Phys. 188, 2003).
@@ -55,7 +55,7 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
 
 /// Of `D⁻¹ A`, from below: that of the tridiagonal matrix of Lanczos' method, which the coefficients of conjugate gradients
 /// give (Saad, section 6.7.3), for the right-hand side in `residual`.
-fn largest_eigenvalue<B: Backend, S: Scalar>(
+pub(super) fn largest_eigenvalue<B: Backend, S: Scalar>(
     level: &dyn Level<B, S>,
     inverse_diagonal: &B::Vector<S>,
     residual: &mut B::Vector<S>,

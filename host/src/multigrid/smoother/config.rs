@@ -1,6 +1,7 @@
 //! The choice of a smoother.
 
-use super::{AdditivePatchSmoother, Chebyshev, Jacobi, PatchSmoother, PointGaussSeidel, Smoother};
+use super::fourth_kind::MOST;
+use super::{AdditivePatchSmoother, Chebyshev, ChebyshevFourthKind, Jacobi, PatchSmoother, PointGaussSeidel, Smoother};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::SharedLevel;
@@ -32,6 +33,11 @@ pub enum SmootherConfig {
         /// Largest over smallest eigenvalue of those that are smoothed; above 1.
         range: f64,
     },
+    /// Chebyshev iteration of the fourth kind over Jacobi's, [`ChebyshevFourthKind`].
+    ChebyshevFourthKind {
+        /// Degree of the polynomial, and so residuals a step; 1 to 6.
+        degree: usize,
+    },
 }
 
 impl SmootherConfig {
@@ -51,6 +57,11 @@ impl SmootherConfig {
         Self::Chebyshev { degree: 5, range: 15.0 }
     }
 
+    /// Chebyshev of the fourth kind, of degree 2.
+    pub fn chebyshev_fourth_kind() -> Self {
+        Self::ChebyshevFourthKind { degree: 2 }
+    }
+
     /// Whether the values are allowed.
     ///
     /// # Errors
@@ -65,6 +76,11 @@ impl SmootherConfig {
             Self::Chebyshev { degree: 0, .. } => {
                 invalid("degree of the Chebyshev polynomial", "0".into(), "at least 1")
             }
+            Self::ChebyshevFourthKind { degree } if !(1..=MOST).contains(&degree) => invalid(
+                "degree of the Chebyshev polynomial of the fourth kind",
+                degree.to_string(),
+                &format!("1 to {MOST}"),
+            ),
             Self::Chebyshev { range, .. } if !(range > 1.0 && range.is_finite()) => {
                 invalid("range of the Chebyshev polynomial", format!("{range:?}"), "above 1")
             }
@@ -80,6 +96,7 @@ impl SmootherConfig {
         let (name, chebyshev) = match self {
             Self::Patch => return Ok(()),
             Self::Chebyshev { .. } => ("chebyshev", true),
+            Self::ChebyshevFourthKind { .. } => ("chebyshev4", true),
             Self::AdditivePatch { .. } => ("additive-patch", false),
             Self::PointGaussSeidel => ("point-gs", false),
             Self::Jacobi { .. } => ("jacobi", false),
@@ -87,7 +104,7 @@ impl SmootherConfig {
         let allowed = match system.smoothers() {
             Smoothers::Any => return Ok(()),
             Smoothers::Strong if chebyshev => return Ok(()),
-            Smoothers::Strong => "patch or chebyshev with discontinuous elements",
+            Smoothers::Strong => "patch, chebyshev or chebyshev4 with discontinuous elements",
             Smoothers::Patches => "patch: with a pressure the diagonal has zeros",
         };
         Err(Error::InvalidArgument { name: "smoother", value: name.into(), allowed: allowed.into() })
@@ -105,6 +122,7 @@ impl SmootherConfig {
             Self::PointGaussSeidel => Box::new(PointGaussSeidel::new(level)),
             Self::Jacobi { damping } => Box::new(Jacobi::new(level, damping)?),
             Self::Chebyshev { degree, range } => Box::new(Chebyshev::new(level, degree, range)?),
+            Self::ChebyshevFourthKind { degree } => Box::new(ChebyshevFourthKind::new(level, degree)?),
         })
     }
 
@@ -119,7 +137,7 @@ impl SmootherConfig {
             Self::PointGaussSeidel => 3,
             Self::Jacobi { .. } => 3 + 4,
             // The residual, the direction, and the sum.
-            Self::Chebyshev { degree, .. } => (3 + 4 + 3) * degree,
+            Self::Chebyshev { degree, .. } | Self::ChebyshevFourthKind { degree } => (3 + 4 + 3) * degree,
         };
         words as f64
     }
@@ -132,6 +150,7 @@ impl SmootherConfig {
             Self::AdditivePatch { .. } => AdditivePatchSmoother::<B, S>::bytes(storage),
             Self::Jacobi { .. } => Jacobi::<B, S>::bytes(storage),
             Self::Chebyshev { .. } => Chebyshev::<B, S>::bytes(storage),
+            Self::ChebyshevFourthKind { .. } => ChebyshevFourthKind::<B, S>::bytes(storage),
         }
     }
 }

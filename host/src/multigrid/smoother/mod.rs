@@ -3,6 +3,7 @@
 mod additive;
 mod chebyshev;
 mod config;
+mod fourth_kind;
 mod jacobi;
 mod patch;
 mod point;
@@ -14,6 +15,7 @@ use crate::level::Level;
 pub use additive::AdditivePatchSmoother;
 pub use chebyshev::Chebyshev;
 pub use config::SmootherConfig;
+pub use fourth_kind::ChebyshevFourthKind;
 pub use jacobi::Jacobi;
 pub use patch::PatchSmoother;
 pub use point::PointGaussSeidel;
