@@ -249,10 +249,11 @@ pub struct CaseArgs {
     /// Scalar type.
     #[arg(long, value_parser = choices::precision(), default_value = Precision::default().name())]
     pub precision: Precision,
-    /// Converged once the relative residual is at most this; above 0 and below 1.
-    #[arg(long, value_name = "R", default_value_t = 1e-9, value_parser = tolerance, allow_hyphen_values = true)]
-    pub rtol: f64,
-    /// Iterations at most; at least 1.
+    /// Converged once the relative residual is at most this; above 0 and below 1. For minimal-surface, that of each of Newton's
+    /// corrections. [default: 1e-9, for minimal-surface 1e-4]
+    #[arg(long, value_name = "R", value_parser = tolerance, allow_hyphen_values = true)]
+    pub rtol: Option<f64>,
+    /// Iterations at most, and steps of Newton's method; at least 1.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive, allow_hyphen_values = true)]
     pub max_iters: usize,
     #[command(flatten)]

@@ -12,7 +12,7 @@ use patchmg::solve::{Config, Cycle, Method};
 impl CaseArgs {
     /// How to solve.
     pub fn config(&self) -> Result<Config, Failure> {
-        let stopping = Stopping { rtol: self.rtol, max_iters: self.max_iters };
+        let stopping = Stopping { rtol: self.rtol(), max_iters: self.max_iters };
         let (method, precision, smoother) = (self.method(), self.precision, self.smoother_config()?);
         if let (Some(restart), false) = (self.restart, [Method::Gmres, Method::Fgmres].contains(&method)) {
             let reason = format_args!("belongs to --solver gmres or fgmres, and --solver is {method}");
@@ -148,7 +148,7 @@ memory     {} needed, {} free
         args.problem_name(),
         args.method(),
         args.precision,
-        args.rtol,
+        args.rtol(),
         iterations(args.max_iters),
         args.smoother_name(),
         if args.cycle == Cycle::W { ", W-cycle" } else { "" },

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::hashes::KernelHashes;
 use crate::systems::FlowParameters;
 use patchmg::measure::{Measurement, Protocol, Timing};
+use patchmg::solve::NewtonStep;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -70,6 +71,12 @@ pub struct SolveReport {
     /// The largest `|div u_h|`; systems with a divergence have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub div_max: Option<f64>,
+    /// Steps of Newton's method, of nonlinear problems; `iterations` counts them, `residual_history` has their residuals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub newton: Vec<NewtonReport>,
+    /// Of a minimal surface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub area: Option<f64>,
     /// One for each mesh, of systems that refine where it matters. What stands above is of the last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cycles: Vec<CycleReport>,
@@ -80,6 +87,23 @@ pub struct SolveReport {
     pub version: String,
     /// Revision that the program was built from.
     pub commit: String,
+}
+
+/// A step of Newton's method.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NewtonReport {
+    /// Euclidean norm of the residual after it; not relative.
+    pub residual: f64,
+    pub linear_iterations: usize,
+    /// Part of the correction that was added.
+    pub step_length: f64,
+}
+
+impl From<NewtonStep> for NewtonReport {
+    fn from(step: NewtonStep) -> Self {
+        let NewtonStep { residual, linear_iterations, step_length } = step;
+        Self { residual, linear_iterations, step_length }
+    }
 }
 
 /// A solve on one of several meshes.

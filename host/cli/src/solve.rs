@@ -6,7 +6,7 @@ use crate::chart::{Chart, Format};
 use crate::console::{Console, Progress};
 use crate::failure::Failure;
 use crate::machine::Machine;
-use crate::report::SolveReport;
+use crate::report::{NewtonReport, SolveReport};
 use crate::result;
 use crate::systems::{Details, Offered, with_system};
 use patchmg::Error;
@@ -106,7 +106,7 @@ fn solve_once<P: Offered, B: Runs<P::System>>(
     console: Console,
 ) -> Result<Solved<P>, Failure> {
     console.line("iteration       residual   reduction");
-    let mut progress = Progress::new(console, args.case.rtol);
+    let mut progress = Progress::new(console, args.case.last_residual());
     // The load vector and the errors are computed by the CPU, whatever the backend.
     let host = Cpu::new(args.case.machine.threads)?;
     let start = Instant::now();
@@ -144,9 +144,9 @@ pub fn record<P: Offered>(
     device: &DeviceInfo,
     report: Report<P::Errors>,
 ) -> SolveReport {
-    let Report { cells, dofs, info, errors, setup_s, timing } = report;
+    let Report { cells, dofs, info, newton, errors, setup_s, timing } = report;
     let solve_s = timing.median_s;
-    let Details { flow, kernel, variant, local, products, l2_error, h1_error, l2_error_p, div_max } =
+    let Details { flow, kernel, variant, local, products, l2_error, h1_error, l2_error_p, div_max, area } =
         P::details(case, errors);
     let has_basis = [Method::Gmres, Method::Fgmres].contains(&case.config.method);
     SolveReport {
@@ -174,7 +174,7 @@ pub fn record<P: Offered>(
         iterations: info.iterations,
         converged: info.converged,
         reason: info.outcome.name().to_string(),
-        rtol: args.rtol,
+        rtol: args.rtol(),
         relative_residual: info.residual_history.last().copied(),
         residual_history: info.residual_history,
         fractional_iterations: info.fractional_iterations,
@@ -183,6 +183,8 @@ pub fn record<P: Offered>(
         h1_error,
         l2_error_p,
         div_max,
+        newton: newton.into_iter().map(NewtonReport::from).collect(),
+        area,
         cycles: Vec::new(),
         setup_s,
         solve_s,
@@ -212,18 +214,40 @@ fn summary(report: &SolveReport, outcome: Outcome) -> String {
     if let Some(divergence) = report.div_max {
         errors += &format!("divergence {divergence:.1e} at most\n");
     }
+    if let Some(area) = report.area {
+        errors += &format!("area       {area:.10}\n");
+    }
     let inner = report.inner_iterations.map_or(String::new(), |inner| {
         format!(
             "coarsest   {} in all on the coarsest mesh, by flexible GMRES to 1e-2\n",
             crate::case::iterations(inner)
         )
     });
+    let newton = match report.newton.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", newton_steps(&report.newton)),
+    };
     format!(
-        "\n{outcome}{residual}\n{inner}{errors}times      setup {}, solve {}, {:.3} ns/DoF",
+        "{newton}\n{outcome}{residual}\n{inner}{errors}times      setup {}, solve {}, {:.3} ns/DoF",
         seconds(report.setup_s),
         seconds(report.solve_s),
         report.ns_per_dof
     )
+}
+
+/// The steps of Newton's method.
+fn newton_steps(steps: &[NewtonReport]) -> Table {
+    let mut table = Table::new(["step", "residual", "linear iterations", "step length"]);
+    for (index, step) in steps.iter().enumerate() {
+        let NewtonReport { residual, linear_iterations, step_length } = step;
+        table.row([
+            (index + 1).to_string(),
+            format!("{residual:.3e}"),
+            linear_iterations.to_string(),
+            step_length.to_string(),
+        ]);
+    }
+    table
 }
 
 fn write<P: Offered>(
@@ -237,12 +261,12 @@ fn write<P: Offered>(
         result::write_json(report, path)?;
     }
     if let Some(path) = &args.plot {
-        let CaseArgs { precision, rtol, .. } = &args.case;
+        let precision = args.case.precision;
         let solver = args.case.method();
         let (cells, dim) = (args.case.cells_in_words(), args.case.dim());
         let title = format!("{} on {cells} in {dim}D, problem {}", args.case.elements(), args.case.problem_name());
         let series = vec![(format!("{solver}, {precision}"), report.residual_history.clone())];
-        Chart::residual_history(title, series, *rtol).write(path)?;
+        Chart::residual_history(title, series, args.case.last_residual()).write(path)?;
     }
     if let Some(path) = &args.vtu {
         if !P::is_finite(solution) {

@@ -1,11 +1,11 @@
 //! A model problem from its parameters to a report.
 
-use super::{Config, Solution, solve_repeatedly};
-use crate::error::Result;
+use super::{Config, NewtonConfig, NewtonSolution, NewtonStep, Solution, Solver, newton, solve_repeatedly};
+use crate::error::{Result, invalid};
 use crate::krylov::{Info, Observer, Outcome};
 use crate::measure::{Protocol, Timing};
 use crate::problem::ErrorNorms;
-use crate::system::{ModelProblem, Runs, System};
+use crate::system::{ModelProblem, Nonlinear, Runs, System};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -27,8 +27,10 @@ pub struct Report<N = ErrorNorms> {
     pub cells: usize,
     /// Unknowns.
     pub dofs: usize,
-    /// What the solver did.
+    /// What the solver did. Of a nonlinear equation, iterations are the steps of Newton's method.
     pub info: Info,
+    /// These steps, if the equation is nonlinear.
+    pub newton: Vec<NewtonStep>,
     /// Norms of the error, where the solution is known; none if the iteration diverged.
     pub errors: Option<N>,
     /// Seconds to set up: load vector, tables and vectors.
@@ -90,12 +92,59 @@ impl<P: ModelProblem> PreparedCase<P> {
         observer: &mut Observer,
     ) -> Result<Solved<P>> {
         let Self { case: Case { system, problem, config }, load, prepare_s } = self;
-        let Solution { u, info, setup_s, timing } =
-            solve_repeatedly(backend, &system, load, &config, protocol, observer)?;
-        let u = problem.with_boundary_values(u)?;
+        let (solution, newton) = match problem.nonlinear(&system)? {
+            None => {
+                let Solution { u, info, setup_s, timing } =
+                    solve_repeatedly(backend, &system, load, &config, protocol, observer)?;
+                (Solution { u: problem.with_boundary_values(u)?, info, setup_s, timing }, Vec::new())
+            }
+            Some(equation) => {
+                let from_linear = FromLinear { system: &system, problem: &problem, load: &load, config };
+                from_linear.solve_repeatedly(backend, &*equation, protocol, observer)?
+            }
+        };
+        let Solution { u, info, setup_s, timing } = solution;
         let diverged = matches!(info.outcome, Outcome::Diverged { .. });
         let errors = if diverged { None } else { problem.errors(&u)? };
         let (cells, dofs) = (system.cells(), system.layout().dofs());
-        Ok((Report { cells, dofs, info, errors, setup_s: prepare_s + setup_s, timing }, u))
+        Ok((Report { cells, dofs, info, newton, errors, setup_s: prepare_s + setup_s, timing }, u))
+    }
+}
+
+/// A solution, and the steps to it.
+type BySteps<P> = (Solution<<<P as ModelProblem>::System as System>::Solution>, Vec<NewtonStep>);
+
+/// A nonlinear equation, from the solution of a linear one with the same boundary values.
+struct FromLinear<'a, P: ModelProblem> {
+    system: &'a P::System,
+    problem: &'a P,
+    load: &'a [f64],
+    config: Config,
+}
+
+impl<P: ModelProblem> FromLinear<'_, P> {
+    /// All set-up within is part of the time.
+    fn solve_repeatedly<B: Runs<P::System>>(
+        &self,
+        backend: &Arc<B>,
+        equation: &dyn Nonlinear<System = P::System>,
+        protocol: Protocol,
+        observer: &mut Observer,
+    ) -> Result<BySteps<P>> {
+        protocol.check()?;
+        let (mut seconds, mut found) = (Vec::new(), None);
+        for _ in 0..protocol.warmup + protocol.repetitions {
+            // The memory of the last one.
+            drop(found.take());
+            let start = Instant::now();
+            let linear = Solver::new(backend, self.system, &self.config)?.solve(self.load)?;
+            let u = self.problem.with_boundary_values(linear.u)?;
+            let done = newton(backend, equation, u, &NewtonConfig::new(self.config), observer)?;
+            seconds.push(start.elapsed().as_secs_f64());
+            found = Some(done);
+        }
+        let timing = Timing::of(seconds.split_off(protocol.warmup))?;
+        let NewtonSolution { u, info, steps } = found.ok_or_else(|| invalid("repetitions", 0, "at least 1"))?;
+        Ok((Solution { u, info, setup_s: 0.0, timing }, steps))
     }
 }

@@ -3,6 +3,7 @@
 
 mod case;
 mod config;
+mod newton;
 
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
@@ -21,6 +22,7 @@ use std::time::Instant;
 
 pub use case::{Case, PreparedCase, Report, Solved};
 pub use config::{Config, Cycle, Method, Precision};
+pub use newton::{NewtonConfig, NewtonSolution, NewtonStep, newton};
 
 /// What a solve found.
 #[derive(Clone, Debug)]

@@ -98,6 +98,14 @@ pub trait ModelProblem: Clone + Send + Sync + 'static {
     /// [`OutOfMemory`](crate::Error::OutOfMemory), and [`NotFinite`](crate::Error::NotFinite) for data that are not finite numbers.
     fn load(&self, system: &Self::System) -> Result<Vec<f64>>;
 
+    /// The equation itself, if the system is not it but a linear one that Newton's method begins with.
+    ///
+    /// # Errors
+    /// Those of [`Self::load`].
+    fn nonlinear(&self, _system: &Self::System) -> Result<Option<Box<dyn Nonlinear<System = Self::System>>>> {
+        Ok(None)
+    }
+
     /// A solution with what the problem gives on the boundary and is no unknown.
     ///
     /// # Errors
@@ -114,6 +122,37 @@ pub trait ModelProblem: Clone + Send + Sync + 'static {
     /// # Errors
     /// [`NotFinite`](crate::Error::NotFinite) for values that are not finite numbers.
     fn errors(&self, solution: &<Self::System as System>::Solution) -> Result<Option<Self::Errors>>;
+}
+
+/// A nonlinear equation `A(u) = b`, as [Newton's method](crate::solve::newton) asks for it.
+pub trait Nonlinear {
+    /// What its derivative is.
+    type System: System;
+
+    /// The load vector `b - A(u)` of a correction.
+    ///
+    /// Where the equation has no finite values, entries are not finite: Newton's method then takes a shorter step.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::Error::OutOfMemory).
+    fn residual(&self, u: &<Self::System as System>::Solution) -> Result<Vec<f64>>;
+
+    /// The derivative `A'(u)`.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::Error::OutOfMemory).
+    fn derivative(&self, u: &<Self::System as System>::Solution) -> Result<Self::System>;
+
+    /// `u + length * correction`.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`](crate::Error::OutOfMemory).
+    fn corrected(
+        &self,
+        u: &<Self::System as System>::Solution,
+        correction: &<Self::System as System>::Solution,
+        length: f64,
+    ) -> Result<<Self::System as System>::Solution>;
 }
 
 /// The PTX of a module that a GPU is given: that of the folder in `PATCHMG_PTX_DIR`, else that in this program, with the

@@ -9,8 +9,10 @@ use patchmg::forest::{Adaptation, Cell, CoarseMesh, Forest, Marking};
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::ErrorNorms;
 use patchmg::solve::{Case, Config, Method, Report};
-use patchmg::system::ModelProblem;
-use patchmg::system::elliptic::{Benchmark, Elliptic, EllipticProblem, Equation, ForestFunction, Norms, Smoothing};
+use patchmg::system::elliptic::{
+    Benchmark, Elliptic, EllipticProblem, Equation, ForestFunction, MinimalSurface, Norms, Smoothing,
+};
+use patchmg::system::{ModelProblem, Nonlinear};
 use std::path::Path;
 
 /// Elliptic equations on forests: meshes that are refined where it matters.
@@ -36,6 +38,9 @@ pub struct ForestArgs {
     /// Degree of the mapping of cells. [default: that of the elements]
     #[arg(long, value_name = "M", value_parser = whole, allow_hyphen_values = true)]
     pub mapping_degree: Option<usize>,
+    /// Of minimal-surface: u = sin(F pi (x + y)) on the boundary. [default: 1]
+    #[arg(long, value_name = "F", value_parser = whole, allow_hyphen_values = true)]
+    pub frequency: Option<usize>,
     /// Nodes of a level that are smoothed. [default: local]
     #[arg(long, value_enum)]
     pub smoothing: Option<SmoothingName>,
@@ -82,6 +87,7 @@ choice!(SmoothingName {
 /// A problem of the library, by its name.
 #[derive(Clone, Debug)]
 pub struct ForestProblem {
+    benchmark: Benchmark,
     problem: EllipticProblem,
     equation: Equation,
 }
@@ -91,6 +97,8 @@ pub struct Estimates {
     errors: Option<ErrorNorms>,
     norms: Norms,
     indicators: Vec<f64>,
+    /// Of the graph, where it is to be least.
+    area: Option<f64>,
 }
 
 impl ModelProblem for ForestProblem {
@@ -110,8 +118,18 @@ impl ModelProblem for ForestProblem {
     }
 
     fn errors(&self, solution: &ForestFunction) -> patchmg::Result<Option<Estimates>> {
+        let area = match self.benchmark {
+            Benchmark::MinimalSurface { .. } => {
+                Some(solution.integral(|_, _, gradient| MinimalSurface::area(gradient))?)
+            }
+            _ => None,
+        };
         let indicators = solution.kelly_indicators(&self.equation)?;
-        Ok(Some(Estimates { errors: self.problem.errors(solution)?, norms: solution.norms()?, indicators }))
+        Ok(Some(Estimates { errors: self.problem.errors(solution)?, norms: solution.norms()?, indicators, area }))
+    }
+
+    fn nonlinear(&self, system: &Elliptic) -> patchmg::Result<Option<Box<dyn Nonlinear<System = Elliptic>>>> {
+        self.problem.nonlinear(system)
     }
 }
 
@@ -123,6 +141,7 @@ impl Offered for ForestProblem {
         ("variable-neumann", "elliptic: the same, u = xy on the boundary, no flux where x = 1"),
         ("variable-flux", "elliptic: the same, flux 1 where x = 1"),
         ("hyper-l", "elliptic: f = 1, u = 0 where x = -1, no flux elsewhere; mesh hyper-l"),
+        ("minimal-surface", "elliptic: the graph of least area, u = sin(F pi (x + y)) on the boundary; mesh disk"),
     ];
     const DEFAULT: &'static str = "corner";
     const ELEMENTS: &'static str = "Q";
@@ -141,7 +160,7 @@ impl Offered for ForestProblem {
             return Err(Failure::usage("smoother", args.smoother_name(), reason));
         }
         args.marking()?.map(|marking| marking.check()).transpose()?;
-        let benchmark: Benchmark = args.problem_of::<Self>()?.parse()?;
+        let benchmark = args.benchmark()?;
         let mut coarse = args.coarse_mesh()?;
         benchmark.number_sides(&mut coarse).map_err(|_| {
             let reason = format_args!("needs a side of the mesh that {} does not have", args.forest_mesh());
@@ -159,10 +178,11 @@ impl Offered for ForestProblem {
     }
 
     fn details(_case: &Case<Self>, errors: Option<Estimates>) -> Details {
+        let area = errors.as_ref().and_then(|estimates| estimates.area);
         let errors = errors.and_then(|estimates| estimates.errors);
         let (l2_error, h1_error) = errors.map(|errors| (errors.l2, errors.h1)).unzip();
         let [kernel, variant, local] = ["cells", "basic", "none"].map(String::from);
-        Details { kernel, variant, local, l2_error, h1_error, ..Details::default() }
+        Details { kernel, variant, local, l2_error, h1_error, area, ..Details::default() }
     }
 
     /// Of the first mesh.
@@ -225,8 +245,7 @@ impl Offered for ForestProblem {
                 forest.leaves().iter().map(flag).collect()
             }
         };
-        let benchmark: Benchmark = args.problem_of::<Self>()?.parse()?;
-        case_on(args, benchmark, &forest.adapt(&flags)?).map(Some)
+        case_on(args, args.benchmark()?, &forest.adapt(&flags)?).map(Some)
     }
 }
 
@@ -245,7 +264,7 @@ fn case_on(args: &CaseArgs, benchmark: Benchmark, forest: &Forest) -> Result<Cas
         SmootherConfig::Chebyshev { degree, .. } => SmootherConfig::Chebyshev { degree, range: 12.0 },
         other => other,
     };
-    let problem = ForestProblem { problem: benchmark.problem(dim), equation };
+    let problem = ForestProblem { benchmark, problem: benchmark.problem(dim), equation };
     Ok(Case { system, problem, config: Config { smoother, ..config } })
 }
 
@@ -255,6 +274,7 @@ impl CaseArgs {
         let of_problem = || match self.problem.as_deref() {
             Some("shell") => MeshName::Shell,
             Some("hyper-l") => MeshName::HyperL,
+            Some("minimal-surface") => MeshName::Disk,
             Some(problem) if problem.starts_with("variable") => MeshName::Box,
             _ => MeshName::Lshape,
         };
@@ -269,6 +289,20 @@ impl CaseArgs {
             MeshName::HyperL => "hyper-l",
             MeshName::Box | MeshName::Disk | MeshName::Cylinder => "variable",
         }
+    }
+
+    fn benchmark(&self) -> Result<Benchmark, Failure> {
+        let mut benchmark: Benchmark = self.problem_of::<ForestProblem>()?.parse()?;
+        if let Some(given) = self.forest.frequency {
+            let Benchmark::MinimalSurface { frequency } = &mut benchmark else {
+                let reason = format_args!("belongs to --problem minimal-surface, and --problem is {benchmark}");
+                return Err(Failure::usage("frequency", given, reason));
+            };
+            let number = u32::try_from(given).ok().filter(|&number| number > 0);
+            *frequency =
+                number.ok_or_else(|| Failure::usage("frequency", given, "must be at least 1, and fit into 32 bits"))?;
+        }
+        Ok(benchmark)
     }
 
     /// Whether the system has forests.
@@ -293,8 +327,16 @@ impl CaseArgs {
 
     /// Options of forests that were given, with their values.
     pub(super) fn forest_options(&self) -> Vec<(&'static str, String)> {
-        let ForestArgs { mesh, adapt, marking, refine_fraction, coarsen_fraction, mapping_degree, smoothing } =
-            &self.forest;
+        let ForestArgs {
+            mesh,
+            adapt,
+            marking,
+            refine_fraction,
+            coarsen_fraction,
+            mapping_degree,
+            frequency,
+            smoothing,
+        } = &self.forest;
         let options = [
             ("mesh", mesh.map(|mesh| mesh.to_string())),
             ("adapt", adapt.map(|cycles| cycles.to_string())),
@@ -302,6 +344,7 @@ impl CaseArgs {
             ("refine-fraction", refine_fraction.map(|fraction| fraction.to_string())),
             ("coarsen-fraction", coarsen_fraction.map(|fraction| fraction.to_string())),
             ("mapping-degree", mapping_degree.map(|degree| degree.to_string())),
+            ("frequency", frequency.map(|frequency| frequency.to_string())),
             ("smoothing", smoothing.map(|smoothing| smoothing.to_string())),
         ];
         options.into_iter().filter_map(|(option, value)| Some((option, value?))).collect()

@@ -68,6 +68,21 @@ impl CaseArgs {
         self.problem.as_deref().or(of_mesh).unwrap_or_else(|| with_system!(self.system, Problem => Problem::DEFAULT))
     }
 
+    /// Whether Newton's method solves the problem.
+    fn is_nonlinear(&self) -> bool {
+        self.is_on_forest() && self.problem_name() == "minimal-surface"
+    }
+
+    /// The tolerance that was given, or that of the problem: a correction of Newton's needs few digits.
+    pub fn rtol(&self) -> f64 {
+        self.rtol.unwrap_or(if self.is_nonlinear() { 1e-4 } else { 1e-9 })
+    }
+
+    /// Where the residuals that are shown end, about.
+    pub fn last_residual(&self) -> f64 {
+        if self.is_nonlinear() { 1e-12 } else { self.rtol() }
+    }
+
     /// The solver that was given, or that of the system.
     pub fn method(&self) -> Method {
         self.solver.unwrap_or_else(|| with_system!(self.system, Problem => Problem::SOLVER))
@@ -191,4 +206,5 @@ pub struct Details {
     pub h1_error: Option<f64>,
     pub l2_error_p: Option<Option<f64>>,
     pub div_max: Option<f64>,
+    pub area: Option<f64>,
 }

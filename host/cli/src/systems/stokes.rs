@@ -128,6 +128,7 @@ impl Offered for Problem {
             h1_error: velocity.map(|errors| errors.h1),
             l2_error_p: Some(errors.and_then(|errors| errors.pressure_l2)),
             div_max: errors.map(|errors| errors.largest_divergence),
+            ..Details::default()
         }
     }
 

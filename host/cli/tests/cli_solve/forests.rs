@@ -1,6 +1,6 @@
 //! Elliptic equations on forests.
 
-use crate::{json, refused};
+use crate::{json, refused, solve, stderr, stdout};
 use serde_json::Value;
 
 fn elliptic(options: &[&str]) -> Value {
@@ -47,6 +47,32 @@ fn every_mesh_has_a_problem() {
     assert!(jacobi["iterations"].as_u64() > less["iterations"].as_u64());
 }
 
+/// Of deal.II 9.4.1; more of it is with the library's tests.
+#[test]
+fn newtons_method_has_a_list_of_steps() {
+    fn film<'a>(options: &[&'a str]) -> Vec<&'a str> {
+        [&["--system", "elliptic", "--problem", "minimal-surface"], options].concat()
+    }
+    let report = json(&film(&["--dim", "2", "--degree", "4", "--refine", "3"]));
+    let steps = report["newton"].as_array().unwrap();
+    assert_eq!((steps.len(), report["iterations"].as_u64(), report["rtol"].as_f64()), (7, Some(7), Some(1e-4)));
+    assert_eq!(report["residual_history"].as_array().unwrap().len(), 8);
+    assert!(steps[6]["residual"].as_f64().unwrap() <= 1e-12);
+    assert_eq!((&steps[0]["step_length"], &steps[0]["linear_iterations"]), (&1.0.into(), &5.into()));
+    let [area, norm] = [&report["area"], &report["cycles"][0]["l2_norm"]].map(|number| number.as_f64().unwrap());
+    assert!((area / 5.749640183422 - 1.0).abs() < 1e-11 && (norm / 0.5937370545572 - 1.0).abs() < 1e-9);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("film.json");
+    let few = film(&["--dim", "2", "--frequency", "2", "--max-iters", "3", "--json", path.to_str().unwrap()]);
+    let output = solve(&few);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stdout(&output).contains("not converged after 3 iterations"), "{}", stdout(&output));
+    let report: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!((&report["converged"], &report["reason"]), (&false.into(), &"max-iters".into()));
+    assert_eq!(report["residual_history"].as_array().unwrap().len(), 4);
+}
+
 #[test]
 fn what_forests_do_not_take_is_refused() {
     let forest = |arguments: &[&'static str], parts: &[&str]| {
@@ -59,6 +85,8 @@ fn what_forests_do_not_take_is_refused() {
         &["--problem", "'variable-flux'", "mesh that disk does not have"],
     );
     forest(&["--problem", "sine"], &["--problem", "'sine'", "corner, shell", "--system elliptic"]);
+    forest(&["--frequency", "2"], &["--frequency", "'2'", "belongs to --problem minimal-surface"]);
+    forest(&["--problem", "minimal-surface", "--frequency", "0"], &["--frequency", "'0'", "at least 1"]);
     forest(&["--smoother", "patch"], &["--smoother", "'patch'", "chebyshev, chebyshev4 or jacobi"]);
     forest(&["--variant", "basic"], &["--variant", "'basic'", "not there with --system elliptic"]);
     forest(&["--adapt", "2", "--refine-fraction", "1.5"], &["refine fraction is 1.5", "from 0 to 1"]);

@@ -1,6 +1,7 @@
 //! Problems with known solutions, or with values of other programs.
 
 use super::equation::{Diffusion, Equation};
+use super::flux::{Flux, MinimalSurface};
 use super::problem::EllipticProblem;
 use crate::choice::named_choice;
 use crate::error::Result;
@@ -26,6 +27,11 @@ pub enum Benchmark {
     VariableFlux,
     /// `-Δu = 1`, `u = 0` where `x = -1` and no flux through the rest of the boundary (paper 3, section 4.1).
     HyperL,
+    /// The graph of least area with `u = sin(frequency π(x + y))` on the boundary (paper 3, section 4.3).
+    MinimalSurface {
+        /// 1 in the paper's text, 2 in its tables.
+        frequency: u32,
+    },
 }
 
 /// Sides that are unlike the others, as [`Benchmark::number_sides`] numbers them.
@@ -33,8 +39,15 @@ const OTHER_SIDE: u32 = 1;
 
 impl Benchmark {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Corner, Self::Shell, Self::Variable, Self::VariableNeumann, Self::VariableFlux, Self::HyperL];
+    pub const ALL: [Self; 7] = [
+        Self::Corner,
+        Self::Shell,
+        Self::Variable,
+        Self::VariableNeumann,
+        Self::VariableFlux,
+        Self::HyperL,
+        Self::MinimalSurface { frequency: 1 },
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -45,6 +58,7 @@ impl Benchmark {
             Self::VariableNeumann => "variable-neumann",
             Self::VariableFlux => "variable-flux",
             Self::HyperL => "hyper-l",
+            Self::MinimalSurface { .. } => "minimal-surface",
         }
     }
 
@@ -68,19 +82,23 @@ impl Benchmark {
             _ => BTreeSet::new(),
         };
         let diffusion = match self {
-            Self::Corner | Self::HyperL => Diffusion::scalar(|_| 1.0),
+            Self::Corner | Self::HyperL | Self::MinimalSurface { .. } => Diffusion::scalar(|_| 1.0),
             Self::Shell => Diffusion::scalar(move |point| shell_coefficient(dim, point)),
             _ => Diffusion::scalar(move |point| {
                 1.0 + 0.5 * (0..dim).map(|d| (2.0 * PI * point[d]).sin()).product::<f64>()
             }),
         };
-        Equation { natural, diffusion, ..Equation::default() }
+        let flux = match self {
+            Self::MinimalSurface { .. } => Some(Arc::new(MinimalSurface) as Arc<dyn Flux>),
+            _ => None,
+        };
+        Equation { natural, diffusion, flux, ..Equation::default() }
     }
 
     /// Right-hand side, data and solution.
     pub fn problem(self, dim: usize) -> EllipticProblem {
         let mut problem = match self {
-            Self::Corner => EllipticProblem::new(|_| 0.0),
+            Self::Corner | Self::MinimalSurface { .. } => EllipticProblem::new(|_| 0.0),
             Self::Shell => EllipticProblem::new(move |point| shell_right_hand_side(dim, point)),
             _ => EllipticProblem::new(|_| 1.0),
         };
@@ -89,6 +107,10 @@ impl Benchmark {
             Self::Shell => problem = problem.with_exact(0, Wave),
             Self::VariableNeumann | Self::VariableFlux => {
                 problem.values = BTreeMap::from([(0, Arc::new(|point: DVec3| point.x * point.y) as _)]);
+            }
+            Self::MinimalSurface { frequency } => {
+                let wave = move |point: DVec3| (f64::from(frequency) * PI * (point.x + point.y)).sin();
+                problem.values = BTreeMap::from([(0, Arc::new(wave) as _)]);
             }
             Self::Variable | Self::HyperL => {}
         }

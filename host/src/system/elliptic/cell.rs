@@ -5,6 +5,7 @@ use crate::backend::Scalar;
 use crate::error::Result;
 use crate::fe::{Element, Quadrature};
 use crate::forest::HangingLines;
+use glam::DVec3;
 use nalgebra::DMatrix;
 
 /// A matrix that is applied along lines, with its transpose.
@@ -53,6 +54,7 @@ fn contract<T: Scalar>(matrix: &[T], [rows, columns]: [usize; 2], inner: usize, 
 pub(super) struct Workspace<T> {
     values: Vec<T>,
     other: Vec<T>,
+    /// At Gauss points, by each of the cell's coordinates.
     gradients: [Vec<T>; 3],
 }
 
@@ -62,15 +64,37 @@ impl<T> Default for Workspace<T> {
     }
 }
 
+impl Workspace<f64> {
+    /// What [`CellShape::evaluate`] leaves: derivatives at a point by the cell's coordinates, 0 by those that it does not have.
+    pub fn gradient(&self, q: usize) -> DVec3 {
+        let [x, y, z] = &self.gradients;
+        DVec3::new(x[q], y[q], z.get(q).copied().unwrap_or(0.0))
+    }
+
+    /// Sets them, for [`CellShape::integrate_with_gradients`].
+    pub fn set_gradient(&mut self, q: usize, gradient: DVec3) {
+        self.gradients.iter_mut().zip(gradient.to_array()).for_each(|(own, value)| {
+            if let Some(own) = own.get_mut(q) {
+                *own = value;
+            }
+        });
+    }
+}
+
 /// The matrices of all cells.
 #[derive(Debug)]
 pub(super) struct CellShape<T> {
     dim: usize,
+    /// Nodes in each direction.
     n: usize,
+    /// Gauss points in each direction, at least `n`.
+    points: usize,
     /// From nodes to Gauss points.
     values: LineMatrix<T>,
     /// From values at Gauss points to derivatives there.
     derivatives: LineMatrix<T>,
+    /// From nodes to Gauss points: squares of the basis, products with its derivatives, squares of these.
+    products: [LineMatrix<T>; 3],
     /// From a parent to its lower and upper child.
     halves: [LineMatrix<T>; 2],
     /// From a parent to both.
@@ -84,35 +108,38 @@ pub(super) fn at_points(points: &[f64], row: impl Fn(f64) -> Vec<f64>) -> DMatri
 }
 
 impl<T: Scalar> CellShape<T> {
+    /// With as many Gauss points as nodes in each direction.
     pub fn new(mesh: &Mesh) -> Result<Self> {
+        Self::with_points(mesh, mesh.degree() + 1)
+    }
+
+    /// With so many Gauss points in each direction, not fewer than nodes.
+    pub fn with_points(mesh: &Mesh, count: usize) -> Result<Self> {
         let (element, n) = (mesh.element(), mesh.degree() + 1);
-        let points = Quadrature::gauss(n)?.points;
-        let on_gauss = Element::gauss(mesh.degree())?;
+        let points = Quadrature::gauss(count)?.points;
+        let on_gauss = Element::gauss(count - 1)?;
         let prolongation = element.prolongation();
         let half = |first: usize| LineMatrix::new(&prolongation.rows(first, n).into_owned());
+        let (values, slopes) =
+            (at_points(&points, |x| element.values(x)), at_points(&points, |x| element.derivatives(x)));
+        let product = |a: &DMatrix<f64>, b: &DMatrix<f64>| LineMatrix::new(&a.component_mul(b));
         Ok(Self {
             dim: mesh.dim(),
             n,
-            values: LineMatrix::new(&at_points(&points, |x| element.values(x))),
+            points: count,
+            values: LineMatrix::new(&values),
             derivatives: LineMatrix::new(&at_points(&points, |x| on_gauss.derivatives(x))),
+            products: [product(&values, &values), product(&values, &slopes), product(&slopes, &slopes)],
             halves: [half(0), half(n - 1)],
             prolongation: LineMatrix::new(&prolongation),
         })
     }
 
-    /// `u ← A u` for the local vector of a cell, with the words of [`Metric`](super::metric::Metric) at each Gauss point.
+    /// `u ← A u` for the local vector of a cell, with the words of [`words`](super::metric::words) at each Gauss point.
     pub fn apply(&self, metric: &[T], u: &mut Vec<T>, workspace: &mut Workspace<T>) {
-        let Workspace { values, other, gradients } = workspace;
-        let stride = |d: usize| self.n.pow(d as u32);
-        for d in 0..self.dim {
-            self.values.apply(stride(d), u, other);
-            std::mem::swap(u, other);
-        }
-        for (d, gradient) in gradients.iter_mut().enumerate().take(self.dim) {
-            self.derivatives.apply(stride(d), u, gradient);
-        }
+        self.evaluate(u, workspace);
         let words = metric.len() / u.len();
-        let [x, y, z] = gradients;
+        let [x, y, z] = &mut workspace.gradients;
         for (q, (u, metric)) in u.iter_mut().zip(metric.chunks_exact(words)).enumerate() {
             match *metric {
                 [xx, xy, yy, mass] => {
@@ -128,8 +155,49 @@ impl<T: Scalar> CellShape<T> {
                 _ => {}
             }
         }
+        self.integrate_with_gradients(u, workspace);
+    }
+
+    /// The diagonal of `A`, with the words of [`words`](super::metric::words) at each Gauss point: each word with products of
+    /// the basis and its derivatives along each direction.
+    pub fn diagonal(&self, metric: &[T], workspace: &mut Workspace<T>) -> Vec<T> {
+        let Workspace { values, other, .. } = workspace;
+        let points = self.points.pow(self.dim as u32);
+        let words = metric.len() / points;
+        let mut diagonal = vec![T::ZERO; self.n.pow(self.dim as u32)];
+        let tensor = (0..self.dim).flat_map(|i| (0..=i).map(move |j| Some([i, j])));
+        for (word, slopes) in tensor.chain([None]).enumerate() {
+            values.clear();
+            values.extend(metric.chunks_exact(words).map(|metric| metric[word]));
+            for d in 0..self.dim {
+                let slopes = slopes.map_or(0, |slopes| slopes.into_iter().filter(|&slope| slope == d).count());
+                self.products[slopes].apply_transposed(self.n.pow(d as u32), values, other);
+                std::mem::swap(values, other);
+            }
+            // The upper triangle, too.
+            let factor = T::from_f64(if slopes.is_some_and(|[i, j]| i != j) { 2.0 } else { 1.0 });
+            diagonal.iter_mut().zip(&*values).for_each(|(sum, &value)| *sum = T::fma(factor, value, *sum));
+        }
+        diagonal
+    }
+
+    /// From values at nodes to values at Gauss points, in `u`, and derivatives there by the cell's coordinates.
+    pub fn evaluate(&self, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
+        let Workspace { other, gradients, .. } = workspace;
+        for d in 0..self.dim {
+            self.values.apply(self.points.pow(d as u32), u, other);
+            std::mem::swap(u, other);
+        }
+        for (d, gradient) in gradients.iter_mut().enumerate().take(self.dim) {
+            self.derivatives.apply(self.points.pow(d as u32), u, gradient);
+        }
+    }
+
+    /// The transpose of [`Self::evaluate`].
+    pub fn integrate_with_gradients(&self, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
+        let Workspace { values, gradients, .. } = workspace;
         for (d, gradient) in gradients.iter().enumerate().take(self.dim) {
-            self.derivatives.apply_transposed(stride(d), gradient, values);
+            self.derivatives.apply_transposed(self.points.pow(d as u32), gradient, values);
             u.iter_mut().zip(&*values).for_each(|(u, &value)| *u = *u + value);
         }
         self.integrate(u, workspace);

@@ -1,5 +1,6 @@
 //! Coefficients, kinds of sides, and what levels smooth.
 
+use super::flux::Flux;
 use crate::error::{Error, Result, invalid};
 use crate::forest::CoarseMesh;
 use glam::{DMat3, DVec3};
@@ -27,25 +28,27 @@ impl Diffusion {
     /// # Errors
     /// [`Error::InvalidArgument`] with point and value, unless it is symmetric positive definite.
     pub(super) fn at(&self, dim: usize, point: DVec3) -> Result<DMat3> {
-        let kappa = (self.0)(point);
-        let entry = |i: usize, j: usize| kappa.col(j)[i];
-        let entries = (0..dim).flat_map(|i| (0..dim).map(move |j| (i, j)));
-        let size = entries.clone().map(|(i, j)| entry(i, j).abs()).fold(0.0, f64::max);
-        let is_symmetric = entries
-            .into_iter()
-            .all(|(i, j)| (entry(i, j) - entry(j, i)).abs() <= 1e-12 * size && entry(i, j).is_finite());
-        let minor = entry(0, 0) * entry(1, 1) - entry(0, 1) * entry(1, 0);
-        let minors = [entry(0, 0), minor, if dim == 3 { kappa.determinant() } else { 1.0 }];
-        if is_symmetric && minors.iter().all(|&minor| minor > 0.0) {
-            return Ok(kappa);
-        }
-        let (value, place) = match entry(1, 0) == 0.0 && entry(0, 0) == entry(1, 1) {
-            true => (entry(0, 0).to_string(), point),
-            false => (kappa.to_string(), point),
-        };
-        let name = "the diffusion coefficient";
-        Err(invalid(name, format_args!("{value} at {place}"), "positive, a tensor symmetric positive definite"))
+        check_tensor("the diffusion coefficient", (self.0)(point), dim, point)
     }
+}
+
+/// That a tensor at a point is symmetric positive definite, in so many dimensions.
+pub(super) fn check_tensor(name: &'static str, tensor: DMat3, dim: usize, point: DVec3) -> Result<DMat3> {
+    let entry = |i: usize, j: usize| tensor.col(j)[i];
+    let entries = (0..dim).flat_map(|i| (0..dim).map(move |j| (i, j)));
+    let size = entries.clone().map(|(i, j)| entry(i, j).abs()).fold(0.0, f64::max);
+    let is_symmetric =
+        entries.into_iter().all(|(i, j)| (entry(i, j) - entry(j, i)).abs() <= 1e-12 * size && entry(i, j).is_finite());
+    let minor = entry(0, 0) * entry(1, 1) - entry(0, 1) * entry(1, 0);
+    let minors = [entry(0, 0), minor, if dim == 3 { tensor.determinant() } else { 1.0 }];
+    if is_symmetric && minors.iter().all(|&minor| minor > 0.0) {
+        return Ok(tensor);
+    }
+    let value = match entry(1, 0) == 0.0 && entry(0, 0) == entry(1, 1) {
+        true => entry(0, 0).to_string(),
+        false => tensor.to_string(),
+    };
+    Err(invalid(name, format_args!("{value} at {point}"), "positive, a tensor symmetric positive definite"))
 }
 
 impl fmt::Debug for Diffusion {
@@ -95,11 +98,14 @@ pub enum Smoothing {
     Global,
 }
 
-/// `-div(κ ∇u) + s u = f`: coefficients, which sides have which condition, and how it is discretized.
+/// `-div(κ ∇u) + s u = f`, or `-div F(x, ∇u) + s u = f`: coefficients, which sides have which condition, and how it is
+/// discretized.
 #[derive(Clone, Debug)]
 pub struct Equation {
-    /// `κ`.
+    /// `κ`. Newton's method for a nonlinear equation begins with the linear one that has it.
     pub diffusion: Diffusion,
+    /// `F`, if the equation is nonlinear. Natural conditions are then `F(x, ∇u) · n + α u = g`.
+    pub flux: Option<Arc<dyn Flux>>,
     /// `s`, not negative.
     pub reaction: f64,
     /// Numbers of boundaries with a natural condition `κ ∇u · n + α u = g`. All others have Dirichlet's, `u` being given.
@@ -117,6 +123,7 @@ impl Default for Equation {
     fn default() -> Self {
         Self {
             diffusion: Diffusion::scalar(|_| 1.0),
+            flux: None,
             reaction: 0.0,
             natural: BTreeSet::new(),
             robin: BTreeMap::new(),

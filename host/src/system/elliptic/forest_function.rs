@@ -1,11 +1,10 @@
 //! Functions on the leaves of a forest.
 
 use super::Elliptic;
-use super::cell::at_points;
+use super::cell::{CellShape, Workspace};
 use super::mesh::Mesh;
 use super::metric::Geometry;
 use crate::error::{Error, Result, check_length};
-use crate::fe::Quadrature;
 use crate::memory;
 use crate::output::vtu_file::{Grid, array};
 use crate::output::{file, vtk_cell};
@@ -46,9 +45,9 @@ impl ForestFunction {
         &self.mesh
     }
 
-    /// Adds values at all nodes.
-    pub(super) fn add(&mut self, values: &[f64]) {
-        self.values.iter_mut().zip(values).for_each(|(own, value)| *own += value);
+    /// Adds a multiple of values at all nodes.
+    pub(super) fn add(&mut self, factor: f64, values: &[f64]) {
+        self.values.iter_mut().zip(values).for_each(|(own, value)| *own += factor * value);
     }
 
     /// Values at all nodes, also those that hang, in the order of [`Numbering`](crate::forest::Numbering).
@@ -61,7 +60,7 @@ impl ForestFunction {
     /// # Errors
     /// [`Error::NotFinite`] if a value is not finite.
     pub fn norms(&self) -> Result<Norms> {
-        let ErrorNorms { l2, h1 } = self.integrate(|_| (0.0, DVec3::ZERO))?;
+        let ErrorNorms { l2, h1 } = self.difference(|_| (0.0, DVec3::ZERO))?;
         Ok(Norms { l2, h1, largest: self.values.iter().fold(0.0, |largest, value| value.abs().max(largest)) })
     }
 
@@ -70,7 +69,7 @@ impl ForestFunction {
     /// # Errors
     /// As for [`Self::norms`], also for the values of `u`.
     pub fn error_to(&self, u: &(impl ExactSolution + ?Sized)) -> Result<ErrorNorms> {
-        self.integrate(|point| (u.value(point), u.gradient(point)))
+        self.difference(|point| (u.value(point), u.gradient(point)))
     }
 
     /// Writes a VTU file with Lagrange cells of degree `k`: `solution` at the points, in which leaves of different levels have
@@ -132,34 +131,44 @@ impl ForestFunction {
         TAGS + (8 * (4 * points + places + (1 + of_cells) * cells) + 2 * cells).div_ceil(3) * 4
     }
 
-    fn integrate(&self, exact: impl Fn(DVec3) -> (f64, DVec3) + Sync) -> Result<ErrorNorms> {
-        let (mesh, dim, n) = (&*self.mesh, self.mesh.dim(), self.mesh.degree() + 1);
-        let geometry = Geometry::new(mesh, n + 1)?;
-        let points = Quadrature::gauss(geometry.points())?.points;
-        let values = at_points(&points, |x| mesh.element().values(x));
-        let slopes = at_points(&points, |x| mesh.element().derivatives(x));
-        let of_cell = |cell: usize| -> Result<[f64; 2]> {
-            let own = mesh.values_of(cell, &self.values);
-            let mut sums = [0.0; 2];
+    /// `∫ g(x, u, ∇u)`, by Gauss's rule of `k + 3` points a direction.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] if it is not finite.
+    pub fn integral(&self, g: impl Fn(DVec3, f64, DVec3) -> f64 + Sync) -> Result<f64> {
+        let [sum] = self.integrate(self.mesh.degree() + 3, |point, value, gradient| [g(point, value, gradient)])?;
+        Ok(sum)
+    }
+
+    fn difference(&self, exact: impl Fn(DVec3) -> (f64, DVec3) + Sync) -> Result<ErrorNorms> {
+        let dim = self.mesh.dim();
+        let squares = self.integrate(self.mesh.degree() + 2, |point, value, gradient| {
+            let (exact, mut exact_gradient) = exact(point);
+            if dim == 2 {
+                exact_gradient.z = 0.0;
+            }
+            [(value - exact).powi(2), (gradient - exact_gradient).length_squared()]
+        })?;
+        let [l2, h1] = squares.map(f64::sqrt);
+        Ok(ErrorNorms { l2, h1 })
+    }
+
+    /// Integrals of functions of point, value and gradient, by Gauss's rule of so many points a direction.
+    fn integrate<const N: usize>(
+        &self,
+        points: usize,
+        integrands: impl Fn(DVec3, f64, DVec3) -> [f64; N] + Sync,
+    ) -> Result<[f64; N]> {
+        let mesh = &*self.mesh;
+        let (geometry, shape) = (Geometry::new(mesh, points)?, CellShape::<f64>::with_points(mesh, points)?);
+        let of_cell = |workspace: &mut Workspace<f64>, cell: usize| -> Result<[f64; N]> {
+            let mut values = mesh.values_of(cell, &self.values);
+            shape.evaluate(&mut values, workspace);
+            let mut sums = [0.0; N];
             geometry.for_each_point(cell, |q, place| {
-                let index = [q % (n + 1), q / (n + 1) % (n + 1), q / (n + 1) / (n + 1)];
-                let sum = |slope: Option<usize>| -> f64 {
-                    let entry = |d: usize, i: usize| match d {
-                        _ if d >= dim => 1.0,
-                        _ if slope == Some(d) => slopes[(index[d], i)],
-                        _ => values[(index[d], i)],
-                    };
-                    let weight = |i: usize| entry(0, i % n) * entry(1, i / n % n) * entry(2, i / n / n);
-                    own.iter().enumerate().map(|(i, value)| weight(i) * value).sum()
-                };
-                let by_cell = DVec3::from_array([0, 1, 2].map(|d| if d < dim { sum(Some(d)) } else { 0.0 }));
-                let gradient = place.jacobian.inverse().transpose() * by_cell;
-                let (value, mut exact_gradient) = exact(place.point);
-                if dim == 2 {
-                    exact_gradient.z = 0.0;
-                }
-                sums[0] += place.weight * (sum(None) - value).powi(2);
-                sums[1] += place.weight * (gradient - exact_gradient).length_squared();
+                let gradient = place.jacobian.inverse().transpose() * workspace.gradient(q);
+                let integrands = integrands(place.point, values[q], gradient);
+                sums.iter_mut().zip(integrands).for_each(|(sum, value)| *sum += place.weight * value);
                 Ok(())
             })?;
             match sums.into_iter().find(|sum| !sum.is_finite()) {
@@ -167,12 +176,12 @@ impl ForestFunction {
                 Some(value) => Err(Error::NotFinite { what: "integral", value, place: format!("cell {cell}") }),
             }
         };
-        let cells: Vec<Result<[f64; 2]>> = (0..mesh.cells().cells()).into_par_iter().map(of_cell).collect();
-        let mut sums = [0.0; 2];
+        let cells = (0..mesh.cells().cells()).into_par_iter();
+        let cells: Vec<Result<[f64; N]>> = cells.map_init(Workspace::default, of_cell).collect();
+        let mut sums = [0.0; N];
         for cell in cells {
-            let cell = cell?;
-            sums = [sums[0] + cell[0], sums[1] + cell[1]];
+            sums.iter_mut().zip(cell?).for_each(|(sum, value)| *sum += value);
         }
-        Ok(ErrorNorms { l2: sums[0].sqrt(), h1: sums[1].sqrt() })
+        Ok(sums)
     }
 }

@@ -3,7 +3,6 @@
 use super::Elliptic;
 use super::assembled::Factor;
 use super::cell::{CellShape, Workspace};
-use super::equation::Equation;
 use super::mesh::{Mesh, Node};
 use super::metric::{Geometry, words};
 use super::robin::RobinFaces;
@@ -36,13 +35,19 @@ pub(super) struct CellOperator<T> {
 }
 
 impl<T: Scalar> CellOperator<T> {
-    pub fn new(mesh: &Arc<Mesh>, equation: &Equation) -> Result<Self> {
+    pub fn new(system: &Elliptic) -> Result<Self> {
+        let Elliptic { equation, mesh, .. } = system;
         let (dim, cells) = (mesh.dim(), mesh.cells());
         let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
         let mut metric: Vec<T> = memory::zeros(words(dim) * cells.all().len())?;
+        let linearization = system.linearization()?;
         let of_cell = |(cell, metric): (usize, &mut [T])| {
+            let gradients = linearization.as_ref().map(|linearization| linearization.in_cell(cell));
             geometry.for_each_point(cell, |q, place| {
-                let kappa = equation.diffusion.at(dim, place.point)?;
+                let kappa = match &gradients {
+                    None => equation.diffusion.at(dim, place.point)?,
+                    Some(gradients) => gradients.derivative(q, &place)?,
+                };
                 let inverse = place.jacobian.inverse();
                 let tensor: DMat3 = inverse * kappa * inverse.transpose() * place.weight;
                 let lower = (0..dim).flat_map(|i| (0..=i).map(move |j| tensor.col(j)[i]));
@@ -117,11 +122,6 @@ impl<T: Scalar> CellOperator<T> {
         &self.metric[words * cell..words * (cell + 1)]
     }
 
-    /// `y_i = f(i, sum)` over what the cells that read node `i` have in its places.
-    pub fn sum(&self, of_cells: &[T], y: &mut [T], f: impl Fn(usize, T) -> T + Sync) {
-        self.gather.gather(of_cells, y, f);
-    }
-
     /// `u ← Cᵀ A_cell C u`.
     fn apply_cell(&self, cell: usize, metric: &[T], u: &mut Vec<T>, workspace: &mut Workspace<T>) {
         let lines = self.mesh.cells().hanging_of(cell);
@@ -138,24 +138,47 @@ impl<T: Scalar> CellOperator<T> {
 
     /// Columns of `Cᵀ A_cell C`, one after the other.
     pub fn for_each_column(&self, cell: usize, mut visit: impl FnMut(usize, &[T])) {
-        let nodes = self.mesh.cells().nodes_a_cell();
         let (mut u, mut workspace) = (Vec::new(), Workspace::default());
-        for column in 0..nodes {
-            u.clear();
-            u.resize(nodes, T::ZERO);
-            u[column] = T::from_f64(1.0);
-            self.apply_cell(cell, self.metric_of(cell), &mut u, &mut workspace);
+        for column in 0..self.mesh.cells().nodes_a_cell() {
+            self.column(cell, column, &mut u, &mut workspace);
             visit(column, &u);
         }
+    }
+
+    /// A column of `Cᵀ A_cell C`.
+    fn column(&self, cell: usize, column: usize, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
+        u.clear();
+        u.resize(self.mesh.cells().nodes_a_cell(), T::ZERO);
+        u[column] = T::from_f64(1.0);
+        self.apply_cell(cell, self.metric_of(cell), u, workspace);
     }
 
     /// The diagonal of `A`.
     fn diagonal(&self) -> Result<Vec<T>> {
         let nodes = self.mesh.cells().nodes_a_cell();
         let mut sums: Vec<T> = memory::zeros(self.mesh.cells().all().len())?;
-        sums.par_chunks_exact_mut(nodes)
-            .enumerate()
-            .for_each(|(cell, sums)| self.for_each_column(cell, |column, entries| sums[column] = entries[column]));
+        sums.par_chunks_exact_mut(nodes).enumerate().for_each_init(Workspace::default, |workspace, (cell, sums)| {
+            sums.copy_from_slice(&self.shape.diagonal(self.metric_of(cell), workspace));
+            let has_robin = self.robin.has(cell);
+            let Some(lines) = self.mesh.cells().hanging_of(cell).map(Some).or(has_robin.then_some(None)) else {
+                return;
+            };
+            // Where a column of `C` is no unit vector, or a face adds to the cell.
+            let mut u = Vec::new();
+            for column in 0..nodes {
+                u.clear();
+                u.resize(nodes, T::ZERO);
+                u[column] = T::from_f64(1.0);
+                if let Some(lines) = lines {
+                    self.shape.interpolate(lines, &mut u);
+                }
+                let is_unit = u.iter().enumerate().all(|(i, &u)| u == T::from_f64(if i == column { 1.0 } else { 0.0 }));
+                if has_robin || !is_unit {
+                    self.column(cell, column, &mut u, workspace);
+                    sums[column] = u[column];
+                }
+            }
+        });
         let mut diagonal = memory::zeros(self.mesh.kinds().len())?;
         self.gather.gather(&sums, &mut diagonal, |_, sum| sum);
         Ok(diagonal)
@@ -181,10 +204,10 @@ impl<T: Scalar> EllipticLevel<T> {
     pub fn new(cpu: &Arc<Cpu>, system: &Elliptic) -> Result<Self> {
         let mesh = &system.mesh;
         let transfer = system.coarser.as_ref().map(|coarser| Transfer::new(&coarser.mesh, mesh)).transpose()?;
-        let factor = || Factor::new(mesh, &CellOperator::new(mesh, &system.equation)?);
+        let factor = || Factor::new(mesh, &CellOperator::new(system)?);
         Ok(Self {
             cpu: cpu.clone(),
-            operator: cpu.install(|| CellOperator::new(mesh, &system.equation))?,
+            operator: cpu.install(|| CellOperator::new(system))?,
             factor: if transfer.is_none() { Some(factor()?) } else { None },
             mesh: mesh.clone(),
             transfer,

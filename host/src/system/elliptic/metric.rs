@@ -43,32 +43,41 @@ impl Geometry {
         Ok(Self { dim: mesh.dim(), rule, mapping, shape, values, derivatives })
     }
 
-    /// Number of points in each direction.
-    pub fn points(&self) -> usize {
-        self.rule.points.len()
-    }
-
     /// Calls `visit` with each point of a cell, x fastest.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with cell and point if the cell is inverted there; those of `visit`.
     pub fn for_each_point(&self, cell: usize, mut visit: impl FnMut(usize, Place) -> Result<()>) -> Result<()> {
+        let positions = self.mapping.positions(cell);
+        let points = self.mapped(positions, None);
+        let columns: Vec<_> = (0..self.dim).map(|d| self.mapped(positions, Some(d))).collect();
         let m = self.rule.points.len();
-        for q in 0..m.pow(self.dim as u32) {
-            let index = [q % m, q / m % m, q / m / m];
-            let mut rows = [0, 1, 2].map(|d| self.values.row(index[d]).iter().copied().collect::<Vec<_>>());
-            let point = self.sum(cell, &rows);
+        for (q, &point) in points.iter().enumerate() {
             let mut jacobian = DMat3::IDENTITY;
-            for d in 0..self.dim {
-                let values = std::mem::replace(&mut rows[d], self.derivatives.row(index[d]).iter().copied().collect());
-                *jacobian.col_mut(d) = self.sum(cell, &rows);
-                rows[d] = values;
-            }
+            columns.iter().enumerate().for_each(|(d, column)| *jacobian.col_mut(d) = column[q]);
+            let index = [q % m, q / m % m, q / m / m];
             let weight: f64 = (0..self.dim).map(|d| self.rule.weights[index[d]]).product();
             let weight = weight * checked_determinant(&jacobian, cell, point)?;
             visit(q, Place { point, jacobian, weight })?;
         }
         Ok(())
+    }
+
+    /// The mapping at the points of the rule, or its derivative in a direction.
+    fn mapped(&self, positions: &[DVec3], slope: Option<usize>) -> Vec<DVec3> {
+        let mut values = positions.to_vec();
+        for d in 0..self.dim {
+            let matrix = if slope == Some(d) { &self.derivatives } else { &self.values };
+            let (rows, columns) = matrix.shape();
+            let inner = rows.pow(d as u32);
+            let of_row = |line: &[DVec3], row: usize, i: usize| -> DVec3 {
+                (0..columns).map(|column| matrix[(row, column)] * line[column * inner + i]).sum()
+            };
+            let lines = values.chunks_exact(columns * inner);
+            values =
+                lines.flat_map(|line| (0..rows * inner).map(move |i| of_row(line, i / inner, i % inner))).collect();
+        }
+        values
     }
 
     /// `J` at any point of a cell, whose coordinates are from 0 to 1, and where it is.

@@ -1,6 +1,6 @@
 //! Elliptic equations with coefficients on forests, by continuous elements (paper 3).
 //!
-//! [`Elliptic`] is `-div(κ ∇u) + s u = f` with `Q_k` on the leaves of a [`Forest`]. Vectors have an entry for each node;
+//! [`Elliptic`] is `-div(κ ∇u) + s u = f`, or with a [`Flux`] `-div F(x, ∇u) + s u = f`, with `Q_k` on the leaves of a [`Forest`]. Vectors have an entry for each node;
 //! those of hanging nodes and of nodes on Dirichlet boundaries are no unknowns and zero. Values at hanging nodes are
 //! interpolated where a cell reads them.
 //!
@@ -16,10 +16,12 @@ mod boundary;
 mod cell;
 mod equation;
 mod estimator;
+mod flux;
 mod forest_function;
 mod level;
 mod mesh;
 mod metric;
+mod nonlinear;
 mod problem;
 mod robin;
 #[cfg(test)]
@@ -29,6 +31,7 @@ mod transposed;
 
 pub use benchmark::Benchmark;
 pub use equation::{Coefficient, Diffusion, Equation, Smoothing};
+pub use flux::{Flux, MinimalSurface};
 pub use forest_function::{ForestFunction, Norms};
 pub use problem::{EllipticProblem, SharedField};
 
@@ -43,6 +46,7 @@ use crate::layout::Layout;
 use crate::level::SharedLevel;
 use level::EllipticLevel;
 use mesh::Mesh;
+use nonlinear::State;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -51,6 +55,8 @@ use std::sync::Arc;
 pub struct Elliptic {
     equation: Equation,
     mesh: Arc<Mesh>,
+    /// Where the equation is linearized, if it is the derivative of a nonlinear one.
+    state: Option<State>,
     /// None on the coarsest mesh.
     coarser: Option<Arc<Elliptic>>,
 }
@@ -75,7 +81,7 @@ impl Elliptic {
             let coarse = Mesh::new(forest, mesh.degree(), &equation)?;
             Ok(Arc::new(Self::on(coarse, equation.clone())?))
         });
-        Ok(Self { equation, mesh: Arc::new(mesh), coarser: coarser.transpose()? })
+        Ok(Self { equation, mesh: Arc::new(mesh), state: None, coarser: coarser.transpose()? })
     }
 
     /// Coefficients and kinds of sides.

@@ -2,17 +2,20 @@
 
 use super::Elliptic;
 use super::boundary::for_each_face_point;
-use super::cell::Workspace;
+use super::cell::{CellShape, Workspace};
 use super::equation::{boundary_numbers, check_side};
 use super::forest_function::ForestFunction;
 use super::level::CellOperator;
 use super::mesh::{Mesh, Node};
 use super::metric::Geometry;
+use super::nonlinear::NonlinearElliptic;
+use super::transposed::Transposed;
 use crate::error::{Error, Result, invalid};
 use crate::memory;
 use crate::problem::{ErrorNorms, ExactSolution};
-use crate::system::ModelProblem;
+use crate::system::{ModelProblem, Nonlinear};
 use glam::DVec3;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -58,6 +61,43 @@ impl EllipticProblem {
         self.values.insert(boundary, Arc::new(move |point| values.value(point)));
         self.exact = Some(exact);
         self
+    }
+
+    /// `∫ f φ_i + ∫_natural g φ_i` for the unknowns, 0 elsewhere.
+    fn functional(&self, mesh: &Mesh) -> Result<Vec<f64>> {
+        let (nodes, shape) = (mesh.cells().nodes_a_cell(), CellShape::<f64>::new(mesh)?);
+        let mut loads: Vec<f64> = memory::zeros(mesh.cells().all().len())?;
+        let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
+        let of_cell = |workspace: &mut Workspace<f64>, (cell, loads): (usize, &mut [f64])| {
+            let mut u = vec![0.0; nodes];
+            geometry.for_each_point(cell, |q, place| {
+                u[q] = place.weight * finite("right-hand side", (self.right_hand_side)(place.point), place.point)?;
+                Ok(())
+            })?;
+            shape.integrate(&mut u, workspace);
+            loads.copy_from_slice(&u);
+            Ok(())
+        };
+        let cells = loads.par_chunks_exact_mut(nodes).enumerate();
+        let done: Vec<Result<()>> = cells.map_init(Workspace::default, of_cell).collect();
+        done.into_iter().collect::<Result<()>>()?;
+        if !self.fluxes.is_empty() {
+            for_each_face_point(mesh, &mesh.mapping()?, |at| {
+                if let Some(flux) = self.fluxes.get(&at.number) {
+                    let value = at.weight * finite("flux", flux(at.point), at.point)?;
+                    let loads = &mut loads[nodes * at.cell..][..nodes];
+                    loads.iter_mut().zip(at.basis).for_each(|(load, basis)| *load += value * basis);
+                }
+                Ok(())
+            })?;
+        }
+        for lines in mesh.cells().hanging() {
+            shape.interpolate_transposed(lines, &mut loads[nodes * lines.cell as usize..][..nodes]);
+        }
+        let mut load: Vec<f64> = memory::zeros(mesh.kinds().len())?;
+        let unknown = |node: usize, sum: f64| if mesh.kinds()[node].is_unknown() { sum } else { 0.0 };
+        Transposed::new(mesh.cells().all(), load.len())?.gather(&loads, &mut load, unknown);
+        Ok(load)
     }
 
     /// What is given at nodes on Dirichlet boundaries, and follows at nodes that hang there; 0 at all others.
@@ -115,49 +155,25 @@ impl ModelProblem for EllipticProblem {
     fn load(&self, system: &Elliptic) -> Result<Vec<f64>> {
         self.check(system)?;
         let mesh = &system.mesh;
-        let operator = CellOperator::<f64>::new(mesh, system.equation())?;
-        let nodes = mesh.cells().nodes_a_cell();
-        let mut loads: Vec<f64> = memory::zeros(mesh.cells().all().len())?;
-        let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
-        let (mut u, mut workspace) = (Vec::new(), Workspace::default());
-        for (cell, loads) in loads.chunks_exact_mut(nodes).enumerate() {
-            u.clear();
-            u.resize(nodes, 0.0);
-            geometry.for_each_point(cell, |q, place| {
-                u[q] = place.weight * finite("right-hand side", (self.right_hand_side)(place.point), place.point)?;
-                Ok(())
-            })?;
-            operator.shape.integrate(&mut u, &mut workspace);
-            loads.copy_from_slice(&u);
-        }
-        if !self.fluxes.is_empty() {
-            for_each_face_point(mesh, &mesh.mapping()?, |at| {
-                if let Some(flux) = self.fluxes.get(&at.number) {
-                    let value = at.weight * finite("flux", flux(at.point), at.point)?;
-                    let loads = &mut loads[nodes * at.cell..][..nodes];
-                    loads.iter_mut().zip(at.basis).for_each(|(load, basis)| *load += value * basis);
-                }
-                Ok(())
-            })?;
-        }
-        for lines in mesh.cells().hanging() {
-            operator.shape.interpolate_transposed(lines, &mut loads[nodes * lines.cell as usize..][..nodes]);
-        }
-        let mut load: Vec<f64> = memory::zeros(mesh.kinds().len())?;
-        let unknown = |node: usize| mesh.kinds()[node].is_unknown();
-        operator.sum(&loads, &mut load, |node, sum| if unknown(node) { sum } else { 0.0 });
+        let mut load = self.functional(mesh)?;
         if !self.values.is_empty() {
             let mut of_given: Vec<f64> = memory::zeros(load.len())?;
             let given = self.given_values(mesh)?;
-            operator.apply_with(&given, &mut of_given, |node, sum| if unknown(node) { sum } else { 0.0 });
+            let unknown = |node: usize, sum: f64| if mesh.kinds()[node].is_unknown() { sum } else { 0.0 };
+            CellOperator::<f64>::new(system)?.apply_with(&given, &mut of_given, unknown);
             load.iter_mut().zip(of_given).for_each(|(load, given)| *load -= given);
         }
         Ok(load)
     }
 
+    fn nonlinear(&self, system: &Elliptic) -> Result<Option<Box<dyn Nonlinear<System = Elliptic>>>> {
+        let Some(flux) = system.equation.flux.clone() else { return Ok(None) };
+        Ok(Some(Box::new(NonlinearElliptic::new(system, flux, self.functional(&system.mesh)?)?)))
+    }
+
     fn with_boundary_values(&self, mut solution: ForestFunction) -> Result<ForestFunction> {
         let given = self.given_values(solution.mesh())?;
-        solution.add(&given);
+        solution.add(1.0, &given);
         Ok(solution)
     }
 

@@ -39,6 +39,11 @@ impl<T: Scalar> RobinFaces<T> {
         Ok(own)
     }
 
+    /// Whether a cell has such a face.
+    pub fn has(&self, cell: usize) -> bool {
+        self.faces.binary_search_by_key(&cell, |&(other, _)| other as usize).is_ok()
+    }
+
     /// `∫ α u φ_i` over the faces of a cell; empty if it has none.
     pub fn apply(&self, cell: usize, shape: &CellShape<T>, u: &[T]) -> Vec<T> {
         let first = self.faces.partition_point(|&(other, _)| (other as usize) < cell);

@@ -1,5 +1,7 @@
 //! The operator against a dense matrix, polynomials, orders of convergence, and what is refused.
 
+mod nonlinear;
+
 use super::level::CellOperator;
 use super::*;
 use crate::backend::Backend;
@@ -382,7 +384,7 @@ fn bad_input_is_refused_with_value_and_place() {
 
     let operator = |equation: Equation| {
         let system = Elliptic::new(&forest, 1, equation).unwrap();
-        CellOperator::<f64>::new(&system.mesh, &system.equation).unwrap_err().to_string()
+        CellOperator::<f64>::new(&system).unwrap_err().to_string()
     };
     let robin = |value: f64| BTreeMap::from([(0, Coefficient::new(move |_| value))]);
     assert_eq!(
@@ -403,7 +405,7 @@ fn bad_input_is_refused_with_value_and_place() {
     folded.set_boundary_where(1, |point| point.y == 1.0).unwrap();
     folded.set_boundary_manifold(1, Manifold::Projected(Arc::new(fold))).unwrap();
     let system = Elliptic::new(&Forest::new(folded), 2, Equation::default()).unwrap();
-    let error = CellOperator::<f64>::new(&system.mesh, &system.equation).unwrap_err().to_string();
+    let error = CellOperator::<f64>::new(&system).unwrap_err().to_string();
     assert!(error.starts_with("the Jacobian determinant is -") && error.contains(" in cell 0 at ["), "{error}");
 
     let system = Elliptic::new(&forest, 2, Equation::default()).unwrap();
