@@ -4,7 +4,7 @@ use super::super::assembled::Factor;
 use super::super::level::CellOperator;
 use super::super::mesh::Node;
 use super::super::transfer::Transfer;
-use super::super::{Diffusion, Equation, Smoothing};
+use super::super::{Coefficient, Diffusion, Equation, Smoothing};
 use super::order::groups;
 use super::tables::*;
 use super::*;
@@ -17,7 +17,7 @@ use patchmg_device::elliptic::degrees;
 use patchmg_device::elliptic::nodes::{AddSame, Gather, MODULE, Solve};
 use patchmg_device::typed::Arguments as _;
 use patchmg_emulation::{Arguments, Kernel};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ptr;
 
 /// The tables of a level, on the host.
@@ -159,6 +159,9 @@ fn check<T: Scalar>(name: &str, system: &Elliptic) {
         compare("solution", &emulated.solve(&b).unwrap(), &expected);
         return;
     };
+    if coarser.mesh.unknowns() == 0 {
+        return;
+    }
     let coarse_level = Runs::<Elliptic>::level::<T>(&cpu, coarser).unwrap();
     let mut coarse = coarse_level.vector().unwrap();
     level.restrict_load(&b, &x, &mut coarse).unwrap();
@@ -205,13 +208,50 @@ fn systems() -> impl Iterator<Item = (&'static str, Elliptic)> {
     })
 }
 
+/// A system and the same on all coarser meshes.
+fn levels(system: &Elliptic) -> impl Iterator<Item = &Elliptic> {
+    std::iter::successors(Some(system), |system| system.coarser.as_deref())
+}
+
 #[test]
 fn kernels_compute_what_the_cpu_does() {
     for (name, system) in systems() {
         assert!(system.mesh.numbering().hanging_nodes() > 0);
-        check::<f64>(name, &system);
-        if system.degree() < 4 {
-            check::<f32>(name, &system);
+        for level in levels(&system).filter(|level| level.mesh.unknowns() > 0) {
+            check::<f64>(name, level);
+            if system.degree() < 4 {
+                check::<f32>(name, level);
+            }
         }
     }
+}
+
+#[test]
+fn memory_is_counted() {
+    for level in systems().flat_map(|(_, system)| levels(&system).cloned().collect::<Vec<_>>()) {
+        let Emulated { operator, transfer, inverse, .. } = Emulated::<f32>::new(&level);
+        let words = |list: &[u32]| 4 * list.len();
+        let sums = |sums: &Sums, kinds: &[u8]| words(&sums.first) + words(&sums.places) + kinds.len();
+        let numbers = operator.metric.len() + operator.reaction.map_or(0, |reaction| reaction.len());
+        let between = operator.nodes.len();
+        let mut expected = words(&operator.nodes) + words(&operator.lines) + 4 * (numbers + between);
+        expected += sums(&operator.sums, &operator.kinds);
+        if let Some((tables, same)) = transfer {
+            expected += words(&tables.nodes) + words(&tables.lines) + words(&tables.targets) + words(&same);
+            expected += sums(&tables.sums, &tables.kinds) + 4 * operator.kinds.len();
+        }
+        expected += inverse.map_or(0, |inverse| 8 * inverse.entries.len() + words(&inverse.unknowns));
+        assert_eq!(super::level::bytes::<f32>(&level), expected as u64, "{level:?}");
+    }
+}
+
+#[test]
+fn conditions_without_kernels_are_refused() {
+    let mesh = Forest::new(CoarseMesh::of_box(&[2, 2], &[1.0, 1.0]).unwrap());
+    let natural = BTreeSet::from([0]);
+    let neumann = Equation { natural, reaction: 1.0, ..Equation::default() };
+    super::check(&Elliptic::new(&mesh, 2, neumann.clone()).unwrap()).unwrap();
+    let robin = BTreeMap::from([(0, Coefficient::new(|_| 1.0))]);
+    let error = super::check(&Elliptic::new(&mesh, 2, Equation { robin, ..neumann }).unwrap()).unwrap_err();
+    assert!(matches!(&error, Error::Unsupported { asked, .. } if asked == "Robin"), "{error}");
 }
