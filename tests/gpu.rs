@@ -12,6 +12,7 @@ mod gpu {
     pub mod backend;
     pub mod boxes;
     pub mod compare;
+    pub mod elliptic;
     pub mod oracles;
     pub mod smoothers;
     pub mod spaces;
@@ -80,6 +81,9 @@ fn main() -> ExitCode {
     gpu::stokes::add::<f32>(&mut suite);
     gpu::stokes::add::<f64>(&mut suite);
     gpu::stokes::add_solves(&mut suite);
+    gpu::elliptic::add::<f32>(&mut suite);
+    gpu::elliptic::add::<f64>(&mut suite);
+    gpu::elliptic::add_solves(&mut suite);
     gpu::oracles::add(&mut suite);
     libtest_mimic::run(&Arguments::from_args(), suite.trials).exit_code()
 }

@@ -113,7 +113,7 @@ mod device {
 
     /// Sum of one number a thread over the block, valid in thread 0.
     #[inline(always)]
-    fn block_sum(value: f64) -> f64 {
+    pub fn block_sum(value: f64) -> f64 {
         let memory = Shared::<f64>::at(0);
         let thread = thread::thread_idx_x() as usize;
         // A thread reads what others wrote before the last barrier; its own word it keeps.

@@ -15,7 +15,7 @@ extern crate std;
 // On the device a module has what its kernels need, so that a change rebuilds no other.
 #[cfg(any(not(target_arch = "nvptx64"), module = "axis"))]
 pub mod axis;
-#[cfg(any(not(target_arch = "nvptx64"), module = "blas1"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "blas1", module = "elliptic_nodes"))]
 pub mod blas1;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "patch_variants"))]
 mod block;
@@ -24,6 +24,8 @@ pub mod choice;
 pub mod contract;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_dg"))]
 pub mod dg;
+#[cfg(any(not(target_arch = "nvptx64"), module = "elliptic", module = "elliptic_nodes"))]
+pub mod elliptic;
 #[cfg(target_arch = "nvptx64")]
 mod entries;
 pub mod kernels;

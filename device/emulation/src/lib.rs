@@ -379,7 +379,8 @@ mod tests {
                 hazards.extend(trace.hazards().into_iter().map(|hazard| format!("{name}: {hazard}")));
                 let passed = trace.barriers().unwrap_or_else(|| panic!("{name} may hang"));
                 // A loop passes its barriers many times.
-                let has_steps = matches!(operation, Operation::Typed("schur" | "schur_conflict_free"));
+                let has_steps =
+                    matches!(operation, Operation::Typed("schur" | "schur_conflict_free" | "prolongate" | "restrict"));
                 if operation.marches() || has_steps {
                     assert!(passed >= barriers, "{name}");
                 } else {

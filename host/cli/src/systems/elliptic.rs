@@ -145,7 +145,6 @@ impl Offered for ForestProblem {
     ];
     const DEFAULT: &'static str = "corner";
     const ELEMENTS: &'static str = "Q";
-    const HAS_GPU_KERNELS: bool = false;
     const SOLVER: Method = Method::Cg;
     const SMOOTHER: args::Smoother = args::Smoother::Chebyshev;
 

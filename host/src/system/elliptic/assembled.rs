@@ -48,6 +48,12 @@ impl Factor {
         Ok(Self { nodes, factor })
     }
 
+    /// Nodes of the unknowns, and the entries of the inverse, which is symmetric.
+    #[cfg(feature = "cuda")]
+    pub fn inverse(&self) -> (&[usize], DMatrix<f64>) {
+        (&self.nodes, self.factor.inverse())
+    }
+
     /// `x = A⁻¹ b`.
     pub fn solve<T: Scalar>(&self, b: &[T], x: &mut [T]) {
         let mut values = DVector::from_iterator(self.nodes.len(), self.nodes.iter().map(|&node| b[node].to_f64()));

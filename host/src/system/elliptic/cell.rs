@@ -135,6 +135,17 @@ impl<T: Scalar> CellShape<T> {
         })
     }
 
+    /// By rows: from nodes to Gauss points, derivatives there, from a parent to its lower and upper child.
+    #[cfg(feature = "cuda")]
+    pub fn line_matrices(&self) -> Vec<T> {
+        let [lower, upper] = &self.halves;
+        [&self.values, &self.derivatives, lower, upper]
+            .into_iter()
+            .flat_map(|matrix| &matrix.entries)
+            .copied()
+            .collect()
+    }
+
     /// `u ← A u` for the local vector of a cell, with the words of [`words`](super::metric::words) at each Gauss point.
     pub fn apply(&self, metric: &[T], u: &mut Vec<T>, workspace: &mut Workspace<T>) {
         self.evaluate(u, workspace);

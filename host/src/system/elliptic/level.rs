@@ -183,6 +183,28 @@ impl<T: Scalar> CellOperator<T> {
         self.gather.gather(&sums, &mut diagonal, |_, sum| sum);
         Ok(diagonal)
     }
+
+    /// `1 / A_ii` at nodes that are smoothed; others keep what they have.
+    pub fn invert_diagonal(&self, inverse: &mut [T]) -> Result<()> {
+        for ((inverse, diagonal), kind) in inverse.iter_mut().zip(self.diagonal()?).zip(self.mesh.kinds()) {
+            if *kind == Node::Smoothed {
+                *inverse = T::from_f64(1.0 / diagonal.to_f64());
+            }
+        }
+        Ok(())
+    }
+
+    /// [`words`] for each Gauss point of each cell.
+    #[cfg(feature = "cuda")]
+    pub fn metric(&self) -> &[T] {
+        &self.metric
+    }
+
+    /// From the places of cells to nodes.
+    #[cfg(feature = "cuda")]
+    pub fn gather(&self) -> &Transposed {
+        &self.gather
+    }
 }
 
 /// The equation on one mesh.
@@ -219,11 +241,7 @@ impl<T: Scalar> EllipticLevel<T> {
     }
 
     fn transfer(&self) -> Result<&Transfer> {
-        self.transfer.as_ref().ok_or_else(|| Error::InvalidArgument {
-            name: "level",
-            value: "the coarsest".into(),
-            allowed: "one with a coarser level".into(),
-        })
+        self.transfer.as_ref().ok_or_else(is_coarsest)
     }
 
     /// Of a function of each unknown's number.
@@ -287,13 +305,7 @@ impl<T: Scalar> Level<Cpu, T> for EllipticLevel<T> {
     }
 
     fn solve(&self, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        let Some(factor) = &self.factor else {
-            return Err(Error::InvalidArgument {
-                name: "level to solve on",
-                value: "one with a coarser level".into(),
-                allowed: "the coarsest".into(),
-            });
-        };
+        let factor = self.factor.as_ref().ok_or_else(is_not_coarsest)?;
         self.check("b", b)?;
         self.check("x", x)?;
         factor.solve(b, x);
@@ -314,13 +326,8 @@ impl<T: Scalar> Level<Cpu, T> for EllipticLevel<T> {
 
     /// Zero where nothing is smoothed: smoothers that begin with this work elsewhere only.
     fn inverse_diagonal(&self) -> Result<Vector<T>> {
-        let diagonal = self.cpu.install(|| self.operator.diagonal())?;
         let mut inverse: Vector<T> = self.cpu.zeros(self.storage())?;
-        for ((inverse, diagonal), kind) in inverse.iter_mut().zip(diagonal).zip(self.mesh.kinds()) {
-            if *kind == Node::Smoothed {
-                *inverse = T::from_f64(1.0 / diagonal.to_f64());
-            }
-        }
+        self.cpu.install(|| self.operator.invert_diagonal(&mut inverse))?;
         Ok(inverse)
     }
 
@@ -333,7 +340,19 @@ impl<T: Scalar> Level<Cpu, T> for EllipticLevel<T> {
     }
 }
 
-fn only_diagonal(asked: &str) -> Error {
+/// There are no transfers.
+pub(super) fn is_coarsest() -> Error {
+    let (value, allowed) = ("the coarsest".into(), "one with a coarser level".into());
+    Error::InvalidArgument { name: "level", value, allowed }
+}
+
+/// There is no factorization.
+pub(super) fn is_not_coarsest() -> Error {
+    let (value, allowed) = ("one with a coarser level".into(), "the coarsest".into());
+    Error::InvalidArgument { name: "level to solve on", value, allowed }
+}
+
+pub(super) fn only_diagonal(asked: &str) -> Error {
     let available = String::from("chebyshev, chebyshev4, jacobi");
     Error::Unsupported { backend: "elliptic", what: "smoother", asked: asked.into(), available }
 }

@@ -14,6 +14,8 @@ mod assembled;
 mod benchmark;
 mod boundary;
 mod cell;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod equation;
 mod estimator;
 mod flux;
@@ -38,8 +40,6 @@ pub use problem::{EllipticProblem, SharedField};
 use super::{Runs, System};
 use crate::backend::Scalar;
 use crate::backend::cpu::Cpu;
-#[cfg(feature = "cuda")]
-use crate::backend::cuda::Cuda;
 use crate::error::{Result, check_length, invalid};
 use crate::forest::Forest;
 use crate::layout::Layout;
@@ -132,28 +132,6 @@ impl System for Elliptic {
     fn by_default_kernels(&self) -> Cow<'_, Self> {
         Cow::Borrowed(self)
     }
-}
-
-/// There are no kernels yet.
-#[cfg(feature = "cuda")]
-impl Runs<Elliptic> for Cuda {
-    fn check<T: Scalar>(&self, _system: &Elliptic) -> Result<()> {
-        Err(no_gpu_kernels())
-    }
-
-    fn level<T: Scalar>(self: &Arc<Self>, _system: &Elliptic) -> Result<SharedLevel<Self, T>> {
-        Err(no_gpu_kernels())
-    }
-
-    fn level_bytes<T: Scalar>(_system: &Elliptic) -> u64 {
-        0
-    }
-}
-
-#[cfg(feature = "cuda")]
-fn no_gpu_kernels() -> crate::Error {
-    let available = String::from("poisson-cg, poisson-dg, stokes");
-    crate::Error::Unsupported { backend: "cuda", what: "kernels for system", asked: "elliptic".into(), available }
 }
 
 impl Runs<Elliptic> for Cpu {

@@ -119,6 +119,30 @@ impl Transfer {
         self.same.len()
     }
 
+    /// Refined cells of the coarser mesh, and for each the nodes of the finer one that take their values there, or [`NONE`].
+    #[cfg(feature = "cuda")]
+    pub fn families(&self) -> impl ExactSizeIterator<Item = (u32, &[u32])> {
+        self.families.iter().copied().zip(self.targets.chunks_exact(self.targets_a_family))
+    }
+
+    /// For each node of the coarser mesh, the same on the finer one, or [`NONE`].
+    #[cfg(feature = "cuda")]
+    pub fn same(&self) -> &[u32] {
+        &self.same
+    }
+
+    /// From the places of families to nodes of the coarser mesh.
+    #[cfg(feature = "cuda")]
+    pub fn gather(&self) -> &Transposed {
+        &self.gather
+    }
+
+    /// The coarser mesh.
+    #[cfg(feature = "cuda")]
+    pub fn coarse(&self) -> &Mesh {
+        &self.coarse
+    }
+
     fn cells(&self) -> &CellNodes {
         self.coarse.cells()
     }

@@ -32,6 +32,18 @@ impl Transposed {
         Ok(Self { first, places })
     }
 
+    /// Where the places of each node begin, and behind them where the last ones end.
+    #[cfg(feature = "cuda")]
+    pub fn first(&self) -> &[u32] {
+        &self.first
+    }
+
+    /// Places of one node after the other.
+    #[cfg(feature = "cuda")]
+    pub fn places(&self) -> &[u32] {
+        &self.places
+    }
+
     /// Bytes of that for so many nodes and so long a list.
     pub fn bytes(nodes: usize, places: usize) -> u64 {
         ((nodes + 1 + places) * size_of::<u32>()) as u64

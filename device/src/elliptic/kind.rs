@@ -1,0 +1,49 @@
+//! The modules of elliptic equations, and with what their kernels are traced.
+
+use super::list::ROWS;
+use super::{Apply, ApplyHanging, Prolongate, Restrict, degrees};
+use crate::scalar::Real;
+use crate::typed::{Kind, Sample};
+use std::boxed::Box;
+use std::format;
+
+/// Cells of elliptic equations on forests: a module for each dimension and degree.
+pub static KIND: Kind = Kind {
+    name: "elliptic",
+    is_of_paper: false,
+    spaces: || [2, 3].into_iter().flat_map(|dim| degrees(dim).map(move |degree| (dim, degree))).collect(),
+    module_name: |dim, degree| format!("elliptic_{dim}d_q{degree}"),
+    rows: ROWS,
+    traced: |_| ([0; 3], TABLE_WORDS + VECTOR_WORDS),
+    samples: [sample::<f32>, sample::<f64>],
+};
+
+/// Words of a trace for tables, all nodes being 0, and behind them for numbers.
+const TABLE_WORDS: usize = 1 << 13;
+const VECTOR_WORDS: usize = 1 << 14;
+
+fn sample<T: Real>(name: &str) -> Sample {
+    fn parts<T>(memory: *mut u8) -> (*const u32, *mut T) {
+        (memory.cast::<u32>().cast_const(), memory.wrapping_add(8 * TABLE_WORDS).cast())
+    }
+    macro_rules! kernel {
+        ($Arguments:ident, |$nodes:ident, $numbers:ident| $fields:tt) => {
+            |_, memory| {
+                let ($nodes, $numbers) = parts::<T>(memory);
+                Some(Box::new(kernel!(@ $Arguments $fields)))
+            }
+        };
+        (@ $Arguments:ident { $($field:ident: $value:expr),+ }) => {
+            // Matrices, like zeros, are numbers.
+            $Arguments { $($field: $value),+ }
+        };
+    }
+    match name {
+        "apply" => kernel!(Apply, |n, v| { matrices: v, nodes: n, metric: v, reaction: v, x: v, sums: v }),
+        "apply_hanging" => {
+            kernel!(ApplyHanging, |n, v| { matrices: v, nodes: n, lines: n, metric: v, reaction: v, x: v, sums: v })
+        }
+        "prolongate" => kernel!(Prolongate, |n, v| { matrices: v, nodes: n, lines: n, targets: n, coarse: v, x: v }),
+        _ => kernel!(Restrict, |n, v| { matrices: v, lines: n, targets: n, r: v, sums: v }),
+    }
+}

@@ -1,0 +1,188 @@
+//! Transfers between a mesh and the next coarser one, a refined cell of which has the lines of a thread: from its nodes to those of
+//! its children, one child after the other, and back.
+
+use super::lines::{CellMatrices, Place, Tensor};
+use super::{Groups, HangingLines, NONE};
+use crate::scalar::Real;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::typed::Block;
+use cuda_std::hint::opaque;
+use cuda_std::ptr::ldg;
+use cuda_std::thread::sync_threads;
+
+/// See [`Prolongate`](super::Prolongate) and [`Restrict`](super::Restrict).
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn block<const DIM: usize, const N: usize>(scalar_bytes: usize) -> Block {
+    Block {
+        threads: Groups::new(DIM, N).threads(),
+        min_blocks: 1,
+        shared_bytes: 2 * Place::<DIM, N>::tensor_words() * scalar_bytes,
+        barriers: 2 * DIM - 1,
+    }
+}
+
+/// See [`Prolongate`](super::Prolongate).
+///
+/// # Safety
+/// A block a group of the tables, with the threads of [`block`]; nodes are those of `coarse`, targets [`NONE`] or nodes of `x`, none
+/// of them twice.
+#[inline(always)]
+pub unsafe fn prolongate<T: Real, const DIM: usize, const N: usize>(
+    matrices: &CellMatrices<T, N>,
+    nodes: *const u32,
+    lines: *const u32,
+    targets: *const u32,
+    coarse: *const T,
+    x: *mut T,
+) {
+    let place = Place::<DIM, N>::of_thread();
+    let (first, step, last) = (place.first(1), Place::<DIM, N>::STEP, DIM - 1);
+    let [own, other] = [0, 1].map(|number| Tensor::new(number, place));
+    let mut u = [T::ZERO; N];
+    for layer in 0..N {
+        // SAFETY: the caller's promise.
+        u[layer] = unsafe { ldg(coarse.add(ldg(nodes.add(first + layer * step)) as usize)) };
+    }
+    // SAFETY: as above.
+    let lines = HangingLines(unsafe { ldg(lines.add(place.slot())) });
+    own.write(0, &place.interpolate(matrices, lines, 0, u));
+    sync_threads();
+    if DIM == 3 {
+        own.write(1, &place.interpolate(matrices, lines, 1, own.read(1)));
+        sync_threads();
+    }
+    u = place.interpolate(matrices, lines, last, own.read(last));
+    let mut targets = targets.wrapping_add(place.first(1 << DIM));
+    let mut z = 0;
+    // Not unrolled.
+    while z < opaque(2) {
+        let along_last = matrices.to_child(z == 1, &u);
+        if DIM == 2 {
+            other.write(last, &along_last);
+            // SAFETY: as above.
+            unsafe { add_children(matrices, &other, &mut targets, x) };
+        } else {
+            own.write(last, &along_last);
+            sync_threads();
+            let mut y = 0;
+            while y < opaque(2) {
+                other.write(1, &matrices.to_child(y == 1, &own.read(1)));
+                // SAFETY: as above.
+                unsafe { add_children(matrices, &other, &mut targets, x) };
+                y += 1;
+            }
+        }
+        z += 1;
+    }
+}
+
+/// Adds to `x` the lines along x of two children side by side.
+#[inline(always)]
+unsafe fn add_children<T: Real, const DIM: usize, const N: usize>(
+    matrices: &CellMatrices<T, N>,
+    values: &Tensor<T, DIM, N>,
+    targets: &mut *const u32,
+    x: *mut T,
+) {
+    sync_threads();
+    let along_x = values.read(0);
+    let mut child = 0;
+    while child < opaque(2) {
+        let u = matrices.to_child(child == 1, &along_x);
+        for layer in 0..N {
+            // SAFETY: the caller's promise; nobody else adds to this target.
+            unsafe {
+                let target = ldg(targets.wrapping_add(layer * Place::<DIM, N>::STEP));
+                if target != NONE {
+                    let entry = x.add(target as usize);
+                    *entry = *entry + u[layer];
+                }
+            }
+        }
+        *targets = targets.wrapping_add(N * Place::<DIM, N>::STEP);
+        child += 1;
+    }
+    sync_threads();
+}
+
+/// See [`Restrict`](super::Restrict).
+///
+/// # Safety
+/// A block a group of the tables, with the threads of [`block`]; targets are [`NONE`] or nodes of `r`.
+#[inline(always)]
+pub unsafe fn restrict<T: Real, const DIM: usize, const N: usize>(
+    matrices: &CellMatrices<T, N>,
+    lines: *const u32,
+    targets: *const u32,
+    r: *const T,
+    sums: *mut T,
+) {
+    let place = Place::<DIM, N>::of_thread();
+    let (first, step, last) = (place.first(1), Place::<DIM, N>::STEP, DIM - 1);
+    let [own, other] = [0, 1].map(|number| Tensor::new(number, place));
+    let mut targets = targets.wrapping_add(place.first(1 << DIM));
+    let (mut u, mut z) = ([T::ZERO; N], 0);
+    // Not unrolled.
+    while z < opaque(2) {
+        if DIM == 2 {
+            // SAFETY: the caller's promise.
+            unsafe { sum_children(matrices, &other, &mut targets, r) };
+            u = matrices.add_from_child(z == 1, &other.read(last), u);
+            sync_threads();
+        } else {
+            let (mut along_y, mut y) = ([T::ZERO; N], 0);
+            while y < opaque(2) {
+                // SAFETY: as above.
+                unsafe { sum_children(matrices, &other, &mut targets, r) };
+                along_y = matrices.add_from_child(y == 1, &other.read(1), along_y);
+                sync_threads();
+                y += 1;
+            }
+            own.write(1, &along_y);
+            sync_threads();
+            u = matrices.add_from_child(z == 1, &own.read(last), u);
+        }
+        z += 1;
+    }
+    // SAFETY: as above.
+    let lines = HangingLines(unsafe { ldg(lines.add(place.slot())) });
+    own.write(last, &place.interpolate_transposed(matrices, lines, last, u));
+    sync_threads();
+    if DIM == 3 {
+        own.write(1, &place.interpolate_transposed(matrices, lines, 1, own.read(1)));
+        sync_threads();
+    }
+    u = place.interpolate_transposed(matrices, lines, 0, own.read(0));
+    for layer in 0..N {
+        // SAFETY: as above; the place is the thread's own.
+        unsafe { *sums.add(first + layer * step) = u[layer] };
+    }
+}
+
+/// Lines along x of two children side by side, restricted to one.
+#[inline(always)]
+unsafe fn sum_children<T: Real, const DIM: usize, const N: usize>(
+    matrices: &CellMatrices<T, N>,
+    values: &Tensor<T, DIM, N>,
+    targets: &mut *const u32,
+    r: *const T,
+) {
+    let (mut sum, mut child) = ([T::ZERO; N], 0);
+    while child < opaque(2) {
+        let mut u = [T::ZERO; N];
+        for layer in 0..N {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let target = ldg(targets.wrapping_add(layer * Place::<DIM, N>::STEP));
+                if target != NONE {
+                    u[layer] = ldg(r.add(target as usize));
+                }
+            }
+        }
+        sum = matrices.add_from_child(child == 1, &u, sum);
+        *targets = targets.wrapping_add(N * Place::<DIM, N>::STEP);
+        child += 1;
+    }
+    values.write(0, &sum);
+    sync_threads();
+}

@@ -1,0 +1,388 @@
+//! A level on a GPU.
+
+use super::super::Elliptic;
+use super::super::assembled::Factor;
+use super::super::level::{CellOperator, is_coarsest, is_not_coarsest, only_diagonal};
+use super::super::mesh::{Mesh, Node};
+use super::super::transfer::Transfer;
+use super::order::{Part, groups};
+use super::tables::{self, InverseTables, OperatorAddresses, OperatorTables, TransferAddresses, TransferTables};
+use crate::backend::Scalar;
+use crate::backend::cuda::launch::{TypedKernel, stride_blocks};
+use crate::backend::cuda::{Cuda, Vector};
+use crate::error::Result;
+use crate::level::{Level, Patches};
+use crate::memory;
+use crate::operator::LinearOperator;
+use crate::sync::lock;
+use patchmg_device::blas1::THREADS;
+use patchmg_device::elliptic::nodes::{AddSame, Gather, MODULE, Solve};
+use patchmg_device::elliptic::{Apply, ApplyHanging, Groups, Prolongate, Restrict};
+use std::ptr;
+use std::sync::{Arc, Mutex};
+
+/// Sums at nodes.
+struct Sums {
+    first: Vector<u32>,
+    places: Vector<u32>,
+    kinds: Vector<u8>,
+}
+
+impl Sums {
+    fn new(cuda: &Cuda, sums: &tables::Sums, kinds: &[u8]) -> Result<Self> {
+        let gpu = &cuda.gpu;
+        Ok(Self {
+            first: Vector::uploaded(gpu, &sums.first)?,
+            places: Vector::uploaded(gpu, &sums.places)?,
+            kinds: Vector::uploaded(gpu, kinds)?,
+        })
+    }
+
+    fn nodes(&self) -> usize {
+        self.kinds.len()
+    }
+}
+
+struct Operator<T: Scalar> {
+    apply: TypedKernel<Apply<T>>,
+    apply_hanging: TypedKernel<ApplyHanging<T>>,
+    groups: Groups,
+    plain: Part,
+    hanging: Part,
+    matrices: Vec<T>,
+    nodes: Vector<u32>,
+    lines: Vector<u32>,
+    metric: Vector<T>,
+    reaction: Option<Vector<T>>,
+    sums: Sums,
+}
+
+impl<T: Scalar> Operator<T> {
+    fn new(cuda: &Cuda, system: &Elliptic, tables: OperatorTables<T>) -> Result<Self> {
+        let (gpu, module) = (&cuda.gpu, super::module(system));
+        let reaction = tables.reaction.map(|reaction| Vector::uploaded(gpu, &reaction)).transpose()?;
+        Ok(Self {
+            apply: TypedKernel::new(gpu, module)?,
+            apply_hanging: TypedKernel::new(gpu, module)?,
+            groups: groups(&system.mesh),
+            plain: tables.order.plain,
+            hanging: tables.order.hanging,
+            matrices: tables.matrices,
+            nodes: Vector::uploaded(gpu, &tables.nodes)?,
+            lines: Vector::uploaded(gpu, &tables.lines)?,
+            metric: Vector::uploaded(gpu, &tables.metric)?,
+            reaction,
+            sums: Sums::new(cuda, &tables.sums, &tables.kinds)?,
+        })
+    }
+
+    /// Local results of all cells, or of those with nodes that are smoothed.
+    fn apply_cells(&self, cuda: &Cuda, x: &Vector<T>, sums: &mut Vector<T>, of_smoothed: bool) -> Result<()> {
+        let addresses = OperatorAddresses {
+            groups: self.groups,
+            matrices: self.matrices.as_ptr(),
+            nodes: self.nodes.as_ptr(),
+            lines: self.lines.as_ptr(),
+            metric: self.metric.as_ptr(),
+            reaction: self.reaction.as_ref().map_or(ptr::null(), Vector::as_ptr),
+        };
+        let [plain, hanging] = [&self.plain, &self.hanging].map(|p| if of_smoothed { &p.smoothed } else { &p.all });
+        let (x, sums, without) = (x.as_ptr(), sums.as_mut_ptr(), self.plain.all.end);
+        // SAFETY: a vector of the level, checked by the caller, and tables of its groups.
+        unsafe {
+            self.apply.launch(&cuda.gpu, [plain.len() as u32, 1, 1], addresses.apply(plain, x, sums))?;
+            let arguments = addresses.apply_hanging(hanging, without, x, sums);
+            self.apply_hanging.launch(&cuda.gpu, [hanging.len() as u32, 1, 1], arguments)
+        }
+    }
+}
+
+struct OnCoarser<T: Scalar> {
+    prolongate: TypedKernel<Prolongate<T>>,
+    restrict: TypedKernel<Restrict<T>>,
+    add_same: TypedKernel<AddSame<T>>,
+    groups: usize,
+    matrices: Vec<T>,
+    nodes: Vector<u32>,
+    lines: Vector<u32>,
+    targets: Vector<u32>,
+    same: Vector<u32>,
+    sums: Sums,
+}
+
+impl<T: Scalar> OnCoarser<T> {
+    fn new(cuda: &Cuda, system: &Elliptic, same: &[u32], tables: TransferTables<T>) -> Result<Self> {
+        let (gpu, module) = (&cuda.gpu, super::module(system));
+        Ok(Self {
+            prolongate: TypedKernel::new(gpu, module)?,
+            restrict: TypedKernel::new(gpu, module)?,
+            add_same: TypedKernel::new(gpu, MODULE)?,
+            groups: tables.groups,
+            matrices: tables.matrices,
+            nodes: Vector::uploaded(gpu, &tables.nodes)?,
+            lines: Vector::uploaded(gpu, &tables.lines)?,
+            targets: Vector::uploaded(gpu, &tables.targets)?,
+            same: Vector::uploaded(gpu, same)?,
+            sums: Sums::new(cuda, &tables.sums, &tables.kinds)?,
+        })
+    }
+
+    fn blocks(&self) -> [u32; 3] {
+        [self.groups as u32, 1, 1]
+    }
+
+    fn addresses(&self) -> TransferAddresses<T> {
+        TransferAddresses {
+            matrices: self.matrices.as_ptr(),
+            nodes: self.nodes.as_ptr(),
+            lines: self.lines.as_ptr(),
+            targets: self.targets.as_ptr(),
+        }
+    }
+}
+
+/// The inverse on the coarsest mesh.
+struct Inverse<T: Scalar> {
+    solve: TypedKernel<Solve<T>>,
+    entries: Vector<f64>,
+    unknowns: Vector<u32>,
+}
+
+/// What kernels leave to the next ones.
+struct Between<T: Scalar> {
+    /// Local results of cells.
+    sums: Vector<T>,
+    /// Before it is restricted; empty on the coarsest level.
+    residual: Vector<T>,
+}
+
+/// The equation on one mesh.
+pub(super) struct CudaLevel<T: Scalar> {
+    cuda: Arc<Cuda>,
+    system: Elliptic,
+    gather: TypedKernel<Gather<T>>,
+    operator: Operator<T>,
+    coarser: Option<OnCoarser<T>>,
+    /// On the coarsest mesh.
+    inverse: Option<Inverse<T>>,
+    between: Mutex<Between<T>>,
+}
+
+/// What sums at nodes are made part of.
+#[derive(Clone, Copy)]
+struct Sum<T> {
+    b: *const T,
+    /// Nodes of `b`; null if they are the same.
+    same: *const u32,
+    /// The first kind of nodes that have one.
+    least: Node,
+    sign: f64,
+}
+
+impl<T: Scalar> CudaLevel<T> {
+    pub fn new(cuda: &Arc<Cuda>, system: &Elliptic) -> Result<Self> {
+        let (gpu, mesh) = (&cuda.gpu, &system.mesh);
+        let operator = CellOperator::<T>::new(system)?;
+        let transfer = system.coarser.as_ref().map(|coarser| Transfer::new(&coarser.mesh, mesh)).transpose()?;
+        let coarser = transfer.map(|transfer| {
+            let tables = TransferTables::new(&transfer, &operator.shape)?;
+            OnCoarser::new(cuda, system, transfer.same(), tables)
+        });
+        let coarser = coarser.transpose()?;
+        let tables = OperatorTables::new(mesh, &operator, system.equation.reaction > 0.0)?;
+        let groups = tables.order.groups().max(coarser.as_ref().map_or(0, |coarser| coarser.groups));
+        let sums = Vector::zeros(gpu, groups * super::order::groups(mesh).entries())?;
+        let storage = if coarser.is_some() { mesh.kinds().len() } else { 0 };
+        Ok(Self {
+            cuda: cuda.clone(),
+            system: system.clone(),
+            gather: TypedKernel::new(gpu, MODULE)?,
+            operator: Operator::new(cuda, system, tables)?,
+            inverse: if coarser.is_none() { Some(inverse(cuda, system)?) } else { None },
+            coarser,
+            between: Mutex::new(Between { sums, residual: Vector::zeros(gpu, storage)? }),
+        })
+    }
+
+    fn mesh(&self) -> &Mesh {
+        &self.system.mesh
+    }
+
+    fn check(&self, what: &'static str, vector: &Vector<T>) -> Result<()> {
+        vector.check(&self.cuda.gpu, what, self.storage())
+    }
+
+    fn coarser(&self, coarse: &Vector<T>) -> Result<&OnCoarser<T>> {
+        let coarser = self.coarser.as_ref().ok_or_else(is_coarsest)?;
+        coarse.check(&self.cuda.gpu, "coarse", coarser.sums.nodes())?;
+        Ok(coarser)
+    }
+
+    fn gather(&self, of: &Sums, sum: Sum<T>, values: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        let arguments = Gather {
+            first: of.first.as_ptr(),
+            places: of.places.as_ptr(),
+            values: values.as_ptr(),
+            kinds: of.kinds.as_ptr(),
+            b: sum.b,
+            same: sum.same,
+            y: y.as_mut_ptr(),
+            nodes: of.nodes() as u32,
+            least: sum.least as u32,
+            sign: T::from_f64(sum.sign),
+        };
+        let blocks = blocks_of(of.nodes());
+        // SAFETY: tables and vectors of the level, checked by the caller; `y` is as long as there are nodes.
+        unsafe { self.gather.launch(&self.cuda.gpu, blocks, arguments) }
+    }
+
+    /// `y = A x` without `b`, else `b - A x`: where nodes are of the least kind or above.
+    fn multiply(&self, b: Option<&Vector<T>>, x: &Vector<T>, y: &mut Vector<T>, least: Node) -> Result<()> {
+        self.check("x", x)?;
+        self.check("y", y)?;
+        b.map_or(Ok(()), |b| self.check("b", b))?;
+        let sums = &mut lock(&self.between).sums;
+        self.operator.apply_cells(&self.cuda, x, sums, least == Node::Smoothed)?;
+        let sign = if b.is_some() { -1.0 } else { 1.0 };
+        let sum = Sum { b: b.map_or(ptr::null(), Vector::as_ptr), same: ptr::null(), least, sign };
+        self.gather(&self.operator.sums, sum, sums, y)
+    }
+
+    fn restrict(&self, r: &Vector<T>, sums: &mut Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
+        let coarser = self.coarser(coarse)?;
+        let arguments = coarser.addresses().restrict(r.as_ptr(), sums.as_mut_ptr());
+        // SAFETY: tables and vectors of the level, checked here and by the caller.
+        unsafe { coarser.restrict.launch(&self.cuda.gpu, coarser.blocks(), arguments)? };
+        let sum = Sum { b: r.as_ptr(), same: coarser.same.as_ptr(), least: Node::Unknown, sign: 1.0 };
+        self.gather(&coarser.sums, sum, sums, coarse)
+    }
+}
+
+fn inverse<T: Scalar>(cuda: &Cuda, system: &Elliptic) -> Result<Inverse<T>> {
+    let (gpu, mesh) = (&cuda.gpu, &system.mesh);
+    let tables = InverseTables::new(&Factor::new(mesh, &CellOperator::new(system)?)?);
+    Ok(Inverse {
+        solve: TypedKernel::new(gpu, MODULE)?,
+        entries: Vector::uploaded(gpu, &tables.entries)?,
+        unknowns: Vector::uploaded(gpu, &tables.unknowns)?,
+    })
+}
+
+/// A thread a node.
+fn blocks_of(nodes: usize) -> [u32; 3] {
+    stride_blocks(nodes, THREADS as u32, u32::MAX).unwrap_or_default()
+}
+
+impl<T: Scalar> LinearOperator<Cuda, T> for CudaLevel<T> {
+    fn backend(&self) -> &Arc<Cuda> {
+        &self.cuda
+    }
+
+    fn storage(&self) -> usize {
+        self.mesh().kinds().len()
+    }
+
+    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        self.multiply(None, x, y, Node::Unknown)
+    }
+
+    fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
+        self.multiply(Some(b), x, r, Node::Unknown)
+    }
+}
+
+impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
+    fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
+        self.check("b", b)?;
+        self.check("x", x)?;
+        self.coarser(coarse)?;
+        let Between { sums, residual } = &mut *lock(&self.between);
+        self.operator.apply_cells(&self.cuda, x, sums, false)?;
+        let sum = Sum { b: b.as_ptr(), same: ptr::null(), least: Node::Unknown, sign: -1.0 };
+        self.gather(&self.operator.sums, sum, sums, residual)?;
+        self.restrict(residual, sums, coarse)
+    }
+
+    fn restrict_load(&self, b: &Vector<T>, _zero: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
+        self.check("b", b)?;
+        self.restrict(b, &mut lock(&self.between).sums, coarse)
+    }
+
+    fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        self.check("x", x)?;
+        let (gpu, coarser) = (&self.cuda.gpu, self.coarser(coarse)?);
+        let (nodes, same) = (coarse.len() as u32, coarser.same.as_ptr());
+        let add_same = AddSame { same, coarse: coarse.as_ptr(), x: x.as_mut_ptr(), nodes };
+        let prolongate = coarser.addresses().prolongate(coarse.as_ptr(), x.as_mut_ptr());
+        // SAFETY: tables and vectors of the level, checked above; no node takes its value twice.
+        unsafe {
+            coarser.add_same.launch(gpu, blocks_of(coarse.len()), add_same)?;
+            coarser.prolongate.launch(gpu, coarser.blocks(), prolongate)
+        }
+    }
+
+    fn solve(&self, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        let inverse = self.inverse.as_ref().ok_or_else(is_not_coarsest)?;
+        self.check("b", b)?;
+        self.check("x", x)?;
+        x.clear()?;
+        let (entries, unknowns) = (inverse.entries.as_ptr(), inverse.unknowns.as_ptr());
+        let count = inverse.unknowns.len() as u32;
+        let arguments = Solve { inverse: entries, unknowns, b: b.as_ptr(), x: x.as_mut_ptr(), count };
+        // SAFETY: vectors of the level, checked above, with a block for each unknown.
+        unsafe { inverse.solve.launch(&self.cuda.gpu, [count, 1, 1], arguments) }
+    }
+
+    fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
+        let mut entries: Vec<T> = memory::zeros(self.storage())?;
+        let unknowns = entries.iter_mut().zip(self.mesh().kinds()).filter(|(_, kind)| kind.is_unknown());
+        unknowns.enumerate().for_each(|(number, (entry, _))| *entry = T::from_f64(value(number)));
+        Vector::uploaded(&self.cuda.gpu, &entries)
+    }
+
+    fn smoothed_residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
+        self.multiply(Some(b), x, r, Node::Smoothed)
+    }
+
+    /// Zero where nothing is smoothed: smoothers that begin with this work elsewhere only.
+    fn inverse_diagonal(&self) -> Result<Vector<T>> {
+        let mut inverse: Vec<T> = memory::zeros(self.storage())?;
+        CellOperator::<T>::new(&self.system)?.invert_diagonal(&mut inverse)?;
+        Vector::uploaded(&self.cuda.gpu, &inverse)
+    }
+
+    fn patches(&self) -> Result<&dyn Patches<Cuda, T>> {
+        Err(only_diagonal("vertex patches"))
+    }
+
+    fn point_gauss_seidel(&self, _b: &Vector<T>, _x: &mut Vector<T>, _reverse: bool) -> Result<()> {
+        Err(only_diagonal("point Gauss-Seidel"))
+    }
+}
+
+/// Bytes of a level.
+pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
+    let mesh = &system.mesh;
+    let (groups, order) = (groups(mesh), super::order::Order::new(mesh));
+    let (entries, nodes, places) = (order.groups() * groups.entries(), mesh.kinds().len(), mesh.cells().all().len());
+    let reaction = usize::from(system.equation.reaction > 0.0);
+    let lines = order.hanging.all.len() * groups.cells();
+    let numbers = (groups.words() + reaction + 1) * entries * size_of::<T>();
+    let tables = (entries + lines + nodes + 1 + places) * size_of::<u32>() + nodes;
+    let unknowns = mesh.unknowns();
+    let inverse = unknowns * (unknowns * size_of::<f64>() + size_of::<u32>());
+    let other = system.coarser.as_ref().map_or(inverse as u64, |coarser| transfer_bytes::<T>(system, coarser));
+    (numbers + tables) as u64 + other
+}
+
+/// Bytes of its transfer, and of the residual.
+fn transfer_bytes<T: Scalar>(system: &Elliptic, coarser: &Elliptic) -> u64 {
+    let (mesh, coarse) = (&system.mesh, &coarser.mesh);
+    let children = (1 << mesh.dim()) - 1;
+    let families = (mesh.cells().cells() - coarse.cells().cells()) / children;
+    let (groups, nodes) = (groups(mesh), coarse.kinds().len());
+    let entries = groups.count(families) * groups.entries();
+    let places = families * coarse.cells().nodes_a_cell();
+    let words = (children + 2) * entries + groups.count(families) * groups.cells() + 2 * nodes + 1 + places;
+    (words * size_of::<u32>() + nodes + mesh.kinds().len() * size_of::<T>()) as u64
+}

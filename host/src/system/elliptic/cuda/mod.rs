@@ -1,0 +1,47 @@
+//! Levels on a GPU, by kernels of their own.
+
+mod level;
+mod order;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use super::Elliptic;
+use crate::backend::Scalar;
+use crate::backend::cuda::{Cuda, modules};
+use crate::error::{Error, Result};
+use crate::level::SharedLevel;
+use crate::system::{Runs, System};
+use level::CudaLevel;
+use patchmg_device::elliptic;
+use patchmg_device::kernels::Module;
+use std::sync::Arc;
+
+impl Runs<Elliptic> for Cuda {
+    fn check<T: Scalar>(&self, system: &Elliptic) -> Result<()> {
+        check(system)?;
+        modules::require(module(system))
+    }
+
+    fn level<T: Scalar>(self: &Arc<Self>, system: &Elliptic) -> Result<SharedLevel<Self, T>> {
+        check(system)?;
+        Ok(Arc::new(CudaLevel::<T>::new(self, system)?))
+    }
+
+    fn level_bytes<T: Scalar>(system: &Elliptic) -> u64 {
+        level::bytes::<T>(system)
+    }
+}
+
+/// That there are kernels for its conditions on the boundary.
+fn check(system: &Elliptic) -> Result<()> {
+    if system.equation.robin.is_empty() {
+        return Ok(());
+    }
+    let available = String::from("Dirichlet, Neumann");
+    Err(Error::Unsupported { backend: "cuda", what: "boundary condition", asked: "Robin".into(), available })
+}
+
+fn module(system: &Elliptic) -> Module {
+    elliptic::KIND.module(system.dim(), system.degree())
+}

@@ -1,0 +1,257 @@
+//! Kernels, run on the host, against the level of the CPU.
+
+use super::super::assembled::Factor;
+use super::super::level::CellOperator;
+use super::super::mesh::Node;
+use super::super::transfer::Transfer;
+use super::super::{Coefficient, Diffusion, Equation, Smoothing};
+use super::order::groups;
+use super::tables::*;
+use super::*;
+use crate::backend::cpu::Cpu;
+use crate::forest::{Adaptation, CoarseMesh, Forest};
+use crate::testing::random;
+use glam::{DMat3, DVec3};
+use patchmg_device::blas1::THREADS;
+use patchmg_device::elliptic::degrees;
+use patchmg_device::elliptic::nodes::{AddSame, Gather, MODULE, Solve};
+use patchmg_device::typed::Arguments as _;
+use patchmg_emulation::{Arguments, Kernel};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ptr;
+
+/// The tables of a level, on the host.
+struct Emulated<'a, T> {
+    system: &'a Elliptic,
+    operator: OperatorTables<T>,
+    transfer: Option<(TransferTables<T>, Vec<u32>)>,
+    inverse: Option<InverseTables>,
+}
+
+impl<'a, T: Scalar> Emulated<'a, T> {
+    fn new(system: &'a Elliptic) -> Self {
+        let mesh = &system.mesh;
+        let operator = CellOperator::<T>::new(system).unwrap();
+        let transfer = system.coarser.as_ref().map(|coarser| {
+            let transfer = Transfer::new(&coarser.mesh, mesh).unwrap();
+            (TransferTables::new(&transfer, &operator.shape).unwrap(), transfer.same().to_vec())
+        });
+        let inverse = transfer.is_none().then(|| {
+            let factor = Factor::new(mesh, &CellOperator::new(system).unwrap());
+            InverseTables::new(&factor.unwrap())
+        });
+        let operator = OperatorTables::new(mesh, &operator, system.equation.reaction > 0.0).unwrap();
+        Self { system, operator, transfer, inverse }
+    }
+
+    fn run<A: patchmg_device::typed::Arguments>(&self, module: Module, blocks: usize, arguments: A) {
+        let kernel = Kernel::new(module, A::spec(module)).unwrap();
+        if blocks > 0 {
+            let arguments = Arguments { typed: Some(&arguments), ..Arguments::default() };
+            // SAFETY: vectors and tables are those of the level, and the blocks those of its kernels.
+            unsafe { kernel.run([blocks as u32, 1, 1], arguments) };
+        }
+    }
+
+    fn gather(&self, sums: &Sums, kinds: &[u8], arguments: Gather<T>) {
+        let (first, places) = (sums.first.as_ptr(), sums.places.as_ptr());
+        let arguments = Gather { first, places, kinds: kinds.as_ptr(), nodes: kinds.len() as u32, ..arguments };
+        self.run(MODULE, kinds.len().div_ceil(THREADS), arguments);
+    }
+
+    fn multiply(&self, b: Option<&[T]>, x: &[T], least: Node) -> Vec<T> {
+        let (module, tables, groups) = (module(self.system), &self.operator, groups(&self.system.mesh));
+        // What nobody computes must not be read.
+        let mut sums = vec![T::from_f64(f64::NAN); tables.order.groups() * groups.entries()];
+        let addresses = OperatorAddresses {
+            groups,
+            matrices: tables.matrices.as_ptr(),
+            nodes: tables.nodes.as_ptr(),
+            lines: tables.lines.as_ptr(),
+            metric: tables.metric.as_ptr(),
+            reaction: tables.reaction.as_ref().map_or(ptr::null(), |reaction| reaction.as_ptr()),
+        };
+        let [plain, hanging] = [&tables.order.plain, &tables.order.hanging]
+            .map(|part| if least == Node::Smoothed { part.smoothed.clone() } else { part.all.clone() });
+        self.run(module, plain.len(), addresses.apply(&plain, x.as_ptr(), sums.as_mut_ptr()));
+        let without = tables.order.plain.all.end;
+        let arguments = addresses.apply_hanging(&hanging, without, x.as_ptr(), sums.as_mut_ptr());
+        self.run(module, hanging.len(), arguments);
+        let mut y = vec![T::from_f64(f64::NAN); x.len()];
+        let (sign, b) = b.map_or((1.0, ptr::null()), |b| (-1.0, b.as_ptr()));
+        let (sign, values, y_pointer) = (T::from_f64(sign), sums.as_ptr(), y.as_mut_ptr());
+        let sum = Gather { values, b, y: y_pointer, least: least as u32, sign, ..Gather::zeros() };
+        self.gather(&tables.sums, &tables.kinds, sum);
+        y
+    }
+
+    fn restrict(&self, r: &[T]) -> Option<Vec<T>> {
+        let (tables, same) = self.transfer.as_ref()?;
+        let mut sums = vec![T::from_f64(f64::NAN); tables.groups * groups(&self.system.mesh).entries()];
+        let arguments = addresses(tables).restrict(r.as_ptr(), sums.as_mut_ptr());
+        self.run(module(self.system), tables.groups, arguments);
+        let mut coarse = vec![T::from_f64(f64::NAN); same.len()];
+        let (b, same, y, values) = (r.as_ptr(), same.as_ptr(), coarse.as_mut_ptr(), sums.as_ptr());
+        let (least, sign) = (Node::Unknown as u32, T::from_f64(1.0));
+        self.gather(&tables.sums, &tables.kinds, Gather { values, b, same, y, least, sign, ..Gather::zeros() });
+        Some(coarse)
+    }
+
+    fn prolongate_add(&self, coarse: &[T], x: &mut [T]) {
+        let Some((tables, same)) = &self.transfer else { return };
+        let (nodes, same, x) = (coarse.len() as u32, same.as_ptr(), x.as_mut_ptr());
+        self.run(MODULE, coarse.len().div_ceil(THREADS), AddSame { same, coarse: coarse.as_ptr(), x, nodes });
+        self.run(module(self.system), tables.groups, addresses(tables).prolongate(coarse.as_ptr(), x));
+    }
+
+    fn solve(&self, b: &[T]) -> Option<Vec<T>> {
+        let inverse = self.inverse.as_ref()?;
+        let mut x = vec![T::ZERO; b.len()];
+        let (entries, unknowns) = (inverse.entries.as_ptr(), inverse.unknowns.as_ptr());
+        let count = inverse.unknowns.len();
+        let arguments = Solve { inverse: entries, unknowns, b: b.as_ptr(), x: x.as_mut_ptr(), count: count as u32 };
+        self.run(MODULE, count, arguments);
+        Some(x)
+    }
+}
+
+fn addresses<T: Scalar>(tables: &TransferTables<T>) -> TransferAddresses<T> {
+    TransferAddresses {
+        matrices: tables.matrices.as_ptr(),
+        nodes: tables.nodes.as_ptr(),
+        lines: tables.lines.as_ptr(),
+        targets: tables.targets.as_ptr(),
+    }
+}
+
+/// Entry by entry, to rounding.
+fn compare<T: Scalar>(what: &str, found: &[T], expected: &[T]) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let largest = expected.iter().fold(0.0, |most: f64, value| most.max(value.to_f64().abs()));
+    assert!(largest > 0.0, "{what} is zero");
+    let allowed = largest * 100.0 * 0.5_f64.powi(T::MANTISSA_DIGITS as i32);
+    for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let error = (found.to_f64() - expected.to_f64()).abs();
+        assert!(error <= allowed, "{what}, entry {index}: {found:?} instead of {expected:?}");
+    }
+}
+
+/// All operations of a level.
+fn check<T: Scalar>(name: &str, system: &Elliptic) {
+    let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
+    let level = Runs::<Elliptic>::level::<T>(&cpu, system).unwrap();
+    let emulated = Emulated::<T>::new(system);
+    let name = format!("{name}, {}, degree {}", T::NAME, system.degree());
+    let compare = |what: &str, found: &[T], expected: &[T]| compare(&format!("{name}, {what}"), found, expected);
+    let vector = |seed: u64| {
+        let values = random(system.nodes(), seed);
+        level.vector_of(&mut |unknown| values[unknown]).unwrap()
+    };
+    let (b, x, mut expected) = (vector(1), vector(2), vector(3));
+    level.apply(&x, &mut expected).unwrap();
+    compare("product", &emulated.multiply(None, &x, Node::Unknown), &expected);
+    level.residual(&b, &x, &mut expected).unwrap();
+    compare("residual", &emulated.multiply(Some(&b), &x, Node::Unknown), &expected);
+    level.smoothed_residual(&b, &x, &mut expected).unwrap();
+    compare("smoothed residual", &emulated.multiply(Some(&b), &x, Node::Smoothed), &expected);
+    let Some(coarser) = &system.coarser else {
+        level.solve(&b, &mut expected).unwrap();
+        compare("solution", &emulated.solve(&b).unwrap(), &expected);
+        return;
+    };
+    if coarser.mesh.unknowns() == 0 {
+        return;
+    }
+    let coarse_level = Runs::<Elliptic>::level::<T>(&cpu, coarser).unwrap();
+    let mut coarse = coarse_level.vector().unwrap();
+    level.restrict_load(&b, &x, &mut coarse).unwrap();
+    compare("restriction", &emulated.restrict(&b).unwrap(), &coarse);
+    let mut found = x.to_vec();
+    emulated.prolongate_add(&coarse, &mut found);
+    expected.copy_from_slice(&x);
+    level.prolongate_add(&coarse, &mut expected).unwrap();
+    compare("prolongation", &found, &expected);
+}
+
+/// A mesh with hanging nodes, one cell of `coarse` being refined twice.
+fn refined(coarse: CoarseMesh, cell: usize) -> Forest {
+    let forest = Forest::new(coarse).refine_uniformly(1).unwrap();
+    (0..2).fold(forest, |forest, _| {
+        let flag = |leaf| if leaf == cell { Adaptation::Refine } else { Adaptation::Keep };
+        forest.adapt(&(0..forest.leaves().len()).map(flag).collect::<Vec<_>>()).unwrap()
+    })
+}
+
+fn anisotropic(smoothing: Smoothing) -> Equation {
+    let tensor = DMat3::from_cols_array(&[2.0, 0.5, 0.1, 0.5, 1.5, -0.2, 0.1, -0.2, 1.0]);
+    let diffusion = Diffusion::tensor(move |point: DVec3| tensor * (1.5 + point.x));
+    Equation { diffusion, reaction: 0.75, smoothing, ..Equation::default() }
+}
+
+/// With hanging edges and faces in all orientations, by degree; also with no flux through the boundary.
+fn systems() -> impl Iterator<Item = (&'static str, Elliptic)> {
+    let meshes = || {
+        [
+            ("box in 2D", refined(CoarseMesh::of_box(&[2, 1], &[2.0, 1.0]).unwrap(), 2)),
+            ("disk", refined(CoarseMesh::disk(1.0).unwrap(), 5)),
+            ("box in 3D", refined(CoarseMesh::of_box(&[2, 1, 1], &[1.5, 1.0, 1.0]).unwrap(), 6)),
+        ]
+    };
+    meshes().into_iter().flat_map(|(name, forest)| {
+        degrees(forest.dim()).flat_map(move |degree| {
+            let natural = Equation { natural: BTreeSet::from([0]), ..anisotropic(Smoothing::Local) };
+            let plain = Equation { reaction: 0.0, ..anisotropic(Smoothing::Global) };
+            let equations = if degree < 3 { vec![natural, plain] } else { vec![anisotropic(Smoothing::Local)] };
+            let of = |equation| (name, Elliptic::new(&forest, degree, equation).unwrap());
+            equations.into_iter().map(of).collect::<Vec<_>>()
+        })
+    })
+}
+
+/// A system and the same on all coarser meshes.
+fn levels(system: &Elliptic) -> impl Iterator<Item = &Elliptic> {
+    std::iter::successors(Some(system), |system| system.coarser.as_deref())
+}
+
+#[test]
+fn kernels_compute_what_the_cpu_does() {
+    for (name, system) in systems() {
+        assert!(system.mesh.numbering().hanging_nodes() > 0);
+        for level in levels(&system).filter(|level| level.mesh.unknowns() > 0) {
+            check::<f64>(name, level);
+            if system.degree() < 4 {
+                check::<f32>(name, level);
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_is_counted() {
+    for level in systems().flat_map(|(_, system)| levels(&system).cloned().collect::<Vec<_>>()) {
+        let Emulated { operator, transfer, inverse, .. } = Emulated::<f32>::new(&level);
+        let words = |list: &[u32]| 4 * list.len();
+        let sums = |sums: &Sums, kinds: &[u8]| words(&sums.first) + words(&sums.places) + kinds.len();
+        let numbers = operator.metric.len() + operator.reaction.map_or(0, |reaction| reaction.len());
+        let between = operator.nodes.len();
+        let mut expected = words(&operator.nodes) + words(&operator.lines) + 4 * (numbers + between);
+        expected += sums(&operator.sums, &operator.kinds);
+        if let Some((tables, same)) = transfer {
+            expected += words(&tables.nodes) + words(&tables.lines) + words(&tables.targets) + words(&same);
+            expected += sums(&tables.sums, &tables.kinds) + 4 * operator.kinds.len();
+        }
+        expected += inverse.map_or(0, |inverse| 8 * inverse.entries.len() + words(&inverse.unknowns));
+        assert_eq!(super::level::bytes::<f32>(&level), expected as u64, "{level:?}");
+    }
+}
+
+#[test]
+fn conditions_without_kernels_are_refused() {
+    let mesh = Forest::new(CoarseMesh::of_box(&[2, 2], &[1.0, 1.0]).unwrap());
+    let natural = BTreeSet::from([0]);
+    let neumann = Equation { natural, reaction: 1.0, ..Equation::default() };
+    super::check(&Elliptic::new(&mesh, 2, neumann.clone()).unwrap()).unwrap();
+    let robin = BTreeMap::from([(0, Coefficient::new(|_| 1.0))]);
+    let error = super::check(&Elliptic::new(&mesh, 2, Equation { robin, ..neumann }).unwrap()).unwrap_err();
+    assert!(matches!(&error, Error::Unsupported { asked, .. } if asked == "Robin"), "{error}");
+}

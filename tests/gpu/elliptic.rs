@@ -1,0 +1,195 @@
+//! Elliptic equations on forests: levels and solves against the CPU backend.
+
+use super::compare::{assert_close, assert_identical, downloaded, random, tolerance};
+use crate::{Outcome, Suite};
+use glam::DVec3;
+use patchmg::Result;
+use patchmg::backend::Scalar;
+use patchmg::backend::cpu::Cpu;
+use patchmg::backend::cuda::Cuda;
+use patchmg::forest::{Adaptation, CoarseMesh, Forest};
+use patchmg::krylov::{Stopping, unobserved};
+use patchmg::level::SharedLevel;
+use patchmg::multigrid::SmootherConfig;
+use patchmg::operator::LinearOperator;
+use patchmg::solve::{Case, Config, Method, Precision};
+use patchmg::system::elliptic::{Benchmark, Equation, Smoothing};
+use patchmg::system::{Elliptic, Runs, System};
+use std::sync::Arc;
+
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Apply,
+    Residual,
+    SmoothedResidual,
+    RestrictResidual,
+    ProlongateAdd,
+    InverseDiagonal,
+    /// On the coarsest level.
+    Solve,
+}
+
+const OPERATIONS: [Operation; 7] = [
+    Operation::Apply,
+    Operation::Residual,
+    Operation::SmoothedResidual,
+    Operation::RestrictResidual,
+    Operation::ProlongateAdd,
+    Operation::InverseDiagonal,
+    Operation::Solve,
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Domain {
+    /// The L in 2D, refined at its corner.
+    LShape,
+    /// The L in 3D, refined at its edge.
+    HyperL,
+    /// Between two spheres, refined near a point.
+    Shell,
+}
+
+const DOMAINS: [Domain; 3] = [Domain::LShape, Domain::HyperL, Domain::Shell];
+
+impl Domain {
+    fn dim(self) -> usize {
+        if let Domain::LShape = self { 2 } else { 3 }
+    }
+
+    fn benchmark(self) -> Benchmark {
+        match self {
+            Domain::LShape => Benchmark::Corner,
+            Domain::HyperL => Benchmark::HyperL,
+            Domain::Shell => Benchmark::Shell,
+        }
+    }
+
+    fn forest(self, refinements: usize, cycles: i32) -> Result<Forest> {
+        let mut coarse = match self {
+            Domain::LShape => CoarseMesh::l_shape(2)?,
+            Domain::HyperL => CoarseMesh::l_shape(3)?,
+            Domain::Shell => CoarseMesh::shell(0.5, 1.0)?,
+        };
+        self.benchmark().number_sides(&mut coarse)?;
+        let middle = if let Domain::Shell = self { DVec3::splat(0.4) } else { DVec3::ZERO };
+        let mut forest = Forest::new(coarse).refine_uniformly(refinements)?;
+        for cycle in 0..cycles {
+            let is_near = |point: DVec3| point.distance(middle) < 0.8 / 2.0_f64.powi(refinements as i32 + cycle - 1);
+            let refines = |leaf| is_near(forest.point(leaf, [0.5; 3]));
+            let flag = |leaf| if refines(leaf) { Adaptation::Refine } else { Adaptation::Keep };
+            forest = forest.adapt(&forest.leaves().iter().map(flag).collect::<Vec<_>>())?;
+        }
+        Ok(forest)
+    }
+
+    fn system(self, degree: usize, refinements: usize, cycles: i32, equation: Equation) -> Result<Elliptic> {
+        Elliptic::new(&self.forest(refinements, cycles)?, degree, equation)
+    }
+}
+
+pub fn add<T: Scalar>(suite: &mut Suite) {
+    for domain in DOMAINS {
+        for degree in 1..=if domain.dim() == 2 { 8 } else { 6 } {
+            for smoothing in [Smoothing::Local, Smoothing::Global] {
+                for operation in OPERATIONS {
+                    let name = format!("elliptic::{domain:?}::q{degree}::{smoothing:?}::{operation:?}::{}", T::NAME);
+                    suite.test(name, move |gpu| {
+                        // With a reaction, too.
+                        let reaction = if let Smoothing::Local = smoothing { 0.5 } else { 0.0 };
+                        let equation = Equation { smoothing, reaction, ..domain.benchmark().equation(domain.dim()) };
+                        let refinements = if domain.dim() == 2 { 2 } else { 1 };
+                        let system = domain.system(degree, refinements, 2, equation)?;
+                        let found = run::<_, T>(operation, gpu, &system)?;
+                        let expected = run::<_, T>(operation, &Arc::new(Cpu::new(None)?), &system)?;
+                        // The host's inverse of the coarsest matrix is as exact as its condition has it.
+                        let factor = if let Operation::Solve = operation { 100.0 } else { 1.0 };
+                        assert_close(&found, &expected, factor * tolerance::<T>())?;
+                        assert_identical(&found, &run::<_, T>(operation, gpu, &system)?)
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// What an operation makes of random vectors.
+fn run<B: Runs<Elliptic>, T: Scalar>(operation: Operation, backend: &Arc<B>, system: &Elliptic) -> Result<Vec<T>> {
+    let level: SharedLevel<B, T> = backend.level(system)?;
+    let vector = |seed: u64, level: &SharedLevel<B, T>, system: &Elliptic| {
+        let values = random::<f64>(seed, system.layout().dofs());
+        level.vector_of(&mut |dof| values[dof])
+    };
+    let (b, mut x, mut y) = (vector(1, &level, system)?, vector(2, &level, system)?, vector(3, &level, system)?);
+    let found = |vector: &B::Vector<T>| downloaded(&**backend, vector, system.layout().storage());
+    match operation {
+        Operation::Apply => level.apply(&x, &mut y)?,
+        Operation::Residual => level.residual(&b, &x, &mut y)?,
+        Operation::SmoothedResidual => level.smoothed_residual(&b, &x, &mut y)?,
+        Operation::InverseDiagonal => y = level.inverse_diagonal()?,
+        Operation::RestrictResidual | Operation::ProlongateAdd => {
+            let coarser = system.coarser().transpose()?.unwrap_or_else(|| system.clone());
+            let mut coarse = vector(4, &backend.level(&coarser)?, &coarser)?;
+            if let Operation::RestrictResidual = operation {
+                level.restrict_residual(&b, &x, &mut coarse)?;
+                return downloaded(&**backend, &coarse, coarser.layout().storage());
+            }
+            level.prolongate_add(&coarse, &mut x)?;
+            return found(&x);
+        }
+        Operation::Solve => {
+            let mut coarsest = system.clone();
+            while let Some(coarser) = coarsest.coarser().transpose()? {
+                coarsest = coarser;
+            }
+            let level = backend.level(&coarsest)?;
+            let (b, mut x) = (vector(5, &level, &coarsest)?, vector(6, &level, &coarsest)?);
+            level.solve(&b, &mut x)?;
+            return downloaded(&**backend, &x, coarsest.layout().storage());
+        }
+    }
+    found(&y)
+}
+
+/// Iterations and residual histories, by each smoother, and the same numbers every time.
+pub fn add_solves(suite: &mut Suite) {
+    let smoothers = [
+        SmootherConfig::Chebyshev { degree: 5, range: 12.0 },
+        SmootherConfig::ChebyshevFourthKind { degree: 3 },
+        SmootherConfig::Jacobi { damping: 0.5 },
+    ];
+    for (domain, degree, refinements, cycles) in
+        [(Domain::LShape, 2, 3, 4), (Domain::HyperL, 3, 1, 3), (Domain::Shell, 2, 2, 1)]
+    {
+        for smoother in smoothers {
+            for precision in [Precision::F64, Precision::Mixed] {
+                let name = format!("elliptic::solve::{domain:?}::q{degree}::{smoother:?}::{precision:?}");
+                suite.test(name, move |gpu| {
+                    let equation = domain.benchmark().equation(domain.dim());
+                    let system = domain.system(degree, refinements, cycles, equation)?;
+                    solve(gpu, domain, system, smoother, precision)
+                });
+            }
+        }
+    }
+}
+
+fn solve(gpu: &Arc<Cuda>, domain: Domain, system: Elliptic, smoother: SmootherConfig, precision: Precision) -> Outcome {
+    let stopping = Stopping { rtol: 1e-9, ..Stopping::default() };
+    let config = Config { method: Method::Cg, precision, smoother, stopping, ..Config::default() };
+    let case = Case { system, problem: domain.benchmark().problem(domain.dim()), config };
+    let (found, _) = case.clone().solve(gpu, &mut unobserved)?;
+    let (expected, _) = case.clone().solve(&Arc::new(Cpu::new(None)?), &mut unobserved)?;
+    let (found, expected) = (found.info.residual_history, expected.info.residual_history);
+    if found.len() != expected.len() {
+        return Err(format!("history {found:?}, expected {expected:?}").into());
+    }
+    // Rounding of a V-cycle in `f32` moves small residuals.
+    let allowed = if precision == Precision::F64 { 1e-5 } else { 0.05 };
+    for (found, expected) in found.iter().zip(&expected) {
+        if (found / expected - 1.0).abs() > allowed {
+            return Err(format!("residual {found:e}, expected {expected:e}").into());
+        }
+    }
+    let (again, _) = case.solve(gpu, &mut unobserved)?;
+    assert_identical(&again.info.residual_history, &found)
+}
