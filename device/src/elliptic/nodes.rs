@@ -80,6 +80,9 @@ fn sample<T: Real>(name: &str) -> crate::typed::Sample {
     }
 }
 
+/// Values that a thread loads at once.
+const AT_ONCE: usize = 4;
+
 /// The calling thread's node, if there is one.
 #[inline(always)]
 fn node(nodes: u32) -> Option<usize> {
@@ -115,8 +118,17 @@ pub unsafe fn gather<T: Real>(
         let (mut place, end) = (ldg(first.add(node)), ldg(first.add(node + 1)));
         let mut sum = T::ZERO;
         while place < end {
-            sum = sum + ldg(values.add(ldg(places.add(place as usize)) as usize));
-            place += 1;
+            // Several loads at once; zeros change no sum.
+            let mut some = [T::ZERO; AT_ONCE];
+            for i in 0..AT_ONCE {
+                if place + (i as u32) < end {
+                    some[i] = ldg(values.add(ldg(places.add(place as usize + i)) as usize));
+                }
+            }
+            for i in 0..AT_ONCE {
+                sum = sum + some[i];
+            }
+            place += AT_ONCE as u32;
         }
         let of_b = if same.is_null() { node as u32 } else { ldg(same.add(node)) };
         let start = if b.is_null() || of_b == NONE { T::ZERO } else { *b.add(of_b as usize) };

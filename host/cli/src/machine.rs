@@ -17,8 +17,8 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// What the arguments ask for. That `auto` found no GPU, or that the system has no kernels for one, is said, not silent.
-    pub fn choose(args: &MachineArgs, has_gpu_kernels: bool, console: Console) -> Result<Self, Failure> {
+    /// What the arguments ask for. That `auto` found no GPU is said, not silent.
+    pub fn choose(args: &MachineArgs, console: Console) -> Result<Self, Failure> {
         thread_count(args.threads)?;
         match (args.backend, args.device) {
             (BackendChoice::Cpu, Some(device)) if device > 0 => {
@@ -27,10 +27,6 @@ impl Machine {
             }
             (BackendChoice::Cpu, _) => cpu(args),
             (BackendChoice::Cuda, device) => Ok(cuda(device.unwrap_or(0))?),
-            (BackendChoice::Auto, None | Some(0)) if !has_gpu_kernels => {
-                console.line("no GPU kernels for this system: computing on the CPU");
-                cpu(args)
-            }
             // Who names a device wants that one.
             (BackendChoice::Auto, Some(device)) if device > 0 => Ok(cuda(device)?),
             (BackendChoice::Auto, _) => match cuda(0) {

@@ -33,7 +33,7 @@ pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
         let case = Problem::case(&args.case)?;
         let console = result::console(args.json.as_deref(), args.quiet);
         check_files(args, console)?;
-        match Machine::choose(&args.case.machine, Problem::HAS_GPU_KERNELS, console)? {
+        match Machine::choose(&args.case.machine, console)? {
             Machine::Cpu(backend) => on(&backend, args, case, console),
             #[cfg(feature = "cuda")]
             Machine::Cuda(backend) => on(&backend, args, case, console),

@@ -67,7 +67,6 @@ pub struct LevelBench<B: Backend, T: Scalar> {
     backend: Arc<B>,
     layout: Layout,
     level: SharedLevel<B, T>,
-    smoother: PatchSmoother<B, T>,
     x: B::Vector<T>,
     b: B::Vector<T>,
     y: B::Vector<T>,
@@ -89,7 +88,7 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
         if needed > info.memory_free {
             return Err(Error::OutOfMemory { device: info.name, needed, available: info.memory_free });
         }
-        let level = backend.level(system)?;
+        let level = patches_allocated(backend.level(system)?)?;
         let coarse =
             system.coarser().transpose()?.map(|coarser| random::<E, B, T>(backend, &coarser, 3)).transpose()?;
         Ok(Self {
@@ -98,7 +97,6 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
             y: backend.zeros(layout.storage())?,
             backend: backend.clone(),
             layout,
-            smoother: PatchSmoother::new(&level)?,
             level,
             coarse,
         })
@@ -118,8 +116,7 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
         B: Runs<E>,
     {
         self.layout.check("vectors of the system", system.layout().storage())?;
-        self.level = self.backend.level(system)?;
-        self.smoother = PatchSmoother::new(&self.level)?;
+        self.level = patches_allocated(self.backend.level(system)?)?;
         Ok(())
     }
 
@@ -139,9 +136,10 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
     /// Does a part once.
     ///
     /// # Errors
-    /// Those of the backend; [`Error::InvalidArgument`] for a transfer from one patch.
+    /// Those of the backend; [`Error::InvalidArgument`] for a transfer from one patch, [`Error::Unsupported`] for a step on a level
+    /// without patches.
     pub fn run(&mut self, part: Part) -> Result<()> {
-        let Self { backend, level, smoother, x, b, y, coarse, .. } = self;
+        let Self { backend, level, x, b, y, coarse, .. } = self;
         let no_coarser = || Error::InvalidArgument {
             name: "mesh",
             value: "the coarsest".into(),
@@ -151,10 +149,13 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
             Part::Copy => backend.axpby(1.0, x, 0.0, y),
             Part::Operator => level.apply(x, y),
             Part::Residual => level.residual(b, x, y),
-            Part::Step => smoother.step(b, x),
+            Part::Step => PatchSmoother::new(level)?.step(b, x),
             Part::Restrict => level.restrict_residual(b, x, coarse.as_mut().ok_or_else(no_coarser)?),
             Part::Prolongate => level.prolongate_add(coarse.as_ref().ok_or_else(no_coarser)?, x),
-            Part::CorrectedStep => smoother.step_after_prolongation(coarse.as_ref().ok_or_else(no_coarser)?, b, x),
+            Part::CorrectedStep => {
+                let coarse = coarse.as_ref().ok_or_else(no_coarser)?;
+                PatchSmoother::new(level)?.step_after_prolongation(coarse, b, x)
+            }
         }
     }
 
@@ -166,6 +167,15 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
         let backend = self.backend.clone();
         measure(&*backend, protocol, || self.run(part))
     }
+}
+
+/// A level whose patches, if it has any, have allocated what they need.
+fn patches_allocated<B: Backend, T: Scalar>(level: SharedLevel<B, T>) -> Result<SharedLevel<B, T>> {
+    match level.patches() {
+        Ok(_) | Err(Error::Unsupported { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(level)
 }
 
 /// Unknowns up to which the host draws every number.

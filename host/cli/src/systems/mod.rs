@@ -149,9 +149,6 @@ pub trait Offered: ModelProblem {
     /// The smoother that is taken where none is given.
     const SMOOTHER: Smoother = Smoother::Patch;
 
-    /// Whether a GPU can solve it.
-    const HAS_GPU_KERNELS: bool = true;
-
     /// The elements' name before their degree.
     const ELEMENTS: &'static str;
 

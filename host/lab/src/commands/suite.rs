@@ -39,7 +39,7 @@ pub fn run(args: &BenchArgs, name: &str, earlier: Option<Vec<Record>>) -> Result
     let page = folder.join("README.md");
     check_page(suite, folder, &page, &experiments).map_err(|error| in_the_way(folder, error, "move the file away"))?;
     let console = result::console(None, args.quiet);
-    match Machine::choose(&args.case.machine, true, console)? {
+    match Machine::choose(&args.case.machine, console)? {
         Machine::Cpu(backend) => on(&backend, args, suite, &experiments, earlier, console),
         #[cfg(feature = "cuda")]
         Machine::Cuda(backend) => on(&backend, args, suite, &experiments, earlier, console),
