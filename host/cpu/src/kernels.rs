@@ -2,6 +2,7 @@
 
 use super::batch::{Patches, Selection};
 use super::dg::{self, Discontinuous};
+use super::indexed::{self, IndexedKernels, IndexedMatrices};
 use super::lanes::Vectorized;
 use super::operator::{Apply, Apply2d, Apply3d};
 use super::scatter::Output;
@@ -69,6 +70,11 @@ pub trait Prepared: Vectorized {
     /// # Panics
     /// If tables are not as long as those of the degree, or a number of cells is odd.
     fn stokes(space: RaviartThomas<Self>) -> Option<Box<dyn StokesKernels<Self>>>;
+    /// The operator of cells with lists of nodes; `None` for a degree without kernels.
+    ///
+    /// # Panics
+    /// If matrices are not as large as those of the degree.
+    fn indexed(matrices: &IndexedMatrices) -> Option<Box<dyn IndexedKernels<Self>>>;
 }
 
 macro_rules! prepared {
@@ -82,6 +88,9 @@ macro_rules! prepared {
             }
             fn stokes(space: RaviartThomas<Self>) -> Option<Box<dyn StokesKernels<Self>>> {
                 stokes::kernels(space)
+            }
+            fn indexed(matrices: &IndexedMatrices) -> Option<Box<dyn IndexedKernels<Self>>> {
+                indexed::kernels(matrices)
             }
         }
     )+};

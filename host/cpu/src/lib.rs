@@ -1,5 +1,6 @@
 //! The kernels of a CPU: SIMD lanes that hold neighbouring patches, sum factorization as on the GPU.
 //!
+//! Lattices have kernels of patches; cells that lie anywhere have an [operator](IndexedKernels).
 //! Kernels of every dimension, degree, scalar and SIMD level are compiled here, once, behind [`Kernels`]. Nothing here
 //! knows a space: matrices come as bytes of [`patchmg_device::matrices`], as on a GPU.
 
@@ -13,6 +14,7 @@ mod batch;
 mod blocks;
 mod dg;
 mod face;
+mod indexed;
 mod kernels;
 mod lanes;
 mod lines;
@@ -29,6 +31,7 @@ mod workspace;
 
 pub use axis::{AxisMatrix, apply_along_axis};
 pub use dg::Discontinuous;
+pub use indexed::{IndexedCells, IndexedKernels, IndexedMatrices, indexed_width};
 pub use kernels::{Continuous, Kernels, Prepared};
 pub use lanes::{MAX_LANES, SimdLevel, Vectorized};
 pub use point::GaussSeidel;

@@ -7,6 +7,7 @@ use crate::fe::{Element, Quadrature};
 use crate::forest::HangingLines;
 use glam::DVec3;
 use nalgebra::DMatrix;
+use patchmg_cpu::IndexedMatrices;
 
 /// A matrix that is applied along lines, with its transpose.
 #[derive(Debug)]
@@ -133,6 +134,13 @@ impl<T: Scalar> CellShape<T> {
             halves: [half(0), half(n - 1)],
             prolongation: LineMatrix::new(&prolongation),
         })
+    }
+
+    /// Those of kernels for a CPU.
+    pub fn matrices(&self, degree: usize) -> IndexedMatrices {
+        let rows = |matrix: &LineMatrix<T>| matrix.entries.iter().map(|entry| entry.to_f64()).collect();
+        let [values, derivatives] = [&self.values, &self.derivatives].map(rows);
+        IndexedMatrices { dim: self.dim, degree, values, derivatives, children: self.halves.each_ref().map(rows) }
     }
 
     /// By rows: from nodes to Gauss points, derivatives there, from a parent to its lower and upper child.

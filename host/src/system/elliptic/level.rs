@@ -2,6 +2,7 @@
 
 use super::Elliptic;
 use super::assembled::Factor;
+use super::batched::{self, BatchedOperator};
 use super::cell::{CellShape, Workspace};
 use super::mesh::{Mesh, Node};
 use super::metric::{Geometry, words};
@@ -14,24 +15,23 @@ use crate::error::{Error, Result, check_length};
 use crate::level::{Level, Patches};
 use crate::memory;
 use crate::operator::LinearOperator;
-use crate::sync::lock;
 use glam::DMat3;
+use patchmg_cpu::Prepared;
 use rayon::prelude::*;
-use std::sync::{Arc, Mutex};
+use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// `A` on the cells of one mesh: `sum_cells Rᵀ Cᵀ A_cell C R`, `R` reading the nodes of a cell and `C` interpolating those that hang.
 #[derive(Debug)]
 pub(super) struct CellOperator<T> {
-    mesh: Arc<Mesh>,
+    pub mesh: Arc<Mesh>,
     pub shape: CellShape<T>,
     /// [`words`] for each Gauss point of each cell.
-    metric: Vec<T>,
-    robin: RobinFaces<T>,
+    pub metric: Vec<T>,
+    /// Whether that of each cell is the same at all points but for their weights.
+    pub is_constant: bool,
+    pub robin: RobinFaces<T>,
     gather: Transposed,
-    /// Cells of nodes that are smoothed, ascending; none if these are all cells.
-    smoothed: Option<Vec<u32>>,
-    /// Local results of all cells.
-    sums: Mutex<Vec<T>>,
 }
 
 impl<T: Scalar> CellOperator<T> {
@@ -41,8 +41,9 @@ impl<T: Scalar> CellOperator<T> {
         let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
         let mut metric: Vec<T> = memory::zeros(words(dim) * cells.all().len())?;
         let linearization = system.linearization()?;
-        let of_cell = |(cell, metric): (usize, &mut [T])| {
+        let of_cell = |(cell, metric): (usize, &mut [T])| -> Result<bool> {
             let gradients = linearization.as_ref().map(|linearization| linearization.in_cell(cell));
+            let mut constant = Constant::<T>::new(geometry.rounding(cell));
             geometry.for_each_point(cell, |q, place| {
                 let kappa = match &gradients {
                     None => equation.diffusion.at(dim, place.point)?,
@@ -51,70 +52,38 @@ impl<T: Scalar> CellOperator<T> {
                 let inverse = place.jacobian.inverse();
                 let tensor: DMat3 = inverse * kappa * inverse.transpose() * place.weight;
                 let lower = (0..dim).flat_map(|i| (0..=i).map(move |j| tensor.col(j)[i]));
-                let at = metric[words(dim) * q..].iter_mut();
-                at.zip(lower.chain([equation.reaction * place.weight])).for_each(|(to, word)| *to = T::from_f64(word));
+                let values = lower.chain([equation.reaction * place.weight]);
+                let metric = &mut metric[words(dim) * q..][..words(dim)];
+                metric.iter_mut().zip(values).for_each(|(to, word)| *to = T::from_f64(word));
+                constant.compare(metric, place.gauss_weight);
                 Ok(())
-            })
+            })?;
+            Ok(constant.holds)
         };
         let words_a_cell = words(dim) * cells.nodes_a_cell();
-        let results: Vec<Result<()>> = metric.par_chunks_exact_mut(words_a_cell).enumerate().map(of_cell).collect();
-        results.into_iter().collect::<Result<()>>()?;
+        let are_constant: Vec<Result<bool>> =
+            metric.par_chunks_exact_mut(words_a_cell).enumerate().map(of_cell).collect();
+        let are_constant = are_constant.into_iter().collect::<Result<Vec<bool>>>()?;
         let gather = Transposed::new(cells.all(), mesh.kinds().len())?;
-        let sums = Mutex::new(memory::zeros(cells.all().len())?);
-        let is_smoothed =
-            |cell: &usize| cells.of(*cell).iter().any(|&node| mesh.kinds()[node as usize] == Node::Smoothed);
-        let smoothed: Vec<u32> = (0..cells.cells()).filter(is_smoothed).map(|cell| cell as u32).collect();
-        let smoothed = Some(smoothed).filter(|smoothed| smoothed.len() < cells.cells());
-        let robin = RobinFaces::new(mesh, equation)?;
-        Ok(Self { mesh: mesh.clone(), shape: CellShape::new(mesh)?, metric, robin, gather, smoothed, sums })
+        let (shape, robin) = (CellShape::new(mesh)?, RobinFaces::new(mesh, equation)?);
+        let is_constant = are_constant.into_iter().all(|is_constant| is_constant);
+        Ok(Self { mesh: mesh.clone(), shape, metric, is_constant, robin, gather })
     }
 
-    /// Bytes of that.
-    pub fn bytes(mesh: &Mesh) -> u64 {
-        let places = mesh.cells().all().len();
-        Transposed::bytes(mesh.kinds().len(), places) + ((words(mesh.dim()) + 1) * places * size_of::<T>()) as u64
-    }
-
-    /// Local results of all cells, summed up at each node: `y_i = f(i, (A x)_i)`. Unlike a level's, `x` may have values at nodes
-    /// that are given.
-    pub fn apply_with(&self, x: &[T], y: &mut [T], f: impl Fn(usize, T) -> T + Sync) {
-        let sums = &mut *lock(&self.sums);
-        self.apply_cells(x, sums, None);
-        self.gather.gather(sums, y, f);
-    }
-
-    /// `r_i = b_i - (A x)_i` at nodes that are smoothed, 0 at others.
-    pub fn smoothed_residual(&self, b: &[T], x: &[T], r: &mut [T]) {
-        let sums = &mut *lock(&self.sums);
-        self.apply_cells(x, sums, self.smoothed.as_deref());
-        let kinds = self.mesh.kinds();
-        // Elsewhere cells may have left what they once had.
-        self.gather.gather_where(sums, r, |node| kinds[node] == Node::Smoothed, |node, sum| b[node] - sum);
-    }
-
-    /// Local results of the cells that are named, or of all.
-    fn apply_cells(&self, x: &[T], sums: &mut [T], named: Option<&[u32]>) {
+    /// `y_i = f(i, (A x)_i)`, cell by cell: for set-up. Unlike a level's, `x` may have values at nodes that are given.
+    pub fn apply_with(&self, x: &[T], y: &mut [T], f: impl Fn(usize, T) -> T + Sync) -> Result<()> {
         let cells = self.mesh.cells();
-        let nodes = cells.nodes_a_cell();
+        let mut sums: Vec<T> = memory::zeros(cells.all().len())?;
         let workspace = || (Vec::new(), Workspace::default());
-        let of_cell = |(u, workspace): &mut (Vec<T>, Workspace<T>), cell: usize, sums: &mut [T]| {
+        sums.par_chunks_exact_mut(cells.nodes_a_cell()).enumerate().for_each_init(workspace, |own, (cell, sums)| {
+            let (u, workspace) = own;
             u.clear();
             u.extend(cells.of(cell).iter().map(|&node| x[node as usize]));
             self.apply_cell(cell, self.metric_of(cell), u, workspace);
             sums.copy_from_slice(u);
-        };
-        match named {
-            None => sums
-                .par_chunks_exact_mut(nodes)
-                .enumerate()
-                .for_each_init(workspace, |own, (cell, sums)| of_cell(own, cell, sums)),
-            Some(named) => {
-                let mut wanted = named.iter().copied().peekable();
-                let is_named = |(cell, _): &(usize, &mut [T])| wanted.next_if_eq(&(*cell as u32)).is_some();
-                let of_named: Vec<_> = sums.chunks_exact_mut(nodes).enumerate().filter(is_named).collect();
-                of_named.into_par_iter().for_each_init(workspace, |own, (cell, sums)| of_cell(own, cell, sums));
-            }
-        }
+        });
+        self.gather.gather(&sums, y, f);
+        Ok(())
     }
 
     fn metric_of(&self, cell: usize) -> &[T] {
@@ -207,11 +176,40 @@ impl<T: Scalar> CellOperator<T> {
     }
 }
 
+/// Whether the metric of a cell is the same at all points but for their weights, as far as rounding shows.
+struct Constant<T> {
+    tolerance: f64,
+    /// At the first point, over its weight.
+    first: Vec<f64>,
+    holds: bool,
+    scalar: PhantomData<T>,
+}
+
+impl<T: Scalar> Constant<T> {
+    fn new(rounding: f64) -> Self {
+        let of_scalar = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        Self { tolerance: 16.0 * of_scalar.max(rounding), first: Vec::new(), holds: true, scalar: PhantomData }
+    }
+
+    fn compare(&mut self, words: &[T], weight: f64) {
+        let words = words.iter().map(|word| word.to_f64() / weight);
+        if self.first.is_empty() {
+            self.first.extend(words);
+            return;
+        }
+        let largest = self.first.iter().fold(0.0_f64, |largest, word| largest.max(word.abs()));
+        let differ = self.first.iter().zip(words).any(|(first, word)| (word - first).abs() > self.tolerance * largest);
+        self.holds &= !differ;
+    }
+}
+
 /// The equation on one mesh.
 pub(super) struct EllipticLevel<T> {
     cpu: Arc<Cpu>,
     mesh: Arc<Mesh>,
-    operator: CellOperator<T>,
+    operator: BatchedOperator<T>,
+    /// `1 / A_ii` at nodes that are smoothed, else 0.
+    inverse_diagonal: Vec<T>,
     transfer: Option<Transfer>,
     /// On the coarsest mesh.
     factor: Option<Factor>,
@@ -219,17 +217,24 @@ pub(super) struct EllipticLevel<T> {
 
 /// Bytes of a level.
 pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
-    CellOperator::<T>::bytes(&system.mesh)
+    batched::bytes::<T>(&system.mesh)
 }
 
-impl<T: Scalar> EllipticLevel<T> {
+impl<T: Scalar + Prepared> EllipticLevel<T> {
     pub fn new(cpu: &Arc<Cpu>, system: &Elliptic) -> Result<Self> {
         let mesh = &system.mesh;
         let transfer = system.coarser.as_ref().map(|coarser| Transfer::new(&coarser.mesh, mesh)).transpose()?;
         let factor = || Factor::new(mesh, &CellOperator::new(system)?);
+        let (operator, inverse_diagonal) = cpu.install(|| -> Result<_> {
+            let operator = CellOperator::new(system)?;
+            let mut inverse = memory::zeros(mesh.kinds().len())?;
+            operator.invert_diagonal(&mut inverse)?;
+            Ok((BatchedOperator::new(cpu, operator)?, inverse))
+        })?;
         Ok(Self {
             cpu: cpu.clone(),
-            operator: cpu.install(|| CellOperator::new(system))?,
+            operator,
+            inverse_diagonal,
             factor: if transfer.is_none() { Some(factor()?) } else { None },
             mesh: mesh.clone(),
             transfer,
@@ -253,7 +258,7 @@ impl<T: Scalar> EllipticLevel<T> {
     }
 }
 
-impl<T: Scalar> LinearOperator<Cpu, T> for EllipticLevel<T> {
+impl<T: Scalar + Prepared> LinearOperator<Cpu, T> for EllipticLevel<T> {
     fn backend(&self) -> &Arc<Cpu> {
         &self.cpu
     }
@@ -267,7 +272,7 @@ impl<T: Scalar> LinearOperator<Cpu, T> for EllipticLevel<T> {
         self.check("y", y)?;
         let kinds = self.mesh.kinds();
         let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { sum } else { T::ZERO };
-        self.cpu.install(|| self.operator.apply_with(x, y, unknown));
+        self.cpu.install(|| self.operator.apply_with(&self.cpu, x, y, unknown));
         Ok(())
     }
 
@@ -277,12 +282,12 @@ impl<T: Scalar> LinearOperator<Cpu, T> for EllipticLevel<T> {
         self.check("r", r)?;
         let kinds = self.mesh.kinds();
         let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { b[node] - sum } else { T::ZERO };
-        self.cpu.install(|| self.operator.apply_with(x, r, unknown));
+        self.cpu.install(|| self.operator.apply_with(&self.cpu, x, r, unknown));
         Ok(())
     }
 }
 
-impl<T: Scalar> Level<Cpu, T> for EllipticLevel<T> {
+impl<T: Scalar + Prepared> Level<Cpu, T> for EllipticLevel<T> {
     fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
         let mut residual = self.cpu.zeros(self.storage())?;
         self.residual(b, x, &mut residual)?;
@@ -293,14 +298,14 @@ impl<T: Scalar> Level<Cpu, T> for EllipticLevel<T> {
         let transfer = self.transfer()?;
         self.check("b", b)?;
         check_length("coarse", transfer.coarse_storage(), coarse.len())?;
-        self.cpu.install(|| transfer.restrict(&self.operator.shape, b, coarse))
+        self.cpu.install(|| transfer.restrict(self.operator.shape(), b, coarse))
     }
 
     fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         let transfer = self.transfer()?;
         check_length("coarse", transfer.coarse_storage(), coarse.len())?;
         self.check("x", x)?;
-        transfer.prolongate_add(&self.operator.shape, coarse, x);
+        transfer.prolongate_add(self.operator.shape(), coarse, x);
         Ok(())
     }
 
@@ -320,14 +325,14 @@ impl<T: Scalar> Level<Cpu, T> for EllipticLevel<T> {
         self.check("b", b)?;
         self.check("x", x)?;
         self.check("r", r)?;
-        self.cpu.install(|| self.operator.smoothed_residual(b, x, r));
+        self.cpu.install(|| self.operator.smoothed_residual(&self.cpu, b, x, r));
         Ok(())
     }
 
     /// Zero where nothing is smoothed: smoothers that begin with this work elsewhere only.
     fn inverse_diagonal(&self) -> Result<Vector<T>> {
         let mut inverse: Vector<T> = self.cpu.zeros(self.storage())?;
-        self.cpu.install(|| self.operator.invert_diagonal(&mut inverse))?;
+        inverse.copy_from_slice(&self.inverse_diagonal);
         Ok(inverse)
     }
 

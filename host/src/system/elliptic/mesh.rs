@@ -15,6 +15,7 @@ pub(super) struct Mesh {
     mapping_degree: usize,
     kinds: Vec<Node>,
     unknowns: usize,
+    reacts: bool,
 }
 
 /// What is to be known of a node.
@@ -66,7 +67,8 @@ impl Mesh {
         let hanging = (0..kinds.len()).filter(|&node| numbering.hangs(node));
         hanging.for_each(|node| kinds[node] = Node::Hanging);
         let unknowns = kinds.iter().filter(|kind| kind.is_unknown()).count();
-        Ok(Self { forest, numbering, cells, element, mapping_degree, kinds, unknowns })
+        let reacts = equation.reaction != 0.0;
+        Ok(Self { forest, numbering, cells, element, mapping_degree, kinds, unknowns, reacts })
     }
 
     pub fn forest(&self) -> &Forest {
@@ -101,6 +103,11 @@ impl Mesh {
     /// Number of unknowns.
     pub fn unknowns(&self) -> usize {
         self.unknowns
+    }
+
+    /// Whether the equation has a term `s u`.
+    pub fn reacts(&self) -> bool {
+        self.reacts
     }
 
     /// Where the cells lie.

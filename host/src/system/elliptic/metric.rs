@@ -28,6 +28,8 @@ pub(super) struct Place {
     pub point: DVec3,
     /// `J`: derivatives by the cell's coordinates are its columns; in 2D the third is `e_z`.
     pub jacobian: DMat3,
+    /// `w`.
+    pub gauss_weight: f64,
     /// `w det J`.
     pub weight: f64,
 }
@@ -56,11 +58,19 @@ impl Geometry {
             let mut jacobian = DMat3::IDENTITY;
             columns.iter().enumerate().for_each(|(d, column)| *jacobian.col_mut(d) = column[q]);
             let index = [q % m, q / m % m, q / m / m];
-            let weight: f64 = (0..self.dim).map(|d| self.rule.weights[index[d]]).product();
-            let weight = weight * checked_determinant(&jacobian, cell, point)?;
-            visit(q, Place { point, jacobian, weight })?;
+            let gauss_weight: f64 = (0..self.dim).map(|d| self.rule.weights[index[d]]).product();
+            let weight = gauss_weight * checked_determinant(&jacobian, cell, point)?;
+            visit(q, Place { point, jacobian, gauss_weight, weight })?;
         }
         Ok(())
+    }
+
+    /// What rounding of positions changes of a cell's derivatives, relative to these.
+    pub fn rounding(&self, cell: usize) -> f64 {
+        let positions = self.mapping.positions(cell);
+        let largest = positions.iter().fold(0.0_f64, |largest, position| largest.max(position.abs().max_element()));
+        let shortest = positions.windows(2).map(|pair| pair[0].distance(pair[1])).fold(f64::INFINITY, f64::min);
+        f64::EPSILON * largest / shortest
     }
 
     /// The mapping at the points of the rule, or its derivative in a direction.

@@ -11,6 +11,7 @@
 //! the rest of the domain, here the residual of the whole mesh has.
 
 mod assembled;
+mod batched;
 mod benchmark;
 mod boundary;
 mod cell;
@@ -37,6 +38,7 @@ pub use flux::{Flux, MinimalSurface};
 pub use forest_function::{ForestFunction, Norms};
 pub use problem::{EllipticProblem, SharedField};
 
+use super::scalar::in_scalar;
 use super::{Runs, System};
 use crate::backend::Scalar;
 use crate::backend::cpu::Cpu;
@@ -140,7 +142,10 @@ impl Runs<Elliptic> for Cpu {
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Elliptic) -> Result<SharedLevel<Self, T>> {
-        Ok(Arc::new(EllipticLevel::<T>::new(self, system)?))
+        in_scalar(
+            || Ok(Arc::new(EllipticLevel::<f32>::new(self, system)?)),
+            || Ok(Arc::new(EllipticLevel::<f64>::new(self, system)?)),
+        )
     }
 
     fn level_bytes<T: Scalar>(system: &Elliptic) -> u64 {

@@ -160,7 +160,7 @@ impl ModelProblem for EllipticProblem {
             let mut of_given: Vec<f64> = memory::zeros(load.len())?;
             let given = self.given_values(mesh)?;
             let unknown = |node: usize, sum: f64| if mesh.kinds()[node].is_unknown() { sum } else { 0.0 };
-            CellOperator::<f64>::new(system)?.apply_with(&given, &mut of_given, unknown);
+            CellOperator::<f64>::new(system)?.apply_with(&given, &mut of_given, unknown)?;
             load.iter_mut().zip(of_given).for_each(|(load, given)| *load -= given);
         }
         Ok(load)

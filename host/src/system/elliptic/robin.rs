@@ -39,6 +39,11 @@ impl<T: Scalar> RobinFaces<T> {
         Ok(own)
     }
 
+    /// Cells with such faces, in ascending order.
+    pub fn cells(&self) -> impl Iterator<Item = usize> {
+        self.faces.chunk_by(|a, b| a.0 == b.0).map(|faces| faces[0].0 as usize)
+    }
+
     /// Whether a cell has such a face.
     pub fn has(&self, cell: usize) -> bool {
         self.faces.binary_search_by_key(&cell, |&(other, _)| other as usize).is_ok()

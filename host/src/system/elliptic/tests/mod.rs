@@ -1,5 +1,6 @@
 //! The operator against a dense matrix, polynomials, orders of convergence, and what is refused.
 
+mod batched;
 mod nonlinear;
 
 use super::level::CellOperator;

@@ -1,0 +1,369 @@
+//! The operator of cells that lie anywhere: each has a list of its nodes, and a metric of its own.
+//!
+//! Cells come in batches of as many as a register has lanes. A batch writes local results to places of its own; whoever calls
+//! sums them up at nodes.
+
+use super::lanes::{Lanes, SimdLevel, Vectorized};
+use super::sweep::{Shared, Sweep};
+use core::marker::PhantomData;
+use core::ops::Range;
+use patchmg_device::contract::Centrosymmetric;
+use patchmg_device::elliptic::HangingLines;
+use patchmg_device::scalar::{Real, Value};
+use patchmg_device::with_degree;
+use pulp::{Simd, WithSimd};
+
+/// The 1D matrices of all cells, by rows, `k + 1` of them as long.
+#[derive(Clone, Debug)]
+pub struct IndexedMatrices {
+    /// 2 or 3.
+    pub dim: usize,
+    /// `k`.
+    pub degree: usize,
+    /// From nodes to Gauss points.
+    pub values: Vec<f64>,
+    /// From values at Gauss points to derivatives there.
+    pub derivatives: Vec<f64>,
+    /// From a parent to its lower and upper child.
+    pub children: [Vec<f64>; 2],
+}
+
+/// What cells have of their own. Cell `c` is lane `c % width` of batch `c / width`, the width being [`indexed_width`].
+#[derive(Clone, Debug)]
+pub struct IndexedCells<T> {
+    /// Nodes that a cell reads: those of a batch's lanes, for each of its `(k + 1)^dim` places, for each batch.
+    pub nodes: Vec<u32>,
+    /// The lower triangle of a symmetric tensor by rows, and the word of the mass if there is one: of a batch's lanes, for each
+    /// word, for each Gauss point unless there are `weights`, for each batch.
+    pub metric: Vec<T>,
+    /// Whether there is a word of the mass.
+    pub has_mass: bool,
+    /// Of each Gauss point of a cell, if the metric is that of the whole cell times these; else empty.
+    pub weights: Vec<T>,
+    /// Cells with lines that hang, ascending.
+    pub hanging: Vec<(u32, HangingLines)>,
+}
+
+/// The operator of cells with lists of nodes.
+pub trait IndexedKernels<T>: Send + Sync {
+    /// `Cᵀ A_cell C u` of the batches that are named, or of all, to their places in `sums`, which are those of `nodes`; `C`
+    /// interpolates lines that hang.
+    ///
+    /// # Panics
+    /// If a list is not as long as it must be, a node is not below the length of `x`, or there is no batch of a number.
+    fn apply(&self, sweep: Sweep, cells: &IndexedCells<T>, batches: Option<&[u32]>, x: &[T], sums: &mut [T]);
+}
+
+/// Cells of a batch.
+pub fn indexed_width<T: Vectorized>(simd: SimdLevel) -> usize {
+    struct Width<T>(PhantomData<T>);
+    impl<T: Vectorized> WithSimd for Width<T> {
+        type Output = usize;
+        fn with_simd<S: Simd>(self, _: S) -> usize {
+            Lanes::<S, T>::WIDTH
+        }
+    }
+    simd.dispatch(Width(PhantomData::<T>))
+}
+
+/// The kernels of a degree; `None` if it has none.
+///
+/// # Panics
+/// If a matrix is not as large as it must be.
+pub fn kernels<T: Vectorized>(matrices: &IndexedMatrices) -> Option<Box<dyn IndexedKernels<T>>> {
+    Some(if matrices.dim == 2 {
+        with_degree!(@ matrices.degree, K, {
+            Box::new(Element::<T, 2, { K + 1 }, { (K + 2) / 2 }, { K + 1 }>::new(matrices))
+        }, return None, 1 2 3 4 5 6 7 8)
+    } else {
+        with_degree!(@ matrices.degree, K, {
+            Box::new(Element::<T, 3, { K + 1 }, { (K + 2) / 2 }, { (K + 1) * (K + 1) }>::new(matrices))
+        }, return None, 1 2 3 4 5 6)
+    })
+}
+
+/// The matrices of a dimension and degree: `N = k + 1`, `H = ceil(N / 2)`, `L` lines of a cell along a direction.
+struct Element<T, const D: usize, const N: usize, const H: usize, const L: usize> {
+    /// `B` and its transpose.
+    values: [Centrosymmetric<T, N, H>; 2],
+    /// `D` and its transpose: rows that are mirror images differ in sign.
+    derivatives: [Centrosymmetric<T, N, H>; 2],
+    children: [[[T; N]; N]; 2],
+}
+
+/// A tensor: node `(x, y, z)` is entry `x` of row `y + N z`.
+type Tensor<S, T, const N: usize, const L: usize> = [[Lanes<S, T>; N]; L];
+
+/// A line of a tensor along a direction, at `i` and `a` in the others.
+#[inline(always)]
+fn line<V: Value<T>, T, const D: usize, const N: usize, const L: usize>(
+    tensor: &[[V; N]; L],
+    [d, i, a]: [usize; 3],
+) -> [V; N] {
+    if d == 0 {
+        return tensor[i + N * a];
+    }
+    let mut column = [V::ZERO; N];
+    for j in 0..N {
+        column[j] = if d == 1 { tensor[j + N * a][i] } else { tensor[a + N * j][i] };
+    }
+    column
+}
+
+#[inline(always)]
+fn set_line<V: Value<T>, T, const D: usize, const N: usize, const L: usize>(
+    tensor: &mut [[V; N]; L],
+    [d, i, a]: [usize; 3],
+    values: &[V; N],
+) {
+    if d == 0 {
+        tensor[i + N * a] = *values;
+        return;
+    }
+    for j in 0..N {
+        if d == 1 {
+            tensor[j + N * a][i] = values[j];
+        } else {
+            tensor[a + N * j][i] = values[j];
+        }
+    }
+}
+
+/// `M x` for a matrix with `M[N-1-i][N-1-j] = -M[i][j]`.
+#[inline(always)]
+fn times_anti<V: Value<T>, T: Real, const N: usize, const H: usize>(
+    matrix: &Centrosymmetric<T, N, H>,
+    x: &[V; N],
+) -> [V; N] {
+    let split = patchmg_device::contract::Split::new(x);
+    let mut y = [V::ZERO; N];
+    for i in 0..H {
+        let (even, odd) = matrix.row(i, &split);
+        y[N - 1 - i] = odd - even;
+        y[i] = even + odd;
+    }
+    y
+}
+
+impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usize> Element<T, D, N, H, L> {
+    const PLANES: usize = L / N;
+    const NODES: usize = N * L;
+
+    fn new(matrices: &IndexedMatrices) -> Self {
+        let IndexedMatrices { values, derivatives, children, .. } = matrices;
+        for matrix in [values, derivatives, &children[0], &children[1]] {
+            assert_eq!(matrix.len(), N * N, "entries of a matrix");
+        }
+        let both = |matrix: &[f64]| {
+            [Centrosymmetric::new(|i, j| matrix[N * i + j]), Centrosymmetric::new(|i, j| matrix[N * j + i])]
+        };
+        let child = |matrix: &[f64]| core::array::from_fn(|i| core::array::from_fn(|j| T::from_f64(matrix[N * i + j])));
+        Self {
+            values: both(values),
+            derivatives: both(derivatives),
+            children: [child(&children[0]), child(&children[1])],
+        }
+    }
+
+    const fn words(has_mass: bool) -> usize {
+        (if D == 2 { 3 } else { 6 }) + has_mass as usize
+    }
+
+    /// `B` along all directions, or its transpose.
+    #[inline(always)]
+    fn interpolate<S: Simd>(&self, transposed: usize, u: &mut Tensor<S, T, N, L>) {
+        for d in 0..D {
+            for a in 0..Self::PLANES {
+                for i in 0..N {
+                    let values = self.values[transposed].apply::<_, N>(&line::<_, T, D, N, L>(u, [d, i, a]));
+                    set_line::<_, T, D, N, L>(u, [d, i, a], &values);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn slopes<S: Simd>(&self, d: usize, u: &Tensor<S, T, N, L>, slopes: &mut Tensor<S, T, N, L>) {
+        for a in 0..Self::PLANES {
+            for i in 0..N {
+                let values = times_anti(&self.derivatives[0], &line::<_, T, D, N, L>(u, [d, i, a]));
+                set_line::<_, T, D, N, L>(slopes, [d, i, a], &values);
+            }
+        }
+    }
+
+    /// The transpose, added.
+    #[inline(always)]
+    fn add_slopes<S: Simd>(&self, d: usize, slopes: &Tensor<S, T, N, L>, u: &mut Tensor<S, T, N, L>) {
+        for a in 0..Self::PLANES {
+            for i in 0..N {
+                let added = times_anti(&self.derivatives[1], &line::<_, T, D, N, L>(slopes, [d, i, a]));
+                let mut sum = line::<_, T, D, N, L>(u, [d, i, a]);
+                for j in 0..N {
+                    sum[j] = sum[j] + added[j];
+                }
+                set_line::<_, T, D, N, L>(u, [d, i, a], &sum);
+            }
+        }
+    }
+
+    /// Lines of one lane that hang, or the transpose. `u` has the lanes of each node side by side.
+    fn hang(&self, lines: HangingLines, transposed: bool, u: &mut [T], [lane, width]: [usize; 2]) {
+        for d in 0..D {
+            let matrix = &self.children[usize::from(lines.is_upper(d))];
+            for a in 0..Self::PLANES {
+                for i in 0..N {
+                    if !lines.has(d, [i, a], N) {
+                        continue;
+                    }
+                    let node = |j: usize| match d {
+                        0 => j + N * (i + N * a),
+                        1 => i + N * (j + N * a),
+                        _ => i + N * (a + N * j),
+                    };
+                    let mut values = [<T as Value<T>>::ZERO; N];
+                    for (row, value) in values.iter_mut().enumerate() {
+                        for j in 0..N {
+                            let entry = if transposed { matrix[j][row] } else { matrix[row][j] };
+                            *value = T::fma(entry, u[node(j) * width + lane], *value);
+                        }
+                    }
+                    values.iter().enumerate().for_each(|(j, value)| u[node(j) * width + lane] = *value);
+                }
+            }
+        }
+    }
+}
+
+impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usize> IndexedKernels<T>
+    for Element<T, D, N, H, L>
+{
+    fn apply(&self, sweep: Sweep, cells: &IndexedCells<T>, batches: Option<&[u32]>, x: &[T], sums: &mut [T]) {
+        let width = indexed_width::<T>(sweep.simd);
+        let count = cells.nodes.len() / (Self::NODES * width);
+        let points = if cells.weights.is_empty() { Self::NODES } else { 1 };
+        assert_eq!(cells.nodes.len(), count * Self::NODES * width, "nodes of whole batches");
+        assert_eq!(cells.metric.len(), count * points * Self::words(cells.has_mass) * width, "words of the metric");
+        assert!(cells.weights.is_empty() || cells.weights.len() == Self::NODES, "a weight for each point");
+        assert!(
+            sums.len() >= cells.nodes.len()
+                && batches.is_none_or(|batches| batches.iter().all(|&b| (b as usize) < count))
+        );
+        let sums = Shared::new(sums);
+        let nodes_each = width * (N - 1).pow(D as u32);
+        sweep.share_out_by(1, batches.map_or(count, <[u32]>::len), nodes_each, &|range| {
+            sweep.simd.dispatch(Part { element: self, cells, batches, range, x, sums });
+        });
+    }
+}
+
+/// Batches that a thread does.
+struct Part<'a, T, const D: usize, const N: usize, const H: usize, const L: usize> {
+    element: &'a Element<T, D, N, H, L>,
+    cells: &'a IndexedCells<T>,
+    batches: Option<&'a [u32]>,
+    range: Range<usize>,
+    x: &'a [T],
+    sums: Shared<T>,
+}
+
+impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usize> WithSimd
+    for Part<'_, T, D, N, H, L>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let mut tensors = [[[Lanes::<S, T>::ZERO; N]; L]; 4];
+        for index in self.range.clone() {
+            let batch = self.batches.map_or(index, |batches| batches[index] as usize);
+            self.run(batch, &mut tensors);
+        }
+    }
+}
+
+impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usize> Part<'_, T, D, N, H, L> {
+    #[inline(always)]
+    fn run<S: Simd>(&self, batch: usize, [u, along_x, along_y, along_z]: &mut [Tensor<S, T, N, L>; 4]) {
+        let width = Lanes::<S, T>::WIDTH;
+        let first = batch * N * L * width;
+        self.gather(&self.cells.nodes[first..first + N * L * width], u);
+        let from = self.cells.hanging.partition_point(|(cell, _)| (*cell as usize) < batch * width);
+        let hanging =
+            || self.cells.hanging[from..].iter().take_while(|(cell, _)| (*cell as usize) < (batch + 1) * width);
+        for &(cell, lines) in hanging() {
+            let values = bytemuck::cast_slice_mut(u.as_flattened_mut());
+            self.element.hang(lines, false, values, [cell as usize % width, width]);
+        }
+        self.element.interpolate(0, u);
+        self.element.slopes(0, u, along_x);
+        self.element.slopes(1, u, along_y);
+        if D == 3 {
+            self.element.slopes(2, u, along_z);
+        }
+        self.times_metric(batch, u, [along_x, along_y, along_z]);
+        self.element.add_slopes(0, along_x, u);
+        self.element.add_slopes(1, along_y, u);
+        if D == 3 {
+            self.element.add_slopes(2, along_z, u);
+        }
+        self.element.interpolate(1, u);
+        for &(cell, lines) in hanging() {
+            let values = bytemuck::cast_slice_mut(u.as_flattened_mut());
+            self.element.hang(lines, true, values, [cell as usize % width, width]);
+        }
+        for (node, value) in u.as_flattened().iter().enumerate() {
+            // SAFETY: `sums` is as long as `nodes`, and a batch is in one range alone.
+            unsafe { value.store(self.sums.pointer().add(first + node * width)) };
+        }
+    }
+
+    #[inline(always)]
+    fn gather<S: Simd>(&self, nodes: &[u32], u: &mut Tensor<S, T, N, L>) {
+        let values: &mut [T] = bytemuck::cast_slice_mut(u.as_flattened_mut());
+        for (value, &node) in values.iter_mut().zip(nodes) {
+            *value = self.x[node as usize];
+        }
+    }
+
+    /// Slopes become fluxes, and values those times the mass.
+    #[inline(always)]
+    fn times_metric<S: Simd>(
+        &self,
+        batch: usize,
+        u: &mut Tensor<S, T, N, L>,
+        [along_x, along_y, along_z]: [&mut Tensor<S, T, N, L>; 3],
+    ) {
+        let (width, has_mass) = (Lanes::<S, T>::WIDTH, self.cells.has_mass);
+        let words = Element::<T, D, N, H, L>::words(has_mass);
+        let is_constant = !self.cells.weights.is_empty();
+        let points = if is_constant { 1 } else { N * L };
+        let metric = &self.cells.metric[batch * points * words * width..][..points * words * width];
+        for row in 0..L {
+            for i in 0..N {
+                let q = i + N * row;
+                let words_of = &metric[if is_constant { 0 } else { q * words * width }..][..words * width];
+                // SAFETY: there are as many words of as many lanes.
+                let word = |number: usize| unsafe { Lanes::<S, T>::load(words_of.as_ptr().add(number * width)) };
+                let weighted = |value: Lanes<S, T>| match is_constant {
+                    true => Lanes::<S, T>::scale(self.cells.weights[q], value),
+                    false => value,
+                };
+                let zero = Lanes::<S, T>::ZERO;
+                let (x, y) = (along_x[row][i], along_y[row][i]);
+                let (xx, xy, yy) = (word(0), word(1), word(2));
+                if D == 2 {
+                    along_x[row][i] = weighted(xy.times_add(y, xx.times_add(x, zero)));
+                    along_y[row][i] = weighted(yy.times_add(y, xy.times_add(x, zero)));
+                } else {
+                    let z = along_z[row][i];
+                    let (xz, yz, zz) = (word(3), word(4), word(5));
+                    along_x[row][i] = weighted(xz.times_add(z, xy.times_add(y, xx.times_add(x, zero))));
+                    along_y[row][i] = weighted(yz.times_add(z, yy.times_add(y, xy.times_add(x, zero))));
+                    along_z[row][i] = weighted(zz.times_add(z, yz.times_add(y, xz.times_add(x, zero))));
+                }
+                u[row][i] = if has_mass { weighted(word(words - 1).times_add(u[row][i], zero)) } else { zero };
+            }
+        }
+    }
+}

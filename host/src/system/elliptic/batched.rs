@@ -1,0 +1,167 @@
+//! The operator on a CPU: cells side by side in SIMD lanes.
+
+use super::cell::CellShape;
+use super::level::CellOperator;
+use super::mesh::{Mesh, Node};
+use super::metric::words;
+use super::robin::RobinFaces;
+use super::transposed::{NONE, Transposed};
+use crate::backend::Scalar;
+use crate::backend::cpu::Cpu;
+use crate::error::{Result, invalid};
+use crate::fe::Quadrature;
+use crate::memory;
+use crate::sync::lock;
+use patchmg_cpu::{IndexedCells, IndexedKernels, Prepared, indexed_width};
+use patchmg_device::elliptic::HangingLines;
+use rayon::prelude::*;
+use std::sync::{Arc, Mutex};
+
+/// The same as [`CellOperator`].
+pub(super) struct BatchedOperator<T> {
+    mesh: Arc<Mesh>,
+    shape: CellShape<T>,
+    kernels: Box<dyn IndexedKernels<T>>,
+    cells: IndexedCells<T>,
+    /// Cells of a batch.
+    width: usize,
+    robin: RobinFaces<T>,
+    gather: Transposed,
+    /// Batches with cells of nodes that are smoothed, ascending; none if these are all.
+    smoothed: Option<Vec<u32>>,
+    /// Local results of all cells.
+    sums: Mutex<Vec<T>>,
+}
+
+impl<T: Scalar + Prepared> BatchedOperator<T> {
+    pub fn new(cpu: &Cpu, operator: CellOperator<T>) -> Result<Self> {
+        let CellOperator { mesh, shape, metric, is_constant, robin, .. } = operator;
+        let (cells, dim, nodes) = (mesh.cells(), mesh.dim(), mesh.cells().nodes_a_cell());
+        let width = indexed_width::<T>(cpu.sweep().simd);
+        let batches = cells.cells().div_ceil(width);
+        let allowed = || format!("below {} for batches of {width} cells", u32::MAX);
+        let places = batches * width * nodes;
+        if places >= NONE as usize {
+            return Err(invalid("the number of nodes of all cells", places, allowed()));
+        }
+        let mut numbers: Vec<u32> = memory::zeros(places)?;
+        numbers.par_chunks_exact_mut(width * nodes).enumerate().for_each(|(batch, numbers)| {
+            for (place, number) in numbers.iter_mut().enumerate() {
+                let (node, cell) = (place / width, batch * width + place % width);
+                *number = if cell < cells.cells() { cells.of(cell)[node] } else { NONE };
+            }
+        });
+        let gather = Transposed::new(&numbers, mesh.kinds().len())?;
+        // Lanes behind the last cell read any node: nobody reads their results.
+        numbers.iter_mut().for_each(|number| *number = if *number == NONE { 0 } else { *number });
+        let has_mass = mesh.reacts();
+        let weights = if is_constant { gauss_weights(dim, mesh.degree() + 1)? } else { Vec::new() };
+        let metric = in_lanes(&metric, Lanes { dim, nodes, width, batches, has_mass }, &weights)?;
+        let is_smoothed = |&node: &u32| mesh.kinds()[node as usize] == Node::Smoothed;
+        let smoothed: Vec<u32> = (0..batches)
+            .filter(|batch| numbers[batch * width * nodes..][..width * nodes].iter().any(is_smoothed))
+            .map(|batch| batch as u32)
+            .collect();
+        let hanging = cells.hanging().iter().map(|lines| (lines.cell, HangingLines::new(lines.child, lines.along)));
+        let kernels = T::indexed(&shape.matrices(mesh.degree()))
+            .ok_or_else(|| invalid("degree", mesh.degree(), "1 to 8 in 2D, 1 to 6 in 3D"))?;
+        Ok(Self {
+            smoothed: Some(smoothed).filter(|smoothed| smoothed.len() < batches),
+            cells: IndexedCells {
+                nodes: numbers,
+                metric,
+                has_mass,
+                weights: weights.into_iter().map(T::from_f64).collect(),
+                hanging: hanging.collect(),
+            },
+            sums: Mutex::new(memory::zeros(places)?),
+            mesh: mesh.clone(),
+            shape,
+            kernels,
+            width,
+            robin,
+            gather,
+        })
+    }
+
+    pub fn shape(&self) -> &CellShape<T> {
+        &self.shape
+    }
+
+    /// `y_i = f(i, (A x)_i)`.
+    pub fn apply_with(&self, cpu: &Cpu, x: &[T], y: &mut [T], f: impl Fn(usize, T) -> T + Sync) {
+        let sums = &mut *lock(&self.sums);
+        self.apply_cells(cpu, None, x, sums);
+        self.gather.gather(sums, y, f);
+    }
+
+    /// `r_i = b_i - (A x)_i` at nodes that are smoothed, 0 at others.
+    pub fn smoothed_residual(&self, cpu: &Cpu, b: &[T], x: &[T], r: &mut [T]) {
+        let sums = &mut *lock(&self.sums);
+        self.apply_cells(cpu, self.smoothed.as_deref(), x, sums);
+        let kinds = self.mesh.kinds();
+        // Elsewhere cells may have left what they once had.
+        self.gather.gather_where(sums, r, |node| kinds[node] == Node::Smoothed, |node, sum| b[node] - sum);
+    }
+
+    fn apply_cells(&self, cpu: &Cpu, batches: Option<&[u32]>, x: &[T], sums: &mut [T]) {
+        self.kernels.apply(cpu.sweep(), &self.cells, batches, x, sums);
+        let (nodes, width) = (self.mesh.cells().nodes_a_cell(), self.width);
+        for cell in self.robin.cells() {
+            let mut u: Vec<T> = self.mesh.cells().of(cell).iter().map(|&node| x[node as usize]).collect();
+            let lines = self.mesh.cells().hanging_of(cell);
+            if let Some(lines) = lines {
+                self.shape.interpolate(lines, &mut u);
+            }
+            let mut added = self.robin.apply(cell, &self.shape, &u);
+            if let Some(lines) = lines {
+                self.shape.interpolate_transposed(lines, &mut added);
+            }
+            let own = sums[cell / width * nodes * width + cell % width..].iter_mut().step_by(width);
+            own.zip(added).for_each(|(sum, added)| *sum = *sum + added);
+        }
+    }
+}
+
+/// Bytes of an operator on a mesh.
+pub(super) fn bytes<T>(mesh: &Mesh) -> u64 {
+    let places = mesh.cells().all().len();
+    let words = words(mesh.dim()) - usize::from(!mesh.reacts());
+    Transposed::bytes(mesh.kinds().len(), places) + (places * ((words + 1) * size_of::<T>() + size_of::<u32>())) as u64
+}
+
+/// Weights of Gauss's rule of so many points a direction.
+fn gauss_weights(dim: usize, points: usize) -> Result<Vec<f64>> {
+    let weights = Quadrature::gauss(points)?.weights;
+    let of_point = |q: usize| (0..dim).map(|d| weights[q / points.pow(d as u32) % points]).product();
+    Ok((0..points.pow(dim as u32)).map(of_point).collect())
+}
+
+/// How the metric of cells lies in batches.
+#[derive(Clone, Copy)]
+struct Lanes {
+    dim: usize,
+    nodes: usize,
+    width: usize,
+    batches: usize,
+    has_mass: bool,
+}
+
+/// The metric of each cell, point after point, as [`IndexedCells`] has it; with weights that of each cell's first point over its weight.
+fn in_lanes<T: Scalar>(metric: &[T], lanes: Lanes, weights: &[f64]) -> Result<Vec<T>> {
+    let Lanes { dim, nodes, width, batches, has_mass } = lanes;
+    let (all, points) = (words(dim), if weights.is_empty() { nodes } else { 1 });
+    let kept = all - usize::from(!has_mass);
+    let scale = weights.first().map_or(1.0, |weight| 1.0 / weight);
+    let mut in_lanes: Vec<T> = memory::zeros(batches * points * kept * width)?;
+    in_lanes.par_chunks_exact_mut(points * kept * width).enumerate().for_each(|(batch, in_lanes)| {
+        for (cell, metric) in metric.chunks_exact(all * nodes).enumerate().skip(batch * width).take(width) {
+            for (q, metric) in metric.chunks_exact(all).enumerate().take(points) {
+                for (word, &value) in metric.iter().enumerate().take(kept) {
+                    in_lanes[(q * kept + word) * width + cell % width] = T::from_f64(scale * value.to_f64());
+                }
+            }
+        }
+    });
+    Ok(in_lanes)
+}

@@ -1,0 +1,84 @@
+//! The operator in SIMD lanes against the one cell by cell.
+
+use super::*;
+use crate::backend::Scalar;
+
+/// Of every degree, with lines that hang and a last batch that is not full: `A x`, and the residual where nodes are smoothed.
+fn compare<T: Scalar>(tolerance: f64) {
+    let cpu = Arc::new(Cpu::new(None).unwrap());
+    let [square, cube] = [CoarseMesh::l_shape(2), CoarseMesh::l_shape(3)].map(Result::unwrap);
+    let [disk, ball] = [CoarseMesh::disk(1.0), CoarseMesh::ball(1.0)].map(Result::unwrap);
+    let flat = || Equation { natural: BTreeSet::from([0]), ..anisotropic() };
+    let robin = || Equation { robin: BTreeMap::from([(0, Coefficient::new(|point| point.x + 2.0))]), ..flat() };
+    for (coarse, is_straight) in [(square, true), (cube, true), (disk, false), (ball, false)] {
+        let dim = coarse.dim();
+        let forest = refined(coarse, 1, 1);
+        for degree in 1..=if dim == 2 { 8 } else { 6 } {
+            for equation in [Equation::default(), flat(), robin()] {
+                let system = Elliptic::new(&forest, degree, equation).unwrap();
+                let level = Runs::<Elliptic>::level::<T>(&cpu, &system).unwrap();
+                let reference = CellOperator::<T>::new(&system).unwrap();
+                // Cells of degree 1 have straight edges, but need not be parallelograms.
+                assert_eq!(reference.is_constant, is_straight, "{dim}D, degree {degree}");
+                let kinds = system.mesh.kinds();
+                let mut numbers = random(2 * system.nodes(), 3).into_iter();
+                let mut random = |_: usize| numbers.next().unwrap();
+                let (x, b) = (level.vector_of(&mut random).unwrap(), level.vector_of(&mut random).unwrap());
+                let mut found = level.vector().unwrap();
+                let mut expected = vec![T::ZERO; system.nodes()];
+                let close = |what: &str, found: &[T], expected: &[T]| {
+                    let [found, expected] = [found, expected]
+                        .map(|values| -> Vec<f64> { values.iter().map(|value| value.to_f64()).collect() });
+                    assert_close(&format!("{what}, {dim}D, degree {degree}"), &found, &expected, tolerance);
+                };
+                level.apply(&x, &mut found).unwrap();
+                let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { sum } else { T::ZERO };
+                reference.apply_with(&x, &mut expected, unknown).unwrap();
+                close("A x", &found, &expected);
+                level.smoothed_residual(&b, &x, &mut found).unwrap();
+                let smoothed = |node: usize, sum: T| match kinds[node] {
+                    mesh::Node::Smoothed => b[node] - sum,
+                    _ => T::ZERO,
+                };
+                reference.apply_with(&x, &mut expected, smoothed).unwrap();
+                close("the residual", &found, &expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn lanes_have_the_operator_in_double() {
+    compare::<f64>(1e-13);
+}
+
+#[test]
+fn lanes_have_the_operator_in_single() {
+    compare::<f32>(1e-5);
+}
+
+/// The diagonal by products of the basis is that of the columns.
+#[test]
+fn the_diagonal_is_that_of_the_columns() {
+    let robin = Equation {
+        natural: BTreeSet::from([0]),
+        robin: BTreeMap::from([(0, Coefficient::new(|_| 1.5))]),
+        ..anisotropic()
+    };
+    for (forest, degree) in meshes() {
+        for equation in [anisotropic(), robin.clone()] {
+            let system = Elliptic::new(&forest, degree, equation).unwrap();
+            let operator = CellOperator::<f64>::new(&system).unwrap();
+            let mut expected = vec![0.0; system.nodes()];
+            for cell in 0..system.cells() {
+                let nodes = system.mesh.cells().of(cell);
+                operator.for_each_column(cell, |column, entries| expected[nodes[column] as usize] += entries[column]);
+            }
+            let mut inverse = vec![0.0; system.nodes()];
+            operator.invert_diagonal(&mut inverse).unwrap();
+            let smoothed = inverse.iter().zip(&expected).filter(|(inverse, _)| **inverse != 0.0);
+            assert!(smoothed.clone().count() > 0);
+            smoothed.for_each(|(inverse, expected)| assert!((inverse * expected - 1.0).abs() < 1e-12));
+        }
+    }
+}
