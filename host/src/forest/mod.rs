@@ -30,16 +30,19 @@
 mod cell;
 mod cell_entities;
 mod cell_nodes;
+mod checks;
 mod coarse;
 mod constraints;
 mod entities;
 mod faces;
 mod generators;
+mod gmsh;
 mod leaves;
 mod manifold;
 mod mapping;
 mod marking;
 mod numbering;
+mod quadratic;
 mod refined;
 #[cfg(test)]
 mod tests;
