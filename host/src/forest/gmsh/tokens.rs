@@ -19,11 +19,14 @@ impl<'a> Tokens<'a> {
     pub fn next(&mut self) -> Option<&'a [u8]> {
         let start = self.rest.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(self.rest.len());
         let (blank, rest) = self.rest.split_at(start);
+        if rest.is_empty() {
+            return None;
+        }
         self.line += blank.iter().filter(|&&byte| byte == b'\n').count();
         let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
         let (word, rest) = rest.split_at(end);
         self.rest = rest;
-        (!word.is_empty()).then_some(word)
+        Some(word)
     }
 
     /// The next word as a number; `what` it is, and what is `allowed`.

@@ -3,6 +3,9 @@
 mod balance;
 mod cells;
 mod geometry;
+mod gmsh;
+mod gmsh_refused;
+mod gmsh_text;
 mod meshes;
 mod nodes;
 
