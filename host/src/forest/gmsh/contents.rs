@@ -66,6 +66,9 @@ impl Contents {
                 b"$PartitionedEntities" => {
                     return Err(tokens.refused("a section", Some(word), "of a mesh without partitions"));
                 }
+                b"$ParametricNodes" => {
+                    return Err(tokens.refused("a section", Some(word), "$Nodes, without parametric coordinates"));
+                }
                 [b'$', ..] => tokens.skip_section(word)?,
                 _ => return Err(tokens.refused("a section", Some(word), "a name that begins with $")),
             }

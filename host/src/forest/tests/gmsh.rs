@@ -211,6 +211,26 @@ fn planes_of_any_z_are_2d() {
     assert_eq!(read(&noisy, "4.1").point(0, [0.3, 0.7, 0.0]).z, 0.0);
 }
 
+/// A straight cell of a mesh that has curved ones elsewhere keeps its map.
+#[test]
+fn straight_cells_stay_straight_beside_curved_ones() {
+    for (straight, other) in [(3, 16), (5, 17), (5, 12)] {
+        let map = curved(straight);
+        let mut text = MeshText::of_cell(straight, &map);
+        let apart = MeshText::of_cell(other, |x| curved(other)(x) + 5.0 * DVec3::X);
+        text.nodes.extend(apart.nodes.into_iter().map(|(number, place)| (100 + number, place)));
+        let nodes = apart.elements[0].3.iter().map(|number| 100 + number).collect();
+        text.elements.push((2, other, 0, nodes));
+        let mesh = read(&text, "4.1");
+        let in_space = |x: [f64; 3]| if mesh.dim() == 2 { [x[0], x[1], 0.0] } else { x };
+        for x in [[0.2, 0.7, 0.4], [0.5, 0.5, 0.5], [0.9, 0.1, 1.0]].map(in_space) {
+            assert!(mesh.point(0, x).distance(map(DVec3::from(x))) < 1e-14, "type {straight}");
+            let expected = curved(other)(DVec3::from(x)) + 5.0 * DVec3::X;
+            assert!(mesh.point(1, x).distance(expected) < 1e-14, "type {other}");
+        }
+    }
+}
+
 /// Maps of degree 2 have no manifolds beside them.
 #[test]
 fn curved_cells_are_on_no_manifold() {

@@ -218,6 +218,10 @@ fn other_formats_are_refused() {
         message(&format!("{HEADER}$PartitionedEntities\n")),
         "line 4: a section is '$PartitionedEntities', but must be of a mesh without partitions"
     );
+    assert_eq!(
+        message(&squares().write("2.2").replace("Nodes", "ParametricNodes")),
+        "line 4: a section is '$ParametricNodes', but must be $Nodes, without parametric coordinates"
+    );
     assert_eq!(message(&format!("{HEADER}12\n")), "line 4: a section is '12', but must be a name that begins with $");
     let text = squares().write("2.2");
     let twice = format!("{text}{}", &text[HEADER.len()..]);
