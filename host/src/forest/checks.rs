@@ -28,10 +28,6 @@ pub(super) struct Names<V, C> {
     pub cell: C,
 }
 
-/// Vertices and cells by their own numbers.
-const OWN: Names<fn(u32) -> u64, fn(usize) -> u64> =
-    Names { vertices: "vertices", cells: "cells", vertex: |vertex| vertex.into(), cell: |cell| cell as u64 };
-
 impl Flaw {
     /// Cells that it is about.
     pub fn cells(&self) -> &[usize] {
@@ -43,7 +39,8 @@ impl Flaw {
 
     /// In the numbers of the mesh.
     pub fn error(&self) -> Error {
-        let (name, value, allowed) = self.words(&OWN);
+        let own = Names { vertices: "vertices", cells: "cells", vertex: u64::from, cell: |cell| cell as u64 };
+        let (name, value, allowed) = self.words(&own);
         invalid(name, value, allowed)
     }
 

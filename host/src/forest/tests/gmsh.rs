@@ -56,16 +56,17 @@ fn nodes_of_cells_are_in_the_order_of_the_manual() {
 /// Any mapping of degree 2 or more is the cell's own map, also in refined cells.
 #[test]
 fn volumes_of_curved_cells_are_exact() {
-    let h = 0.3;
-    let bulge = |x: f64| 4.0 * h * x * (1.0 - x);
+    const H: f64 = 0.3;
+    let bulge = |x: f64| 4.0 * H * x * (1.0 - x);
     // The top is a parabola; only a hexahedron of 27 nodes can bulge in the middle of a face alone.
     let raised = |x: DVec3, by: f64| if x.z > 0.0 { x.with_z(x.z * (1.0 + by)) } else { x };
-    let cases: [(u64, Box<dyn Fn(DVec3) -> DVec3>, f64); 5] = [
-        (16, Box::new(move |x| x.with_y(x.y * (1.0 + bulge(x.x)))), 1.0 + 2.0 * h / 3.0),
-        (10, Box::new(move |x| x.with_y(x.y * (1.0 + bulge(x.x)))), 1.0 + 2.0 * h / 3.0),
-        (17, Box::new(move |x| raised(x, bulge(x.x))), 1.0 + 2.0 * h / 3.0),
-        (12, Box::new(move |x| raised(x, bulge(x.x))), 1.0 + 2.0 * h / 3.0),
-        (12, Box::new(move |x| raised(x, bulge(x.x) * bulge(x.y) / h)), 1.0 + 4.0 * h / 9.0),
+    type Map = Box<dyn Fn(DVec3) -> DVec3>;
+    let cases: [(u64, Map, f64); 5] = [
+        (16, Box::new(move |x| x.with_y(x.y * (1.0 + bulge(x.x)))), 1.0 + 2.0 * H / 3.0),
+        (10, Box::new(move |x| x.with_y(x.y * (1.0 + bulge(x.x)))), 1.0 + 2.0 * H / 3.0),
+        (17, Box::new(move |x| raised(x, bulge(x.x))), 1.0 + 2.0 * H / 3.0),
+        (12, Box::new(move |x| raised(x, bulge(x.x))), 1.0 + 2.0 * H / 3.0),
+        (12, Box::new(move |x| raised(x, bulge(x.x) * bulge(x.y) / H)), 1.0 + 4.0 * H / 9.0),
     ];
     for (code, map, exact) in cases {
         let forest = Forest::new(read(&MeshText::of_cell(code, map), "4.1")).refine_uniformly(1).unwrap();
