@@ -112,6 +112,18 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// The file of a mesh holds what is not understood, or a mesh that is not allowed.
+    #[error("line {line}: {what} is {found}, but must be {allowed}")]
+    MeshFile {
+        /// Line of the file, from 1 on.
+        line: usize,
+        /// What it is about, for example an element with its number in the file.
+        what: String,
+        /// What was found.
+        found: String,
+        /// What is allowed.
+        allowed: String,
+    },
     /// A file could not be written; what it held before, it still holds.
     #[error("{path} cannot be written: {source}")]
     Write {
@@ -128,6 +140,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// An [`Error::InvalidArgument`].
 pub(crate) fn invalid(name: &'static str, value: impl ToString, allowed: impl ToString) -> Error {
     Error::InvalidArgument { name, value: value.to_string(), allowed: allowed.to_string() }
+}
+
+/// An [`Error::MeshFile`].
+pub(crate) fn in_mesh_file(line: usize, what: impl ToString, found: impl ToString, allowed: impl ToString) -> Error {
+    Error::MeshFile { line, what: what.to_string(), found: found.to_string(), allowed: allowed.to_string() }
 }
 
 /// That a vector, or another list, has as many entries as are expected.

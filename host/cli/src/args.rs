@@ -50,6 +50,7 @@ Examples:
   patchmg solve --system poisson-dg --solver fgmres --rtol 1e-8 --backend cpu
   patchmg solve --system stokes --dim 2 --degree 3 --solver fgmres --problem cavity --vtu flow.vtu
   patchmg solve --system elliptic --mesh lshape --degree 2 --refine 3 --adapt 6
+  patchmg solve --system elliptic --mesh part.msh --degree 3 --refine 2
   patchmg solve --system poisson-dg --degree 7 --solver fgmres --precision mixed --engine mma-swizzled
 
 Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds, memory in bytes.")]

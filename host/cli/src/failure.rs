@@ -101,6 +101,7 @@ impl From<Library> for Failure {
             | Library::NoModule { .. }
             | Library::NotFinite { .. }
             | Library::NetFlux { .. }
+            | Library::MeshFile { .. }
             | Library::Io { .. } => USAGE,
             Library::Write { .. } => OUTPUT,
             Library::OutOfMemory { .. } | Library::NoDevice { .. } | Library::Driver { code: OUT_OF_MEMORY, .. } => {

@@ -1,8 +1,10 @@
 //! Coarse meshes and what is refused.
 
 use super::cell::bit;
-use super::entities::{Entities, corners, digit, position};
+use super::checks::{Flaw, check_contacts, check_faces, check_jacobian, check_vertices};
+use super::entities::{Entities, digit, position};
 use super::manifold::Manifold;
+use super::quadratic::Quadratic;
 use crate::error::{Result, invalid};
 use glam::DVec3;
 
@@ -11,13 +13,15 @@ use glam::DVec3;
 /// The vertices of a cell are in lexicographic order, x fastest: bit `d` of a vertex's place in the list says whether the
 /// vertex is at the upper end of the cell in direction `d`. Face `2 d + s` of a cell is at its lower (`s = 0`) or upper
 /// (`s = 1`) end in direction `d`. The map of a cell is the multilinear one, unless edges, faces or the cell itself are on a
-/// [`Manifold`].
+/// [`Manifold`], or the cells of a file have nodes on their edges ([`CoarseMesh::from_gmsh`]).
 #[derive(Clone, Debug)]
 pub struct CoarseMesh {
     dim: usize,
     vertices: Vec<DVec3>,
     /// `2^dim` vertex numbers a cell.
     cells: Vec<u32>,
+    /// `3^dim` a cell, which its map of degree 2 goes through; none if all maps are multilinear.
+    nodes: Vec<DVec3>,
     entities: Entities,
     /// By number of the entity; of faces that are no boundary and of all other entities it is 0.
     boundary: Vec<u32>,
@@ -44,8 +48,8 @@ impl CoarseMesh {
     /// - coordinates are finite, in 2D with `z = 0`, and each vertex belongs to a cell;
     /// - the Jacobian determinant of each cell's map is positive at all its vertices, which in 3D does not exclude that it is
     ///   negative in between;
-    /// - the common vertices of two cells are those of one vertex, edge or face of both, and a face belongs to at most two
-    ///   cells.
+    /// - the common vertices of two cells are those of one vertex, edge or face of both, and a face belongs to one cell, or to
+    ///   two that lie on different sides of it.
     pub fn new(dim: usize, vertices: Vec<DVec3>, cells: Vec<u32>) -> Result<Self> {
         check_dim(dim)?;
         if cells.is_empty() || !cells.len().is_multiple_of(1 << dim) || cells.len() >> dim > Self::MOST_CELLS {
@@ -56,15 +60,21 @@ impl CoarseMesh {
         for (number, cell) in cells.chunks_exact(1 << dim).enumerate() {
             check_jacobian(dim, &vertices, number, cell)?;
         }
+        Self::connected(dim, vertices, cells, Vec::new()).map_err(|flaw| flaw.error())
+    }
+
+    /// The same of vertices and cells that are known to be allowed one by one, with `3^dim` nodes of each cell, or with none.
+    pub(super) fn connected(
+        dim: usize,
+        vertices: Vec<DVec3>,
+        cells: Vec<u32>,
+        nodes: Vec<DVec3>,
+    ) -> Result<Self, Flaw> {
         check_contacts(dim, vertices.len(), &cells)?;
         let entities = Entities::new(dim, vertices.len(), &cells);
+        check_faces(dim, &entities, &cells)?;
         let (boundary, manifold_of) = (vec![0; entities.count()], vec![FLAT; entities.count()]);
-        let mesh = Self { dim, vertices, cells, entities, boundary, manifolds: Vec::new(), manifold_of };
-        if let Some(face) = mesh.faces().find(|&face| mesh.entities.trees(face) > 2) {
-            let value = format!("{} at the face of vertices {:?}", mesh.entities.trees(face), mesh.face_vertices(face));
-            return Err(invalid("the number of cells", value, "1 or 2"));
-        }
-        Ok(mesh)
+        Ok(Self { dim, vertices, cells, nodes, entities, boundary, manifolds: Vec::new(), manifold_of })
     }
 
     /// 2 or 3.
@@ -90,11 +100,15 @@ impl CoarseMesh {
         &self.cells[cell << self.dim..(cell + 1) << self.dim]
     }
 
-    /// Image of a point `x` in `[0, 1]^dim`: `sum_v v prod_d (x_d or 1 - x_d)` over the vertices of a cell.
+    /// Image of a point `x` in `[0, 1]^dim`: `sum_v v prod_d (x_d or 1 - x_d)` over the vertices of a cell, or by its map of
+    /// degree 2.
     ///
     /// # Panics
     /// Unless there is such a cell.
     pub fn point(&self, cell: usize, x: [f64; 3]) -> DVec3 {
+        if let Some(map) = self.quadratic(cell) {
+            return map.point(x);
+        }
         let weight =
             |corner| (0..self.dim).map(|d| if bit(corner, d) == 1 { x[d] } else { 1.0 - x[d] }).product::<f64>();
         let vertices = self.cell(cell).iter().enumerate();
@@ -115,6 +129,15 @@ impl CoarseMesh {
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if there is no such boundary face.
     pub fn set_boundary(&mut self, vertices: &[u32], number: u32) -> Result<()> {
+        let Some(face) = self.face_of(vertices).filter(|&face| self.is_boundary(face)) else {
+            return Err(invalid("a boundary face", format_args!("{vertices:?}"), "the vertices of a face of one cell"));
+        };
+        self.boundary[face as usize] = number;
+        Ok(())
+    }
+
+    /// The face with these vertices, in any order.
+    pub(super) fn face_of(&self, vertices: &[u32]) -> Option<u32> {
         let sorted = |mut vertices: Vec<u32>| {
             vertices.sort_unstable();
             vertices
@@ -122,14 +145,13 @@ impl CoarseMesh {
         let wanted = sorted(vertices.to_vec());
         let first = wanted.first().copied().filter(|&vertex| (vertex as usize) < self.vertices.len());
         let cells = first.into_iter().flat_map(|vertex| self.entities.trees_of(vertex));
-        let faces = cells.flat_map(|cell| (0..2 * self.dim).map(move |face| (cell, face)));
-        let mut faces = faces.map(|(cell, face)| self.face(cell, face));
-        let Some(face) = faces.find(|&face| sorted(self.face_vertices(face)) == wanted && self.is_boundary(face))
-        else {
-            return Err(invalid("a boundary face", format_args!("{vertices:?}"), "the vertices of a face of one cell"));
-        };
+        let mut faces = cells.flat_map(|cell| (0..2 * self.dim).map(move |face| self.face(cell, face)));
+        faces.find(|&face| sorted(self.face_vertices(face)) == wanted)
+    }
+
+    /// Gives a face a number.
+    pub(super) fn number_face(&mut self, face: u32, number: u32) {
         self.boundary[face as usize] = number;
-        Ok(())
     }
 
     /// Gives all boundary faces whose vertices have a property a number.
@@ -154,7 +176,8 @@ impl CoarseMesh {
     /// Puts all edges, faces and cells on a manifold.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the mesh has had 255 manifolds.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the mesh has had 255 manifolds, or if its cells have maps of
+    /// degree 2.
     pub fn set_manifold(&mut self, manifold: Manifold) -> Result<()> {
         let number = self.push_manifold(manifold)?;
         self.manifold_of.fill(number);
@@ -193,6 +216,13 @@ impl CoarseMesh {
     }
 
     fn push_manifold(&mut self, manifold: Manifold) -> Result<u8> {
+        if !self.nodes.is_empty() {
+            return Err(invalid(
+                "a manifold",
+                format_args!("{manifold:?}"),
+                "on a mesh of cells without nodes of their own",
+            ));
+        }
         let number = self.manifolds.len();
         if number >= FLAT.into() {
             return Err(invalid("the number of manifolds", number + 1, format_args!("at most {FLAT}")));
@@ -211,6 +241,12 @@ impl CoarseMesh {
         (0..self.entities.positions()).any(|position| self.manifold(tree, position).is_some())
     }
 
+    /// The map of degree 2 that a cell has, if the mesh has any.
+    pub(super) fn quadratic(&self, cell: usize) -> Option<Quadratic<'_>> {
+        let n = self.entities.positions();
+        self.nodes.get(n * cell..n * (cell + 1)).map(|nodes| Quadratic::new(self.dim, nodes))
+    }
+
     pub(super) fn entities(&self) -> &Entities {
         &self.entities
     }
@@ -221,7 +257,7 @@ impl CoarseMesh {
         self.entities.number(cell, position(digits))
     }
 
-    fn is_boundary(&self, face: u32) -> bool {
+    pub(super) fn is_boundary(&self, face: u32) -> bool {
         self.entities.trees(face) == 1
     }
 
@@ -230,132 +266,10 @@ impl CoarseMesh {
     }
 
     fn face_vertices(&self, face: u32) -> Vec<u32> {
-        let Some((tree, position)) = self.entities.first_incidence(face) else { return Vec::new() };
-        corners(position).map(|corner| self.cell(tree)[corner]).collect()
+        self.entities.vertices(face, &self.cells)
     }
 }
 
 pub(super) fn check_dim(dim: usize) -> Result<()> {
     if (2..=3).contains(&dim) { Ok(()) } else { Err(invalid("dim", dim, "2 or 3")) }
-}
-
-fn check_vertices(dim: usize, vertices: &[DVec3], cells: &[u32]) -> Result<()> {
-    let in_space = |vertex: &DVec3| vertex.is_finite() && (dim == 3 || vertex.z == 0.0);
-    if let Some(vertex) = vertices.iter().position(|vertex| !in_space(vertex)) {
-        let allowed = if dim == 2 { "finite, with z = 0 in 2D" } else { "finite" };
-        return Err(invalid("a vertex", format_args!("{} (number {vertex})", vertices[vertex]), allowed));
-    }
-    let mut used = vec![false; vertices.len()];
-    for (number, cell) in cells.chunks_exact(1 << dim).enumerate() {
-        for (corner, &vertex) in cell.iter().enumerate() {
-            let Some(used) = used.get_mut(vertex as usize) else {
-                let allowed = format_args!("below {}", vertices.len());
-                return Err(invalid("a vertex number", format_args!("{vertex} in cell {number}"), allowed));
-            };
-            *used = true;
-            if cell[..corner].contains(&vertex) {
-                let value = format_args!("{vertex} twice in cell {number}");
-                return Err(invalid("a vertex number", value, "once in a cell"));
-            }
-        }
-    }
-    match used.iter().position(|used| !used) {
-        Some(vertex) => {
-            let value = format_args!("0 at vertex {vertex}, which is {}", vertices[vertex]);
-            Err(invalid("the number of cells", value, "at least 1"))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Positive at the vertices of a cell.
-fn check_jacobian(dim: usize, vertices: &[DVec3], number: usize, cell: &[u32]) -> Result<()> {
-    for (corner, &vertex) in cell.iter().enumerate() {
-        let place = vertices[vertex as usize];
-        let derivative = |d: usize| {
-            let difference = vertices[cell[corner ^ (1 << d)] as usize] - place;
-            if bit(corner, d) == 1 { -difference } else { difference }
-        };
-        let along_z = if dim == 3 { derivative(2) } else { DVec3::Z };
-        let determinant = derivative(0).cross(derivative(1)).dot(along_z);
-        if determinant.is_nan() || determinant <= 0.0 {
-            let value = format_args!("{determinant} in cell {number} at vertex {vertex}, which is {place}");
-            return Err(invalid("the Jacobian determinant", value, "positive: the cell is inverted there"));
-        }
-    }
-    Ok(())
-}
-
-/// Two cells have one vertex, edge or face in common, or nothing.
-fn check_contacts(dim: usize, vertices: usize, cells: &[u32]) -> Result<()> {
-    let mut offsets = vec![0; vertices + 1];
-    cells.iter().for_each(|&vertex| offsets[vertex as usize + 1] += 1);
-    (0..vertices).for_each(|vertex| offsets[vertex + 1] += offsets[vertex]);
-    // Where each vertex is in the list of cells.
-    let (mut places, mut next) = (vec![0; cells.len()], offsets.clone());
-    for (place, &vertex) in cells.iter().enumerate() {
-        places[next[vertex as usize]] = place;
-        next[vertex as usize] += 1;
-    }
-    let mut common = Vec::new();
-    for (number, cell) in cells.chunks_exact(1 << dim).enumerate() {
-        common.clear();
-        for (corner, &vertex) in cell.iter().enumerate() {
-            let here = &places[offsets[vertex as usize]..offsets[vertex as usize + 1]];
-            let later = here.iter().filter(|&&place| place >> dim > number);
-            common.extend(later.map(|&place| (place >> dim, corner, place & ((1 << dim) - 1))));
-        }
-        common.sort_unstable();
-        for contact in common.chunk_by(|a, b| a.0 == b.0) {
-            if !is_one_entity(dim, contact) {
-                let shared: Vec<_> = contact.iter().map(|&(_, corner, _)| cell[corner]).collect();
-                let value = format_args!("vertices {shared:?} of cells {number} and {}", contact[0].0);
-                return Err(invalid("the contact of two cells", value, "one vertex, edge or face of both"));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Whether pairs of corners, of one cell and of another one, are those of one vertex, edge or face of both.
-fn is_one_entity(dim: usize, pairs: &[(usize, usize, usize)]) -> bool {
-    let (_, first, other_first) = pairs[0];
-    let [free, other_free] =
-        pairs.iter().fold([0, 0], |free, pair| [free[0] | (pair.1 ^ first), free[1] | (pair.2 ^ other_first)]);
-    let axes = free.count_ones();
-    // Opposite vertices of a face are the same ones in both.
-    let opposite = |&&(_, corner, _): &&(usize, usize, usize)| corner == first ^ free;
-    axes == other_free.count_ones()
-        && axes < dim as u32
-        && pairs.len() == 1 << axes
-        && pairs.iter().find(opposite).is_some_and(|pair| pair.2 == other_first ^ other_free)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn contacts_are_whole_vertices_edges_and_faces() {
-        let lower = [0, 1, 2, 3, 4, 5, 6, 7];
-        let contact =
-            |upper: [u32; 8]| check_contacts(3, 20, &[lower, upper].concat()).map_err(|error| error.to_string());
-        assert!(contact([4, 5, 6, 7, 8, 9, 10, 11]).is_ok(), "a face");
-        assert!(contact([8, 9, 5, 4, 10, 11, 7, 6]).is_ok(), "a face, turned");
-        assert!(contact([8, 9, 10, 11, 7, 12, 5, 13]).is_ok(), "an edge");
-        assert!(contact([12, 13, 14, 15, 8, 9, 10, 4]).is_ok(), "a vertex");
-        assert!(contact([12, 13, 14, 15, 8, 9, 10, 11]).is_ok(), "nothing");
-        for (upper, shared) in [
-            ([4, 7, 6, 5, 8, 9, 10, 11], "[4, 5, 6, 7]"), // the edges of the face are others
-            ([4, 12, 13, 7, 8, 9, 10, 11], "[4, 7]"),     // diagonals of both
-            ([4, 7, 12, 13, 8, 9, 10, 11], "[4, 7]"),     // an edge and a diagonal
-            ([4, 5, 6, 12, 8, 9, 10, 11], "[4, 5, 6]"),
-            ([0, 1, 2, 3, 4, 5, 6, 7], "[0, 1, 2, 3, 4, 5, 6, 7]"),
-        ] {
-            let message = format!(
-                "the contact of two cells is vertices {shared} of cells 0 and 1, but must be one vertex, edge or face of both"
-            );
-            assert_eq!(contact(upper), Err(message));
-        }
-    }
 }

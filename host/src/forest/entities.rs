@@ -144,6 +144,25 @@ impl Entities {
         self.incident(entity).iter().map(|incidence| incidence.tree as usize)
     }
 
+    /// The trees that have an entity, with its position there.
+    pub(super) fn places(&self, entity: u32) -> impl Iterator<Item = (usize, usize)> {
+        self.incident(entity).iter().map(|incidence| (incidence.tree as usize, incidence.position.into()))
+    }
+
+    /// Vertices of an entity, for the vertex numbers of the cells that entities were made of.
+    pub(super) fn vertices(&self, entity: u32, cells: &[u32]) -> Vec<u32> {
+        let Some((tree, position)) = self.first_incidence(entity) else { return Vec::new() };
+        corners(position).map(|corner| cells[(tree << self.dim) + corner]).collect()
+    }
+
+    /// Whether the normal of a face that points out of a tree, and the own axes of the face, are as right-handed as the tree.
+    pub(super) fn is_outward(&self, (tree, position): (usize, usize)) -> bool {
+        let fixed = (0..self.dim).find(|&d| digit(position, d) != 1).unwrap_or(0);
+        let turns = fixed + usize::from(digit(position, fixed) == 0);
+        // Each bit reverses or swaps axes.
+        (turns + self.frames[self.positions() * tree + position].count_ones() as usize).is_multiple_of(2)
+    }
+
     /// A tree that has the entity, with its position there.
     pub(super) fn first_incidence(&self, entity: u32) -> Option<(usize, usize)> {
         self.incident(entity).first().map(|first| (first.tree as usize, first.position.into()))

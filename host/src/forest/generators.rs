@@ -120,7 +120,7 @@ impl CoarseMesh {
     }
 
     /// A 2D mesh extruded from `z = 0` to `z = height` in equal layers; the cells of a layer are in the order of the mesh.
-    /// Boundary numbers and manifolds are not carried over.
+    /// Boundary numbers, manifolds and maps of degree 2 are not carried over.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) unless the mesh is of 2D, the height is positive, and there is

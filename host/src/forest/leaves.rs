@@ -63,7 +63,7 @@ impl Forest {
         })
     }
 
-    /// Image of a point `x` in `[0, 1]^dim` of a cell, by the multilinear map of its tree.
+    /// Image of a point `x` in `[0, 1]^dim` of a cell, by the map of its tree as [`CoarseMesh::point`] has it.
     pub fn point(&self, cell: &Cell, x: [f64; 3]) -> DVec3 {
         self.coarse.point(cell.tree as usize, cell.in_tree(x))
     }

@@ -19,6 +19,9 @@ use rayon::prelude::*;
 /// edges and faces around are on the same manifold; otherwise they come from those around by transfinite interpolation (Gordon
 /// and Hall, *International Journal for Numerical Methods in Engineering* 7, 1973, 461-477). A hanging edge on a curved manifold
 /// is not quite on the polynomial of the coarser cell.
+///
+/// Where the cells of the coarse mesh have maps of degree 2, nodes and vertices lie on these: from `m = 2` on a mapping is the
+/// same map.
 #[derive(Clone, Debug)]
 pub struct Mapping {
     degree: usize,
@@ -44,6 +47,10 @@ impl Mapping {
         tasks.for_each(|(positions, cells)| {
             let mut path = Path::new(forest.coarse());
             for (positions, cell) in positions.chunks_exact_mut(nodes).zip(cells) {
+                if let Some(map) = forest.coarse().quadratic(cell.tree as usize) {
+                    map.points(cell, element.nodes(), positions);
+                    continue;
+                }
                 let corners = path.corners(cell);
                 Patch::new(forest.coarse(), cell).nodes(&corners, element.nodes(), positions);
             }

@@ -1,6 +1,6 @@
 //! Forests: a conforming coarse mesh of quadrilaterals or hexahedra, with a quadtree or octree on each of its cells.
 //!
-//! A [`CoarseMesh`] is given by vertices and cells, or by a generator. Its cells are the trees of a [`Forest`], whose leaves
+//! A [`CoarseMesh`] is given by vertices and cells, by a generator, or by a file of Gmsh. Its cells are the trees of a [`Forest`], whose leaves
 //! are the cells of the mesh, sorted by tree and in Morton order within a tree. Leaves that touch, also at a single vertex,
 //! differ by one level at most. A [`Numbering`] numbers the nodes of continuous elements on the leaves and has the
 //! constraints of hanging nodes.
@@ -30,16 +30,19 @@
 mod cell;
 mod cell_entities;
 mod cell_nodes;
+mod checks;
 mod coarse;
 mod constraints;
 mod entities;
 mod faces;
 mod generators;
+mod gmsh;
 mod leaves;
 mod manifold;
 mod mapping;
 mod marking;
 mod numbering;
+mod quadratic;
 mod refined;
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,12 @@
 //! Elliptic equations on forests.
 
+use super::forest_mesh::{MeshChoice, MeshParser};
 use super::{Details, Offered, SystemName};
 use crate::args::{self, CaseArgs, choice, number, whole};
 use crate::failure::Failure;
 use crate::report::CycleReport;
 use clap::Args;
-use patchmg::forest::{Adaptation, Cell, CoarseMesh, Forest, Marking};
+use patchmg::forest::{Adaptation, Cell, Forest, Marking};
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::ErrorNorms;
 use patchmg::solve::{Case, Config, Method, Report};
@@ -20,8 +21,8 @@ use std::path::Path;
 #[command(next_help_heading = "Elliptic equations on forests")]
 pub struct ForestArgs {
     /// Mesh. [default: that of the problem]
-    #[arg(long, value_enum)]
-    pub mesh: Option<MeshName>,
+    #[arg(long, value_parser = MeshParser)]
+    pub mesh: Option<MeshChoice>,
     /// Cycles of refinement where the error is large, each with a solve, after a first solve on the mesh that --refine asks for.
     /// [default: 0]
     #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
@@ -45,24 +46,6 @@ pub struct ForestArgs {
     #[arg(long, value_enum)]
     pub smoothing: Option<SmoothingName>,
 }
-
-choice!(MeshName {
-    /// The box of --cells and --size
-    Box,
-    /// The square (-1, 1)^2 without a quadrant
-    #[default]
-    Lshape,
-    /// The same extruded to z from 0 to 1
-    LshapeExtruded,
-    /// The cube (-1, 1)^3 without an octant
-    HyperL,
-    /// The shell between radii 1/2 and 1; in 2D the ring
-    Shell,
-    /// The unit ball; in 2D the disk
-    Disk,
-    /// The cylinder of radius 1 and height 1
-    Cylinder,
-});
 
 choice!(MarkingName {
     /// A fraction of the cells with the largest indicators of Kelly, another is coarsened
@@ -268,28 +251,6 @@ fn case_on(args: &CaseArgs, benchmark: Benchmark, forest: &Forest) -> Result<Cas
 }
 
 impl CaseArgs {
-    /// The mesh that was given, or that of the problem.
-    pub fn forest_mesh(&self) -> MeshName {
-        let of_problem = || match self.problem.as_deref() {
-            Some("shell") => MeshName::Shell,
-            Some("hyper-l") => MeshName::HyperL,
-            Some("minimal-surface") => MeshName::Disk,
-            Some(problem) if problem.starts_with("variable") => MeshName::Box,
-            _ => MeshName::Lshape,
-        };
-        self.forest.mesh.unwrap_or_else(of_problem)
-    }
-
-    /// The problem that a mesh has by itself.
-    pub(super) fn forest_problem(&self) -> &'static str {
-        match self.forest_mesh() {
-            MeshName::Lshape | MeshName::LshapeExtruded => "corner",
-            MeshName::Shell => "shell",
-            MeshName::HyperL => "hyper-l",
-            MeshName::Box | MeshName::Disk | MeshName::Cylinder => "variable",
-        }
-    }
-
     fn benchmark(&self) -> Result<Benchmark, Failure> {
         let mut benchmark: Benchmark = self.problem_of::<ForestProblem>()?.parse()?;
         if let Some(given) = self.forest.frequency {
@@ -309,21 +270,6 @@ impl CaseArgs {
         self.system == SystemName::Elliptic
     }
 
-    /// Whether --cells and --size describe the domain.
-    pub fn is_on_box(&self) -> bool {
-        !self.is_on_forest() || self.forest_mesh() == MeshName::Box
-    }
-
-    /// The dimension that a mesh has by itself.
-    pub fn forest_dim(&self) -> Option<usize> {
-        match self.forest_mesh() {
-            _ if !self.is_on_forest() => None,
-            MeshName::Lshape => Some(2),
-            MeshName::LshapeExtruded | MeshName::HyperL | MeshName::Cylinder => Some(3),
-            MeshName::Box | MeshName::Shell | MeshName::Disk => None,
-        }
-    }
-
     /// Options of forests that were given, with their values.
     pub(super) fn forest_options(&self) -> Vec<(&'static str, String)> {
         let ForestArgs {
@@ -337,7 +283,7 @@ impl CaseArgs {
             smoothing,
         } = &self.forest;
         let options = [
-            ("mesh", mesh.map(|mesh| mesh.to_string())),
+            ("mesh", mesh.as_ref().map(MeshChoice::to_string)),
             ("adapt", adapt.map(|cycles| cycles.to_string())),
             ("marking", marking.map(|marking| marking.to_string())),
             ("refine-fraction", refine_fraction.map(|fraction| fraction.to_string())),
@@ -347,34 +293,6 @@ impl CaseArgs {
             ("smoothing", smoothing.map(|smoothing| smoothing.to_string())),
         ];
         options.into_iter().filter_map(|(option, value)| Some((option, value?))).collect()
-    }
-
-    fn coarse_mesh(&self) -> Result<CoarseMesh, Failure> {
-        let (mesh, dim) = (self.forest_mesh(), self.dim());
-        if let Some(own) = self.forest_dim().filter(|&own| own != dim) {
-            return Err(Failure::usage("dim", dim, format_args!("must be {own} with --mesh {mesh}")));
-        }
-        let boxed = [("cells", !self.cells.is_empty()), ("size", !self.size.is_empty())];
-        if let (Some((option, _)), false) = (boxed.iter().find(|(_, given)| *given), mesh == MeshName::Box) {
-            let reason = format_args!("belongs to --mesh box, and --mesh is {mesh}");
-            return Err(Failure::usage(option, "X,Y[,Z]", reason));
-        }
-        // As deal.II has them: 10 cells around.
-        const RING: usize = 10;
-        Ok(match (mesh, dim) {
-            (MeshName::Box, _) => {
-                self.check_box()?;
-                CoarseMesh::of_box(&self.base_cells(), &self.lengths())?
-            }
-            (MeshName::Lshape, _) => CoarseMesh::l_shape(2)?,
-            (MeshName::LshapeExtruded, _) => CoarseMesh::l_shape(2)?.extruded(1.0, 1)?,
-            (MeshName::HyperL, _) => CoarseMesh::l_shape(3)?,
-            (MeshName::Shell, 2) => CoarseMesh::annulus(0.5, 1.0, RING)?,
-            (MeshName::Shell, _) => CoarseMesh::shell(0.5, 1.0)?,
-            (MeshName::Disk, 2) => CoarseMesh::disk(1.0)?,
-            (MeshName::Disk, _) => CoarseMesh::ball(1.0)?,
-            (MeshName::Cylinder, _) => CoarseMesh::cylinder(1.0, 1.0, 1)?,
-        })
     }
 
     /// The rule that marks by indicators; none if it marks by place.

@@ -1,6 +1,7 @@
 //! The systems that the program offers. A system is a module here, a name, and a line of [`with_system!`].
 
 mod elliptic;
+mod forest_mesh;
 mod poisson;
 mod stokes;
 

@@ -1,6 +1,7 @@
 //! Elliptic equations on forests.
 
-use crate::{json, refused, solve, stderr, stdout};
+use crate::common::{USAGE, patchmg, stderr, stdout};
+use crate::{json, refused, solve};
 use serde_json::Value;
 
 fn elliptic(options: &[&str]) -> Value {
@@ -71,6 +72,58 @@ fn newtons_method_has_a_list_of_steps() {
     let report: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!((&report["converged"], &report["reason"]), (&false.into(), &"max-iters".into()));
     assert_eq!(report["residual_history"].as_array().unwrap().len(), 4);
+}
+
+/// A file of the tree.
+fn tree(name: &str) -> String {
+    format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The file says what the dimension is; its cells are curved.
+#[test]
+fn meshes_are_read_from_files_of_gmsh() {
+    let ring = tree("examples/ring.msh");
+    let solved = |more: &[&str]| -> Value {
+        let output = patchmg(&[&["solve", "--backend", "cpu", "--system", "elliptic", "--json", "-"], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        serde_json::from_str(stdout(&output)).unwrap()
+    };
+    let report = solved(&["--mesh", &ring, "--degree", "3", "--refine", "2", "--adapt", "1"]);
+    assert_eq!((&report["dim"], &report["problem"]), (&2.into(), &"variable".into()));
+    assert_eq!(report["cycles"][0]["cells"], 64);
+    assert!(report["cells"].as_u64().unwrap() > 64 && report["converged"] == true);
+    // The problem has values on all sides, whatever groups they are in.
+    let error = |refine: &str| {
+        let report = solved(&["--mesh", &ring, "--degree", "2", "--problem", "shell", "--refine", refine]);
+        report["l2_error"].as_f64().unwrap()
+    };
+    assert!(error("4") < error("3") / 4.0);
+    let solid = solved(&["--mesh", &tree("tests/data/cylinder.msh"), "--degree", "2", "--refine", "1"]);
+    assert_eq!((&solid["dim"], &solid["cells"]), (&3.into(), &32.into()));
+}
+
+#[test]
+fn bad_files_of_meshes_are_refused() {
+    let forest = |arguments: &[&str], parts: &[&str]| {
+        let output = patchmg(&[&["solve", "--backend", "cpu", "--system", "elliptic"], arguments].concat());
+        assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
+        assert_eq!(stdout(&output), "");
+        parts.iter().for_each(|part| assert!(stderr(&output).contains(part), "no '{part}' in {}", stderr(&output)));
+    };
+    forest(&["--mesh", "none.msh"], &["'none.msh'", "--mesh", "No such file"]);
+    forest(&["--mesh", "part.vtk"], &["'part.vtk'", "--mesh", "lshape", "FILE.msh"]);
+    forest(&["--mesh", &tree("examples/ring.msh"), "--dim", "3"], &["--dim", "'3'", "must be 2 with --mesh"]);
+    forest(&["--mesh", &tree("examples/ring.msh"), "--cells", "2,2"], &["--cells", "belongs to --mesh box"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("triangle.msh");
+    let text = std::fs::read_to_string(tree("tests/data/square-ring.msh")).unwrap();
+    std::fs::write(&path, text.replace("22 3 2 0 1 2 6 7 3", "22 2 2 0 1 2 6 7")).unwrap();
+    let path = path.to_str().unwrap();
+    forest(
+        &["--mesh", path],
+        &["--mesh", "line 39: element 22 is a triangle of 3 nodes (type 2)", "a hexahedron of 8"],
+    );
+    refused(&["--mesh", path], &["--mesh", "belongs to --system elliptic"]);
 }
 
 #[test]

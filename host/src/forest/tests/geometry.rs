@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::f64::consts::PI;
 
 /// `∫ det J` of all leaves, by Gauss's rule that is exact.
-fn volume(forest: &Forest, degree: usize) -> f64 {
+pub(super) fn volume(forest: &Forest, degree: usize) -> f64 {
     let mapping = Mapping::new(forest, forest.leaves(), degree).unwrap();
     let (element, n, dim) = (Element::new(degree).unwrap(), degree + 1, forest.dim());
     let rule = Quadrature::gauss(3 * degree).unwrap();

@@ -3,6 +3,10 @@
 mod balance;
 mod cells;
 mod geometry;
+mod gmsh;
+mod gmsh_files;
+mod gmsh_refused;
+mod gmsh_text;
 mod meshes;
 mod nodes;
 
