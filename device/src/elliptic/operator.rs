@@ -14,12 +14,20 @@ use crate::typed::Block;
 use cuda_std::ptr::ldg;
 use cuda_std::thread::sync_threads;
 
+/// Blocks that a multiprocessor should hold: at most 8 in `f64` and 12 in `f32`, as many as have registers without spills.
+#[cfg(not(target_arch = "nvptx64"))]
+const fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
+    const BLOCKS_2D: [[usize; 8]; 2] = [[12, 12, 12, 12, 12, 12, 10, 8], [8, 8, 8, 8, 6, 5, 4, 4]];
+    const BLOCKS_3D: [[usize; 6]; 2] = [[12, 12, 12, 12, 8, 9], [8, 8, 8, 8, 2, 2]];
+    if dim == 2 { BLOCKS_2D[scalar_bytes / 8][nodes - 2] } else { BLOCKS_3D[scalar_bytes / 8][nodes - 2] }
+}
+
 /// See [`Apply`](super::Apply) and, for cells with lines that hang, [`ApplyHanging`](super::ApplyHanging).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block<const DIM: usize, const N: usize>(scalar_bytes: usize, hanging: bool) -> Block {
     Block {
         threads: Groups::new(DIM, N).threads(),
-        min_blocks: 1,
+        min_blocks: min_blocks(DIM, N, scalar_bytes),
         shared_bytes: DIM * Place::<DIM, N>::tensor_words() * scalar_bytes,
         barriers: 3 * DIM - 1 + if hanging { 2 * (DIM - 1) } else { 0 },
     }
