@@ -179,6 +179,22 @@ impl<T: Real + Word, const DIM: usize, const N: usize> Tensor<T, DIM, N> {
         self.words.read(self.place.line(direction))
     }
 
+    /// An entry of it.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub fn get(&self, direction: usize, layer: usize) -> T {
+        let Column { start, stride } = self.place.line(direction);
+        self.words.get(start + layer * stride)
+    }
+
+    /// Sets an entry of it.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub fn set(&self, direction: usize, layer: usize, value: T) {
+        let Column { start, stride } = self.place.line(direction);
+        self.words.set(start + layer * stride, value);
+    }
+
     /// Sets it.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]

@@ -48,7 +48,7 @@ impl Groups {
     /// Cells of a group.
     pub const fn cells(self) -> usize {
         // Few threads of the last warp are idle.
-        let wanted = if self.dim == 3 && self.nodes > 5 { 256 } else { 128 };
+        let wanted = if self.dim == 3 && self.nodes > 5 { 192 } else { 128 };
         wanted / self.lines()
     }
 

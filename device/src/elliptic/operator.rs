@@ -14,12 +14,20 @@ use crate::typed::Block;
 use cuda_std::ptr::ldg;
 use cuda_std::thread::sync_threads;
 
+/// Blocks that a multiprocessor should hold: at most 8 in `f64` and 12 in `f32`, as many as have registers without spills.
+#[cfg(not(target_arch = "nvptx64"))]
+const fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
+    const BLOCKS_2D: [[usize; 8]; 2] = [[12, 12, 12, 12, 12, 12, 10, 8], [8, 8, 8, 8, 6, 5, 4, 4]];
+    const BLOCKS_3D: [[usize; 6]; 2] = [[12, 12, 12, 12, 8, 9], [8, 8, 8, 8, 2, 2]];
+    if dim == 2 { BLOCKS_2D[scalar_bytes / 8][nodes - 2] } else { BLOCKS_3D[scalar_bytes / 8][nodes - 2] }
+}
+
 /// See [`Apply`](super::Apply) and, for cells with lines that hang, [`ApplyHanging`](super::ApplyHanging).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block<const DIM: usize, const N: usize>(scalar_bytes: usize, hanging: bool) -> Block {
     Block {
         threads: Groups::new(DIM, N).threads(),
-        min_blocks: 1,
+        min_blocks: min_blocks(DIM, N, scalar_bytes),
         shared_bytes: DIM * Place::<DIM, N>::tensor_words() * scalar_bytes,
         barriers: 3 * DIM - 1 + if hanging { 2 * (DIM - 1) } else { 0 },
     }
@@ -149,14 +157,10 @@ unsafe fn at_gauss_points<T: Real, const DIM: usize, const N: usize>(
     }
     let u = own.read(last);
     let mut slope = times(&matrices.derivatives, &u);
-    let mut flux_x = along_x.read(last);
-    let mut flux_y = if DIM == 3 { along_y.read(last) } else { flux_x };
     // SAFETY: the caller's promise.
-    let mut sum = unsafe { times_metric(tables, place, &u, [&mut flux_x, &mut flux_y, &mut slope]) };
-    along_x.write(last, &flux_x);
-    if DIM == 3 {
-        along_y.write(last, &flux_y);
-    }
+    let mut sum = unsafe { times_reaction(tables.reaction, place, u) };
+    // SAFETY: as above.
+    unsafe { times_metric(tables.metric, place, [along_x, along_y], &mut slope) };
     sync_threads();
     along_x.write(0, &transposed(&matrices.derivatives, &along_x.read(0)));
     if DIM == 3 {
@@ -173,38 +177,51 @@ unsafe fn at_gauss_points<T: Real, const DIM: usize, const N: usize>(
     sum
 }
 
-/// Slopes in each direction, the last one's behind the others, become `Σ_j G_ij slope_j`; returns `s u`.
+/// Slopes in each direction, those along the last one in registers, become `Σ_j G_ij slope_j`.
 #[inline(always)]
 unsafe fn times_metric<T: Real, const DIM: usize, const N: usize>(
-    tables: &Tables<T>,
+    metric: *const T,
     place: Place<DIM, N>,
-    u: &[T; N],
-    [x, y, last]: [&mut [T; N]; 3],
-) -> [T; N] {
+    [x, y]: [Tensor<T, DIM, N>; 2],
+    along_last: &mut [T; N],
+) {
     let (groups, step) = (const { Groups::new(DIM, N) }, Place::<DIM, N>::STEP);
-    let metric = tables.metric.wrapping_add(place.first(groups.words()));
+    let metric = metric.wrapping_add(place.first(groups.words()));
+    // Layer by layer, so that few numbers are in registers.
     for layer in 0..N {
         // SAFETY: the caller's promise.
         let word = |word: usize| unsafe { ldg(metric.wrapping_add((word * N + layer) * step)) };
+        let last = along_last[layer];
         if DIM == 2 {
             let [xx, xy, yy] = [word(0), word(1), word(2)];
-            let [along_x, along_y] = [x[layer], last[layer]];
-            x[layer] = T::fma(xy, along_y, xx * along_x);
-            last[layer] = T::fma(yy, along_y, xy * along_x);
+            let along_x = x.get(1, layer);
+            x.set(1, layer, T::fma(xy, last, xx * along_x));
+            along_last[layer] = T::fma(yy, last, xy * along_x);
         } else {
             let [xx, xy, yy, xz, yz, zz] = [word(0), word(1), word(2), word(3), word(4), word(5)];
-            let slopes = [x[layer], y[layer], last[layer]];
-            let dot = |a: T, b: T, c: T| T::fma(c, slopes[2], T::fma(b, slopes[1], a * slopes[0]));
-            (x[layer], y[layer], last[layer]) = (dot(xx, xy, xz), dot(xy, yy, yz), dot(xz, yz, zz));
+            let (along_x, along_y) = (x.get(2, layer), y.get(2, layer));
+            let dot = |a: T, b: T, c: T| T::fma(c, last, T::fma(b, along_y, a * along_x));
+            x.set(2, layer, dot(xx, xy, xz));
+            y.set(2, layer, dot(xy, yy, yz));
+            along_last[layer] = dot(xz, yz, zz);
         }
     }
-    let mut sum = [T::ZERO; N];
-    if !tables.reaction.is_null() {
-        let reaction = tables.reaction.wrapping_add(place.first(1));
-        for layer in 0..N {
-            // SAFETY: as above.
-            sum[layer] = unsafe { ldg(reaction.wrapping_add(layer * step)) } * u[layer];
-        }
+}
+
+/// `s u`.
+#[inline(always)]
+unsafe fn times_reaction<T: Real, const DIM: usize, const N: usize>(
+    reaction: *const T,
+    place: Place<DIM, N>,
+    mut u: [T; N],
+) -> [T; N] {
+    if reaction.is_null() {
+        return [T::ZERO; N];
     }
-    sum
+    let reaction = reaction.wrapping_add(place.first(1));
+    for layer in 0..N {
+        // SAFETY: the caller's promise.
+        u[layer] = unsafe { ldg(reaction.wrapping_add(layer * Place::<DIM, N>::STEP)) } * u[layer];
+    }
+    u
 }

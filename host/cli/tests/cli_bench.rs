@@ -47,6 +47,18 @@ fn bench_times_discontinuous_elements() {
 }
 
 #[test]
+fn bench_times_forests() {
+    let problem = ["--system", "elliptic", "--mesh", "shell", "--dim", "3", "--backend", "cpu", "--degree", "2"];
+    let protocol = ["--refine", "1", "--repetitions", "1", "--json", "-"];
+    let output = patchmg(&[&["bench"][..], &problem, &protocol].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(report["system"], "elliptic");
+    // All but a step with patches.
+    assert_eq!(report["measurements"].as_array().unwrap().len(), 6);
+}
+
+#[test]
 fn bench_refuses_what_it_cannot_time() {
     let output = patchmg(&["bench", "--repetitions", "0"]);
     assert_eq!(output.status.code(), Some(USAGE));
