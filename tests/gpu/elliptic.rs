@@ -153,16 +153,16 @@ fn run<B: Runs<Elliptic>, T: Scalar>(operation: Operation, backend: &Arc<B>, sys
 /// Iterations and residual histories, by each smoother, and the same numbers every time.
 pub fn add_solves(suite: &mut Suite) {
     let smoothers = [
-        SmootherConfig::Chebyshev { degree: 5, range: 12.0 },
-        SmootherConfig::ChebyshevFourthKind { degree: 3 },
-        SmootherConfig::Jacobi { damping: 0.5 },
+        ("chebyshev", SmootherConfig::Chebyshev { degree: 5, range: 12.0 }),
+        ("chebyshev4", SmootherConfig::ChebyshevFourthKind { degree: 3 }),
+        ("jacobi", SmootherConfig::Jacobi { damping: 0.5 }),
     ];
     for (domain, degree, refinements, cycles) in
         [(Domain::LShape, 2, 3, 4), (Domain::HyperL, 3, 1, 3), (Domain::Shell, 2, 2, 1)]
     {
-        for smoother in smoothers {
+        for (smoother_name, smoother) in smoothers {
             for precision in [Precision::F64, Precision::Mixed] {
-                let name = format!("elliptic::solve::{domain:?}::q{degree}::{smoother:?}::{precision:?}");
+                let name = format!("elliptic::solve::{domain:?}::q{degree}::{smoother_name}::{precision:?}");
                 suite.test(name, move |gpu| {
                     let equation = domain.benchmark().equation(domain.dim());
                     let system = domain.system(degree, refinements, cycles, equation)?;

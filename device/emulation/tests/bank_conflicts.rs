@@ -1,6 +1,7 @@
 //! Bank conflicts of the kernels, from the addresses that the threads of a full block access.
 
 use cuda_std::emulate::Wavefronts;
+use patchmg_device::elliptic;
 use patchmg_device::kernels::{KernelSpec, Module, Operation, Variant};
 use patchmg_device::stokes::paper2;
 use patchmg_emulation::Kernel;
@@ -126,4 +127,18 @@ fn wavefronts_of_the_register_smoother() {
     let expected =
         [(461, 333), (1243, 956), (1835, 1544), (2200, 1827), (2106, 1794), (1974, 1574), (2927, 2337), (4310, 3582)];
     assert_eq!(by_degree(Operation::Smooth), expected);
+}
+
+/// What the operator on forests costs in 3D in `f64`, for a block, and how much of it are conflicts, by degree.
+#[test]
+fn wavefronts_of_the_operator_on_forests() {
+    let counts = elliptic::degrees(3).map(|degree| {
+        let module = elliptic::KIND.module(3, degree);
+        let kernels = module.kernels();
+        let spec = kernels.iter().find(|spec| spec.name.ends_with("_apply_f64"));
+        let Wavefronts { total, least } = wavefronts(module, spec.unwrap().clone());
+        (total, least)
+    });
+    let expected = [(512, 368), (933, 552), (1024, 736), (1420, 920), (2778, 1656), (2744, 1610)];
+    assert_eq!(counts.collect::<Vec<_>>(), expected);
 }

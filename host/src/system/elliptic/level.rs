@@ -15,11 +15,12 @@ use crate::error::{Error, Result, check_length};
 use crate::level::{Level, Patches};
 use crate::memory;
 use crate::operator::LinearOperator;
+use crate::sync::lock;
 use glam::DMat3;
 use patchmg_cpu::Prepared;
 use rayon::prelude::*;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// `A` on the cells of one mesh: `sum_cells Rᵀ Cᵀ A_cell C R`, `R` reading the nodes of a cell and `C` interpolating those that hang.
 #[derive(Debug)]
@@ -210,6 +211,10 @@ pub(super) struct EllipticLevel<T> {
     operator: BatchedOperator<T>,
     /// `1 / A_ii` at nodes that are smoothed, else 0.
     inverse_diagonal: Vec<T>,
+    /// Before it is restricted; empty on the coarsest level.
+    residual: Mutex<Vector<T>>,
+    /// Of transfers.
+    values: Mutex<Vec<T>>,
     transfer: Option<Transfer>,
     /// On the coarsest mesh.
     factor: Option<Factor>,
@@ -235,6 +240,8 @@ impl<T: Scalar + Prepared> EllipticLevel<T> {
             cpu: cpu.clone(),
             operator,
             inverse_diagonal,
+            residual: Mutex::new(cpu.zeros(if transfer.is_some() { mesh.kinds().len() } else { 0 })?),
+            values: Mutex::default(),
             factor: if transfer.is_none() { Some(factor()?) } else { None },
             mesh: mesh.clone(),
             transfer,
@@ -289,7 +296,7 @@ impl<T: Scalar + Prepared> LinearOperator<Cpu, T> for EllipticLevel<T> {
 
 impl<T: Scalar + Prepared> Level<Cpu, T> for EllipticLevel<T> {
     fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
-        let mut residual = self.cpu.zeros(self.storage())?;
+        let mut residual = lock(&self.residual);
         self.residual(b, x, &mut residual)?;
         self.restrict_load(&residual, x, coarse)
     }
@@ -298,14 +305,17 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for EllipticLevel<T> {
         let transfer = self.transfer()?;
         self.check("b", b)?;
         check_length("coarse", transfer.coarse_storage(), coarse.len())?;
-        self.cpu.install(|| transfer.restrict(self.operator.shape(), b, coarse))
+        let values = &mut *lock(&self.values);
+        self.cpu.install(|| transfer.restrict(self.operator.shape(), b, coarse, values));
+        Ok(())
     }
 
     fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         let transfer = self.transfer()?;
         check_length("coarse", transfer.coarse_storage(), coarse.len())?;
         self.check("x", x)?;
-        transfer.prolongate_add(self.operator.shape(), coarse, x);
+        let values = &mut *lock(&self.values);
+        self.cpu.install(|| transfer.prolongate_add(self.operator.shape(), coarse, x, values));
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::cell::{CellShape, LineMatrix, Workspace};
 use super::mesh::Mesh;
 use super::transposed::{NONE, Transposed};
 use crate::backend::Scalar;
-use crate::error::Result;
+use crate::error::{Result, invalid};
 use crate::forest::{CellNodes, Forest};
 use crate::memory;
 use nalgebra::DMatrix;
@@ -23,6 +23,9 @@ pub(super) struct Transfer {
     targets_a_family: usize,
     /// For each node of the coarser mesh, the same on the finer one if both are unknowns, or [`NONE`].
     same: Vec<u32>,
+    /// Where each node of the finer mesh takes its value: its place in `targets`, or behind these its node of the coarser mesh, or
+    /// [`NONE`].
+    sources: Vec<u32>,
     /// From the nodes that families read.
     gather: Transposed,
 }
@@ -111,7 +114,16 @@ impl Transfer {
             }
         }
         let gather = Transposed::new(&read, coarse.kinds().len())?;
-        Ok(Self { coarse: coarse.clone(), families: cells, targets, targets_a_family, same, gather })
+        let places = targets.len() + same.len();
+        if places >= NONE as usize {
+            return Err(invalid("the number of places that nodes take values from", places, "below 2^32 - 1"));
+        }
+        let mut sources = memory::zeros(fine.kinds().len())?;
+        sources.fill(NONE);
+        for (place, &target) in targets.iter().chain(&same).enumerate().filter(|(_, target)| **target != NONE) {
+            sources[target as usize] = place as u32;
+        }
+        Ok(Self { coarse: coarse.clone(), families: cells, targets, targets_a_family, same, sources, gather })
     }
 
     /// Length of vectors on the coarser mesh.
@@ -147,29 +159,35 @@ impl Transfer {
         self.coarse.cells()
     }
 
-    /// `x += P coarse`.
-    pub fn prolongate_add<T: Scalar>(&self, shape: &CellShape<T>, coarse: &[T], x: &mut [T]) {
-        for (&value, &own) in coarse.iter().zip(&self.same).filter(|(_, own)| **own != NONE) {
-            x[own as usize] = x[own as usize] + value;
-        }
-        let (mut u, mut workspace) = (Vec::new(), Workspace::default());
-        for (&cell, targets) in self.families.iter().zip(self.targets.chunks_exact(self.targets_a_family)) {
-            u.clear();
-            u.extend(self.cells().of(cell as usize).iter().map(|&node| coarse[node as usize]));
-            if let Some(lines) = self.cells().hanging_of(cell as usize) {
-                shape.interpolate(lines, &mut u);
+    /// `x += P coarse`, with memory for what families have.
+    pub fn prolongate_add<T: Scalar>(&self, shape: &CellShape<T>, coarse: &[T], x: &mut [T], values: &mut Vec<T>) {
+        values.resize(self.targets.len(), T::ZERO);
+        let families = self.families.par_iter().zip(values.par_chunks_exact_mut(self.targets_a_family));
+        families.for_each_init(
+            || (Vec::new(), Workspace::default()),
+            |(u, workspace), (&cell, values)| {
+                u.clear();
+                u.extend(self.cells().of(cell as usize).iter().map(|&node| coarse[node as usize]));
+                if let Some(lines) = self.cells().hanging_of(cell as usize) {
+                    shape.interpolate(lines, u);
+                }
+                shape.prolongate(u, workspace);
+                values.copy_from_slice(u);
+            },
+        );
+        let value = |place: usize| values.get(place).copied().unwrap_or_else(|| coarse[place - values.len()]);
+        x.par_iter_mut().zip(&self.sources).with_min_len(1 << 12).for_each(|(x, &source)| {
+            if source != NONE {
+                *x = *x + value(source as usize);
             }
-            shape.prolongate(&mut u, &mut workspace);
-            for (&value, &target) in u.iter().zip(targets).filter(|(_, target)| **target != NONE) {
-                x[target as usize] = x[target as usize] + value;
-            }
-        }
+        });
     }
 
-    /// `coarse = Pᵀ r`.
-    pub fn restrict<T: Scalar>(&self, shape: &CellShape<T>, r: &[T], coarse: &mut [T]) -> Result<()> {
+    /// `coarse = Pᵀ r`, with memory for what families have.
+    pub fn restrict<T: Scalar>(&self, shape: &CellShape<T>, r: &[T], coarse: &mut [T], sums: &mut Vec<T>) {
         let nodes = self.cells().nodes_a_cell();
-        let mut sums: Vec<T> = memory::zeros(nodes * self.families.len())?;
+        sums.resize(self.targets.len(), T::ZERO);
+        let sums = &mut sums[..nodes * self.families.len()];
         let families = self.families.par_iter().zip(self.targets.par_chunks_exact(self.targets_a_family));
         families.zip(sums.par_chunks_exact_mut(nodes)).for_each_init(
             || (Vec::new(), Workspace::default()),
@@ -184,11 +202,10 @@ impl Transfer {
             },
         );
         let kinds = self.coarse.kinds();
-        self.gather.gather(&sums, coarse, |node, sum| match self.same[node] {
+        self.gather.gather(sums, coarse, |node, sum| match self.same[node] {
             _ if !kinds[node].is_unknown() => T::ZERO,
             NONE => sum,
             own => r[own as usize] + sum,
         });
-        Ok(())
     }
 }
