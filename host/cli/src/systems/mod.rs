@@ -28,7 +28,7 @@ pub enum SystemName {
     PoissonDg,
     /// The Stokes equations, Raviart-Thomas elements: velocities are divergence-free in every point
     Stokes,
-    /// Elliptic equations with coefficients, continuous elements on meshes that are refined where it matters; on a CPU
+    /// Elliptic equations with coefficients, continuous elements on meshes that are refined where it matters
     Elliptic,
 }
 
