@@ -1,7 +1,7 @@
 //! What nodes take from cells, and the coarsest mesh: kernels of any dimension and degree.
 
 use super::NONE;
-use crate::blas1::{self, SUM_BARRIERS, THREADS};
+use crate::blas1::{self, THREADS};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::kernels::Module;
 use crate::scalar::{Real, Value};
@@ -49,7 +49,7 @@ crate::kernels! {
         b: *const T,
         x: *mut T,
         count: u32,
-    ), Block { threads: THREADS, min_blocks: 1, shared_bytes: THREADS * size_of::<f64>(), barriers: SUM_BARRIERS };
+    ), Block { threads: THREADS, min_blocks: 1, shared_bytes: THREADS * size_of::<f64>(), barriers: blas1::SUM_BARRIERS };
 }
 
 /// The one module of these.

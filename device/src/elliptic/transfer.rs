@@ -2,7 +2,7 @@
 //! its children, one child after the other, and back.
 
 use super::lines::{CellMatrices, Place, Tensor};
-use super::{Groups, HangingLines, NONE};
+use super::{HangingLines, NONE};
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
@@ -22,7 +22,7 @@ const fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block<const DIM: usize, const N: usize>(scalar_bytes: usize) -> Block {
     Block {
-        threads: Groups::new(DIM, N).threads(),
+        threads: Place::<DIM, N>::STEP,
         min_blocks: min_blocks(DIM, N, scalar_bytes),
         shared_bytes: 2 * Place::<DIM, N>::tensor_words() * scalar_bytes,
         barriers: 2 * DIM - 1,
