@@ -1,5 +1,6 @@
 //! The coarsest mesh, solved by a factorization.
 
+use super::Elliptic;
 use super::level::CellOperator;
 use super::mesh::Mesh;
 use crate::backend::Scalar;
@@ -18,16 +19,25 @@ pub(super) struct Factor {
     factor: Cholesky<f64, Dyn>,
 }
 
+/// That the coarsest mesh of a system is small enough.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for more than [`MOST`] unknowns.
+pub(super) fn check(system: &Elliptic) -> Result<()> {
+    let unknowns = system.coarsest().mesh.unknowns();
+    if unknowns > MOST {
+        let name = "the number of unknowns on the coarsest mesh";
+        return Err(invalid(name, unknowns, format_args!("at most {MOST}: it is factorized")));
+    }
+    Ok(())
+}
+
 impl Factor {
     /// # Errors
-    /// [`Error::InvalidArgument`] for more than [`MOST`] unknowns; [`Error::NotPositiveDefinite`].
+    /// [`Error::NotPositiveDefinite`]; [`Error::OutOfMemory`].
     pub fn new(mesh: &Mesh, operator: &CellOperator<f64>) -> Result<Self> {
         let kinds = mesh.kinds();
         let nodes: Vec<usize> = (0..kinds.len()).filter(|&node| kinds[node].is_unknown()).collect();
-        if nodes.len() > MOST {
-            let name = "the number of unknowns on the coarsest mesh";
-            return Err(invalid(name, nodes.len(), format_args!("at most {MOST}: it is factorized")));
-        }
         memory::check((nodes.len() * nodes.len() * size_of::<f64>()) as u64)?;
         let mut number = vec![None; kinds.len()];
         nodes.iter().enumerate().for_each(|(i, &node)| number[node] = Some(i));

@@ -5,7 +5,9 @@ use super::forest_function::ForestFunction;
 use super::metric::Geometry;
 use crate::error::Result;
 use crate::fe::Quadrature;
+use crate::forest::InnerFace;
 use glam::DVec3;
+use rayon::prelude::*;
 
 impl ForestFunction {
     /// Kelly's indicator: `η_K² = h_K / 24 sum_F ∫_F [κ ∂u/∂n]²` over the inner faces `F` of a cell `K`, `h_K` being the
@@ -22,7 +24,8 @@ impl ForestFunction {
         let rule = Quadrature::gauss(mesh.degree() + 1)?;
         let forest = mesh.forest();
         let mut squares = vec![0.0; forest.leaves().len()];
-        for inner in forest.inner_faces() {
+        let inner_faces = forest.inner_faces();
+        let integral = |inner: &InnerFace| -> Result<f64> {
             let normal = usize::from(inner.face / 2);
             let tangents: Vec<usize> = (0..dim).filter(|&d| d != normal).collect();
             let n = rule.points.len();
@@ -33,13 +36,18 @@ impl ForestFunction {
                 x[normal] = f64::from(inner.face % 2);
                 tangents.iter().zip(place).for_each(|(&d, q)| x[d] = rule.points[q]);
                 let own = self.gradient_in(&geometry, inner.leaf as usize, x)?;
-                let other = self.gradient_in(&geometry, inner.other as usize, forest.across(&inner, x))?;
+                let other = self.gradient_in(&geometry, inner.other as usize, forest.across(inner, x))?;
                 let (point, surface) = geometry.surface(inner.leaf as usize, x, normal)?;
                 let jump = (equation.diffusion.at(dim, point)? * (own - other)).dot(surface);
                 let weight: f64 = (0..dim - 1).map(|t| rule.weights[place[t]]).product();
                 // `surface` is the unit normal times the surface element.
                 integral += weight * jump * jump / surface.length();
             }
+            Ok(integral)
+        };
+        let integrals: Vec<Result<f64>> = inner_faces.par_iter().map(integral).collect();
+        for (inner, integral) in inner_faces.iter().zip(integrals) {
+            let integral = integral?;
             squares[inner.leaf as usize] += integral;
             squares[inner.other as usize] += integral;
         }

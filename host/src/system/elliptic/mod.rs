@@ -86,6 +86,11 @@ impl Elliptic {
         Ok(Self { equation, mesh: Arc::new(mesh), state: None, coarser: coarser.transpose()? })
     }
 
+    /// That on the coarsest mesh.
+    fn coarsest(&self) -> &Self {
+        self.coarser.as_deref().map_or(self, Self::coarsest)
+    }
+
     /// Coefficients and kinds of sides.
     pub fn equation(&self) -> &Equation {
         &self.equation
@@ -137,8 +142,8 @@ impl System for Elliptic {
 }
 
 impl Runs<Elliptic> for Cpu {
-    fn check<T: Scalar>(&self, _system: &Elliptic) -> Result<()> {
-        Ok(())
+    fn check<T: Scalar>(&self, system: &Elliptic) -> Result<()> {
+        assembled::check(system)
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Elliptic) -> Result<SharedLevel<Self, T>> {

@@ -6,7 +6,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::Elliptic;
+use super::{Elliptic, assembled};
 use crate::backend::Scalar;
 use crate::backend::cuda::{Cuda, modules};
 use crate::error::{Error, Result};
@@ -20,6 +20,7 @@ use std::sync::Arc;
 impl Runs<Elliptic> for Cuda {
     fn check<T: Scalar>(&self, system: &Elliptic) -> Result<()> {
         check(system)?;
+        assembled::check(system)?;
         modules::require(module(system))
     }
 

@@ -383,6 +383,14 @@ fn bad_input_is_refused_with_value_and_place() {
     );
     assert!(message(Elliptic::new(&forest, 9, Equation::default())).contains("1 to 8 in 2D"));
 
+    let many = Forest::new(CoarseMesh::of_box(&[70, 70], &[1.0, 1.0]).unwrap()).refine_uniformly(1).unwrap();
+    let system = Elliptic::new(&many, 1, Equation::default()).unwrap();
+    let solver = Solver::new(&Arc::new(Cpu::new(None).unwrap()), &system, &Config::default());
+    assert_eq!(
+        solver.map(|_| ()).unwrap_err().to_string(),
+        "the number of unknowns on the coarsest mesh is 4761, but must be at most 4096: it is factorized"
+    );
+
     let operator = |equation: Equation| {
         let system = Elliptic::new(&forest, 1, equation).unwrap();
         CellOperator::<f64>::new(&system).unwrap_err().to_string()
