@@ -108,7 +108,7 @@ impl<const DIM: usize, const N: usize> Place<DIM, N> {
         self.group * (words * const { Self::GROUPS.entries() }) + self.thread
     }
 
-    /// The cell's number among those of all groups.
+    /// The number of the cell; each group has as many numbers as cells.
     #[inline(always)]
     pub fn slot(&self) -> usize {
         self.group * const { Self::GROUPS.cells() } + self.cell

@@ -1,8 +1,8 @@
 //! Elliptic equations on forests (paper 3): the operator of each cell, sums over cells at nodes, transfers between meshes.
 //!
 //! Cells come in *groups*, a block each. A thread has a line of nodes of a cell, in registers; shared memory turns lines of one
-//! direction into those of another. Each cell writes local results to places of its own, which another kernel sums up at nodes in
-//! a fixed order ([`nodes`]).
+//! direction into those of another. Each cell writes its local results to its own places; another kernel
+//! adds them at nodes in a fixed order ([`nodes`]).
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod kind;

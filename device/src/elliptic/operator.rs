@@ -45,7 +45,7 @@ struct Tables<T> {
 /// See [`Apply`](super::Apply).
 ///
 /// # Safety
-/// A block a group of the tables, with the threads of [`block`]; nodes are those of `x`.
+/// One block for each group of the tables, with the threads of [`block`]; nodes are those of `x`.
 #[inline(always)]
 pub unsafe fn apply<T: Real, const DIM: usize, const N: usize>(
     matrices: &CellMatrices<T, N>,

@@ -1,5 +1,5 @@
-//! Transfers between a mesh and the next coarser one, a refined cell of which has the lines of a thread: from its nodes to those of
-//! its children, one child after the other, and back.
+//! Transfers between a mesh and the next coarser one: from the nodes of a refined cell to those of its children, one child after the
+//! other, and back. A thread has a line of a refined cell.
 
 use super::lines::{CellMatrices, Place, Tensor};
 use super::{HangingLines, NONE};
@@ -32,7 +32,7 @@ pub fn block<const DIM: usize, const N: usize>(scalar_bytes: usize) -> Block {
 /// See [`Prolongate`](super::Prolongate).
 ///
 /// # Safety
-/// A block a group of the tables, with the threads of [`block`]; nodes are those of `coarse`, targets [`NONE`] or nodes of `x`, none
+/// One block for each group of the tables, with the threads of [`block`]; nodes are those of `coarse`, targets [`NONE`] or nodes of `x`, none
 /// of them twice.
 #[inline(always)]
 pub unsafe fn prolongate<T: Real, const DIM: usize, const N: usize>(
@@ -116,7 +116,7 @@ unsafe fn add_children<T: Real, const DIM: usize, const N: usize>(
 /// See [`Restrict`](super::Restrict).
 ///
 /// # Safety
-/// A block a group of the tables, with the threads of [`block`]; targets are [`NONE`] or nodes of `r`.
+/// One block for each group of the tables, with the threads of [`block`]; targets are [`NONE`] or nodes of `r`.
 #[inline(always)]
 pub unsafe fn restrict<T: Real, const DIM: usize, const N: usize>(
     matrices: &CellMatrices<T, N>,
