@@ -61,6 +61,20 @@ impl<T: Real, const N: usize, const H: usize> Centrosymmetric<T, N, H> {
         y
     }
 
+    /// `y = C x` of a matrix with `C[N-1-i][N-1-j] = -C[i][j]`, of which these are the first rows: derivatives.
+    #[inline(always)]
+    pub fn apply_anti<V: Value<T>>(&self, x: &[V; N]) -> [V; N] {
+        const { assert!(N.div_ceil(2) == H) }
+        let split = Split::new(x);
+        let mut y = [V::ZERO; N];
+        for i in 0..H {
+            let (even, odd) = self.row(i, &split);
+            y[N - 1 - i] = odd - even;
+            y[i] = even + odd;
+        }
+        y
+    }
+
     /// `C x + D z`, both with `R` rows.
     #[inline(always)]
     pub fn apply_sum<V: Value<T>, const R: usize>(&self, x: &[V; N], other: &Self, z: &[V; N]) -> [V; R] {
@@ -299,6 +313,25 @@ mod tests {
         centrosymmetric::<5, 9, 3>();
         centrosymmetric::<17, 17, 9>();
         centrosymmetric::<17, 9, 9>();
+    }
+
+    fn anti<const N: usize, const H: usize>() {
+        let raw = entries(N * N);
+        let c = |i: usize, j: usize| raw[i * N + j] - raw[(N - 1 - i) * N + N - 1 - j];
+        let x: [f64; N] = core::array::from_fn(|j| raw[(3 * j + 1) % (N * N)]);
+        let y = Centrosymmetric::<f64, N, H>::new(c).apply_anti(&x);
+        for (i, y) in y.into_iter().enumerate() {
+            let cx: f64 = (0..N).map(|j| c(i, j) * x[j]).sum();
+            assert!((y - cx).abs() < 1e-13, "{N} row {i}: {y} != {cx}");
+        }
+    }
+
+    #[test]
+    fn anti_equals_the_dense_product() {
+        anti::<2, 1>();
+        anti::<3, 2>();
+        anti::<6, 3>();
+        anti::<9, 5>();
     }
 
     fn parity<const E: usize, const M: usize>() {

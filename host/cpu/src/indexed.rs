@@ -9,7 +9,7 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use patchmg_device::contract::Centrosymmetric;
 use patchmg_device::elliptic::HangingLines;
-use patchmg_device::scalar::{Real, Value};
+use patchmg_device::scalar::Value;
 use patchmg_device::with_degree;
 use pulp::{Simd, WithSimd};
 
@@ -96,10 +96,7 @@ type Tensor<S, T, const N: usize, const L: usize> = [[Lanes<S, T>; N]; L];
 
 /// A line of a tensor along a direction, at `i` and `a` in the others.
 #[inline(always)]
-fn line<V: Value<T>, T, const D: usize, const N: usize, const L: usize>(
-    tensor: &[[V; N]; L],
-    [d, i, a]: [usize; 3],
-) -> [V; N] {
+fn line<V: Value<T>, T, const N: usize, const L: usize>(tensor: &[[V; N]; L], [d, i, a]: [usize; 3]) -> [V; N] {
     if d == 0 {
         return tensor[i + N * a];
     }
@@ -111,7 +108,7 @@ fn line<V: Value<T>, T, const D: usize, const N: usize, const L: usize>(
 }
 
 #[inline(always)]
-fn set_line<V: Value<T>, T, const D: usize, const N: usize, const L: usize>(
+fn set_line<V: Value<T>, T, const N: usize, const L: usize>(
     tensor: &mut [[V; N]; L],
     [d, i, a]: [usize; 3],
     values: &[V; N],
@@ -127,22 +124,6 @@ fn set_line<V: Value<T>, T, const D: usize, const N: usize, const L: usize>(
             tensor[a + N * j][i] = values[j];
         }
     }
-}
-
-/// `M x` for a matrix with `M[N-1-i][N-1-j] = -M[i][j]`.
-#[inline(always)]
-fn times_anti<V: Value<T>, T: Real, const N: usize, const H: usize>(
-    matrix: &Centrosymmetric<T, N, H>,
-    x: &[V; N],
-) -> [V; N] {
-    let split = patchmg_device::contract::Split::new(x);
-    let mut y = [V::ZERO; N];
-    for i in 0..H {
-        let (even, odd) = matrix.row(i, &split);
-        y[N - 1 - i] = odd - even;
-        y[i] = even + odd;
-    }
-    y
 }
 
 impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usize> Element<T, D, N, H, L> {
@@ -175,8 +156,8 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
         for d in 0..D {
             for a in 0..Self::PLANES {
                 for i in 0..N {
-                    let values = self.values[transposed].apply::<_, N>(&line::<_, T, D, N, L>(u, [d, i, a]));
-                    set_line::<_, T, D, N, L>(u, [d, i, a], &values);
+                    let values = self.values[transposed].apply::<_, N>(&line::<_, T, N, L>(u, [d, i, a]));
+                    set_line::<_, T, N, L>(u, [d, i, a], &values);
                 }
             }
         }
@@ -186,8 +167,8 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
     fn slopes<S: Simd>(&self, d: usize, u: &Tensor<S, T, N, L>, slopes: &mut Tensor<S, T, N, L>) {
         for a in 0..Self::PLANES {
             for i in 0..N {
-                let values = times_anti(&self.derivatives[0], &line::<_, T, D, N, L>(u, [d, i, a]));
-                set_line::<_, T, D, N, L>(slopes, [d, i, a], &values);
+                let values = self.derivatives[0].apply_anti(&line::<_, T, N, L>(u, [d, i, a]));
+                set_line::<_, T, N, L>(slopes, [d, i, a], &values);
             }
         }
     }
@@ -197,12 +178,12 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
     fn add_slopes<S: Simd>(&self, d: usize, slopes: &Tensor<S, T, N, L>, u: &mut Tensor<S, T, N, L>) {
         for a in 0..Self::PLANES {
             for i in 0..N {
-                let added = times_anti(&self.derivatives[1], &line::<_, T, D, N, L>(slopes, [d, i, a]));
-                let mut sum = line::<_, T, D, N, L>(u, [d, i, a]);
+                let added = self.derivatives[1].apply_anti(&line::<_, T, N, L>(slopes, [d, i, a]));
+                let mut sum = line::<_, T, N, L>(u, [d, i, a]);
                 for j in 0..N {
                     sum[j] = sum[j] + added[j];
                 }
-                set_line::<_, T, D, N, L>(u, [d, i, a], &sum);
+                set_line::<_, T, N, L>(u, [d, i, a], &sum);
             }
         }
     }

@@ -15,6 +15,11 @@ pub trait Scalar: Real + sealed::Sealed {}
 impl Scalar for f32 {}
 impl Scalar for f64 {}
 
+/// Half of the distance from 1 to the next number.
+pub(crate) fn unit_roundoff<T: Scalar>() -> f64 {
+    0.5 * if size_of::<T>() == size_of::<f64>() { f64::EPSILON } else { f64::from(f32::EPSILON) }
+}
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for f32 {}

@@ -1,7 +1,7 @@
 //! When an iteration ends, and what it reports.
 
 use super::Observer;
-use crate::backend::{Backend, Scalar};
+use crate::backend::{Backend, Scalar, unit_roundoff};
 use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use std::fmt;
@@ -358,10 +358,6 @@ fn rounding<B: Backend, T: Scalar>(
     let backend = operator.backend();
     operator.apply(r, work)?;
     Ok(unit_roundoff::<T>() * backend.norm(x)? * backend.norm(work)? / backend.norm(r)?)
-}
-
-fn unit_roundoff<T: Scalar>() -> f64 {
-    0.5 * if size_of::<T>() == size_of::<f64>() { f64::EPSILON } else { f64::from(f32::EPSILON) }
 }
 
 /// Which part of the step from `before` to `last` reaches `rtol`; 0 if `before` was there.

@@ -265,6 +265,12 @@ impl CaseArgs {
         Ok(benchmark)
     }
 
+    /// Whether Newton's method solves the problem.
+    pub(super) fn is_nonlinear(&self) -> bool {
+        let has_flux = |benchmark: Benchmark| benchmark.equation(self.dim()).flux.is_some();
+        self.is_on_forest() && self.problem_name().parse().is_ok_and(has_flux)
+    }
+
     /// Whether the system has forests.
     pub fn is_on_forest(&self) -> bool {
         self.system == SystemName::Elliptic

@@ -69,11 +69,6 @@ impl CaseArgs {
         self.problem.as_deref().or(of_mesh).unwrap_or_else(|| with_system!(self.system, Problem => Problem::DEFAULT))
     }
 
-    /// Whether Newton's method solves the problem.
-    fn is_nonlinear(&self) -> bool {
-        self.is_on_forest() && self.problem_name() == "minimal-surface"
-    }
-
     /// The tolerance that was given, or that of the problem: a correction of Newton's needs few digits.
     pub fn rtol(&self) -> f64 {
         self.rtol.unwrap_or(if self.is_nonlinear() { 1e-4 } else { 1e-9 })

@@ -25,8 +25,36 @@ pub fn try_map<T: Send, E: Send>(
     count: usize,
     body: impl Fn(usize) -> Result<T, E> + Sync + Send,
 ) -> Result<Vec<T>, E> {
-    let results: Vec<Result<T, E>> = (0..count).into_par_iter().map(body).collect();
+    try_map_with(count, || (), |(), index| body(index))
+}
+
+/// [`try_map`] with a workspace that a task makes for itself.
+///
+/// # Errors
+/// Those of [`try_map`].
+pub fn try_map_with<T: Send, W, E: Send>(
+    count: usize,
+    workspace: impl Fn() -> W + Sync + Send,
+    body: impl Fn(&mut W, usize) -> Result<T, E> + Sync + Send,
+) -> Result<Vec<T>, E> {
+    let results: Vec<Result<T, E>> = (0..count).into_par_iter().map_init(workspace, body).collect();
     results.into_iter().collect()
+}
+
+/// What `body` finds for every chunk of `len` entries, in order; the last one may be shorter. With a workspace that a task makes
+/// for itself.
+///
+/// # Errors
+/// That of the first chunk that failed.
+pub fn try_map_chunks<T: Send, R: Send, W, E: Send>(
+    data: &mut [T],
+    len: usize,
+    workspace: impl Fn() -> W + Sync + Send,
+    body: impl Fn(&mut W, usize, &mut [T]) -> Result<R, E> + Sync + Send,
+) -> Result<Vec<R>, E> {
+    let chunks = data.par_chunks_mut(len.max(1)).enumerate();
+    let results = chunks.map_init(workspace, |workspace, (index, chunk)| body(workspace, index, chunk));
+    results.collect::<Vec<Result<R, E>>>().into_iter().collect()
 }
 
 #[cfg(test)]
@@ -50,5 +78,19 @@ mod tests {
     fn values_come_in_order() {
         assert_eq!(try_map(500, |i| if i < 500 { Ok(i * i) } else { Err(()) }), Ok((0..500).map(|i| i * i).collect()));
         assert_eq!(try_map(500, |i| if i % 100 == 99 { Err(i) } else { Ok(i) }), Err(99));
+    }
+
+    #[test]
+    fn chunks_have_values_in_order_and_workspaces_of_their_own() {
+        let mut data = vec![0; 1003];
+        let fill = |calls: &mut usize, index: usize, chunk: &mut [usize]| {
+            *calls += 1;
+            chunk.fill(*calls);
+            if index >= 101 { Err(index) } else { Ok(chunk.len()) }
+        };
+        let found = try_map_chunks(&mut data, 10, || 0, fill);
+        assert_eq!(found, Ok((0..101).map(|index| if index == 100 { 3 } else { 10 }).collect()));
+        assert!(data.iter().all(|&calls| calls > 0));
+        assert_eq!(try_map_chunks(&mut data, 7, || 0, fill), Err(101));
     }
 }

@@ -10,7 +10,7 @@ use nalgebra::DMatrix;
 /// Steps of the estimate of the largest eigenvalue.
 const ESTIMATE_STEPS: usize = 10;
 /// The estimate is from below; so many times as large is taken for an upper bound.
-pub(super) const SAFETY: f64 = 1.2;
+const SAFETY: f64 = 1.2;
 
 /// Chebyshev iteration of degree `m` for `D⁻¹ A`, `D` being the diagonal of `A` (Saad, Iterative Methods for Sparse Linear
 /// Systems, algorithm 12.1; Adams, Brezina, Hu and Tuminaro, J. Comput. Phys. 188, 2003).
@@ -39,10 +39,7 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
     /// # Errors
     /// [`Error::NotPositiveDefinite`] if the estimate meets a negative eigenvalue; those of the backend.
     pub fn new(level: &SharedLevel<B, S>, degree: usize, range: f64) -> Result<Self> {
-        let inverse_diagonal = level.inverse_diagonal()?;
-        let mut residual = level.vector_of(&mut |i| (i % 11) as f64 - 5.0)?;
-        let mut direction = level.vector()?;
-        let bound = SAFETY * largest_eigenvalue(&**level, &inverse_diagonal, &mut residual, &mut direction)?;
+        let Scaled { inverse_diagonal, bound, residual, direction } = Scaled::new(&**level)?;
         let (center, radius) = (0.5 * (bound + bound / range), 0.5 * (bound - bound / range));
         Ok(Self { level: level.clone(), degree, center, radius, inverse_diagonal, residual, direction })
     }
@@ -53,9 +50,29 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
     }
 }
 
+/// What iterations for `D⁻¹ A` need: an upper bound of its eigenvalues, and two vectors whose entries mean nothing.
+pub(super) struct Scaled<B: Backend, S: Scalar> {
+    pub inverse_diagonal: B::Vector<S>,
+    pub bound: f64,
+    pub residual: B::Vector<S>,
+    pub direction: B::Vector<S>,
+}
+
+impl<B: Backend, S: Scalar> Scaled<B, S> {
+    /// # Errors
+    /// [`Error::NotPositiveDefinite`] if the estimate meets a negative eigenvalue; those of the backend.
+    pub fn new(level: &dyn Level<B, S>) -> Result<Self> {
+        let inverse_diagonal = level.inverse_diagonal()?;
+        let mut residual = level.vector_of(&mut |i| (i % 11) as f64 - 5.0)?;
+        let mut direction = level.vector()?;
+        let bound = SAFETY * largest_eigenvalue(level, &inverse_diagonal, &mut residual, &mut direction)?;
+        Ok(Self { inverse_diagonal, bound, residual, direction })
+    }
+}
+
 /// Of `D⁻¹ A`, from below: that of the tridiagonal matrix of Lanczos' method, which the coefficients of conjugate gradients
 /// give (Saad, section 6.7.3), for the right-hand side in `residual`.
-pub(super) fn largest_eigenvalue<B: Backend, S: Scalar>(
+fn largest_eigenvalue<B: Backend, S: Scalar>(
     level: &dyn Level<B, S>,
     inverse_diagonal: &B::Vector<S>,
     residual: &mut B::Vector<S>,

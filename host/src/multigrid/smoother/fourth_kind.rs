@@ -1,7 +1,7 @@
 //! Chebyshev iteration of the fourth kind.
 
 use super::Smoother;
-use super::chebyshev::{SAFETY, largest_eigenvalue};
+use super::chebyshev::Scaled;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::{Level, SharedLevel};
@@ -49,10 +49,7 @@ impl<B: Backend, S: Scalar> ChebyshevFourthKind<B, S> {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for another degree; those of [`Chebyshev::new`](super::Chebyshev::new).
     pub fn new(level: &SharedLevel<B, S>, degree: usize) -> Result<Self> {
         super::SmootherConfig::ChebyshevFourthKind { degree }.check()?;
-        let inverse_diagonal = level.inverse_diagonal()?;
-        let mut residual = level.vector_of(&mut |i| (i % 11) as f64 - 5.0)?;
-        let mut direction = level.vector()?;
-        let bound = SAFETY * largest_eigenvalue(&**level, &inverse_diagonal, &mut residual, &mut direction)?;
+        let Scaled { inverse_diagonal, bound, residual, direction } = Scaled::new(&**level)?;
         let residuals = [residual, level.vector()?];
         Ok(Self { level: level.clone(), weights: WEIGHTS[degree - 1], bound, inverse_diagonal, residuals, direction })
     }

@@ -1,5 +1,6 @@
 //! The operator on a CPU: cells side by side in SIMD lanes.
 
+use super::Elliptic;
 use super::cell::CellShape;
 use super::level::CellOperator;
 use super::mesh::{Mesh, Node};
@@ -34,7 +35,8 @@ pub(super) struct BatchedOperator<T> {
 }
 
 impl<T: Scalar + Prepared> BatchedOperator<T> {
-    pub fn new(cpu: &Cpu, operator: CellOperator<T>) -> Result<Self> {
+    /// Of an operator, with a term `s u` or without.
+    pub fn new(cpu: &Cpu, operator: CellOperator<T>, has_mass: bool) -> Result<Self> {
         let CellOperator { mesh, shape, metric, is_constant, robin, .. } = operator;
         let (cells, dim, nodes) = (mesh.cells(), mesh.dim(), mesh.cells().nodes_a_cell());
         let width = indexed_width::<T>(cpu.sweep().simd);
@@ -54,7 +56,6 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
         let gather = Transposed::new(&numbers, mesh.kinds().len())?;
         // Lanes behind the last cell read any node: nobody reads their results.
         numbers.iter_mut().for_each(|number| *number = if *number == NONE { 0 } else { *number });
-        let has_mass = mesh.reacts();
         let weights = if is_constant { gauss_weights(dim, mesh.degree() + 1)? } else { Vec::new() };
         let metric = in_lanes(&metric, Lanes { dim, nodes, width, batches, has_mass }, &weights)?;
         let is_smoothed = |&node: &u32| mesh.kinds()[node as usize] == Node::Smoothed;
@@ -123,10 +124,11 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
     }
 }
 
-/// Bytes of an operator on a mesh.
-pub(super) fn bytes<T>(mesh: &Mesh) -> u64 {
+/// Bytes of the operator of a system.
+pub(super) fn bytes<T>(system: &Elliptic) -> u64 {
+    let Elliptic { mesh, equation, .. } = system;
     let places = mesh.cells().all().len();
-    let words = words(mesh.dim()) - usize::from(!mesh.reacts());
+    let words = words(mesh.dim()) - usize::from(!equation.reacts());
     Transposed::bytes(mesh.kinds().len(), places) + (places * ((words + 1) * size_of::<T>() + size_of::<u32>())) as u64
 }
 

@@ -134,6 +134,11 @@ impl Default for Equation {
 }
 
 impl Equation {
+    /// Whether there is a term `s u`.
+    pub(super) fn reacts(&self) -> bool {
+        self.reaction > 0.0
+    }
+
     /// That it is allowed on a mesh.
     pub(super) fn check(&self, mesh: &CoarseMesh) -> Result<()> {
         if !(self.reaction >= 0.0 && self.reaction.is_finite()) {

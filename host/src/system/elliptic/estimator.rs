@@ -3,11 +3,10 @@
 use super::equation::Equation;
 use super::forest_function::ForestFunction;
 use super::metric::Geometry;
+use crate::backend::cpu::parallel::try_map;
 use crate::error::Result;
 use crate::fe::Quadrature;
-use crate::forest::InnerFace;
 use glam::DVec3;
-use rayon::prelude::*;
 
 impl ForestFunction {
     /// Kelly's indicator: `η_K² = h_K / 24 sum_F ∫_F [κ ∂u/∂n]²` over the inner faces `F` of a cell `K`, `h_K` being the
@@ -25,7 +24,8 @@ impl ForestFunction {
         let forest = mesh.forest();
         let mut squares = vec![0.0; forest.leaves().len()];
         let inner_faces = forest.inner_faces();
-        let integral = |inner: &InnerFace| -> Result<f64> {
+        let integral = |face: usize| -> Result<f64> {
+            let inner = &inner_faces[face];
             let normal = usize::from(inner.face / 2);
             let tangents: Vec<usize> = (0..dim).filter(|&d| d != normal).collect();
             let n = rule.points.len();
@@ -45,9 +45,7 @@ impl ForestFunction {
             }
             Ok(integral)
         };
-        let integrals: Vec<Result<f64>> = inner_faces.par_iter().map(integral).collect();
-        for (inner, integral) in inner_faces.iter().zip(integrals) {
-            let integral = integral?;
+        for (inner, integral) in inner_faces.iter().zip(try_map(inner_faces.len(), integral)?) {
             squares[inner.leaf as usize] += integral;
             squares[inner.other as usize] += integral;
         }

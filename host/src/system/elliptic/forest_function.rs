@@ -4,13 +4,13 @@ use super::Elliptic;
 use super::cell::{CellShape, Workspace};
 use super::mesh::Mesh;
 use super::metric::Geometry;
+use crate::backend::cpu::parallel::try_map_with;
 use crate::error::{Error, Result, check_length};
 use crate::memory;
 use crate::output::vtu_file::{Grid, array};
 use crate::output::{file, vtk_cell};
 use crate::problem::{ErrorNorms, ExactSolution};
 use glam::DVec3;
-use rayon::prelude::*;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -176,11 +176,9 @@ impl ForestFunction {
                 Some(value) => Err(Error::NotFinite { what: "integral", value, place: format!("cell {cell}") }),
             }
         };
-        let cells = (0..mesh.cells().cells()).into_par_iter();
-        let cells: Vec<Result<[f64; N]>> = cells.map_init(Workspace::default, of_cell).collect();
         let mut sums = [0.0; N];
-        for cell in cells {
-            sums.iter_mut().zip(cell?).for_each(|(sum, value)| *sum += value);
+        for cell in try_map_with(mesh.cells().cells(), Workspace::default, of_cell)? {
+            sums.iter_mut().zip(cell).for_each(|(sum, value)| *sum += value);
         }
         Ok(sums)
     }

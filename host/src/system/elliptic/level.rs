@@ -9,8 +9,9 @@ use super::metric::{Geometry, words};
 use super::robin::RobinFaces;
 use super::transfer::Transfer;
 use super::transposed::Transposed;
+use crate::backend::cpu::parallel::try_map_chunks;
 use crate::backend::cpu::{Cpu, Vector};
-use crate::backend::{Backend, Scalar};
+use crate::backend::{Backend, Scalar, unit_roundoff};
 use crate::error::{Error, Result, check_length};
 use crate::level::{Level, Patches};
 use crate::memory;
@@ -19,7 +20,6 @@ use crate::sync::lock;
 use glam::DMat3;
 use patchmg_cpu::Prepared;
 use rayon::prelude::*;
-use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 
 /// `A` on the cells of one mesh: `sum_cells Rᵀ Cᵀ A_cell C R`, `R` reading the nodes of a cell and `C` interpolating those that hang.
@@ -32,7 +32,8 @@ pub(super) struct CellOperator<T> {
     /// Whether that of each cell is the same at all points but for their weights.
     pub is_constant: bool,
     pub robin: RobinFaces<T>,
-    gather: Transposed,
+    /// From the places of cells to nodes.
+    pub gather: Transposed,
 }
 
 impl<T: Scalar> CellOperator<T> {
@@ -42,9 +43,9 @@ impl<T: Scalar> CellOperator<T> {
         let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
         let mut metric: Vec<T> = memory::zeros(words(dim) * cells.all().len())?;
         let linearization = system.linearization()?;
-        let of_cell = |(cell, metric): (usize, &mut [T])| -> Result<bool> {
+        let of_cell = |(): &mut (), cell: usize, metric: &mut [T]| -> Result<bool> {
             let gradients = linearization.as_ref().map(|linearization| linearization.in_cell(cell));
-            let mut constant = Constant::<T>::new(geometry.rounding(cell));
+            let mut constant = Constant::new(unit_roundoff::<T>().max(geometry.rounding(cell)));
             geometry.for_each_point(cell, |q, place| {
                 let kappa = match &gradients {
                     None => equation.diffusion.at(dim, place.point)?,
@@ -62,9 +63,7 @@ impl<T: Scalar> CellOperator<T> {
             Ok(constant.holds)
         };
         let words_a_cell = words(dim) * cells.nodes_a_cell();
-        let are_constant: Vec<Result<bool>> =
-            metric.par_chunks_exact_mut(words_a_cell).enumerate().map(of_cell).collect();
-        let are_constant = are_constant.into_iter().collect::<Result<Vec<bool>>>()?;
+        let are_constant = try_map_chunks(&mut metric, words_a_cell, || (), of_cell)?;
         let gather = Transposed::new(cells.all(), mesh.kinds().len())?;
         let (shape, robin) = (CellShape::new(mesh)?, RobinFaces::new(mesh, equation)?);
         let is_constant = are_constant.into_iter().all(|is_constant| is_constant);
@@ -80,7 +79,7 @@ impl<T: Scalar> CellOperator<T> {
             let (u, workspace) = own;
             u.clear();
             u.extend(cells.of(cell).iter().map(|&node| x[node as usize]));
-            self.apply_cell(cell, self.metric_of(cell), u, workspace);
+            self.apply_cell(cell, u, workspace);
             sums.copy_from_slice(u);
         });
         self.gather.gather(&sums, y, f);
@@ -93,13 +92,13 @@ impl<T: Scalar> CellOperator<T> {
     }
 
     /// `u ← Cᵀ A_cell C u`.
-    fn apply_cell(&self, cell: usize, metric: &[T], u: &mut Vec<T>, workspace: &mut Workspace<T>) {
+    fn apply_cell(&self, cell: usize, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
         let lines = self.mesh.cells().hanging_of(cell);
         if let Some(lines) = lines {
             self.shape.interpolate(lines, u);
         }
         let of_faces = self.robin.apply(cell, &self.shape, u);
-        self.shape.apply(metric, u, workspace);
+        self.shape.apply(self.metric_of(cell), u, workspace);
         u.iter_mut().zip(of_faces).for_each(|(u, added)| *u = *u + added);
         if let Some(lines) = lines {
             self.shape.interpolate_transposed(lines, u);
@@ -117,10 +116,8 @@ impl<T: Scalar> CellOperator<T> {
 
     /// A column of `Cᵀ A_cell C`.
     fn column(&self, cell: usize, column: usize, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
-        u.clear();
-        u.resize(self.mesh.cells().nodes_a_cell(), T::ZERO);
-        u[column] = T::from_f64(1.0);
-        self.apply_cell(cell, self.metric_of(cell), u, workspace);
+        set_unit(u, self.mesh.cells().nodes_a_cell(), column);
+        self.apply_cell(cell, u, workspace);
     }
 
     /// The diagonal of `A`.
@@ -129,21 +126,16 @@ impl<T: Scalar> CellOperator<T> {
         let mut sums: Vec<T> = memory::zeros(self.mesh.cells().all().len())?;
         sums.par_chunks_exact_mut(nodes).enumerate().for_each_init(Workspace::default, |workspace, (cell, sums)| {
             sums.copy_from_slice(&self.shape.diagonal(self.metric_of(cell), workspace));
-            let has_robin = self.robin.has(cell);
-            let Some(lines) = self.mesh.cells().hanging_of(cell).map(Some).or(has_robin.then_some(None)) else {
-                return;
-            };
-            // Where a column of `C` is no unit vector, or a face adds to the cell.
+            let (lines, has_robin) = (self.mesh.cells().hanging_of(cell), self.robin.has(cell));
             let mut u = Vec::new();
-            for column in 0..nodes {
-                u.clear();
-                u.resize(nodes, T::ZERO);
-                u[column] = T::from_f64(1.0);
-                if let Some(lines) = lines {
+            for column in (0..nodes).filter(|_| has_robin || lines.is_some()) {
+                // A column of `C` that is a unit vector, in a cell without a face that adds to it, changes nothing.
+                let is_kept = |lines| {
+                    set_unit(&mut u, nodes, column);
                     self.shape.interpolate(lines, &mut u);
-                }
-                let is_unit = u.iter().enumerate().all(|(i, &u)| u == T::from_f64(if i == column { 1.0 } else { 0.0 }));
-                if has_robin || !is_unit {
+                    u[column] == T::from_f64(1.0) && u.iter().filter(|&&entry| entry != T::ZERO).count() == 1
+                };
+                if has_robin || !lines.is_none_or(is_kept) {
                     self.column(cell, column, &mut u, workspace);
                     sums[column] = u[column];
                 }
@@ -163,36 +155,30 @@ impl<T: Scalar> CellOperator<T> {
         }
         Ok(())
     }
+}
 
-    /// [`words`] for each Gauss point of each cell.
-    #[cfg(feature = "cuda")]
-    pub fn metric(&self) -> &[T] {
-        &self.metric
-    }
-
-    /// From the places of cells to nodes.
-    #[cfg(feature = "cuda")]
-    pub fn gather(&self) -> &Transposed {
-        &self.gather
-    }
+/// Makes a vector of so many entries a unit vector.
+fn set_unit<T: Scalar>(u: &mut Vec<T>, len: usize, one: usize) {
+    u.clear();
+    u.resize(len, T::ZERO);
+    u[one] = T::from_f64(1.0);
 }
 
 /// Whether the metric of a cell is the same at all points but for their weights, as far as rounding shows.
-struct Constant<T> {
+struct Constant {
     tolerance: f64,
     /// At the first point, over its weight.
     first: Vec<f64>,
     holds: bool,
-    scalar: PhantomData<T>,
 }
 
-impl<T: Scalar> Constant<T> {
+impl Constant {
+    /// With what rounding changes of a word, relative to the largest.
     fn new(rounding: f64) -> Self {
-        let of_scalar = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
-        Self { tolerance: 16.0 * of_scalar.max(rounding), first: Vec::new(), holds: true, scalar: PhantomData }
+        Self { tolerance: 32.0 * rounding, first: Vec::new(), holds: true }
     }
 
-    fn compare(&mut self, words: &[T], weight: f64) {
+    fn compare<T: Scalar>(&mut self, words: &[T], weight: f64) {
         let words = words.iter().map(|word| word.to_f64() / weight);
         if self.first.is_empty() {
             self.first.extend(words);
@@ -222,7 +208,7 @@ pub(super) struct EllipticLevel<T> {
 
 /// Bytes of a level.
 pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
-    batched::bytes::<T>(&system.mesh)
+    batched::bytes::<T>(system)
 }
 
 impl<T: Scalar + Prepared> EllipticLevel<T> {
@@ -234,7 +220,7 @@ impl<T: Scalar + Prepared> EllipticLevel<T> {
             let operator = CellOperator::new(system)?;
             let mut inverse = memory::zeros(mesh.kinds().len())?;
             operator.invert_diagonal(&mut inverse)?;
-            Ok((BatchedOperator::new(cpu, operator)?, inverse))
+            Ok((BatchedOperator::new(cpu, operator, system.equation.reacts())?, inverse))
         })?;
         Ok(Self {
             cpu: cpu.clone(),
@@ -254,14 +240,6 @@ impl<T: Scalar + Prepared> EllipticLevel<T> {
 
     fn transfer(&self) -> Result<&Transfer> {
         self.transfer.as_ref().ok_or_else(is_coarsest)
-    }
-
-    /// Of a function of each unknown's number.
-    fn vector_where(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
-        let mut vector: Vector<T> = self.cpu.zeros(self.storage())?;
-        let unknowns = vector.iter_mut().zip(self.mesh.kinds()).filter(|(_, kind)| kind.is_unknown());
-        unknowns.enumerate().for_each(|(number, (entry, _))| *entry = T::from_f64(value(number)));
-        Ok(vector)
     }
 }
 
@@ -328,7 +306,9 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for EllipticLevel<T> {
     }
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
-        self.vector_where(value)
+        let mut vector: Vector<T> = self.cpu.zeros(self.storage())?;
+        self.mesh.set_unknowns(&mut vector, value);
+        Ok(vector)
     }
 
     fn smoothed_residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {

@@ -1,6 +1,7 @@
 //! One mesh of the hierarchy: numbers of nodes, and which are unknowns.
 
 use super::equation::{Equation, Smoothing};
+use crate::backend::Scalar;
 use crate::error::Result;
 use crate::fe::Element;
 use crate::forest::{CellNodes, Forest, Mapping, Numbering};
@@ -15,7 +16,6 @@ pub(super) struct Mesh {
     mapping_degree: usize,
     kinds: Vec<Node>,
     unknowns: usize,
-    reacts: bool,
 }
 
 /// What is to be known of a node.
@@ -67,8 +67,7 @@ impl Mesh {
         let hanging = (0..kinds.len()).filter(|&node| numbering.hangs(node));
         hanging.for_each(|node| kinds[node] = Node::Hanging);
         let unknowns = kinds.iter().filter(|kind| kind.is_unknown()).count();
-        let reacts = equation.reaction != 0.0;
-        Ok(Self { forest, numbering, cells, element, mapping_degree, kinds, unknowns, reacts })
+        Ok(Self { forest, numbering, cells, element, mapping_degree, kinds, unknowns })
     }
 
     pub fn forest(&self) -> &Forest {
@@ -100,14 +99,15 @@ impl Mesh {
         &self.kinds
     }
 
+    /// Sets the entries of the unknowns to a function of their number.
+    pub fn set_unknowns<T: Scalar>(&self, entries: &mut [T], value: &mut dyn FnMut(usize) -> f64) {
+        let unknowns = entries.iter_mut().zip(&self.kinds).filter(|(_, kind)| kind.is_unknown());
+        unknowns.enumerate().for_each(|(number, (entry, _))| *entry = T::from_f64(value(number)));
+    }
+
     /// Number of unknowns.
     pub fn unknowns(&self) -> usize {
         self.unknowns
-    }
-
-    /// Whether the equation has a term `s u`.
-    pub fn reacts(&self) -> bool {
-        self.reacts
     }
 
     /// Where the cells lie.

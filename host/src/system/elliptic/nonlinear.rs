@@ -10,11 +10,11 @@ use super::metric::{Geometry, Place};
 use super::robin::RobinFaces;
 use super::transfer;
 use super::transposed::Transposed;
+use crate::backend::cpu::parallel::try_map_chunks;
 use crate::error::Result;
 use crate::memory;
 use crate::system::Nonlinear;
 use glam::{DMat3, DVec3};
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Where a flux is linearized: a function on one mesh.
@@ -137,15 +137,13 @@ impl Nonlinear for NonlinearElliptic {
         let mesh = &self.system.mesh;
         let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
         let mut sums: Vec<f64> = memory::zeros(mesh.cells().all().len())?;
-        let of_cell = |workspace: &mut Workspace<f64>, (cell, sums): (usize, &mut [f64])| -> Result<()> {
+        let of_cell = |workspace: &mut Workspace<f64>, cell: usize, sums: &mut [f64]| -> Result<()> {
             let mut own = mesh.values_of(cell, u.values());
             self.apply_in(&geometry, cell, &mut own, workspace)?;
             sums.copy_from_slice(&own);
             Ok(())
         };
-        let cells = sums.par_chunks_exact_mut(mesh.cells().nodes_a_cell()).enumerate();
-        let done: Vec<Result<()>> = cells.map_init(Workspace::default, of_cell).collect();
-        done.into_iter().collect::<Result<()>>()?;
+        try_map_chunks(&mut sums, mesh.cells().nodes_a_cell(), Workspace::default, of_cell)?;
         let mut residual = memory::zeros(self.functional.len())?;
         let is_unknown = |node: usize| mesh.kinds()[node].is_unknown();
         let value = |node: usize, sum: f64| if is_unknown(node) { self.functional[node] - sum } else { 0.0 };

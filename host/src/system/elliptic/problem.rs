@@ -10,12 +10,12 @@ use super::mesh::{Mesh, Node};
 use super::metric::Geometry;
 use super::nonlinear::NonlinearElliptic;
 use super::transposed::Transposed;
+use crate::backend::cpu::parallel::try_map_chunks;
 use crate::error::{Error, Result, invalid};
 use crate::memory;
 use crate::problem::{ErrorNorms, ExactSolution};
 use crate::system::{ModelProblem, Nonlinear};
 use glam::DVec3;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl EllipticProblem {
         let (nodes, shape) = (mesh.cells().nodes_a_cell(), CellShape::<f64>::new(mesh)?);
         let mut loads: Vec<f64> = memory::zeros(mesh.cells().all().len())?;
         let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
-        let of_cell = |workspace: &mut Workspace<f64>, (cell, loads): (usize, &mut [f64])| {
+        let of_cell = |workspace: &mut Workspace<f64>, cell: usize, loads: &mut [f64]| -> Result<()> {
             let mut u = vec![0.0; nodes];
             geometry.for_each_point(cell, |q, place| {
                 u[q] = place.weight * finite("right-hand side", (self.right_hand_side)(place.point), place.point)?;
@@ -78,9 +78,7 @@ impl EllipticProblem {
             loads.copy_from_slice(&u);
             Ok(())
         };
-        let cells = loads.par_chunks_exact_mut(nodes).enumerate();
-        let done: Vec<Result<()>> = cells.map_init(Workspace::default, of_cell).collect();
-        done.into_iter().collect::<Result<()>>()?;
+        try_map_chunks(&mut loads, nodes, Workspace::default, of_cell)?;
         if !self.fluxes.is_empty() {
             for_each_face_point(mesh, &mesh.mapping()?, |at| {
                 if let Some(flux) = self.fluxes.get(&at.number) {

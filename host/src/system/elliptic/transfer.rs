@@ -76,7 +76,7 @@ pub(super) fn interpolate(coarse: &Mesh, fine: &Mesh, values: &[f64]) -> Result<
 }
 
 /// Where a family, `(2k + 1)^dim`, has a node of a child.
-fn place_in_family(k: usize, child: usize, node: usize) -> usize {
+pub(super) fn place_in_family(k: usize, child: usize, node: usize) -> usize {
     let (n, n_family) = (k + 1, 2 * k + 1);
     let [x, y, z] = [0, 1, 2].map(|d| node / n.pow(d) % n + (child >> d & 1) * k);
     x + n_family * (y + n_family * z)

@@ -13,8 +13,7 @@ pub(super) struct Transposed {
     places: Vec<u32>,
 }
 
-/// In a list: none.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) use patchmg_device::elliptic::NONE;
 
 impl Transposed {
     /// Of a list of fewer than `2^32` entries, each below `nodes` or [`NONE`].

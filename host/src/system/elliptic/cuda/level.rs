@@ -189,7 +189,7 @@ impl<T: Scalar> CudaLevel<T> {
             OnCoarser::new(cuda, system, transfer.same(), tables)
         });
         let coarser = coarser.transpose()?;
-        let tables = OperatorTables::new(mesh, &operator, system.equation.reaction > 0.0)?;
+        let tables = OperatorTables::new(mesh, &operator, system.equation.reacts())?;
         let groups = tables.order.groups().max(coarser.as_ref().map_or(0, |coarser| coarser.groups));
         let sums = Vector::zeros(gpu, groups * super::order::groups(mesh).entries())?;
         let storage = if coarser.is_some() { mesh.kinds().len() } else { 0 };
@@ -335,8 +335,7 @@ impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
         let mut entries: Vec<T> = memory::zeros(self.storage())?;
-        let unknowns = entries.iter_mut().zip(self.mesh().kinds()).filter(|(_, kind)| kind.is_unknown());
-        unknowns.enumerate().for_each(|(number, (entry, _))| *entry = T::from_f64(value(number)));
+        self.mesh().set_unknowns(&mut entries, value);
         Vector::uploaded(&self.cuda.gpu, &entries)
     }
 
@@ -365,7 +364,7 @@ pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
     let mesh = &system.mesh;
     let (groups, order) = (groups(mesh), super::order::Order::new(mesh));
     let (entries, nodes, places) = (order.groups() * groups.entries(), mesh.kinds().len(), mesh.cells().all().len());
-    let reaction = usize::from(system.equation.reaction > 0.0);
+    let reaction = usize::from(system.equation.reacts());
     let lines = order.hanging.all.len() * groups.cells();
     let numbers = (groups.words() + reaction + 1) * entries * size_of::<T>();
     let tables = (entries + lines + nodes + 1 + places) * size_of::<u32>() + nodes;

@@ -5,7 +5,7 @@ use super::super::cell::CellShape;
 use super::super::level::CellOperator;
 use super::super::mesh::Mesh;
 use super::super::metric::words;
-use super::super::transfer::Transfer;
+use super::super::transfer::{Transfer, place_in_family};
 use super::super::transposed::NONE;
 use super::order::{Order, groups, lines, number};
 use crate::backend::Scalar;
@@ -42,15 +42,15 @@ impl<T: Scalar> OperatorTables<T> {
     /// Of an operator on the mesh, whose coefficient `s` is positive if it `reacts`.
     pub fn new(mesh: &Mesh, operator: &CellOperator<T>, reacts: bool) -> Result<Self> {
         let order = Order::new(mesh);
-        let [metric, reaction] = order.metric(mesh, operator.metric(), words(mesh.dim()))?;
-        let places = order.places(mesh, operator.gather())?;
+        let [metric, reaction] = order.metric(mesh, &operator.metric, words(mesh.dim()))?;
+        let places = order.places(mesh, &operator.gather)?;
         Ok(Self {
             matrices: operator.shape.line_matrices(),
             nodes: order.nodes(mesh)?,
             lines: order.lines(mesh),
             metric,
             reaction: reacts.then_some(reaction),
-            sums: Sums { first: operator.gather().first().to_vec(), places },
+            sums: Sums { first: operator.gather.first().to_vec(), places },
             kinds: mesh.kinds().iter().map(|&kind| kind as u8).collect(),
             order,
         })
@@ -118,13 +118,10 @@ impl<T: Scalar> TransferTables<T> {
             for (i, &node) in coarse.cells().of(cell as usize).iter().enumerate() {
                 nodes[groups.place(slot, 0, i)] = node;
                 for child in 0..children {
-                    let index = [0, 1, 2].map(|d| (i / n.pow(d) % n, child >> d & 1));
                     // Nodes of two children are taken from the lower one.
-                    if index.iter().all(|&(own, upper)| upper == 0 || own > 0) {
-                        let [x, y, z] = index.map(|(own, upper)| own + k * upper);
-                        let z = if dim == 3 { z } else { 0 };
+                    if (0..dim).all(|d| child >> d & 1 == 0 || i / n.pow(d as u32) % n > 0) {
                         let place = groups.place_of_word(slot, 0, i, [child, children]);
-                        targets[place] = of_family[x + (2 * k + 1) * (y + (2 * k + 1) * z)];
+                        targets[place] = of_family[place_in_family(k, child, i)];
                     }
                 }
             }

@@ -40,7 +40,7 @@ impl<'a, T: Scalar> Emulated<'a, T> {
             let factor = Factor::new(mesh, &CellOperator::new(system).unwrap());
             InverseTables::new(&factor.unwrap())
         });
-        let operator = OperatorTables::new(mesh, &operator, system.equation.reaction > 0.0).unwrap();
+        let operator = OperatorTables::new(mesh, &operator, system.equation.reacts()).unwrap();
         Self { system, operator, transfer, inverse }
     }
 
