@@ -1,9 +1,11 @@
 //! PTX as the compiler leaves it: launch bounds are added, and what the kernel list promises is checked.
 
 mod constants;
+mod dependent;
 mod packed;
 
 pub use constants::{Constants, with_constants};
+pub use dependent::with_dependent_launches;
 pub use packed::{pack, unpack};
 
 use std::fmt;

@@ -13,7 +13,8 @@ const LABEL: &str = "$L__BB";
 
 /// `fnv1a64:` and 16 hexadecimal digits: FNV-1a of 64 bits (Fowler, Noll and Vo; draft-eastlake-fnv) of the PTX that a GPU is given of one
 /// kernel, with the declarations of its module. Empty lines, comments and the number of the kernel in its module, which
-/// labels hold, do not count. What the host does, such as the shape of a launch, is not in it.
+/// labels hold, do not count. What the host does, such as the shape of a launch, is not in it, nor the wait that it puts before the
+/// first instruction where launches overlap.
 pub fn hash(ptx: &str) -> String {
     let mut state = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |text: &str| {

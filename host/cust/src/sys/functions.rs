@@ -93,16 +93,9 @@ functions! {
         threads: c_int,
         shared_bytes: usize,
     );
-    fn cuLaunchKernel(
+    fn cuLaunchKernelEx(
+        config: *const CUlaunchConfig,
         function: CUfunction,
-        grid_x: c_uint,
-        grid_y: c_uint,
-        grid_z: c_uint,
-        block_x: c_uint,
-        block_y: c_uint,
-        block_z: c_uint,
-        shared_bytes: c_uint,
-        stream: CUstream,
         arguments: *mut *mut c_void,
         extra: *mut *mut c_void,
     );

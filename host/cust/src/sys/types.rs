@@ -63,6 +63,9 @@ enums! {
         CU_JIT_ERROR_LOG_BUFFER = 5,
         CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     }
+    enum CUlaunchAttributeID {
+        CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
+    }
     enum CUresourcetype {
         CU_RESOURCE_TYPE_LINEAR = 2,
     }
@@ -134,6 +137,39 @@ pub struct CUDA_RESOURCE_VIEW_DESC {
     _unused: [u8; 0],
 }
 
+/// What a launch is to be like, beside its arguments.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUlaunchConfig {
+    pub gridDimX: c_uint,
+    pub gridDimY: c_uint,
+    pub gridDimZ: c_uint,
+    pub blockDimX: c_uint,
+    pub blockDimY: c_uint,
+    pub blockDimZ: c_uint,
+    pub sharedMemBytes: c_uint,
+    pub hStream: CUstream,
+    pub attrs: *mut CUlaunchAttribute,
+    pub numAttrs: c_uint,
+}
+
+/// Which field of the value is valid depends on `id`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CUlaunchAttribute {
+    pub id: CUlaunchAttributeID,
+    pub pad: [u8; 4],
+    pub value: CUlaunchAttributeValue,
+}
+
+/// Fields that are not used here are absent.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union CUlaunchAttributeValue {
+    pub pad: [c_ulonglong; 8],
+    pub programmaticStreamSerializationAllowed: c_int,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,5 +185,9 @@ mod tests {
         assert_eq!(size_of::<CUDA_TEXTURE_DESC>(), 104);
         assert_eq!(offset_of!(CUDA_TEXTURE_DESC, mipmapLevelBias), 28);
         assert_eq!(offset_of!(CUDA_TEXTURE_DESC, borderColor), 40);
+        assert_eq!((size_of::<CUlaunchConfig>(), size_of::<CUlaunchAttribute>()), (56, 72));
+        assert_eq!(offset_of!(CUlaunchConfig, hStream), 32);
+        assert_eq!(offset_of!(CUlaunchConfig, numAttrs), 48);
+        assert_eq!(offset_of!(CUlaunchAttribute, value), 8);
     }
 }

@@ -85,6 +85,11 @@ impl Properties {
         })
     }
 
+    /// Whether the driver has this version of the CUDA API, or a newer one.
+    pub fn has_api(&self, major: i32, minor: i32) -> bool {
+        (self.cuda_api.major(), self.cuda_api.minor()) >= (major, minor)
+    }
+
     pub fn info(&self, memory_free: u64) -> DeviceInfo {
         DeviceInfo {
             backend: BackendName::Cuda,

@@ -131,6 +131,12 @@ impl Gpu {
         self.properties.capability >= (9, 0)
     }
 
+    /// Whether kernels are launched before the one before them has quite ended, for which they wait themselves
+    /// ([`with_dependent_launches`](cuda_builder::ptx::with_dependent_launches)). Drivers record such launches from CUDA 12.3 on.
+    pub fn overlaps_launches(&self) -> bool {
+        self.is_hopper() && self.properties.has_api(12, 3)
+    }
+
     pub fn name(&self) -> &str {
         &self.properties.name
     }

@@ -6,7 +6,9 @@ use super::memory::Vector;
 use super::modules;
 use crate::error::Result;
 use bytemuck::{Pod, bytes_of};
-use cust::sys::{self, CUdeviceptr, CUfunction};
+use cust::sys::{
+    self, CUdeviceptr, CUfunction, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig,
+};
 use patchmg_device::kernels::{KernelSpec, Module};
 use patchmg_device::typed::Arguments;
 use std::ffi::c_void;
@@ -81,12 +83,28 @@ impl Kernel {
         }
         gpu.enter()?;
         gpu.mark(&self.launched);
-        let (threads, shared, stream) = (self.spec.threads, self.spec.shared_bytes, gpu.stream());
-        let ([x, y, z], parameters, extra) = (blocks, parameters.as_mut_ptr(), std::ptr::null_mut());
-        // SAFETY: the caller's promise; the driver copies the arguments before it returns.
-        let code =
-            unsafe { sys::cuLaunchKernel(self.function, x, y, z, threads, 1, 1, shared, stream, parameters, extra) };
-        check("cuLaunchKernel", code)
+        let [x, y, z] = blocks;
+        let mut overlaps = CUlaunchAttribute {
+            id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let config = CUlaunchConfig {
+            gridDimX: x,
+            gridDimY: y,
+            gridDimZ: z,
+            blockDimX: self.spec.threads,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: self.spec.shared_bytes,
+            hStream: gpu.stream(),
+            attrs: &mut overlaps,
+            numAttrs: gpu.overlaps_launches().into(),
+        };
+        let (parameters, extra) = (parameters.as_mut_ptr(), std::ptr::null_mut());
+        // SAFETY: the caller's promise; the driver copies the arguments before it returns. Where launches overlap, kernels wait for
+        // the one before (`modules::load`).
+        check("cuLaunchKernelEx", unsafe { sys::cuLaunchKernelEx(&config, self.function, parameters, extra) })
     }
 
     /// With the arguments that most kernels have, in their order: matrices by value, vectors, cells in each direction, and

@@ -4,7 +4,7 @@ use super::calls::{check, error_name};
 use super::gpu::{Gpu, LoadedModule};
 use super::launch::Kernel;
 use crate::error::{Error, Result};
-use cuda_builder::ptx::{Constants, unpack, with_constants};
+use cuda_builder::ptx::{Constants, unpack, with_constants, with_dependent_launches};
 use cust::error::CudaError;
 use cust::sys::{self, CUfunction_attribute, CUjit_option, CUresult};
 use patchmg_device::kernels::{KernelSpec, Module};
@@ -74,7 +74,7 @@ pub(crate) fn require(module: Module) -> Result<()> {
 /// One entry point, its module loaded with its constants if it was not.
 pub(crate) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec, constants: ConstantsOf) -> Result<Kernel> {
     gpu.enter()?;
-    let loaded = gpu.module(&module.name(), || load(module, constants))?;
+    let loaded = gpu.module(&module.name(), || load(gpu, module, constants))?;
     let name = CString::new(spec.name.as_str()).expect("kernel names hold no zero byte");
     let mut function = std::ptr::null_mut();
     // SAFETY: the driver writes a handle; the module stays loaded as long as `gpu`.
@@ -97,8 +97,11 @@ pub(crate) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec, constants: Con
 }
 
 /// Compiles a module for the current device; the driver keeps the result for later runs.
-fn load(module: Module, constants: ConstantsOf) -> Result<LoadedModule> {
-    let text = given_ptx(module, constants)?;
+fn load(gpu: &Gpu, module: Module, constants: ConstantsOf) -> Result<LoadedModule> {
+    let mut text = given_ptx(module, constants)?;
+    if gpu.overlaps_launches() {
+        text = with_dependent_launches(&text);
+    }
     // A zero byte ends the text for the driver anyway.
     let text: Vec<u8> = text.bytes().take_while(|&byte| byte != 0).chain([0]).collect();
     let mut log = vec![0_u8; LOG_BYTES];
