@@ -79,6 +79,7 @@ Examples:
   patchmg bench --suite paper1 --output results
   patchmg bench --suite paper1 --only table3 --only figure9 --quick
   patchmg bench --suite paper2 --only table1
+  patchmg bench --suite paper3 --only table3 --max-dofs 5000000
   patchmg bench --suite paper4 --only figure8
   patchmg bench --suite paper1 --output results --report paper1.md
   patchmg bench --suite paper1 --output results --resume
@@ -124,8 +125,8 @@ impl BenchArgs {
 /// Many experiments instead of one problem.
 #[derive(Debug, Args)]
 pub struct SuiteArgs {
-    /// Run a list of experiments: paper1, those of the paper; paper2, the Stokes equations; paper4, discontinuous elements and
-    /// tensor cores; speed, parts beside the limit of memory and whole solves.
+    /// Run a list of experiments: paper1, those of the paper; paper2, the Stokes equations; paper3, elliptic equations on forests;
+    /// paper4, discontinuous elements and tensor cores; speed, parts beside the limit of memory and whole solves.
     #[arg(long = "suite", value_name = "NAME", conflicts_with_all = single_case())]
     pub name: Option<String>,
     /// Run this experiment of the suite alone; may be given several times.

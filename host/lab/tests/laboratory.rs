@@ -253,6 +253,36 @@ fn the_suite_of_paper_2_runs_to_its_end() {
     approx::assert_relative_eq!(step, 4.0 * 2.0 * (residual + solves), max_relative = 1e-9);
 }
 
+#[test]
+fn the_suite_of_paper_3_runs_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let output =
+        laboratory(&["bench", "--suite", "paper3", "--quick", "--backend", "cpu", "--threads", "2", "--output", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = std::fs::read_to_string(folder.path().join("README.md")).unwrap();
+    let results = |name: &str| -> Value {
+        assert!(page.contains(&format!("<!-- {name} -->\n")), "{name}");
+        serde_json::from_slice(&std::fs::read(folder.path().join(name).with_extension("json")).unwrap()).unwrap()
+    };
+    for name in (1..=7).map(|table| format!("table{table}")).chain((2..=4).map(|figure| format!("figure{figure}"))) {
+        let results = results(&name);
+        assert!(results["rows"].as_array().unwrap().iter().all(|row| row["skipped"].is_null()), "{results}");
+    }
+    let value = |results: &Value, row: usize, name: &str| results["rows"][row]["values"][name].as_f64();
+    // The ball of 56 cells, as deal.II solves it.
+    let table = results("table7");
+    for name in ["steps", "residuals", "linear_iterations"] {
+        assert_eq!(value(&table, 0, name), value(&table, 0, &format!("dealii_{name}")), "{table}");
+    }
+    // Mixed precision does what double precision does.
+    let table = results("table2");
+    let [double, mixed] = [0, 1].map(|row| ["iterations", "l2_error"].map(|name| value(&table, row, name).unwrap()));
+    assert_eq!(double[0], mixed[0]);
+    approx::assert_relative_eq!(double[1], mixed[1], max_relative = 1e-4);
+    assert!(page.contains("on one NVIDIA Tesla P100") && page.contains("- (5.050)"), "{page}");
+}
+
 /// Results of a suite, `factor` times as slow, without the rows from `rows` on.
 fn slowed(path: &Path, factor: f64, rows: usize) -> String {
     let mut results: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

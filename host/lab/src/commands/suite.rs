@@ -8,6 +8,7 @@ use patchmg::backend::BackendName;
 use patchmg::backend::cpu::Cpu;
 use patchmg::measure::Protocol;
 use patchmg::output::table::Table;
+use patchmg::system::elliptic::Elliptic;
 use patchmg::system::{Poisson, Runs, Stokes};
 use patchmg_cli::args::{BenchArgs, MachineArgs};
 use patchmg_cli::console::Console;
@@ -46,7 +47,7 @@ pub fn run(args: &BenchArgs, name: &str, earlier: Option<Vec<Record>>) -> Result
     }
 }
 
-fn on<B: Runs<Poisson> + Runs<Stokes>>(
+fn on<B: Runs<Poisson> + Runs<Stokes> + Runs<Elliptic>>(
     backend: &Arc<B>,
     args: &BenchArgs,
     suite: &'static Suite,

@@ -1,5 +1,6 @@
 //! What an experiment is: points to compute, columns that they have, and how they are drawn.
 
+use super::domain::Domain;
 use super::drawing::Picture;
 use super::goal::{Better, Goal};
 use super::sizes::Sizes;
@@ -75,6 +76,8 @@ pub struct Point {
     pub paper: Vec<(&'static str, f64)>,
     /// What is aimed at, by column.
     pub goals: Vec<(&'static str, Goal)>,
+    /// What others have, the paper on a CPU or other programs, by columns of their own.
+    pub beside: Vec<(&'static str, f64)>,
 }
 
 /// What tells a row from the others of its experiment.
@@ -84,7 +87,7 @@ pub struct Key {
     pub series: String,
     pub dim: usize,
     pub degree: usize,
-    /// `2^refine` cells a direction.
+    /// `2^refine` cells a direction; of a forest, in each of its root cells.
     pub refine: usize,
     /// Of vectors, or of operands.
     pub precision: String,
@@ -93,34 +96,39 @@ pub struct Key {
     /// Nodes of a box in one direction, where there are boxes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
+    /// Cycles of refinement where the error seems large, where there are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycle: Option<usize>,
 }
 
 impl Key {
     /// Names of [`Self::fields`].
-    pub const FIELDS: [&str; 7] = ["series", "dim", "degree", "refine", "precision", "patches", "nodes"];
+    pub const FIELDS: [&str; 8] = ["series", "dim", "degree", "refine", "precision", "patches", "nodes", "cycle"];
 
-    /// In double precision, without a number of patches or of nodes.
+    /// In double precision, without a number of patches, of nodes or of cycles.
     pub fn new(series: impl Into<String>, [dim, degree, refine]: [usize; 3]) -> Self {
-        let (precision, patches, nodes) = (Precision::F64.name().into(), None, None);
-        Self { series: series.into(), dim, degree, refine, precision, patches, nodes }
+        let precision = Precision::F64.name().into();
+        Self { series: series.into(), dim, degree, refine, precision, patches: None, nodes: None, cycle: None }
     }
 
     /// As text; empty for none.
-    pub fn fields(&self) -> [String; 7] {
-        let Self { series, dim, degree, refine, precision, patches, nodes } = self;
+    pub fn fields(&self) -> [String; 8] {
+        let Self { series, dim, degree, refine, precision, patches, nodes, cycle } = self;
         let [dim, degree, refine] = [dim, degree, refine].map(ToString::to_string);
-        let [patches, nodes] = [patches, nodes].map(|number| number.map_or(String::new(), |number| number.to_string()));
-        [series.clone(), dim, degree, refine, precision.clone(), patches, nodes]
+        let numbers = [patches, nodes, cycle].map(|number| number.map_or(String::new(), |number| number.to_string()));
+        let [patches, nodes, cycle] = numbers;
+        [series.clone(), dim, degree, refine, precision.clone(), patches, nodes, cycle]
     }
 }
 
 /// In words.
 impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let Self { series, dim, degree, refine, precision, patches, nodes } = self;
+        let Self { series, dim, degree, refine, precision, patches, nodes, cycle } = self;
         write!(f, "{series}, {dim}D, k = {degree}, L = {refine}, {precision}")?;
         patches.map_or(Ok(()), |patches| write!(f, ", {patches} patches"))?;
-        nodes.map_or(Ok(()), |nodes| write!(f, ", N = {nodes}"))
+        nodes.map_or(Ok(()), |nodes| write!(f, ", N = {nodes}"))?;
+        cycle.map_or(Ok(()), |cycle| write!(f, ", cycle {cycle}"))
     }
 }
 
@@ -171,6 +179,31 @@ pub enum Task {
     Comparison,
     /// Of the Stokes equations.
     Flow(FlowTask),
+    /// Of the elliptic equation of a domain of paper 3.
+    Forest(Domain, ForestTask),
+}
+
+/// What is computed of elliptic equations on forests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ForestTask {
+    /// Time of a product with the operator.
+    Product,
+    /// Iterations of conjugate gradients to 1e-9 and the error, with the time if that is asked for.
+    Solve { smoother: SmootherConfig, timed: bool },
+    /// Steps of Newton's method, with all their time if that is asked for.
+    Newton { timed: bool },
+    /// Time of a product or a solve for an unknown, or of what is done once.
+    Speed(ForestPart),
+}
+
+/// What is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForestPart {
+    Product,
+    Solve,
+    Newton,
+    /// From the leaves of a mesh to the end of the first product.
+    SetUp,
 }
 
 /// What is computed of the Stokes equations, of which the problem is paper 2's.
@@ -257,7 +290,7 @@ impl Point {
     /// Of dimension, degree and refinement, with continuous elements, in double precision, without a value of the paper.
     pub fn new(series: impl Into<String>, size: [usize; 3], task: Task) -> Self {
         let (key, elements) = (Key::new(series, size), Family::Continuous);
-        Self { key, elements, task, paper: Vec::new(), goals: Vec::new() }
+        Self { key, elements, task, paper: Vec::new(), goals: Vec::new(), beside: Vec::new() }
     }
 
     /// With discontinuous elements.
@@ -265,9 +298,12 @@ impl Point {
         Self { elements: Family::Discontinuous, ..self }
     }
 
-    /// Unknowns.
+    /// Unknowns; of a mesh by cycles, those before the first cycle.
     pub fn dofs(&self) -> usize {
         let Key { dim, degree, refine, .. } = self.key;
+        if let Task::Forest(domain, _) = self.task {
+            return domain.dofs([dim, degree, refine]);
+        }
         if let Task::Flow(_) = self.task {
             // One normal component less than stored on each line, and the pressure.
             let row = (degree + 1) << refine;
@@ -295,6 +331,18 @@ impl Point {
     /// With nodes of a box in one direction, which the task must have, too.
     pub fn nodes(mut self, nodes: usize) -> Self {
         self.key.nodes = Some(nodes);
+        self
+    }
+
+    /// On the mesh after so many cycles of refinement where the error seems large.
+    pub fn cycle(mut self, cycle: usize) -> Self {
+        self.key.cycle = Some(cycle);
+        self
+    }
+
+    /// With what others have, if they do.
+    pub fn beside(mut self, column: &'static str, value: Option<f64>) -> Self {
+        self.beside.extend(value.map(|value| (column, value)));
         self
     }
 

@@ -4,6 +4,7 @@
 //! stopped, as long as machine and settings are the same, and program or kernels ([`Earlier`]).
 
 mod age;
+mod domain;
 mod drawing;
 mod experiment;
 mod goal;
@@ -11,6 +12,7 @@ mod laboratory;
 mod page;
 mod paper1;
 mod paper2;
+mod paper3;
 mod paper4;
 mod products;
 mod provenance;
@@ -29,6 +31,7 @@ pub use laboratory::Program;
 pub use page::{check_page, write_page};
 pub use paper1::PAPER1;
 pub use paper2::PAPER2;
+pub use paper3::PAPER3;
 pub use paper4::PAPER4;
 pub use record::{Header, Measured, Origin, Results, Row};
 pub use run::{Progress, Settings, header, run};
@@ -42,11 +45,13 @@ use patchmg_cli::error::{Library, Result};
 pub struct Suite {
     pub name: &'static str,
     pub title: &'static str,
+    /// The GPU of the paper's values, if the suite is of a paper.
+    pub gpu: Option<&'static str>,
     pub experiments: &'static [Experiment],
 }
 
 /// All suites.
-pub const SUITES: [&Suite; 4] = [&PAPER1, &PAPER2, &PAPER4, &SPEED];
+pub const SUITES: [&Suite; 5] = [&PAPER1, &PAPER2, &PAPER3, &PAPER4, &SPEED];
 
 impl Suite {
     /// The suite of a name.

@@ -46,7 +46,7 @@ pub fn write_page(suite: &Suite, folder: &Path, file: &Path, pictures: &str, pro
         if let Some(dated) = dated {
             drawing::write(experiment.picture, &dated.results, folder)?;
         }
-        let text = dated.as_ref().map(|dated| section(dated, experiment.picture, pictures, program));
+        let text = dated.as_ref().map(|dated| section(suite, dated, experiment.picture, pictures, program));
         put(&mut page, experiment.name, experiment.title, text.as_deref());
     }
     Ok(file::write(file, page.as_bytes())?)
@@ -118,7 +118,7 @@ fn overview(lines: &[[String; 10]]) -> String {
     page
 }
 
-fn section(dated: &Dated, picture: Picture, pictures: &str, program: &Origin) -> String {
+fn section(suite: &Suite, dated: &Dated, picture: Picture, pictures: &str, program: &Origin) -> String {
     let results = &dated.results;
     let Results { header, remark, columns, rows } = results;
     let (title, experiment) = (&header.title, &header.experiment);
@@ -140,8 +140,8 @@ fn section(dated: &Dated, picture: Picture, pictures: &str, program: &Origin) ->
             list(&mut page, &there, &columns.iter().filter(known).collect::<Vec<_>>());
         }
     }
-    if rows.iter().any(|row| !row.paper.is_empty()) {
-        page.push_str("\nIn brackets: the paper, on one NVIDIA A100.\n");
+    if let (true, Some(gpu)) = (rows.iter().any(|row| !row.paper.is_empty()), suite.gpu) {
+        let _ = write!(page, "\nIn brackets: the paper, on one {gpu}.\n");
     }
     reasons(&mut page, &skipped);
     page
@@ -183,11 +183,14 @@ fn matrix(page: &mut String, results: &Results, axis: Axis, y: &str) {
 
 /// All columns, a line for each row.
 fn list(page: &mut String, rows: &[&Row], columns: &[&ColumnName]) {
-    let titles = ["series", "dim", "k", "L", "unknowns", "scalar"].into_iter().map(String::from);
+    let has_cycles = rows.iter().any(|row| row.key.cycle.is_some());
+    let titles = ["series", "dim", "k", "L"].into_iter().chain(has_cycles.then_some("cycle"));
+    let titles = titles.chain(["unknowns", "scalar"]).map(String::from);
     head(page, &titles.chain(columns.iter().map(|column| column.label.clone())).collect::<Vec<_>>());
     for row in rows {
-        let Key { series, dim, degree, refine, precision, .. } = &row.key;
+        let Key { series, dim, degree, refine, precision, cycle, .. } = &row.key;
         let mut cells = vec![series.clone(), dim.to_string(), degree.to_string(), refine.to_string()];
+        cells.extend(has_cycles.then(|| cycle.map_or(String::new(), |cycle| cycle.to_string())));
         cells.extend([row.dofs.to_string(), precision.clone()]);
         cells.extend(columns.iter().map(|column| cell(row, &column.name)));
         let _ = writeln!(page, "| {} |", cells.join(" | "));
@@ -218,10 +221,11 @@ fn reasons(page: &mut String, skipped: &[&Row]) {
         let same = skipped.iter().filter(|row| row.skipped.as_deref() == Some(reason));
         let points: Vec<_> = same
             .map(|row| {
-                let Key { series, dim, degree, refine, .. } = &row.key;
+                let Key { series, dim, degree, refine, cycle, .. } = &row.key;
                 // Series of a level or a degree would say it twice.
                 let series = if series.contains('=') { String::new() } else { format!("{series}, ") };
-                format!("{series}{dim}D k = {degree} L = {refine}")
+                let cycle = cycle.map_or(String::new(), |cycle| format!(" cycle {cycle}"));
+                format!("{series}{dim}D k = {degree} L = {refine}{cycle}")
             })
             .collect();
         let _ = write!(page, "\nSkipped, {reason}: {}.\n", points.join("; "));

@@ -134,7 +134,7 @@ pub struct Row {
     pub dofs: usize,
     /// By column; none where it is not known.
     pub values: BTreeMap<String, Option<f64>>,
-    /// The paper's values, by column, on one NVIDIA A100.
+    /// The paper's values, by column, on the GPU of the suite.
     pub paper: BTreeMap<String, f64>,
     /// What is aimed at, by column, and whether it is reached.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

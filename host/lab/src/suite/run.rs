@@ -8,6 +8,7 @@ use super::store::{Earlier, Store};
 use super::{Suite, drawing};
 use patchmg::backend::Backend;
 use patchmg::measure::Protocol;
+use patchmg::system::elliptic::Elliptic;
 use patchmg::system::{Poisson, Runs, Stokes};
 use patchmg_cli::error::{Error, Library, Result};
 use patchmg_cli::hashes::Hashes;
@@ -54,7 +55,7 @@ pub enum Progress<'a> {
 /// Before anything is written: those of [`Protocol::check`], and [`Error::OtherRun`] or [`Error::Input`] for results in the
 /// folder that would be lost ([`Earlier`]). Those of files; those of the machine that end all work, such as
 /// [`Library::Driver`] and [`Library::Timeout`].
-pub fn run<B: Runs<Poisson> + Runs<Stokes>>(
+pub fn run<B: Runs<Poisson> + Runs<Stokes> + Runs<Elliptic>>(
     backend: &Arc<B>,
     suite: &Suite,
     experiments: &[&'static Experiment],
@@ -123,21 +124,23 @@ pub fn header<B: Backend>(backend: &Arc<B>, suite: &Suite, experiment: &Experime
     }
 }
 
-fn row<B: Runs<Poisson> + Runs<Stokes>>(
+fn row<B: Runs<Poisson> + Runs<Stokes> + Runs<Elliptic>>(
     laboratory: &mut Laboratory<B>,
     experiment: &Experiment,
     point: &Point,
     max_dofs: usize,
 ) -> Result<(Row, Basis)> {
-    let dofs = point.dofs();
-    let found = if dofs > max_dofs {
-        Err(format!("more unknowns than the limit of {max_dofs} (--max-dofs)"))
-    } else {
-        outcome(laboratory.compute(point))?
+    let (dofs, found) = match outcome(laboratory.dofs(point, max_dofs))? {
+        Ok(dofs) if dofs > max_dofs => (dofs, Err(format!("more unknowns than the limit of {max_dofs} (--max-dofs)"))),
+        Ok(dofs) => (dofs, outcome(laboratory.compute(point))?),
+        Err(reason) => (point.dofs(), Err(reason)),
     };
     let paper = point.paper.iter().map(|&(column, value)| (column.into(), value)).collect();
     let ((values, basis), skipped) = match found {
-        Ok(found) => (found, None),
+        Ok((mut values, basis)) => {
+            values.extend(point.beside.iter().map(|&(column, value)| (column.into(), Some(value))));
+            ((values, basis), None)
+        }
         Err(reason) => ((Values::new(), Basis::default()), Some(reason)),
     };
     let goals = point.goals.iter().map(|&(column, goal)| (column.into(), goal)).collect();

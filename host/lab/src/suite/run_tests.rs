@@ -1,7 +1,7 @@
 //! Suites on one thread of a CPU: what is computed, what is kept, and what the numbers are.
 
 use super::super::record::Measured;
-use super::super::{PAPER1, PAPER4, SPEED};
+use super::super::{PAPER1, PAPER3, PAPER4, SPEED};
 use super::*;
 use patchmg::backend::cpu::Cpu;
 
@@ -213,4 +213,37 @@ fn operations_need_no_gpu() {
     let rows = results(&settings, "table3").rows;
     assert!(rows.iter().all(|row| row.value("flops_per_dof").unwrap() > 0.0), "{rows:?}");
     assert!(rows.iter().all(|row| row.value("gdof_per_s").is_some() == row.paper.is_empty()), "ours is there");
+}
+
+#[test]
+fn a_mesh_by_cycles_is_the_same_whichever_rows_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path());
+    computed_of(&PAPER3, "table3", &settings);
+    let first = results(&settings, "table3");
+    let of = |column: &str| first.rows.iter().map(|row| row.value(column).unwrap()).collect::<Vec<_>>();
+    let (cells, errors) = (of("cells"), of("l2_error"));
+    assert_eq!((cells[0], first.rows[0].dofs), (12.0, 33));
+    assert!(cells.is_sorted_by(|a, b| 1.5 * a < *b && *b < 4.0 * a), "{cells:?}");
+    assert!(errors.is_sorted_by(|a, b| a > b), "{errors:?}");
+    assert!(of("iterations").iter().all(|count| (3.0..=8.0).contains(count)), "{first:?}");
+
+    // The last mesh follows from solutions on the others, whose rows are there.
+    let mut shortened = first.clone();
+    let last = shortened.rows.pop().unwrap();
+    std::fs::write(folder.path().join("table3.json"), serde_json::to_string(&shortened).unwrap()).unwrap();
+    assert_eq!(computed_of(&PAPER3, "table3", &settings), 1);
+    assert_eq!(results(&settings, "table3"), first);
+
+    // Beyond the limit no mesh is made, nor solved on.
+    let limited = Settings { max_dofs: last.dofs - 1, earlier: Earlier::Replace, ..settings.clone() };
+    assert_eq!(computed_of(&PAPER3, "table3", &limited), first.rows.len());
+    let rows = results(&settings, "table3").rows;
+    assert_eq!(rows[..2], first.rows[..2]);
+    assert_eq!((rows[2].dofs, rows[2].skipped.is_some()), (last.dofs, true));
+    let limited = Settings { max_dofs: first.rows[0].dofs, earlier: Earlier::Replace, ..settings.clone() };
+    computed_of(&PAPER3, "table3", &limited);
+    let rows = results(&settings, "table3").rows;
+    assert_eq!(rows[0], first.rows[0]);
+    assert!(rows[1..].iter().all(|row| row.skipped.is_some() && row.dofs == first.rows[1].dofs), "{rows:?}");
 }

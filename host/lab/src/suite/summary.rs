@@ -46,10 +46,11 @@ fn line(results: &Results, row: &Row) -> [String; 10] {
         (None, None) => "-",
     };
     let key = &row.key;
+    let cycle = key.cycle.map_or(String::new(), |cycle| format!(", cycle {cycle}"));
     [
         results.header.experiment.clone(),
         key.series.clone(),
-        format!("{}D Q{} L={}", key.dim, key.degree, key.refine),
+        format!("{}D Q{} L={}{cycle}", key.dim, key.degree, key.refine),
         key.precision.clone(),
         shown(MEASURED),
         shown("floor"),

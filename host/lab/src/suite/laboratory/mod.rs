@@ -3,6 +3,7 @@
 mod basis;
 mod floor;
 mod flows;
+mod forests;
 mod operator;
 mod program;
 mod roofline;
@@ -12,7 +13,8 @@ mod speed;
 pub use basis::Basis;
 pub use program::Program;
 
-use super::experiment::{Launch, Point, Rule, Task};
+use super::experiment::{Key, Launch, Point, Rule, Task};
+use forests::Forests;
 use operator::Reference;
 use patchmg::backend::Scalar;
 use patchmg::krylov::{Stopping, unobserved};
@@ -23,6 +25,7 @@ use patchmg::multigrid::{Multigrid, SmootherConfig};
 use patchmg::operator::Preconditioner;
 use patchmg::solve::{Case, Config, Method, Precision, Report};
 use patchmg::space::Family;
+use patchmg::system::elliptic::Elliptic;
 use patchmg::system::poisson::{Paper1, PatchKernel, Poisson, Problem, Variant};
 use patchmg::system::stokes::{LocalSolver, StokesKernel};
 use patchmg::system::{Runs, Stokes, System};
@@ -52,6 +55,7 @@ pub struct Laboratory<B: Runs<Poisson>> {
     flows: Known<(Size, LocalSolver, StokesKernel, Part), Timing>,
     cycles: Known<(Size, PatchKernel), Timing>,
     solves: Known<(Size, bool, Method), Solved>,
+    forests: Forests,
     /// The last load vector of `u = prod sin(pi x_i)`.
     load: Option<(Size, Vec<f64>)>,
     /// What the last operators were compared with.
@@ -70,10 +74,18 @@ struct Size {
     dim: usize,
     degree: usize,
     refine: usize,
+    /// Of refinement where the error seems large.
+    cycle: Option<usize>,
     single: bool,
 }
 
 impl Size {
+    fn of(point: &Point) -> Self {
+        let Key { dim, degree, refine, cycle, .. } = point.key;
+        let single = point.key.precision != Precision::F64.name();
+        Self { elements: point.elements, dim, degree, refine, cycle, single }
+    }
+
     fn system(&self, kernel: PatchKernel) -> Result<Poisson> {
         let mesh = Mesh::unit_cube(self.dim, self.refine)?;
         Ok(Poisson::new(self.elements, mesh, self.degree)?.with_kernel(kernel))
@@ -133,14 +145,17 @@ fn values<const N: usize>(pairs: [(&str, f64); N]) -> Values {
     pairs.into_iter().map(|(name, value)| (name.to_string(), Some(value))).collect()
 }
 
-/// With the precision of a point.
-fn in_precision(config: Config, size: Size, mixed: bool) -> Config {
-    let precision = match (size.single, mixed) {
+fn precision(size: Size, mixed: bool) -> Precision {
+    match (size.single, mixed) {
         (_, true) => Precision::Mixed,
         (true, _) => Precision::F32,
         (false, _) => Precision::F64,
-    };
-    Config { precision, ..config }
+    }
+}
+
+/// With the precision of a point.
+fn in_precision(config: Config, size: Size, mixed: bool) -> Config {
+    Config { precision: precision(size, mixed), ..config }
 }
 
 impl<B: Runs<Poisson>> Laboratory<B> {
@@ -155,6 +170,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
             flows: Vec::new(),
             cycles: Vec::new(),
             solves: Vec::new(),
+            forests: Forests::default(),
             load: None,
             reference: None,
             program,
@@ -163,21 +179,13 @@ impl<B: Runs<Poisson>> Laboratory<B> {
     }
 }
 
-impl<B: Runs<Poisson> + Runs<Stokes>> Laboratory<B> {
+impl<B: Runs<Poisson> + Runs<Stokes> + Runs<Elliptic>> Laboratory<B> {
     /// The values of a point, and what they come from.
     ///
     /// # Errors
     /// Those of the backend; [`Library::Unsupported`] for what this machine has no kernels for.
     pub fn compute(&mut self, point: &Point) -> Result<(Values, Basis)> {
-        let key = &point.key;
-        let size = Size {
-            elements: point.elements,
-            dim: key.dim,
-            degree: key.degree,
-            refine: key.refine,
-            single: key.precision != Precision::F64.name(),
-        };
-        let mixed = key.precision == Precision::Mixed.name();
+        let (size, mixed) = (Size::of(point), point.key.precision == Precision::Mixed.name());
         let asked = (size, mixed, point.task);
         if let Some((_, known, basis)) = self.points.iter().find(|(known, ..)| *known == asked) {
             return Ok((known.clone(), basis.clone()));
@@ -213,6 +221,7 @@ impl<B: Runs<Poisson> + Runs<Stokes>> Laboratory<B> {
             Task::Start(kernels) => self.start(size, kernels),
             Task::Comparison => self.comparison(size),
             Task::Flow(task) => self.flow(size, mixed, task),
+            Task::Forest(domain, task) => self.forest(domain, size, precision(size, mixed), task),
         }
     }
 }

@@ -18,6 +18,7 @@ use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 pub const PAPER1: Suite = Suite {
     name: "paper1",
     title: "Paper 1: tensor product patch smoothers on GPU",
+    gpu: Some("NVIDIA A100"),
     experiments: &[
         iterations::TABLE1,
         iterations::TABLE2,

@@ -16,6 +16,7 @@ use std::ops::RangeInclusive;
 pub const PAPER2: Suite = Suite {
     name: "paper2",
     title: "Paper 2: multigrid for the Stokes equations",
+    gpu: Some("NVIDIA A100"),
     experiments: &[
         iterations::TABLE1,
         iterations::STEPS,

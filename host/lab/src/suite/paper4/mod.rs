@@ -21,6 +21,7 @@ use patchmg_device::tensor_core::list::is_patch;
 pub const PAPER4: Suite = Suite {
     name: "paper4",
     title: "Paper 4: tensor-product operations with tensor cores",
+    gpu: Some("NVIDIA A100"),
     experiments: &[
         tables::TABLE2,
         operator::FIGURE5,

@@ -1,6 +1,7 @@
 //! How near the method comes to what memory allows, and how fast it solves.
 
 mod flow;
+mod forest;
 mod parts;
 mod whole;
 
@@ -15,6 +16,7 @@ use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
 pub const SPEED: Suite = Suite {
     name: "speed",
     title: "Speed: parts beside the limit of memory, and whole solves",
+    gpu: None,
     experiments: &[
         parts::SMOOTHER,
         parts::OPERATOR,
@@ -25,6 +27,8 @@ pub const SPEED: Suite = Suite {
         whole::MEMORY,
         flow::STOKES,
         flow::STOKES_MEMORY,
+        forest::FORESTS,
+        forest::FORESTS_ONCE,
     ],
 };
 
@@ -104,6 +108,11 @@ mod tests {
         assert_eq!(goal(true, "stokes", "solve", [3, 2, 7], "mixed"), Some((1.4, Some(3.5))));
         assert_eq!(goal(true, "stokes", "solve, 32", [3, 4, 5], "mixed"), Some((2.5, Some(6.0))));
         assert_eq!(goal(false, "stokes", "solve, 32", [3, 2, 5], "mixed"), Some((400.0, Some(1200.0))));
+        assert_eq!(goal(true, "forests", "product, shell", [3, 3, 6], "f32"), Some((1.0 / 42.0, Some(1.0 / 26.0))));
+        assert_eq!(goal(true, "forests", "solve, shell", [3, 3, 5], "mixed"), Some((8.0, Some(18.0))));
+        assert_eq!(goal(true, "forests", "solve, L", [3, 2, 3], "mixed"), Some((4.0, Some(11.0))));
+        assert_eq!(goal(false, "forests", "solve, L", [2, 2, 5], "mixed"), Some((500.0, Some(1200.0))));
+        assert_eq!(goal(true, "forests_once", "minimal surface", [3, 4, 5], "mixed"), Some((0.8, Some(2.2))));
         assert_eq!(goal(false, "smoother", "", [3, 4, 5], "f64"), None);
     }
 }
