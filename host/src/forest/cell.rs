@@ -45,6 +45,11 @@ impl Cell {
     pub(super) fn key(&self, dim: usize) -> (u32, u64) {
         (self.tree, morton_code(dim, self.anchor))
     }
+
+    /// Morton code of its lower corner at the finest level, the order of leaves of a tree.
+    pub(super) fn corner_code(&self, dim: usize) -> u64 {
+        morton_code(dim, self.anchor.map(|x| x << (max_level(dim) - self.level)))
+    }
 }
 
 /// Bit `d` of a number.

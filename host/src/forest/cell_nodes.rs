@@ -4,6 +4,7 @@ use super::entities::{digit, dimension};
 use super::numbering::{Child, Numbering};
 use crate::error::{Result, invalid};
 use crate::memory;
+use rayon::prelude::*;
 
 /// Nodes of the leaves of a forest, with hanging ones replaced by nodes of the coarser leaf that they hang on.
 ///
@@ -37,6 +38,9 @@ impl HangingLines {
         self.along[direction] >> (a + 3 * b) & 1 == 1
     }
 }
+
+/// Leaves that a task takes.
+const LEAVES_A_TASK: usize = 1 << 10;
 
 impl CellNodes {
     /// Nodes of a leaf, `(k + 1)^dim`, in lexicographic order, x fastest.
@@ -86,17 +90,23 @@ impl Numbering {
         if count >= 1 << 32 {
             return Err(invalid("the number of nodes of all cells", count, "below 2^32"));
         }
-        memory::check((count * size_of::<u32>()) as u64)?;
-        let (mut nodes, mut hanging) = (Vec::with_capacity(count), Vec::new());
-        let mut children = self.children.iter().peekable();
-        for leaf in 0..self.leaves.len() {
-            nodes.extend(self.leaf_nodes(leaf));
-            if let Some(child) = children.next_if(|child| child.leaf as usize == leaf) {
-                let own = &mut nodes[nodes_a_cell * leaf..];
-                hanging.extend(self.take_from_parent(child, own));
-            }
-        }
-        Ok(CellNodes { nodes, nodes_a_cell, hanging })
+        let mut nodes = memory::zeros(count)?;
+        let pieces = nodes.par_chunks_mut(nodes_a_cell * LEAVES_A_TASK).enumerate();
+        let hanging: Vec<Vec<HangingLines>> = pieces
+            .map(|(piece, nodes)| {
+                let first = piece * LEAVES_A_TASK;
+                let from = self.children.partition_point(|child| (child.leaf as usize) < first);
+                let (mut children, mut hanging) = (self.children[from..].iter().peekable(), Vec::new());
+                for (leaf, own) in nodes.chunks_exact_mut(nodes_a_cell).enumerate() {
+                    own.iter_mut().zip(self.leaf_nodes(first + leaf)).for_each(|(own, node)| *own = node);
+                    if let Some(child) = children.next_if(|child| child.leaf as usize == first + leaf) {
+                        hanging.extend(self.take_from_parent(child, own));
+                    }
+                }
+                hanging
+            })
+            .collect();
+        Ok(CellNodes { nodes, nodes_a_cell, hanging: hanging.concat() })
     }
 
     /// Puts the nodes of the coarser leaves in their places, and says which lines are interpolated.

@@ -241,6 +241,11 @@ impl CoarseMesh {
         (0..self.entities.positions()).any(|position| self.manifold(tree, position).is_some())
     }
 
+    /// Whether all cells are the multilinear maps of their vertices.
+    pub(super) fn is_straight(&self) -> bool {
+        self.nodes.is_empty() && self.manifold_of.iter().all(|&number| number == FLAT)
+    }
+
     /// The map of degree 2 that a cell has, if the mesh has any.
     pub(super) fn quadratic(&self, cell: usize) -> Option<Quadratic<'_>> {
         let n = self.entities.positions();

@@ -2,6 +2,7 @@
 
 use super::entities::{digit, free_directions};
 use super::numbering::{HangingEntity, Numbering};
+use rayon::prelude::*;
 
 /// A hanging node on an edge or a face of a coarser leaf: `u_node = sum_j weights_j u_(nodes_j)`.
 ///
@@ -17,21 +18,41 @@ pub struct Constraint<'a> {
     pub weights: &'a [f64],
 }
 
+#[derive(Default)]
+struct Buffers {
+    nodes: Vec<u32>,
+    weights: Vec<f64>,
+}
+
+/// Hanging entities that a task takes.
+const ENTITIES_A_TASK: usize = 1 << 8;
+
 impl Numbering {
     /// Calls `visit` with the constraint of each hanging node.
     pub fn for_each_constraint(&self, mut visit: impl FnMut(Constraint<'_>)) {
-        let (mut nodes, mut weights) = (Vec::new(), Vec::new());
-        for hanging in &self.hanging {
-            self.coarse_nodes(hanging, &mut nodes);
-            self.for_each_node(hanging, |index| {
-                self.weights(hanging, index, &mut weights);
-                visit(Constraint {
-                    node: self.leaves.node(hanging.leaf as usize, index),
-                    nodes: &nodes,
-                    weights: &weights,
-                });
-            });
-        }
+        let mut buffers = Buffers::default();
+        self.hanging.iter().for_each(|hanging| self.constraints_of(hanging, &mut buffers, &mut visit));
+    }
+
+    /// What `body` makes of the constraint of each hanging node, in the same order.
+    pub(crate) fn map_constraints<R: Send>(&self, body: impl Fn(Constraint<'_>) -> R + Sync) -> Vec<R> {
+        let of_task = |hanging: &[HangingEntity]| {
+            let (mut buffers, mut results) = (Buffers::default(), Vec::new());
+            for hanging in hanging {
+                self.constraints_of(hanging, &mut buffers, |constraint| results.push(body(constraint)));
+            }
+            results
+        };
+        self.hanging.par_chunks(ENTITIES_A_TASK).flat_map_iter(of_task).collect()
+    }
+
+    fn constraints_of(&self, hanging: &HangingEntity, buffers: &mut Buffers, mut visit: impl FnMut(Constraint<'_>)) {
+        let Buffers { nodes, weights } = buffers;
+        self.coarse_nodes(hanging, nodes);
+        self.for_each_node(hanging, |index| {
+            self.weights(hanging, index, weights);
+            visit(Constraint { node: self.leaves.node(hanging.leaf as usize, index), nodes, weights });
+        });
     }
 
     /// Nodes of the edge or face of the coarser leaf, in the frame of the parent.

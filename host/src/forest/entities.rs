@@ -15,7 +15,7 @@ pub(super) type Frame = u8;
 pub(super) const SWAP: Frame = 4;
 
 /// Digits of all positions, for inner loops.
-const DIGITS: [[u8; 3]; 27] = {
+pub(super) const DIGITS: [[u8; 3]; 27] = {
     let (mut digits, mut position) = ([[0; 3]; 27], 0);
     while position < 27 {
         digits[position] = [(position % 3) as u8, (position / 3 % 3) as u8, (position / 9) as u8];

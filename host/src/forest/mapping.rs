@@ -10,6 +10,7 @@ use crate::fe::Element;
 use crate::memory;
 use glam::DVec3;
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// Polynomial mappings of degree `m` from `[0, 1]^dim` to cells of a forest, each given by the positions of its Gauss-Lobatto
 /// nodes.
@@ -24,9 +25,14 @@ use rayon::prelude::*;
 /// same map.
 #[derive(Clone, Debug)]
 pub struct Mapping {
+    dim: usize,
     degree: usize,
+    /// Nodes of a cell.
     nodes: usize,
+    /// Of its nodes, or of its vertices if all cells are straight.
     positions: Vec<DVec3>,
+    /// Weights of the vertices at each node, if all cells are straight: multilinear maps of their vertices.
+    straight: Option<Weights>,
 }
 
 /// Cells that a task takes, with a walk of its own from the roots.
@@ -39,28 +45,40 @@ impl Mapping {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a degree that elements cannot have;
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn new(forest: &Forest, cells: &[Cell], degree: usize) -> Result<Self> {
-        let element = Element::new(degree)?;
+        let (coarse, element) = (forest.coarse(), Element::new(degree)?);
         let nodes = (degree + 1).pow(forest.dim() as u32);
-        memory::check((cells.len() * nodes * size_of::<DVec3>()) as u64)?;
-        let mut positions = vec![DVec3::ZERO; cells.len() * nodes];
-        let tasks = positions.par_chunks_mut(CELLS_A_TASK * nodes).zip(cells.par_chunks(CELLS_A_TASK));
+        let straight = coarse.is_straight().then(|| Weights::new(forest.dim(), element.nodes()));
+        let stored = if straight.is_some() { 1 << forest.dim() } else { nodes };
+        memory::check((cells.len() * stored * size_of::<DVec3>()) as u64)?;
+        let mut positions: Vec<DVec3> = memory::zeros(cells.len() * stored)?;
+        let tables = Tables::new(forest.dim(), element.nodes());
+        let tasks = positions.par_chunks_mut(CELLS_A_TASK * stored).zip(cells.par_chunks(CELLS_A_TASK));
         tasks.for_each(|(positions, cells)| {
-            let mut path = Path::new(forest.coarse());
-            for (positions, cell) in positions.chunks_exact_mut(nodes).zip(cells) {
-                if let Some(map) = forest.coarse().quadratic(cell.tree as usize) {
+            let mut path = Path::new(coarse, &tables);
+            for (positions, cell) in positions.chunks_exact_mut(stored).zip(cells) {
+                if let Some(map) = coarse.quadratic(cell.tree as usize) {
                     map.points(cell, element.nodes(), positions);
                     continue;
                 }
                 let corners = path.corners(cell);
-                Patch::new(forest.coarse(), cell).nodes(&corners, element.nodes(), positions);
+                match straight {
+                    Some(_) => positions.copy_from_slice(&corners[..stored]),
+                    None => Patch::new(coarse, cell).nodes(&corners, &tables, positions),
+                }
             }
         });
-        Ok(Self { degree, nodes, positions })
+        Ok(Self { dim: forest.dim(), degree, nodes, positions, straight })
     }
 
     /// Polynomial degree `m`.
     pub fn degree(&self) -> usize {
         self.degree
+    }
+
+    /// The least degree at which all of the mappings are given, and the positions of its nodes in a cell.
+    pub(crate) fn at_least_degree(&self, cell: usize) -> (usize, &[DVec3]) {
+        let (degree, nodes) = self.straight.as_ref().map_or((self.degree, self.nodes), |weights| (1, weights.corners));
+        (degree, &self.positions[nodes * cell..nodes * (cell + 1)])
     }
 
     /// Where the same mappings have the Gauss-Lobatto nodes of another degree.
@@ -70,29 +88,135 @@ impl Mapping {
     pub fn at_degree(&self, degree: usize) -> Result<Self> {
         let (from, to) = (Element::new(self.degree)?, Element::new(degree)?);
         let rows: Vec<Vec<f64>> = to.nodes().iter().map(|&x| from.values(x)).collect();
-        let (n, m) = (self.degree + 1, degree + 1);
-        let dim = if self.nodes == n * n { 2 } else { 3 };
-        let nodes = m.pow(dim);
-        memory::check((self.positions.len() / self.nodes * nodes * size_of::<DVec3>()) as u64)?;
-        let mut positions = Vec::with_capacity(self.positions.len() / self.nodes * nodes);
-        for cell in self.positions.chunks_exact(self.nodes) {
-            positions.extend((0..nodes).map(|i| {
+        let (n, m, dim) = (self.degree + 1, degree + 1, self.dim);
+        let nodes = m.pow(dim as u32);
+        let cells = self.positions.len() / self.straight.as_ref().map_or(self.nodes, |weights| weights.corners);
+        let mut positions: Vec<DVec3> = memory::zeros(cells * nodes)?;
+        positions.par_chunks_exact_mut(nodes).enumerate().for_each(|(cell, positions)| {
+            let own = self.positions(cell);
+            for (i, position) in positions.iter_mut().enumerate() {
                 let weight = |j: usize| {
                     let z = if dim == 3 { rows[i / m / m][j / n / n] } else { 1.0 };
                     rows[i % m][j % n] * rows[i / m % m][j / n % n] * z
                 };
-                cell.iter().enumerate().map(|(j, &position)| weight(j) * position).sum::<DVec3>()
-            }));
-        }
-        Ok(Self { degree, nodes, positions })
+                *position = own.iter().enumerate().map(|(j, &position)| weight(j) * position).sum();
+            }
+        });
+        Ok(Self { dim, degree, nodes, positions, straight: None })
     }
 
     /// Positions of the nodes of a cell, `(m + 1)^dim`, in lexicographic order, x fastest.
     ///
     /// # Panics
     /// Unless there is such a cell.
-    pub fn positions(&self, cell: usize) -> &[DVec3] {
-        &self.positions[self.nodes * cell..self.nodes * (cell + 1)]
+    pub fn positions(&self, cell: usize) -> Cow<'_, [DVec3]> {
+        let stored = |count: usize| &self.positions[count * cell..count * (cell + 1)];
+        match &self.straight {
+            None => Cow::Borrowed(stored(self.nodes)),
+            Some(weights) => {
+                let corners = stored(weights.corners);
+                Cow::Owned(weights.all().map(|weights| linear_mean(corners, weights)).collect())
+            }
+        }
+    }
+}
+
+/// Values of the multilinear functions of a cell's vertices at its nodes.
+#[derive(Clone, Debug)]
+struct Weights {
+    corners: usize,
+    /// One node after the other.
+    values: Vec<f64>,
+}
+
+impl Weights {
+    /// At nodes with these coordinates in each direction.
+    fn new(dim: usize, along: &[f64]) -> Self {
+        let corners = 1 << dim;
+        let of_node = |node: usize| {
+            let index = index(node, along.len());
+            (0..corners).map(move |corner| {
+                let factor = |d: usize| if bit(corner, d) == 1 { along[index[d]] } else { 1.0 - along[index[d]] };
+                (0..dim).map(factor).product()
+            })
+        };
+        Self { corners, values: (0..along.len().pow(dim as u32)).flat_map(of_node).collect() }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &[f64]> {
+        self.values.chunks_exact(self.corners)
+    }
+}
+
+/// Interpolation from vertices to nodes on edges, from these into faces, and so on: `sum_S (-1)^(|S| + 1) sum_ends prod_(d in S) w_d x`
+/// over sets `S` of the directions of an edge, a face or a cell, the point `x` being at the ends in these.
+struct Transfinite {
+    /// Nodes in an order such that each follows from earlier ones.
+    steps: Vec<Step>,
+}
+
+struct Step {
+    node: usize,
+    /// Of the entity in whose interior it lies.
+    position: usize,
+    from: Vec<usize>,
+    weights: Vec<f64>,
+}
+
+impl Transfinite {
+    /// To nodes with these coordinates in each direction, the ends among them.
+    fn new(dim: usize, along: &[f64]) -> Self {
+        let n = along.len();
+        let place =
+            |node: usize| position(index(node, n).map(|i| if i == 0 { 0 } else { 1 + usize::from(i == n - 1) }));
+        let mut steps = Vec::new();
+        for of_dimension in 0..=dim {
+            let nodes = (0..n.pow(dim as u32)).filter(|&node| dimension(place(node)) == of_dimension);
+            steps.extend(nodes.map(|node| Step::new(dim, node, place(node), along)));
+        }
+        Self { steps }
+    }
+}
+
+impl Step {
+    fn new(dim: usize, node: usize, at: usize, along: &[f64]) -> Self {
+        let (n, index) = (along.len(), index(node, along.len()));
+        let (mut from_nodes, mut weights) = (Vec::new(), Vec::new());
+        for ends in 0..27 {
+            // 0 and 2: at that end; 1: not in `S`.
+            let in_set = |d: usize| digit(ends, d) != 1;
+            let count = (0..3).filter(|&d| in_set(d)).count();
+            if count == 0 || (0..3).any(|d| in_set(d) && (d >= dim || digit(at, d) != 1)) {
+                continue;
+            }
+            let (mut weight, mut from) = (if count % 2 == 1 { 1.0 } else { -1.0 }, index);
+            for d in (0..3).filter(|&d| in_set(d)) {
+                let upper = digit(ends, d) == 2;
+                weight *= if upper { along[index[d]] } else { 1.0 - along[index[d]] };
+                from[d] = if upper { n - 1 } else { 0 };
+            }
+            from_nodes.push(from[0] + n * (from[1] + n * from[2]));
+            weights.push(weight);
+        }
+        Self { node, position: at, from: from_nodes, weights }
+    }
+}
+
+/// What is the same for all cells.
+struct Tables {
+    weights: Weights,
+    nodes: Transfinite,
+    /// To the vertices of children.
+    halves: Transfinite,
+}
+
+impl Tables {
+    fn new(dim: usize, along: &[f64]) -> Self {
+        Self {
+            weights: Weights::new(dim, along),
+            nodes: Transfinite::new(dim, along),
+            halves: Transfinite::new(dim, &[0.0, 0.5, 1.0]),
+        }
     }
 }
 
@@ -102,12 +226,13 @@ type Corners = [DVec3; 8];
 /// The cells from a root to the one that was asked for last, with their vertices.
 struct Path<'a> {
     coarse: &'a CoarseMesh,
+    tables: &'a Tables,
     cells: Vec<(Cell, Corners)>,
 }
 
 impl<'a> Path<'a> {
-    fn new(coarse: &'a CoarseMesh) -> Self {
-        Self { coarse, cells: Vec::new() }
+    fn new(coarse: &'a CoarseMesh, tables: &'a Tables) -> Self {
+        Self { coarse, tables, cells: Vec::new() }
     }
 
     /// Vertices of a cell.
@@ -132,7 +257,7 @@ impl<'a> Path<'a> {
                 return corners;
             }
             let child = ancestor(parent.level + 1);
-            let points = Patch::new(self.coarse, &parent).refined(&corners);
+            let points = Patch::new(self.coarse, &parent).refined(&corners, self.tables);
             let number = child.child_number();
             let mut of_child = [DVec3::ZERO; 8];
             for (corner, point) in of_child.iter_mut().enumerate().take(1 << self.coarse.dim()) {
@@ -198,69 +323,33 @@ impl<'a> Patch<'a> {
     }
 
     /// Vertices and new vertices, `3^dim` by position.
-    fn refined(&self, corners: &Corners) -> [DVec3; 27] {
+    fn refined(&self, corners: &Corners, tables: &Tables) -> [DVec3; 27] {
         let mut refined = [DVec3::ZERO; 27];
-        self.interpolated(corners, &[0.0, 0.5, 1.0], &mut refined[..3_usize.pow(self.dim as u32)]);
+        self.interpolated(corners, &tables.halves, &mut refined[..3_usize.pow(self.dim as u32)]);
         refined
     }
 
-    /// Positions of nodes, which have these coordinates in each direction, the ends among them.
-    fn nodes(&self, corners: &Corners, along: &[f64], nodes: &mut [DVec3]) {
-        let mean: &dyn Fn(&[DVec3], &[f64]) -> DVec3 = match self.common {
-            Common::Flat => &linear_mean,
-            Common::One(manifold) => &|points, weights| manifold.mean(points, weights),
-            Common::Several => return self.interpolated(corners, along, nodes),
-        };
-        let corners = &corners[..1 << self.dim];
-        let mut weights = [0.0; 8];
-        for (node, to) in nodes.iter_mut().enumerate() {
-            let index = index(node, along.len());
-            for (corner, weight) in weights.iter_mut().enumerate().take(corners.len()) {
-                let factor = |d: usize| if bit(corner, d) == 1 { along[index[d]] } else { 1.0 - along[index[d]] };
-                *weight = (0..self.dim).map(factor).product();
+    /// Positions of nodes.
+    fn nodes(&self, corners: &Corners, tables: &Tables, nodes: &mut [DVec3]) {
+        let (corners, weights) = (&corners[..1 << self.dim], &tables.weights);
+        match self.common {
+            Common::Flat => {
+                nodes.iter_mut().zip(weights.all()).for_each(|(node, weights)| *node = linear_mean(corners, weights));
             }
-            *to = mean(corners, &weights[..corners.len()]);
+            Common::One(manifold) => manifold.means(corners, weights.all(), nodes),
+            Common::Several => self.interpolated(corners, &tables.nodes, nodes),
         }
     }
 
-    /// The same, nodes on edges from vertices, those in faces from edges and vertices, and so on.
-    fn interpolated(&self, corners: &Corners, along: &[f64], nodes: &mut [DVec3]) {
-        let n = along.len();
-        let place =
-            |node: usize| position(index(node, n).map(|i| if i == 0 { 0 } else { 1 + usize::from(i == n - 1) }));
-        for of_dimension in 0..=self.dim {
-            for node in (0..nodes.len()).filter(|&node| dimension(place(node)) == of_dimension) {
-                let index = index(node, n);
-                nodes[node] = match of_dimension {
-                    0 => corners[(0..self.dim).map(|d| usize::from(index[d] > 0) << d).sum::<usize>()],
-                    _ => self.transfinite(place(node), index, along, nodes),
-                };
-            }
+    fn interpolated(&self, corners: &[DVec3], transfinite: &Transfinite, nodes: &mut [DVec3]) {
+        let mut points = [DVec3::ZERO; 26];
+        // Vertices are the first steps, in the order of their numbers.
+        let (vertices, others) = transfinite.steps.split_at(1 << self.dim);
+        vertices.iter().zip(corners).for_each(|(step, &corner)| nodes[step.node] = corner);
+        for step in others {
+            points.iter_mut().zip(&step.from).for_each(|(point, &from)| *point = nodes[from]);
+            nodes[step.node] = self.mean(step.position, &points[..step.from.len()], &step.weights);
         }
-    }
-
-    /// From nodes on the ends of an edge, a face or a cell: `sum_S (-1)^(|S| + 1) sum_ends prod_(d in S) w_d x`, over sets `S` of
-    /// its directions, the point `x` being at the ends in these.
-    fn transfinite(&self, at: usize, index: [usize; 3], along: &[f64], nodes: &[DVec3]) -> DVec3 {
-        let n = along.len();
-        let (mut points, mut weights) = (Vec::new(), Vec::new());
-        for ends in 0..27 {
-            // 0 and 2: at that end; 1: not in `S`.
-            let in_set = |d: usize| digit(ends, d) != 1;
-            let count = (0..3).filter(|&d| in_set(d)).count();
-            if count == 0 || (0..3).any(|d| in_set(d) && (d >= self.dim || digit(at, d) != 1)) {
-                continue;
-            }
-            let (mut weight, mut from) = (if count % 2 == 1 { 1.0 } else { -1.0 }, index);
-            for d in (0..3).filter(|&d| in_set(d)) {
-                let upper = digit(ends, d) == 2;
-                weight *= if upper { along[index[d]] } else { 1.0 - along[index[d]] };
-                from[d] = if upper { n - 1 } else { 0 };
-            }
-            points.push(nodes[from[0] + n * (from[1] + n * from[2])]);
-            weights.push(weight);
-        }
-        self.mean(at, &points, &weights)
     }
 }
 

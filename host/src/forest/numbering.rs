@@ -1,13 +1,15 @@
 //! Numbers of the nodes of continuous elements on the leaves of a forest.
 
 use super::cell::Cell;
-use super::cell_entities::{CellEntities, NONE, Visited, for_each_entity};
+use super::cell_entities::{CellEntities, NONE, for_each_entity};
 use super::entities::{digit, dimension, position as position_of};
+use super::first_visits::{OpenEntities, number_nodes};
 use super::leaves::Forest;
 use crate::error::{Result, invalid};
 use crate::fe::Element;
 use crate::memory;
 use nalgebra::DMatrix;
+use rayon::prelude::*;
 
 /// Numbers of the Gauss-Lobatto nodes of continuous elements `Q_k` on the leaves of a forest.
 ///
@@ -24,6 +26,8 @@ pub struct Numbering {
     pub(super) degree: usize,
     nodes: usize,
     pub(super) leaves: CellEntities,
+    /// Nodes of the leaves before each leaf.
+    before: Vec<u32>,
     /// Refined cells that have an edge or a face of a leaf: the parents of leaves that have hanging nodes there.
     pub(super) parents: CellEntities,
     /// Bits, by node.
@@ -59,6 +63,9 @@ pub(super) struct HangingEntity {
     pub parent_position: u8,
 }
 
+/// Leaves that a task takes: many, so that few vertices, edges and faces belong to several tasks.
+const PIECE: usize = 1 << 13;
+
 impl Numbering {
     /// Of degree `k` from 1 to 8 in 2D and 6 in 3D.
     ///
@@ -66,6 +73,11 @@ impl Numbering {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for other degrees, and if there are `2^32 - 1` nodes or more;
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn new(forest: &Forest, degree: usize) -> Result<Self> {
+        Self::in_pieces(forest, degree, PIECE)
+    }
+
+    /// With so many leaves a task, which changes nothing.
+    pub(super) fn in_pieces(forest: &Forest, degree: usize, length: usize) -> Result<Self> {
         let (dim, most) = (forest.dim(), if forest.dim() == 2 { 8 } else { 6 });
         if !(1..=most).contains(&degree) {
             return Err(invalid("degree", degree, format_args!("1 to {most} in {dim}D")));
@@ -74,68 +86,58 @@ impl Numbering {
         let positions = forest.coarse().entities().positions();
         let leaves = forest.leaves();
         let mut cells = CellEntities::new(degree, positions, leaves.len())?;
-        let mut known = Visited::default();
-        let mut nodes = 0_usize;
-        for (leaf, cell) in leaves.iter().enumerate() {
-            let first_nodes = cells.of_mut(leaf);
-            let frames = for_each_entity(forest, cell, |position, key, incidences| {
-                let dimension = dimension(position);
-                let first = nodes as u32;
-                first_nodes[position] = known.visit(dimension, key, incidences, first);
-                if first_nodes[position] == first {
-                    nodes += (degree - 1).pow(dimension as u32);
-                }
-            });
-            cells.set_frames(leaf, frames);
-            if nodes >= NONE as usize {
-                let value = format_args!("more than {} after {} of {} leaves", NONE, leaf + 1, leaves.len());
-                return Err(invalid("the number of nodes", value, "below 2^32 - 1"));
-            }
+        let mut before = memory::zeros(leaves.len())?;
+        let (nodes, open) = number_nodes(forest, degree, length, &mut cells, &mut before);
+        if nodes >= NONE as usize {
+            return Err(invalid("the number of nodes", nodes, "below 2^32 - 1"));
         }
         let mut numbering = Self {
             dim,
             degree,
             nodes,
             leaves: cells,
+            before,
             parents: CellEntities::new(degree, positions, 0)?,
             hangs: memory::zeros(nodes.div_ceil(64))?,
             hanging: Vec::new(),
             children: Vec::new(),
             prolongation: element.prolongation(),
         };
-        numbering.find_hanging(forest, &known);
+        numbering.find_hanging(forest, &open)?;
         Ok(numbering)
     }
 
     /// An entity of a leaf hangs if it lies in the interior of an edge or a face of its parent that a leaf has.
     ///
     /// That leaf has the level of the parent: by balance, no coarser leaf touches the children.
-    fn find_hanging(&mut self, forest: &Forest, known: &Visited) {
-        // By level, the last parent, and its number in the list if it is there.
-        let mut parents: Vec<Option<(Cell, Option<u32>)>> = vec![None; forest.levels()];
-        for (leaf, cell) in forest.leaves().iter().enumerate() {
-            let Some(parent) = cell.parent() else { continue };
-            let last = &mut parents[usize::from(parent.level)];
-            let number = match *last {
-                Some((cell, number)) if cell == parent => number,
-                _ => {
-                    let number = self.push_parent(forest, &parent, known);
-                    *last = Some((parent, number));
-                    number
-                }
-            };
-            let Some(parent) = number else { continue };
-            let child = cell.child_number();
+    fn find_hanging(&mut self, forest: &Forest, open: &OpenEntities) -> Result<()> {
+        let families = Families::new(forest)?;
+        let first_leaves = families.first_leaves.par_iter();
+        let of_parents: Vec<Option<([u32; 27], u32)>> =
+            first_leaves.map(|&leaf| parent_entities(forest, &forest.leaves()[leaf as usize], open)).collect();
+        let positions = self.leaves.of(0).len();
+        let add = |parent: &Option<([u32; 27], u32)>| {
+            let (first_nodes, frames) = parent.as_ref()?;
+            self.parents.push(&first_nodes[..positions], *frames);
+            Some(self.parents.len() as u32 - 1)
+        };
+        let parents: Vec<Option<u32>> = of_parents.iter().map(add).collect();
+        let in_parents = [0, 1, 2, 3, 4, 5, 6, 7].map(|child| positions_in_parent(self.dim, child));
+        for (leaf, &family) in families.of_leaves.iter().enumerate() {
+            let Some(&Some(parent)) = parents.get(family as usize) else { continue };
+            let child = forest.leaves()[leaf].child_number();
             self.children.push(Child { leaf: leaf as u32, parent, number: child as u8 });
             // The children at a hanging edge or face are leaves, which have the vertices of the parent there.
             let corner = position_of([0, 1, 2].map(|d| 2 * (child >> d & 1)));
             self.parents.of_mut(parent as usize)[corner] = self.leaves.of(leaf)[corner];
-            for (position, &first) in self.leaves.of(leaf).iter().enumerate() {
-                let parent_position = position_in_parent(self.dim, position, child);
+            for (position, &parent_position) in in_parents[child].iter().enumerate().take(positions) {
                 let is_edge_or_face = (1..self.dim).contains(&dimension(parent_position));
-                let is_of_leaf = self.parents.of(parent as usize)[parent_position] != NONE;
-                let nodes = first as usize..first as usize + (self.degree - 1).pow(dimension(position) as u32);
-                if !is_edge_or_face || !is_of_leaf || nodes.is_empty() || self.hangs(nodes.start) {
+                if !is_edge_or_face || self.parents.of(parent as usize)[parent_position] == NONE {
+                    continue;
+                }
+                let first = self.leaves.of(leaf)[position] as usize;
+                let nodes = first..first + (self.degree - 1).pow(dimension(position) as u32);
+                if nodes.is_empty() || self.hangs(nodes.start) {
                     continue;
                 }
                 nodes.for_each(|node| self.hangs[node / 64] |= 1 << (node % 64));
@@ -143,21 +145,7 @@ impl Numbering {
                 self.hanging.push(HangingEntity { leaf: leaf as u32, position, child, parent, parent_position });
             }
         }
-    }
-
-    /// Appends a refined cell, still without vertices, if a leaf has one of its edges or faces, and says where.
-    fn push_parent(&mut self, forest: &Forest, cell: &Cell, known: &Visited) -> Option<u32> {
-        let mut first_nodes = [NONE; 27];
-        let frames = for_each_entity(forest, cell, |position, key, _| {
-            if (1..self.dim).contains(&dimension(position)) {
-                first_nodes[position] = known.first_node(dimension(position), &key);
-            }
-        });
-        if first_nodes.iter().all(|&first| first == NONE) {
-            return None;
-        }
-        self.parents.push(&first_nodes[..forest.coarse().entities().positions()], frames);
-        Some(self.parents.len() as u32 - 1)
+        Ok(())
     }
 
     /// Polynomial degree `k`.
@@ -188,18 +176,70 @@ impl Numbering {
     /// # Panics
     /// Unless there is such a leaf.
     pub fn leaf_nodes(&self, leaf: usize) -> impl Iterator<Item = u32> + '_ {
-        let n = self.degree + 1;
         assert!(leaf < self.leaves.len(), "leaf {leaf} of {}", self.leaves.len());
-        (0..n.pow(self.dim as u32)).map(move |i| self.leaves.node(leaf, [i % n, i / n % n, i / n / n]))
+        self.leaves.nodes(leaf)
+    }
+
+    /// Whether no leaf before it has a node of a leaf.
+    pub(crate) fn is_first(&self, leaf: usize, node: u32) -> bool {
+        node >= self.before[leaf]
     }
 }
 
-/// Position, in its parent, of what has an entity of a child in its interior.
-fn position_in_parent(dim: usize, position: usize, child: usize) -> usize {
-    position_of([0, 1, 2].map(|d| match 2 * (child >> d & 1) + digit(position, d) {
-        _ if d >= dim => 0,
-        0 => 0,
-        4 => 2,
-        _ => 1,
-    }))
+/// Children of the same cell that are leaves.
+struct Families {
+    /// Of each family.
+    first_leaves: Vec<u32>,
+    /// The family of each leaf; [`NONE`] of a root.
+    of_leaves: Vec<u32>,
+}
+
+impl Families {
+    fn new(forest: &Forest) -> Result<Self> {
+        // By level, the last parent and its family.
+        let mut last: Vec<Option<(Cell, u32)>> = vec![None; forest.levels()];
+        let mut first_leaves = Vec::new();
+        let mut of_leaves = memory::zeros(forest.leaves().len())?;
+        for (leaf, (cell, family)) in forest.leaves().iter().zip(&mut of_leaves).enumerate() {
+            let Some(parent) = cell.parent() else {
+                *family = NONE;
+                continue;
+            };
+            let last = &mut last[usize::from(parent.level)];
+            *family = match *last {
+                Some((cell, family)) if cell == parent => family,
+                _ => {
+                    first_leaves.push(leaf as u32);
+                    first_leaves.len() as u32 - 1
+                }
+            };
+            *last = Some((parent, *family));
+        }
+        Ok(Self { first_leaves, of_leaves })
+    }
+}
+
+/// First nodes of a leaf's parent, still without vertices, and frames; none unless a leaf has one of its edges or faces.
+fn parent_entities(forest: &Forest, leaf: &Cell, open: &OpenEntities) -> Option<([u32; 27], u32)> {
+    let mut first_nodes = [NONE; 27];
+    let frames = for_each_entity(forest, &leaf.parent()?, |position, key, _| {
+        if (1..forest.dim()).contains(&dimension(position)) {
+            first_nodes[position] = open.first_node(dimension(position), &key);
+        }
+    });
+    first_nodes.iter().any(|&first| first != NONE).then_some((first_nodes, frames))
+}
+
+/// For each position in a child, that in its parent of what has the entity in its interior.
+fn positions_in_parent(dim: usize, child: usize) -> [usize; 27] {
+    let mut positions = [0; 27];
+    for (position, in_parent) in positions.iter_mut().enumerate() {
+        *in_parent = position_of([0, 1, 2].map(|d| match 2 * (child >> d & 1) + digit(position, d) {
+            _ if d >= dim => 0,
+            0 => 0,
+            4 => 2,
+            _ => 1,
+        }));
+    }
+    positions
 }

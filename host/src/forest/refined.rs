@@ -4,6 +4,7 @@ use super::cell::{Cell, bit, morton_anchor};
 use super::entities::Entities;
 use crate::error::Result;
 use crate::memory;
+use rayon::prelude::*;
 
 /// The refined cells of each level, by tree and Morton code, in ascending order.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ impl Refined {
             let key = cell.key(self.dim);
             self.level(cell.level).push(key);
         }
-        self.levels.iter_mut().for_each(|cells| cells.sort_unstable());
+        self.levels.iter_mut().for_each(|cells| cells.par_sort_unstable());
     }
 
     fn level(&mut self, level: u8) -> &mut Vec<(u32, u64)> {
@@ -55,15 +56,16 @@ impl Refined {
     pub(super) fn balance(&mut self, entities: &Entities) {
         let dim = self.dim;
         for level in (1..self.levels.len()).rev() {
-            let mut needed = Vec::new();
-            for &(tree, code) in &self.levels[level] {
-                let anchor = morton_anchor(dim, code);
-                let corner = anchor.map(|x| x.div_ceil(2));
+            let needed = |&(tree, code): &(u32, u64)| {
+                let corner = morton_anchor(dim, code).map(|x| x.div_ceil(2));
+                let mut needed = Vec::new();
                 for_each_cell_around(entities, dim, tree, corner, level as u8 - 1, |cell| needed.push(cell.key(dim)));
-            }
+                needed
+            };
+            let needed: Vec<(u32, u64)> = self.levels[level].par_iter().flat_map_iter(needed).collect();
             let coarser = &mut self.levels[level - 1];
-            coarser.append(&mut needed);
-            coarser.sort_unstable();
+            coarser.extend(needed);
+            coarser.par_sort_unstable();
             coarser.dedup();
         }
     }
@@ -80,20 +82,23 @@ impl Refined {
     pub(super) fn leaves(&self, trees: usize) -> Result<Vec<Cell>> {
         memory::check((self.count(trees) * size_of::<Cell>()) as u64)?;
         let mut leaves = Vec::with_capacity(self.count(trees));
-        let mut rest: Vec<_> = self.levels.iter().map(|cells| cells.iter().peekable()).collect();
-        let mut stack = Vec::new();
-        for tree in 0..trees as u32 {
-            stack.push(Cell { tree, level: 0, anchor: [0; 3] });
-            while let Some(cell) = stack.pop() {
-                let key = cell.key(self.dim);
-                let rest = rest.get_mut(usize::from(cell.level));
-                if rest.is_some_and(|cells| cells.next_if(|&&next| next == key).is_some()) {
-                    stack.extend((0..1 << self.dim).rev().map(|number| cell.child(number)));
-                } else {
-                    leaves.push(cell);
-                }
-            }
+        let roots = self.levels.first().map_or(&[][..], Vec::as_slice);
+        let is_leaf = |tree: &u32| roots.binary_search(&(*tree, 0)).is_err();
+        leaves.extend((0..trees as u32).filter(is_leaf).map(|tree| Cell { tree, level: 0, anchor: [0; 3] }));
+        for (level, refined) in self.levels.iter().enumerate() {
+            let finer = self.levels.get(level + 1).map_or(&[][..], Vec::as_slice);
+            let children = |&(tree, code): &(u32, u64)| {
+                let parent = Cell { tree, level: level as u8, anchor: morton_anchor(self.dim, code) };
+                let first = finer.partition_point(|&key| key < (tree, code << self.dim));
+                let mut finer = finer[first..].iter().peekable();
+                (0..1 << self.dim).map(move |number| parent.child(number)).filter(move |child| {
+                    let key = child.key(self.dim);
+                    finer.next_if(|&&next| next == key).is_none()
+                })
+            };
+            leaves.par_extend(refined.par_iter().flat_map_iter(children));
         }
+        leaves.par_sort_unstable_by_key(|leaf| (leaf.tree, leaf.corner_code(self.dim)));
         Ok(leaves)
     }
 }

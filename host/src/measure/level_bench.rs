@@ -9,6 +9,7 @@ use crate::multigrid::{PatchSmoother, Smoother, SmootherConfig};
 use crate::operator::{LinearOperator, vector_bytes};
 use crate::system::{Runs, System};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What is done on a level, once.
@@ -89,11 +90,15 @@ impl<B: Backend, T: Scalar> LevelBench<B, T> {
             return Err(Error::OutOfMemory { device: info.name, needed, available: info.memory_free });
         }
         let level = patches_allocated(backend.level(system)?)?;
-        let coarse =
-            system.coarser().transpose()?.map(|coarser| random::<E, B, T>(backend, &coarser, 3)).transpose()?;
+        let levels = levels_to_draw(backend, system, Some(&level))?;
+        let coarse = match system.coarser().transpose()? {
+            None => None,
+            Some(_) if levels.len() > 1 => Some(random(&levels[1..], 3)?),
+            Some(coarser) => Some(random(&levels_to_draw::<E, B, T>(backend, &coarser, None)?, 3)?),
+        };
         Ok(Self {
-            x: random::<E, B, T>(backend, system, 1)?,
-            b: random::<E, B, T>(backend, system, 2)?,
+            x: random(&levels, 1)?,
+            b: random(&levels, 2)?,
             y: backend.zeros(layout.storage())?,
             backend: backend.clone(),
             layout,
@@ -181,16 +186,37 @@ fn patches_allocated<B: Backend, T: Scalar>(level: SharedLevel<B, T>) -> Result<
 /// Unknowns up to which the host draws every number.
 const DRAWN: usize = 1 << 22;
 
-/// A vector of numbers in -1..1 at the unknowns; a long one is prolongated from a coarser level, on the machine.
-fn random<E: System, B: Runs<E>, T: Scalar>(backend: &Arc<B>, system: &E, seed: u64) -> Result<B::Vector<T>> {
-    let level = backend.level(&system.by_default_kernels())?;
-    if let (true, Some(coarser)) = (system.layout().dofs() > DRAWN, system.coarser().transpose()?) {
-        let (coarse, mut vector) = (random::<E, B, T>(backend, &coarser, seed)?, level.vector()?);
+/// The level of a system, and while these have many unknowns, those of coarser ones. A level of the system that is known need not be made
+/// again.
+fn levels_to_draw<E: System, B: Runs<E>, T: Scalar>(
+    backend: &Arc<B>,
+    system: &E,
+    known: Option<&SharedLevel<B, T>>,
+) -> Result<Vec<SharedLevel<B, T>>> {
+    let level = match (system.by_default_kernels(), known) {
+        (Cow::Borrowed(_), Some(level)) => level.clone(),
+        (default, _) => backend.level(&default)?,
+    };
+    let mut levels = vec![level];
+    if system.layout().dofs() > DRAWN
+        && let Some(coarser) = system.coarser().transpose()?
+    {
+        levels.extend(levels_to_draw(backend, &coarser, None)?);
+    }
+    Ok(levels)
+}
+
+/// A vector of numbers in -1..1 at the unknowns of the first level: those of the last are drawn, and prolongated on the machine.
+fn random<B: Backend, T: Scalar>(levels: &[SharedLevel<B, T>], seed: u64) -> Result<B::Vector<T>> {
+    if let [level, coarser @ ..] = levels
+        && !coarser.is_empty()
+    {
+        let (coarse, mut vector) = (random(coarser, seed)?, level.vector()?);
         level.prolongate_add(&coarse, &mut vector)?;
         return Ok(vector);
     }
     let mut state = seed;
-    level.vector_of(&mut |_| {
+    levels[0].vector_of(&mut |_| {
         // Knuth's linear congruential generator; the upper bits are good enough.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0

@@ -180,6 +180,14 @@ pub trait Runs<E: System>: Backend {
     /// Those of [`Self::check`] and of the machine.
     fn level<T: Scalar>(self: &Arc<Self>, system: &E) -> Result<SharedLevel<Self, T>>;
 
+    /// The same where no smoother will work: [`Level::inverse_diagonal`](crate::level::Level::inverse_diagonal) may be an error.
+    ///
+    /// # Errors
+    /// Those of [`Self::level`].
+    fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &E) -> Result<SharedLevel<Self, T>> {
+        self.level(system)
+    }
+
     /// Bytes of a level's tables and vectors on the machine.
     fn level_bytes<T: Scalar>(system: &E) -> u64;
 

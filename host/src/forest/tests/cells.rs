@@ -98,7 +98,7 @@ fn inner_faces_are_met_from_both_sides() {
         let turned = in_other_words(&coarse, |_| random(rotations) as usize, seed);
         let forest = refined_somewhere(turned);
         let mut met: HashMap<(u32, u8), f64> = HashMap::new();
-        for inner in forest.inner_faces() {
+        for inner in forest.inner_faces().unwrap() {
             let [leaf, other] = [inner.leaf, inner.other].map(|leaf| forest.leaves()[leaf as usize]);
             assert!(leaf.level == other.level || leaf.level == other.level + 1);
             let part = 0.5_f64.powi((forest.dim() as i32 - 1) * i32::from(leaf.level - other.level));

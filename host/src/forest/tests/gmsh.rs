@@ -91,7 +91,8 @@ fn neighbours_agree_where_they_meet() {
             let mapping = Mapping::new(&forest, forest.leaves(), 3).unwrap();
             let mut known: HashMap<u32, DVec3> = HashMap::new();
             for leaf in 0..forest.leaves().len() {
-                for (node, &position) in numbering.leaf_nodes(leaf).zip(mapping.positions(leaf)) {
+                let own = mapping.positions(leaf);
+                for (node, &position) in numbering.leaf_nodes(leaf).zip(own.iter()) {
                     let first = known.entry(node).or_insert(position);
                     assert!(first.distance(position) < 1e-14, "type {code}: {first} and {position}");
                 }

@@ -184,3 +184,32 @@ fn degrees_out_of_range_are_refused() {
         }
     }
 }
+
+#[test]
+fn pieces_change_no_number() {
+    for (mesh, degree) in [(CoarseMesh::disk(1.0).unwrap(), 3), (CoarseMesh::ball(1.0).unwrap(), 2)] {
+        let mut random = pseudo_random(7);
+        let all = rotations(mesh.dim()).len() as u64;
+        let forest = Forest::new(in_other_words(&mesh, |_| random(all) as usize, 7)).refine_uniformly(1).unwrap();
+        let forest = refine_where(&forest, |place| place.x > 0.1);
+        let whole = Numbering::new(&forest, degree).unwrap();
+        let nodes = |numbering: &Numbering, leaf| numbering.leaf_nodes(leaf).collect::<Vec<_>>();
+        for length in [1, 7, 32] {
+            let pieces = Numbering::in_pieces(&forest, degree, length).unwrap();
+            assert_eq!((pieces.nodes(), pieces.hanging_nodes()), (whole.nodes(), whole.hanging_nodes()));
+            assert_eq!(pieces.cell_nodes().unwrap().all(), whole.cell_nodes().unwrap().all());
+            for leaf in 0..forest.leaves().len() {
+                assert_eq!(nodes(&pieces, leaf), nodes(&whole, leaf));
+            }
+        }
+        // Nodes are numbered as leaves first have them.
+        let mut known = 0;
+        for leaf in 0..forest.leaves().len() {
+            let new: Vec<u32> = whole.leaf_nodes(leaf).filter(|&node| whole.is_first(leaf, node)).collect();
+            let distinct: HashSet<u32> = new.iter().copied().collect();
+            assert_eq!(distinct, (known..known + new.len() as u32).collect());
+            known += new.len() as u32;
+        }
+        assert_eq!(known as usize, whole.nodes());
+    }
+}

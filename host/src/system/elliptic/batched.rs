@@ -60,6 +60,7 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
         let metric = in_lanes(&metric, Lanes { dim, nodes, width, batches, has_mass }, &weights)?;
         let is_smoothed = |&node: &u32| mesh.kinds()[node as usize] == Node::Smoothed;
         let smoothed: Vec<u32> = (0..batches)
+            .into_par_iter()
             .filter(|batch| numbers[batch * width * nodes..][..width * nodes].iter().any(is_smoothed))
             .map(|batch| batch as u32)
             .collect();

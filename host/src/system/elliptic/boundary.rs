@@ -37,7 +37,7 @@ pub(super) fn for_each_face_point(
     for (cell, leaf) in mesh.forest().leaves().iter().enumerate() {
         for face in 0..2 * dim {
             let Some(number) = mesh.forest().boundary(leaf, face) else { continue };
-            let normal = face / 2;
+            let (normal, positions) = (face / 2, mapping.positions(cell));
             let tangents: Vec<usize> = (0..dim).filter(|&d| d != normal).collect();
             for q in 0..n.pow(dim as u32 - 1) {
                 let place = [q % n, q / n];
@@ -54,7 +54,7 @@ pub(super) fn for_each_face_point(
                 };
                 let m = mapping.degree() + 1;
                 let sum = |slope: Option<usize>| -> DVec3 {
-                    mapping.positions(cell).iter().enumerate().map(|(i, &x)| product(1, i, m, slope) * x).sum()
+                    positions.iter().enumerate().map(|(i, &x)| product(1, i, m, slope) * x).sum()
                 };
                 let tangent = |t: usize| tangents.get(t).map_or(DVec3::Z, |&d| sum(Some(d)));
                 let weight: f64 = (0..dim - 1).map(|t| rule.weights[place[t]]).product();

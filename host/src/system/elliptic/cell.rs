@@ -8,6 +8,7 @@ use crate::forest::HangingLines;
 use glam::DVec3;
 use nalgebra::DMatrix;
 use patchmg_cpu::IndexedMatrices;
+use pulp::Arch;
 
 /// A matrix that is applied along lines, with its transpose.
 #[derive(Debug)]
@@ -41,13 +42,16 @@ impl<T: Scalar> LineMatrix<T> {
 fn contract<T: Scalar>(matrix: &[T], [rows, columns]: [usize; 2], inner: usize, x: &[T], y: &mut Vec<T>) {
     y.clear();
     y.resize(x.len() / columns * rows, T::ZERO);
-    for (x, y) in x.chunks_exact(columns * inner).zip(y.chunks_exact_mut(rows * inner)) {
-        for (row, y) in matrix.chunks_exact(columns).zip(y.chunks_exact_mut(inner)) {
-            for (&entry, x) in row.iter().zip(x.chunks_exact(inner)) {
-                y.iter_mut().zip(x).for_each(|(y, &x)| *y = T::fma(entry, x, *y));
+    // With the instructions that this CPU has: fused multiplication and addition is a call otherwise.
+    Arch::new().dispatch(|| {
+        for (x, y) in x.chunks_exact(columns * inner).zip(y.chunks_exact_mut(rows * inner)) {
+            for (row, y) in matrix.chunks_exact(columns).zip(y.chunks_exact_mut(inner)) {
+                for (&entry, x) in row.iter().zip(x.chunks_exact(inner)) {
+                    y.iter_mut().zip(x).for_each(|(y, &x)| *y = T::fma(entry, x, *y));
+                }
             }
         }
-    }
+    });
 }
 
 /// Work space of one cell.

@@ -2,11 +2,14 @@
 
 use super::equation::Equation;
 use super::forest_function::ForestFunction;
-use super::metric::Geometry;
+use super::metric::checked_determinant;
+use super::traces::{OnFace, Traces};
 use crate::backend::cpu::parallel::try_map;
 use crate::error::Result;
-use crate::fe::Quadrature;
-use glam::DVec3;
+use crate::fe::{Element, Quadrature};
+use crate::forest::{Mapping, Part};
+use glam::{DMat3, DVec3};
+use rayon::prelude::*;
 
 impl ForestFunction {
     /// Kelly's indicator: `η_K² = h_K / 24 sum_F ∫_F [κ ∂u/∂n]²` over the inner faces `F` of a cell `K`, `h_K` being the
@@ -18,47 +21,91 @@ impl ForestFunction {
     /// Those of a coefficient that is not allowed at a point, and of inverted cells;
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn kelly_indicators(&self, equation: &Equation) -> Result<Vec<f64>> {
-        let (mesh, dim) = (self.mesh(), self.mesh().dim());
-        let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
+        let (mesh, dim, mapping) = (self.mesh(), self.mesh().dim(), self.mesh().mapping()?);
         let rule = Quadrature::gauss(mesh.degree() + 1)?;
-        let forest = mesh.forest();
-        let mut squares = vec![0.0; forest.leaves().len()];
-        let inner_faces = forest.inner_faces();
+        let shape = Element::new(mapping.at_least_degree(0).0)?;
+        let faces = Faces {
+            function: self,
+            mapping,
+            values: Traces::new(dim, mesh.element(), &rule),
+            positions: Traces::new(dim, &shape, &rule),
+        };
+        let (forest, n) = (mesh.forest(), rule.points.len());
+        let inner_faces = forest.inner_faces()?;
         let integral = |face: usize| -> Result<f64> {
             let inner = &inner_faces[face];
-            let normal = usize::from(inner.face / 2);
-            let tangents: Vec<usize> = (0..dim).filter(|&d| d != normal).collect();
-            let n = rule.points.len();
+            let contact = forest.contact(inner);
+            let own = faces.of(inner.leaf, OnFace { face: inner.face, parts: [Part::All; 2] });
+            let other = faces.of(inner.other, OnFace { face: inner.other_face, parts: contact.parts });
             let mut integral = 0.0;
             for q in 0..n.pow(dim as u32 - 1) {
                 let place = [q % n, q / n];
-                let mut x = [0.0; 3];
-                x[normal] = f64::from(inner.face % 2);
-                tangents.iter().zip(place).for_each(|(&d, q)| x[d] = rule.points[q]);
-                let own = self.gradient_in(&geometry, inner.leaf as usize, x)?;
-                let other = self.gradient_in(&geometry, inner.other as usize, forest.across(inner, x))?;
-                let (point, surface) = geometry.surface(inner.leaf as usize, x, normal)?;
-                let jump = (equation.diffusion.at(dim, point)? * (own - other)).dot(surface);
+                let in_other =
+                    contact.from.map(|(axis, reversed)| if reversed { n - 1 - place[axis] } else { place[axis] });
+                let (point, surface) = own.surface(q)?;
+                let in_other = in_other[0] + if dim == 3 { n * in_other[1] } else { 0 };
+                let jump = own.gradient(q)? - other.gradient(in_other)?;
+                let jump = (equation.diffusion.at(dim, point)? * jump).dot(surface);
                 let weight: f64 = (0..dim - 1).map(|t| rule.weights[place[t]]).product();
                 // `surface` is the unit normal times the surface element.
                 integral += weight * jump * jump / surface.length();
             }
             Ok(integral)
         };
+        let mut squares = vec![0.0; forest.leaves().len()];
         for (inner, integral) in inner_faces.iter().zip(try_map(inner_faces.len(), integral)?) {
             squares[inner.leaf as usize] += integral;
             squares[inner.other as usize] += integral;
         }
-        let positions = mesh.mapping()?;
-        let indicator =
-            |(cell, square): (usize, f64)| (diameter(dim, positions.positions(cell)) / 24.0 * square).sqrt();
-        Ok(squares.into_iter().enumerate().map(indicator).collect())
+        let indicators = squares.into_par_iter().enumerate();
+        Ok(indicators.map(|(cell, square)| (diameter(dim, &mapping.positions(cell)) / 24.0 * square).sqrt()).collect())
+    }
+}
+
+/// A function and the mapping on faces of cells.
+struct Faces<'a> {
+    function: &'a ForestFunction,
+    mapping: &'a Mapping,
+    values: Traces,
+    positions: Traces,
+}
+
+impl Faces<'_> {
+    fn of(&self, cell: u32, on: OnFace) -> OfCell {
+        let cell = cell as usize;
+        let values = self.function.mesh().values_of(cell, self.function.values());
+        let (_, positions) = self.mapping.at_least_degree(cell);
+        let (values, positions) = (self.values.of(on, &values), self.positions.of(on, positions));
+        OfCell { cell, normal: usize::from(on.face / 2), values, positions }
+    }
+}
+
+/// The traces of one cell.
+struct OfCell {
+    cell: usize,
+    normal: usize,
+    values: [Vec<f64>; 4],
+    positions: [Vec<DVec3>; 4],
+}
+
+impl OfCell {
+    /// `J` at a point, with its determinant.
+    fn jacobian(&self, q: usize) -> Result<(DMat3, f64)> {
+        let [x, y, z, points] = &self.positions;
+        let jacobian = DMat3::from_cols(x[q], y[q], z.get(q).copied().unwrap_or(DVec3::Z));
+        Ok((jacobian, checked_determinant(&jacobian, self.cell, points[q])?))
     }
 
-    fn gradient_in(&self, geometry: &Geometry, cell: usize, x: [f64; 3]) -> Result<DVec3> {
-        let mesh = self.mesh();
-        let own = mesh.values_of(cell, self.values());
-        geometry.gradient(cell, x, mesh.element(), &own)
+    fn gradient(&self, q: usize) -> Result<DVec3> {
+        let [x, y, z, _] = &self.values;
+        let by_cell = DVec3::new(x[q], y[q], z.get(q).copied().unwrap_or(0.0));
+        Ok(self.jacobian(q)?.0.inverse().transpose() * by_cell)
+    }
+
+    /// Where a point is, and the unit normal times the surface element, by Nanson's formula.
+    fn surface(&self, q: usize) -> Result<(DVec3, DVec3)> {
+        let (jacobian, determinant) = self.jacobian(q)?;
+        Ok((self.positions[3][q], determinant * jacobian.inverse().row(self.normal)))
     }
 }
 

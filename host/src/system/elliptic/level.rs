@@ -5,7 +5,7 @@ use super::assembled::Factor;
 use super::batched::{self, BatchedOperator};
 use super::cell::{CellShape, Workspace};
 use super::mesh::{Mesh, Node};
-use super::metric::{Geometry, words};
+use super::metric::{Geometry, Place, words};
 use super::robin::RobinFaces;
 use super::transfer::Transfer;
 use super::transposed::Transposed;
@@ -33,38 +33,35 @@ pub(super) struct CellOperator<T> {
     pub is_constant: bool,
     pub robin: RobinFaces<T>,
     /// From the places of cells to nodes.
-    pub gather: Transposed,
+    pub gather: Arc<Transposed>,
 }
 
 impl<T: Scalar> CellOperator<T> {
     pub fn new(system: &Elliptic) -> Result<Self> {
+        Self::on_cells(system, |_| true)
+    }
+
+    /// With a metric of zero, which takes no memory, where cells are not wanted.
+    pub fn on_cells(system: &Elliptic, is_wanted: impl Fn(usize) -> bool + Sync) -> Result<Self> {
         let Elliptic { equation, mesh, .. } = system;
         let (dim, cells) = (mesh.dim(), mesh.cells());
         let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
         let mut metric: Vec<T> = memory::zeros(words(dim) * cells.all().len())?;
         let linearization = system.linearization()?;
         let of_cell = |(): &mut (), cell: usize, metric: &mut [T]| -> Result<bool> {
+            if !is_wanted(cell) {
+                return Ok(true);
+            }
             let gradients = linearization.as_ref().map(|linearization| linearization.in_cell(cell));
-            let mut constant = Constant::new(unit_roundoff::<T>().max(geometry.rounding(cell)));
-            geometry.for_each_point(cell, |q, place| {
-                let kappa = match &gradients {
-                    None => equation.diffusion.at(dim, place.point)?,
-                    Some(gradients) => gradients.derivative(q, &place)?,
-                };
-                let inverse = place.jacobian.inverse();
-                let tensor: DMat3 = inverse * kappa * inverse.transpose() * place.weight;
-                let lower = (0..dim).flat_map(|i| (0..=i).map(move |j| tensor.col(j)[i]));
-                let values = lower.chain([equation.reaction * place.weight]);
-                let metric = &mut metric[words(dim) * q..][..words(dim)];
-                metric.iter_mut().zip(values).for_each(|(to, word)| *to = T::from_f64(word));
-                constant.compare(metric, place.gauss_weight);
-                Ok(())
-            })?;
-            Ok(constant.holds)
+            let kappa = |q: usize, place: &Place| match &gradients {
+                None => equation.diffusion.at(dim, place.point),
+                Some(gradients) => gradients.derivative(q, place),
+            };
+            set_metric(&geometry, dim, equation.reaction, cell, metric, kappa)
         };
         let words_a_cell = words(dim) * cells.nodes_a_cell();
         let are_constant = try_map_chunks(&mut metric, words_a_cell, || (), of_cell)?;
-        let gather = Transposed::new(cells.all(), mesh.kinds().len())?;
+        let gather = mesh.gather()?;
         let (shape, robin) = (CellShape::new(mesh)?, RobinFaces::new(mesh, equation)?);
         let is_constant = are_constant.into_iter().all(|is_constant| is_constant);
         Ok(Self { mesh: mesh.clone(), shape, metric, is_constant, robin, gather })
@@ -79,8 +76,10 @@ impl<T: Scalar> CellOperator<T> {
             let (u, workspace) = own;
             u.clear();
             u.extend(cells.of(cell).iter().map(|&node| x[node as usize]));
-            self.apply_cell(cell, u, workspace);
-            sums.copy_from_slice(u);
+            if u.iter().any(|&value| value != T::ZERO) {
+                self.apply_cell(cell, u, workspace);
+                sums.copy_from_slice(u);
+            }
         });
         self.gather.gather(&sums, y, f);
         Ok(())
@@ -146,15 +145,41 @@ impl<T: Scalar> CellOperator<T> {
         Ok(diagonal)
     }
 
-    /// `1 / A_ii` at nodes that are smoothed; others keep what they have.
-    pub fn invert_diagonal(&self, inverse: &mut [T]) -> Result<()> {
-        for ((inverse, diagonal), kind) in inverse.iter_mut().zip(self.diagonal()?).zip(self.mesh.kinds()) {
-            if *kind == Node::Smoothed {
-                *inverse = T::from_f64(1.0 / diagonal.to_f64());
-            }
-        }
-        Ok(())
+    /// `1 / A_ii` at nodes that are smoothed, else 0.
+    pub fn inverse_diagonal(&self) -> Result<Vec<T>> {
+        let (mut inverse, kinds) = (self.diagonal()?, self.mesh.kinds());
+        inverse.par_iter_mut().zip(kinds).with_min_len(1 << 12).for_each(|(inverse, &kind)| {
+            let is_smoothed = kind == Node::Smoothed;
+            *inverse = if is_smoothed { T::from_f64(1.0 / inverse.to_f64()) } else { T::ZERO };
+        });
+        Ok(inverse)
     }
+}
+
+/// Sets the [`words`] of a cell, of a coefficient at its Gauss points; whether they are the same at all but for their weights.
+///
+/// # Errors
+/// Those of the coefficient, and that the cell is inverted.
+pub(super) fn set_metric<T: Scalar>(
+    geometry: &Geometry,
+    dim: usize,
+    reaction: f64,
+    cell: usize,
+    metric: &mut [T],
+    kappa: impl Fn(usize, &Place) -> Result<DMat3>,
+) -> Result<bool> {
+    let mut constant = Constant::new(unit_roundoff::<T>().max(geometry.rounding(cell)));
+    geometry.for_each_point(cell, |q, place| {
+        let inverse = place.jacobian.inverse();
+        let tensor: DMat3 = inverse * kappa(q, &place)? * inverse.transpose() * place.weight;
+        let lower = (0..dim).flat_map(|i| (0..=i).map(move |j| tensor.col(j)[i]));
+        let values = lower.chain([reaction * place.weight]);
+        let metric = &mut metric[words(dim) * q..][..words(dim)];
+        metric.iter_mut().zip(values).for_each(|(to, word)| *to = T::from_f64(word));
+        constant.compare(metric, place.gauss_weight);
+        Ok(())
+    })?;
+    Ok(constant.holds)
 }
 
 /// Makes a vector of so many entries a unit vector.
@@ -179,6 +204,9 @@ impl Constant {
     }
 
     fn compare<T: Scalar>(&mut self, words: &[T], weight: f64) {
+        if !self.holds {
+            return;
+        }
         let words = words.iter().map(|word| word.to_f64() / weight);
         if self.first.is_empty() {
             self.first.extend(words);
@@ -195,8 +223,8 @@ pub(super) struct EllipticLevel<T> {
     cpu: Arc<Cpu>,
     mesh: Arc<Mesh>,
     operator: BatchedOperator<T>,
-    /// `1 / A_ii` at nodes that are smoothed, else 0.
-    inverse_diagonal: Vec<T>,
+    /// `1 / A_ii` at nodes that are smoothed, else 0; none on a level for products alone.
+    inverse_diagonal: Option<Vec<T>>,
     /// Before it is restricted; empty on the coarsest level.
     residual: Mutex<Vector<T>>,
     /// Of transfers.
@@ -212,16 +240,18 @@ pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
 }
 
 impl<T: Scalar + Prepared> EllipticLevel<T> {
-    pub fn new(cpu: &Arc<Cpu>, system: &Elliptic) -> Result<Self> {
+    /// With what smoothers need, or for products alone.
+    pub fn new(cpu: &Arc<Cpu>, system: &Elliptic, smooths: bool) -> Result<Self> {
+        cpu.install(|| Self::on_threads(cpu, system, smooths))
+    }
+
+    fn on_threads(cpu: &Arc<Cpu>, system: &Elliptic, smooths: bool) -> Result<Self> {
         let mesh = &system.mesh;
         let transfer = system.coarser.as_ref().map(|coarser| Transfer::new(&coarser.mesh, mesh)).transpose()?;
         let factor = || Factor::new(mesh, &CellOperator::new(system)?);
-        let (operator, inverse_diagonal) = cpu.install(|| -> Result<_> {
-            let operator = CellOperator::new(system)?;
-            let mut inverse = memory::zeros(mesh.kinds().len())?;
-            operator.invert_diagonal(&mut inverse)?;
-            Ok((BatchedOperator::new(cpu, operator, system.equation.reacts())?, inverse))
-        })?;
+        let operator = CellOperator::new(system)?;
+        let inverse_diagonal = smooths.then(|| operator.inverse_diagonal()).transpose()?;
+        let operator = BatchedOperator::new(cpu, operator, system.equation.reacts())?;
         Ok(Self {
             cpu: cpu.clone(),
             operator,
@@ -321,8 +351,9 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for EllipticLevel<T> {
 
     /// Zero where nothing is smoothed: smoothers that begin with this work elsewhere only.
     fn inverse_diagonal(&self) -> Result<Vector<T>> {
+        let known = self.inverse_diagonal.as_ref().ok_or_else(is_for_products)?;
         let mut inverse: Vector<T> = self.cpu.zeros(self.storage())?;
-        inverse.copy_from_slice(&self.inverse_diagonal);
+        inverse.copy_from_slice(known);
         Ok(inverse)
     }
 
@@ -345,6 +376,12 @@ pub(super) fn is_coarsest() -> Error {
 pub(super) fn is_not_coarsest() -> Error {
     let (value, allowed) = ("one with a coarser level".into(), "the coarsest".into());
     Error::InvalidArgument { name: "level to solve on", value, allowed }
+}
+
+/// It keeps no diagonal.
+pub(super) fn is_for_products() -> Error {
+    let (value, allowed) = ("one for products alone".into(), "one that smoothers work on".into());
+    Error::InvalidArgument { name: "level", value, allowed }
 }
 
 pub(super) fn only_diagonal(asked: &str) -> Error {

@@ -1,10 +1,16 @@
 //! One mesh of the hierarchy: numbers of nodes, and which are unknowns.
 
 use super::equation::{Equation, Smoothing};
+use super::transposed::Transposed;
 use crate::backend::Scalar;
 use crate::error::Result;
 use crate::fe::Element;
 use crate::forest::{CellNodes, Forest, Mapping, Numbering};
+use crate::memory;
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// A forest with the nodes of its elements.
 #[derive(Debug)]
@@ -14,11 +20,13 @@ pub(super) struct Mesh {
     cells: CellNodes,
     element: Element,
     mapping_degree: usize,
+    mapping: OnceLock<Mapping>,
+    gather: OnceLock<Arc<Transposed>>,
     kinds: Vec<Node>,
     unknowns: usize,
 }
 
-/// What is to be known of a node.
+/// What is to be known of a node. Of several that cells say, the first is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     Hanging,
@@ -41,33 +49,12 @@ impl Mesh {
     pub fn new(forest: Forest, degree: usize, equation: &Equation) -> Result<Self> {
         let numbering = Numbering::new(&forest, degree)?;
         let cells = numbering.cell_nodes()?;
-        let mapping_degree = equation.mapping_degree.unwrap_or(degree);
-        let mut kinds = vec![Node::Smoothed; numbering.nodes()];
-        if equation.smoothing == Smoothing::Local {
-            let finest = forest.levels() as u8 - 1;
-            for (leaf, _) in forest.leaves().iter().enumerate().filter(|(_, cell)| cell.level < finest) {
-                numbering.leaf_nodes(leaf).for_each(|node| kinds[node as usize] = Node::Unknown);
-            }
-        }
         let element = Element::new(degree)?;
-        let n = degree + 1;
-        for (leaf, cell) in forest.leaves().iter().enumerate() {
-            for face in 0..2 * forest.dim() {
-                let is_given = |number| !equation.natural.contains(&number);
-                if !forest.boundary(cell, face).is_some_and(is_given) {
-                    continue;
-                }
-                for (i, node) in numbering.leaf_nodes(leaf).enumerate() {
-                    if i / n.pow(face as u32 / 2) % n == degree * (face % 2) {
-                        kinds[node as usize] = Node::Given;
-                    }
-                }
-            }
-        }
-        let hanging = (0..kinds.len()).filter(|&node| numbering.hangs(node));
-        hanging.for_each(|node| kinds[node] = Node::Hanging);
-        let unknowns = kinds.iter().filter(|kind| kind.is_unknown()).count();
-        Ok(Self { forest, numbering, cells, element, mapping_degree, kinds, unknowns })
+        let kinds = kinds(&forest, &numbering, equation)?;
+        let unknowns = kinds.par_iter().filter(|kind| kind.is_unknown()).count();
+        let mapping_degree = equation.mapping_degree.unwrap_or(degree);
+        let (mapping, gather) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { forest, numbering, cells, element, mapping_degree, mapping, gather, kinds, unknowns })
     }
 
     pub fn forest(&self) -> &Forest {
@@ -110,14 +97,30 @@ impl Mesh {
         self.unknowns
     }
 
-    /// Where the cells lie.
-    pub fn mapping(&self) -> Result<Mapping> {
-        Mapping::new(&self.forest, self.forest.leaves(), self.mapping_degree)
+    /// Where the cells lie: made once, and kept as long as the mesh, with 24 bytes for each node of each cell, or for each vertex if all
+    /// cells are straight.
+    pub fn mapping(&self) -> Result<&Mapping> {
+        if let Some(mapping) = self.mapping.get() {
+            return Ok(mapping);
+        }
+        let mapping = Mapping::new(&self.forest, self.forest.leaves(), self.mapping_degree)?;
+        Ok(self.mapping.get_or_init(|| mapping))
+    }
+
+    /// From the places of [`Self::cells`] to nodes: made once, and kept as long as the mesh, with 4 bytes for each of both.
+    pub fn gather(&self) -> Result<Arc<Transposed>> {
+        if let Some(gather) = self.gather.get() {
+            return Ok(gather.clone());
+        }
+        let gather = Arc::new(Transposed::new(self.cells.all(), self.kinds.len())?);
+        Ok(self.gather.get_or_init(|| gather).clone())
     }
 
     /// Where the nodes of elements lie.
-    pub fn node_positions(&self) -> Result<Mapping> {
-        self.mapping()?.at_degree(self.degree())
+    pub fn node_positions(&self) -> Result<Cow<'_, Mapping>> {
+        let mapping = self.mapping()?;
+        let is_same = self.mapping_degree == self.degree();
+        Ok(if is_same { Cow::Borrowed(mapping) } else { Cow::Owned(mapping.at_degree(self.degree())?) })
     }
 
     /// Values at the nodes of a cell, those that hang interpolated. `values` has those of all nodes.
@@ -127,9 +130,44 @@ impl Mesh {
 
     /// Sets the values at hanging nodes.
     pub fn interpolate_hanging(&self, values: &mut [f64]) {
-        self.numbering.for_each_constraint(|constraint| {
+        let interpolated = self.numbering.map_constraints(|constraint| {
             let terms = constraint.nodes.iter().zip(constraint.weights);
-            values[constraint.node as usize] = terms.map(|(&node, weight)| weight * values[node as usize]).sum();
+            (constraint.node, terms.map(|(&node, weight)| weight * values[node as usize]).sum::<f64>())
         });
+        interpolated.into_iter().for_each(|(node, value)| values[node as usize] = value);
     }
+}
+
+/// What each node is.
+fn kinds(forest: &Forest, numbering: &Numbering, equation: &Equation) -> Result<Vec<Node>> {
+    memory::check(numbering.nodes() as u64)?;
+    let (finest, k, n) = (forest.levels() as u8 - 1, numbering.degree(), numbering.degree() + 1);
+    let said: Vec<AtomicU8> = (0..numbering.nodes()).into_par_iter().map(|_| (Node::Smoothed as u8).into()).collect();
+    let say = |node: u32, kind: Node| {
+        // Whoever comes first, the least stays.
+        let said = &said[node as usize];
+        if said.load(Relaxed) > kind as u8 {
+            said.fetch_min(kind as u8, Relaxed);
+        }
+    };
+    forest.leaves().par_iter().enumerate().for_each(|(leaf, cell)| {
+        if equation.smoothing == Smoothing::Local && cell.level < finest {
+            numbering.leaf_nodes(leaf).for_each(|node| say(node, Node::Unknown));
+        }
+        for face in 0..2 * forest.dim() {
+            let is_given = |number| !equation.natural.contains(&number);
+            if forest.boundary(cell, face).is_some_and(is_given) {
+                let stride = n.pow(face as u32 / 2);
+                let nodes = numbering.leaf_nodes(leaf).enumerate();
+                nodes.filter(|(i, _)| i / stride % n == k * (face % 2)).for_each(|(_, node)| say(node, Node::Given));
+            }
+        }
+    });
+    let kind = |(node, said): (usize, AtomicU8)| match said.into_inner() {
+        _ if numbering.hangs(node) => Node::Hanging,
+        said if said == Node::Given as u8 => Node::Given,
+        said if said == Node::Unknown as u8 => Node::Unknown,
+        _ => Node::Smoothed,
+    };
+    Ok(said.into_par_iter().enumerate().map(kind).collect())
 }

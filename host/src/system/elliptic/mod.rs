@@ -29,6 +29,7 @@ mod problem;
 mod robin;
 #[cfg(test)]
 mod tests;
+mod traces;
 mod transfer;
 mod transposed;
 
@@ -148,8 +149,15 @@ impl Runs<Elliptic> for Cpu {
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Elliptic) -> Result<SharedLevel<Self, T>> {
         in_scalar(
-            || Ok(Arc::new(EllipticLevel::<f32>::new(self, system)?)),
-            || Ok(Arc::new(EllipticLevel::<f64>::new(self, system)?)),
+            || Ok(Arc::new(EllipticLevel::<f32>::new(self, system, true)?)),
+            || Ok(Arc::new(EllipticLevel::<f64>::new(self, system, true)?)),
+        )
+    }
+
+    fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Elliptic) -> Result<SharedLevel<Self, T>> {
+        in_scalar(
+            || Ok(Arc::new(EllipticLevel::<f32>::new(self, system, false)?)),
+            || Ok(Arc::new(EllipticLevel::<f64>::new(self, system, false)?)),
         )
     }
 

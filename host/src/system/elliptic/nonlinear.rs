@@ -86,7 +86,7 @@ pub(super) struct NonlinearElliptic {
     functional: Vec<f64>,
     shape: CellShape<f64>,
     robin: RobinFaces<f64>,
-    gather: Transposed,
+    gather: Arc<Transposed>,
 }
 
 impl NonlinearElliptic {
@@ -97,7 +97,7 @@ impl NonlinearElliptic {
             functional,
             shape: CellShape::new(mesh)?,
             robin: RobinFaces::new(mesh, &system.equation)?,
-            gather: Transposed::new(mesh.cells().all(), mesh.kinds().len())?,
+            gather: mesh.gather()?,
             system: system.clone(),
         })
     }

@@ -9,13 +9,14 @@ use super::level::CellOperator;
 use super::mesh::{Mesh, Node};
 use super::metric::Geometry;
 use super::nonlinear::NonlinearElliptic;
-use super::transposed::Transposed;
 use crate::backend::cpu::parallel::try_map_chunks;
 use crate::error::{Error, Result, invalid};
+use crate::forest::Cell;
 use crate::memory;
 use crate::problem::{ErrorNorms, ExactSolution};
 use crate::system::{ModelProblem, Nonlinear};
 use glam::DVec3;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -80,7 +81,7 @@ impl EllipticProblem {
         };
         try_map_chunks(&mut loads, nodes, Workspace::default, of_cell)?;
         if !self.fluxes.is_empty() {
-            for_each_face_point(mesh, &mesh.mapping()?, |at| {
+            for_each_face_point(mesh, mesh.mapping()?, |at| {
                 if let Some(flux) = self.fluxes.get(&at.number) {
                     let value = at.weight * finite("flux", flux(at.point), at.point)?;
                     let loads = &mut loads[nodes * at.cell..][..nodes];
@@ -94,7 +95,7 @@ impl EllipticProblem {
         }
         let mut load: Vec<f64> = memory::zeros(mesh.kinds().len())?;
         let unknown = |node: usize, sum: f64| if mesh.kinds()[node].is_unknown() { sum } else { 0.0 };
-        Transposed::new(mesh.cells().all(), load.len())?.gather(&loads, &mut load, unknown);
+        mesh.gather()?.gather(&loads, &mut load, unknown);
         Ok(load)
     }
 
@@ -106,19 +107,26 @@ impl EllipticProblem {
         if self.values.is_empty() {
             return Ok(given);
         }
-        let geometry = mesh.node_positions()?;
-        let n = mesh.degree() + 1;
+        let positions = mesh.node_positions()?;
+        let (forest, n) = (mesh.forest(), mesh.degree() + 1);
         for (number, value) in &self.values {
-            for (cell, leaf) in mesh.forest().leaves().iter().enumerate() {
-                for face in (0..2 * mesh.dim()).filter(|&face| mesh.forest().boundary(leaf, face) == Some(*number)) {
+            let of_cell = |(cell, leaf): (usize, &Cell)| -> Result<Vec<(u32, f64)>> {
+                let mut given = Vec::new();
+                for face in (0..2 * mesh.dim()).filter(|&face| forest.boundary(leaf, face) == Some(*number)) {
+                    let (own, stride) = (positions.positions(cell), n.pow(face as u32 / 2));
                     for (i, node) in mesh.numbering().leaf_nodes(cell).enumerate() {
-                        let on_face = i / n.pow(face as u32 / 2) % n == mesh.degree() * (face % 2);
+                        let on_face = i / stride % n == mesh.degree() * (face % 2);
                         if on_face && mesh.kinds()[node as usize] == Node::Given {
-                            let point = geometry.positions(cell)[i];
-                            given[node as usize] = finite("boundary value", value(point), point)?;
+                            given.push((node, finite("boundary value", value(own[i]), own[i])?));
                         }
                     }
                 }
+                Ok(given)
+            };
+            let is_some = |given: &Result<Vec<_>>| given.as_ref().map_or(true, |given| !given.is_empty());
+            let of_cells = forest.leaves().par_iter().enumerate().map(of_cell);
+            for of_cell in of_cells.filter(is_some).collect::<Vec<_>>() {
+                of_cell?.into_iter().for_each(|(node, value)| given[node as usize] = value);
             }
         }
         mesh.interpolate_hanging(&mut given);
@@ -158,7 +166,9 @@ impl ModelProblem for EllipticProblem {
             let mut of_given: Vec<f64> = memory::zeros(load.len())?;
             let given = self.given_values(mesh)?;
             let unknown = |node: usize, sum: f64| if mesh.kinds()[node].is_unknown() { sum } else { 0.0 };
-            CellOperator::<f64>::new(system)?.apply_with(&given, &mut of_given, unknown)?;
+            let cells = mesh.cells();
+            let has_given = |cell: usize| cells.of(cell).iter().any(|&node| given[node as usize] != 0.0);
+            CellOperator::<f64>::on_cells(system, has_given)?.apply_with(&given, &mut of_given, unknown)?;
             load.iter_mut().zip(of_given).for_each(|(load, given)| *load -= given);
         }
         Ok(load)

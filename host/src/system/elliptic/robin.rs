@@ -26,7 +26,7 @@ impl<T: Scalar> RobinFaces<T> {
         if equation.robin.is_empty() {
             return Ok(own);
         }
-        for_each_face_point(mesh, &mesh.mapping()?, |at| {
+        for_each_face_point(mesh, mesh.mapping()?, |at| {
             if let Some(alpha) = equation.robin.get(&at.number) {
                 if own.faces.last() != Some(&(at.cell as u32, at.face as u8)) {
                     own.faces.push((at.cell as u32, at.face as u8));

@@ -10,6 +10,7 @@ use crate::memory;
 use nalgebra::DMatrix;
 use rayon::prelude::*;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The prolongation `P`: a function of the coarser mesh, on the finer one. A refined cell has its values at the nodes of its
 /// children, `(2k + 1)^dim`; each node takes them from one cell. Nodes of cells that stay are nodes of both.
@@ -82,48 +83,84 @@ pub(super) fn place_in_family(k: usize, child: usize, node: usize) -> usize {
     x + n_family * (y + n_family * z)
 }
 
+/// A list that threads set entries of, at first [`NONE`]. Those that set the same entry set the same number.
+struct Shared(Vec<AtomicU32>);
+
+impl Shared {
+    fn new(len: usize) -> Result<Self> {
+        memory::check((len * size_of::<u32>()) as u64)?;
+        Ok(Self((0..len).into_par_iter().map(|_| NONE.into()).collect()))
+    }
+
+    fn set(&self, at: u32, number: u32) {
+        self.0[at as usize].store(number, Relaxed);
+    }
+
+    fn get(&self, at: u32) -> u32 {
+        self.0[at as usize].load(Relaxed)
+    }
+
+    fn into_inner(self) -> Vec<u32> {
+        self.0.into_par_iter().map(AtomicU32::into_inner).collect()
+    }
+}
+
 impl Transfer {
     pub fn new(coarse: &Arc<Mesh>, fine: &Mesh) -> Result<Self> {
-        let (dim, k) = (fine.dim(), fine.degree());
-        let n_family = 2 * k + 1;
-        let mut is_target: Vec<bool> = fine.kinds().iter().map(|kind| kind.is_unknown()).collect();
-        let mut same = memory::zeros(coarse.kinds().len())?;
-        same.fill(NONE);
-        for (cell, first, _) in families(coarse.forest(), fine.forest()).filter(|(_, _, is_refined)| !is_refined) {
-            for (node, own) in coarse.numbering().leaf_nodes(cell).zip(fine.numbering().leaf_nodes(first)) {
-                if fine.kinds()[own as usize].is_unknown() {
-                    same[node as usize] = own;
-                    is_target[own as usize] = false;
-                }
-            }
+        let (dim, k, nodes_a_cell) = (fine.dim(), fine.degree(), fine.cells().nodes_a_cell());
+        let targets_a_family = (2 * k + 1).pow(dim as u32);
+        let (coarse_nodes, fine_nodes) = (coarse.kinds().len(), fine.kinds().len());
+        let (mut refined, mut stay) = (Vec::new(), Vec::new());
+        for (cell, first, is_refined) in families(coarse.forest(), fine.forest()) {
+            if is_refined { &mut refined } else { &mut stay }.push((cell as u32, first));
         }
-        let refined = families(coarse.forest(), fine.forest()).filter(|(_, _, is_refined)| *is_refined);
-        let (mut cells, mut targets, mut read) = (Vec::new(), Vec::new(), Vec::new());
-        let targets_a_family = n_family.pow(dim as u32);
-        for (cell, first, _) in refined {
-            cells.push(cell as u32);
-            read.extend_from_slice(coarse.cells().of(cell));
-            let begin = targets.len();
-            targets.resize(begin + targets_a_family, NONE);
-            for child in 0..1 << dim {
-                for (i, node) in fine.numbering().leaf_nodes(first + child).enumerate() {
-                    if std::mem::take(&mut is_target[node as usize]) {
-                        targets[begin + place_in_family(k, child, i)] = node;
-                    }
-                }
-            }
-        }
-        let gather = Transposed::new(&read, coarse.kinds().len())?;
-        let places = targets.len() + same.len();
+        let targets_of_all = targets_a_family * refined.len();
+        let places = targets_of_all + coarse_nodes;
         if places >= NONE as usize {
             return Err(invalid("the number of places that nodes take values from", places, "below 2^32 - 1"));
         }
-        let mut sources = memory::zeros(fine.kinds().len())?;
-        sources.fill(NONE);
-        for (place, &target) in targets.iter().chain(&same).enumerate().filter(|(_, target)| **target != NONE) {
-            sources[target as usize] = place as u32;
-        }
-        Ok(Self { coarse: coarse.clone(), families: cells, targets, targets_a_family, same, sources, gather })
+        let same = Shared::new(coarse_nodes)?;
+        let sources = Shared::new(fine_nodes)?;
+        // Cells that have a node in common say the same.
+        stay.par_iter().for_each(|&(cell, first)| {
+            for (node, own) in coarse.numbering().leaf_nodes(cell as usize).zip(fine.numbering().leaf_nodes(first)) {
+                if fine.kinds()[own as usize].is_unknown() {
+                    same.set(node, own);
+                    sources.set(own, targets_of_all as u32 + node);
+                }
+            }
+        });
+        let places: Vec<Vec<usize>> = (0..1 << dim)
+            .map(|child| (0..nodes_a_cell).map(|node| place_in_family(k, child, node)).collect())
+            .collect();
+        let mut targets: Vec<u32> = memory::zeros(targets_of_all)?;
+        let of_families = targets.par_chunks_exact_mut(targets_a_family).zip(&refined).enumerate();
+        of_families.for_each(|(family, (targets, &(_, first)))| {
+            targets.fill(NONE);
+            for (leaf, places) in (first..).zip(&places) {
+                for (node, &place) in fine.numbering().leaf_nodes(leaf).zip(places) {
+                    // The first cell that has the node. A cell that stays has said so above.
+                    let is_own = fine.numbering().is_first(leaf, node) && fine.kinds()[node as usize].is_unknown();
+                    if is_own && sources.get(node) == NONE {
+                        targets[place] = node;
+                        sources.set(node, (targets_a_family * family + place) as u32);
+                    }
+                }
+            }
+        });
+        let mut read: Vec<u32> = memory::zeros(nodes_a_cell * refined.len())?;
+        let of_families = read.par_chunks_exact_mut(nodes_a_cell).zip(&refined);
+        of_families.for_each(|(read, &(cell, _))| read.copy_from_slice(coarse.cells().of(cell as usize)));
+        let gather = Transposed::new(&read, coarse_nodes)?;
+        Ok(Self {
+            coarse: coarse.clone(),
+            families: refined.into_iter().map(|(cell, _)| cell).collect(),
+            targets,
+            targets_a_family,
+            same: same.into_inner(),
+            sources: sources.into_inner(),
+            gather,
+        })
     }
 
     /// Length of vectors on the coarser mesh.
@@ -133,8 +170,8 @@ impl Transfer {
 
     /// Refined cells of the coarser mesh, and for each the nodes of the finer one that take their values there, or [`NONE`].
     #[cfg(feature = "cuda")]
-    pub fn families(&self) -> impl ExactSizeIterator<Item = (u32, &[u32])> {
-        self.families.iter().copied().zip(self.targets.chunks_exact(self.targets_a_family))
+    pub fn families(&self) -> impl IndexedParallelIterator<Item = (u32, &[u32])> {
+        self.families.par_iter().copied().zip(self.targets.par_chunks_exact(self.targets_a_family))
     }
 
     /// For each node of the coarser mesh, the same on the finer one, or [`NONE`].

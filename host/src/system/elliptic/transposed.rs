@@ -4,6 +4,7 @@ use crate::backend::Scalar;
 use crate::error::Result;
 use crate::memory;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// The places of each node in a list of nodes: sums at nodes are over ascending places, the same bits each time.
 #[derive(Debug)]
@@ -15,19 +16,71 @@ pub(super) struct Transposed {
 
 pub(super) use patchmg_device::elliptic::NONE;
 
+/// Nodes that a task takes at least.
+const NODES_A_TASK: usize = 1 << 12;
+
+/// A list of nodes, with the range of the nodes of each block.
+struct Blocks<'a> {
+    list: &'a [u32],
+    ranges: Vec<Range<usize>>,
+}
+
+impl<'a> Blocks<'a> {
+    const LENGTH: usize = 1 << 12;
+
+    fn new(list: &'a [u32]) -> Self {
+        let range = |block: &[u32]| {
+            let nodes = || block.iter().filter(|&&node| node != NONE).map(|&node| node as usize);
+            nodes().min().unwrap_or(0)..nodes().max().map_or(0, |last| last + 1)
+        };
+        Self { list, ranges: list.par_chunks(Self::LENGTH).map(range).collect() }
+    }
+
+    /// Calls `visit` with the places of all nodes of a range, ascending, and the nodes.
+    fn for_each_in(&self, nodes: Range<usize>, mut visit: impl FnMut(usize, usize)) {
+        for (number, (block, range)) in self.list.chunks(Self::LENGTH).zip(&self.ranges).enumerate() {
+            if range.start >= nodes.end || range.end <= nodes.start {
+                continue;
+            }
+            for (place, &node) in block.iter().enumerate() {
+                let node = node as usize;
+                if node >= nodes.start && node < nodes.end {
+                    visit(number * Self::LENGTH + place, node);
+                }
+            }
+        }
+    }
+}
+
 impl Transposed {
     /// Of a list of fewer than `2^32` entries, each below `nodes` or [`NONE`].
+    ///
+    /// Each task takes a range of nodes and looks for them in the list.
     pub fn new(list: &[u32], nodes: usize) -> Result<Self> {
+        let list = Blocks::new(list);
+        let length = nodes.div_ceil(rayon::current_num_threads()).max(NODES_A_TASK);
         let mut first: Vec<u32> = memory::zeros(nodes + 1)?;
-        let listed = || list.iter().enumerate().filter(|(_, node)| **node != NONE);
-        listed().for_each(|(_, &node)| first[node as usize + 1] += 1);
+        first[1..].par_chunks_mut(length).enumerate().for_each(|(task, counts)| {
+            let begin = task * length;
+            list.for_each_in(begin..begin + counts.len(), |_, node| counts[node - begin] += 1);
+        });
         (0..nodes).for_each(|node| first[node + 1] += first[node]);
         let mut places: Vec<u32> = memory::zeros(first[nodes] as usize)?;
-        let mut next = memory::copy(&first)?;
-        for (place, &node) in listed() {
-            places[next[node as usize] as usize] = place as u32;
-            next[node as usize] += 1;
+        let (mut rest, mut tasks) = (&mut places[..], Vec::new());
+        for begin in (0..nodes).step_by(length) {
+            let end = nodes.min(begin + length);
+            let (own, others) = rest.split_at_mut((first[end] - first[begin]) as usize);
+            rest = others;
+            tasks.push((begin..end, own));
         }
+        tasks.into_par_iter().for_each(|(range, places)| {
+            let mut next: Vec<u32> = first[range.clone()].iter().map(|at| at - first[range.start]).collect();
+            list.for_each_in(range.clone(), |place, node| {
+                let next = &mut next[node - range.start];
+                places[*next as usize] = place as u32;
+                *next += 1;
+            });
+        });
         Ok(Self { first, places })
     }
 
@@ -69,5 +122,31 @@ impl Transposed {
             let places = &self.places[self.first[node] as usize..self.first[node + 1] as usize];
             *y = f(node, places.iter().fold(T::ZERO, |sum, &place| sum + values[place as usize]));
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_of_each_node_ascending() {
+        // Nodes of several tasks, places of several blocks; some have no node, and some nodes no place.
+        let (nodes, places) = (3 * NODES_A_TASK + 5, 40_000);
+        let node = |place: usize| match place * place % 7 {
+            0 => NONE,
+            _ => (place * 7919 % 9001 + place / 9001) as u32,
+        };
+        let list: Vec<u32> = (0..places).map(node).collect();
+        let mut expected = vec![Vec::new(); nodes];
+        for (place, &node) in list.iter().enumerate().filter(|(_, node)| **node != NONE) {
+            expected[node as usize].push(place as u32);
+        }
+        let transposed = Transposed::new(&list, nodes).unwrap();
+        for (node, expected) in expected.iter().enumerate() {
+            let [begin, end] = [0, 1].map(|next| transposed.first[node + next] as usize);
+            assert_eq!(&transposed.places[begin..end], expected);
+        }
+        assert!(expected.iter().any(Vec::is_empty) && expected.iter().any(|places| places.len() > 3));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::Elliptic;
 use super::super::assembled::Factor;
-use super::super::level::{CellOperator, is_coarsest, is_not_coarsest, only_diagonal};
+use super::super::level::{CellOperator, is_coarsest, is_for_products, is_not_coarsest, only_diagonal};
 use super::super::mesh::{Mesh, Node};
 use super::super::transfer::Transfer;
 use super::order::{Part, groups};
@@ -165,6 +165,8 @@ pub(super) struct CudaLevel<T: Scalar> {
     coarser: Option<OnCoarser<T>>,
     /// On the coarsest mesh.
     inverse: Option<Inverse<T>>,
+    /// `1 / A_ii` at nodes that are smoothed, else 0; none on a level for products alone.
+    inverse_diagonal: Option<Vec<T>>,
     between: Mutex<Between<T>>,
 }
 
@@ -180,9 +182,11 @@ struct Sum<T> {
 }
 
 impl<T: Scalar> CudaLevel<T> {
-    pub fn new(cuda: &Arc<Cuda>, system: &Elliptic) -> Result<Self> {
+    /// With what smoothers need, or for products alone.
+    pub fn new(cuda: &Arc<Cuda>, system: &Elliptic, smooths: bool) -> Result<Self> {
         let (gpu, mesh) = (&cuda.gpu, &system.mesh);
         let operator = CellOperator::<T>::new(system)?;
+        let inverse_diagonal = smooths.then(|| operator.inverse_diagonal()).transpose()?;
         let transfer = system.coarser.as_ref().map(|coarser| Transfer::new(&coarser.mesh, mesh)).transpose()?;
         let coarser = transfer.map(|transfer| {
             let tables = TransferTables::new(&transfer, &operator.shape)?;
@@ -199,6 +203,7 @@ impl<T: Scalar> CudaLevel<T> {
             gather: TypedKernel::new(gpu, MODULE)?,
             operator: Operator::new(cuda, system, tables)?,
             inverse: if coarser.is_none() { Some(inverse(cuda, system)?) } else { None },
+            inverse_diagonal,
             coarser,
             between: Mutex::new(Between { sums, residual: Vector::zeros(gpu, storage)? }),
         })
@@ -345,9 +350,8 @@ impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
 
     /// Zero where nothing is smoothed: smoothers that begin with this work elsewhere only.
     fn inverse_diagonal(&self) -> Result<Vector<T>> {
-        let mut inverse: Vec<T> = memory::zeros(self.storage())?;
-        CellOperator::<T>::new(&self.system)?.invert_diagonal(&mut inverse)?;
-        Vector::uploaded(&self.cuda.gpu, &inverse)
+        let inverse = self.inverse_diagonal.as_ref().ok_or_else(is_for_products)?;
+        Vector::uploaded(&self.cuda.gpu, inverse)
     }
 
     fn patches(&self) -> Result<&dyn Patches<Cuda, T>> {

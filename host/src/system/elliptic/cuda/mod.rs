@@ -26,7 +26,12 @@ impl Runs<Elliptic> for Cuda {
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Elliptic) -> Result<SharedLevel<Self, T>> {
         check(system)?;
-        Ok(Arc::new(CudaLevel::<T>::new(self, system)?))
+        Ok(Arc::new(CudaLevel::<T>::new(self, system, true)?))
+    }
+
+    fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Elliptic) -> Result<SharedLevel<Self, T>> {
+        check(system)?;
+        Ok(Arc::new(CudaLevel::<T>::new(self, system, false)?))
     }
 
     fn level_bytes<T: Scalar>(system: &Elliptic) -> u64 {

@@ -6,6 +6,7 @@ use crate::backend::Scalar;
 use crate::error::{Result, invalid};
 use crate::memory;
 use patchmg_device::elliptic::{Groups, HangingLines};
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// Cells of a mesh in groups. Those without lines that hang are first, and of either kind those with nodes that are smoothed lie next
@@ -30,11 +31,12 @@ pub(super) struct Part {
 impl Order {
     pub fn new(mesh: &Mesh) -> Self {
         let (groups, cells, kinds) = (groups(mesh), mesh.cells(), mesh.kinds());
+        let is_smoothed = |cell: usize| cells.of(cell).iter().any(|&node| kinds[node as usize] == Node::Smoothed);
+        let is_smoothed: Vec<bool> = (0..cells.cells()).into_par_iter().map(is_smoothed).collect();
         let mut classes: [Vec<u32>; 4] = Default::default();
         let mut hanging = cells.hanging().iter().peekable();
-        for cell in 0..cells.cells() {
+        for (cell, is_smoothed) in is_smoothed.into_iter().enumerate() {
             let hangs = hanging.next_if(|lines| lines.cell as usize == cell).is_some();
-            let is_smoothed = cells.of(cell).iter().any(|&node| kinds[node as usize] == Node::Smoothed);
             let class = match (hangs, is_smoothed) {
                 (false, false) => 0,
                 (false, true) => 1,
@@ -63,9 +65,18 @@ impl Order {
     }
 
     /// Slots that have a cell, with their cell.
-    pub fn cells(&self) -> impl Iterator<Item = (usize, usize)> {
+    fn cells(&self) -> impl Iterator<Item = (usize, usize)> {
         let with_cell = self.cells.iter().enumerate().filter(|(_, cell)| **cell != NONE);
         with_cell.map(|(slot, &cell)| (slot, cell as usize))
+    }
+
+    /// The cells of each group, with their slots in it, and the slot of the group's first.
+    fn by_groups(&self) -> impl IndexedParallelIterator<Item = (usize, impl Iterator<Item = (usize, usize)>)> {
+        let count = self.groups.cells();
+        self.cells.par_chunks_exact(count).enumerate().map(move |(group, cells)| {
+            let with_cell = cells.iter().enumerate().filter(|(_, cell)| **cell != NONE);
+            (count * group, with_cell.map(|(slot, &cell)| (slot, cell as usize)))
+        })
     }
 
     fn is_hanging(&self, slot: usize) -> bool {
@@ -79,35 +90,46 @@ impl Order {
 
     /// Nodes that cells read.
     pub fn nodes(&self, mesh: &Mesh) -> Result<Vec<u32>> {
-        let mut nodes = memory::zeros(self.groups() * self.groups.entries())?;
-        for (slot, cell) in self.cells() {
-            let [read, _] = self.directions(slot, mesh.dim());
-            for (i, &node) in mesh.cells().of(cell).iter().enumerate() {
-                nodes[self.groups.place(slot, read, i)] = node;
+        let entries = self.groups.entries();
+        let mut nodes = memory::zeros(self.groups() * entries)?;
+        nodes.par_chunks_exact_mut(entries).zip(self.by_groups()).for_each(|(nodes, (first, cells))| {
+            let [read, _] = self.directions(first, mesh.dim());
+            for (slot, cell) in cells {
+                for (i, &node) in mesh.cells().of(cell).iter().enumerate() {
+                    nodes[self.groups.place(slot, read, i)] = node;
+                }
             }
-        }
+        });
         Ok(nodes)
     }
 
     /// Lines that hang, of the slots of [`Self::hanging`].
     pub fn lines(&self, mesh: &Mesh) -> Vec<u32> {
         let first = self.hanging.all.start * self.groups.cells();
-        self.cells[first..].iter().map(|&cell| lines(mesh, cell)).collect()
+        self.cells[first..].par_iter().map(|&cell| lines(mesh, cell)).collect()
     }
 
-    /// The metric, `words` a point, as kernels take it: those of the tensor, and that of the reaction.
-    pub fn metric<T: Scalar>(&self, mesh: &Mesh, metric: &[T], words: usize) -> Result<[Vec<T>; 2]> {
+    /// The metric, `words` a point, as kernels take it: those of the tensor, and that of the reaction if there is one.
+    pub fn metric<T: Scalar>(&self, mesh: &Mesh, metric: &[T], words: usize, reacts: bool) -> Result<[Vec<T>; 2]> {
         let (points, last, of_tensor) = (mesh.cells().nodes_a_cell(), mesh.dim() - 1, words - 1);
-        let entries = self.groups() * self.groups.entries();
-        let (mut tensor, mut reaction) = (memory::zeros(of_tensor * entries)?, memory::zeros(entries)?);
-        for (slot, cell) in self.cells() {
-            for (q, from) in metric[words * points * cell..][..words * points].chunks_exact(words).enumerate() {
-                for (word, &value) in from[..of_tensor].iter().enumerate() {
-                    tensor[self.groups.place_of_word(slot, last, q, [word, of_tensor])] = value;
+        let entries = self.groups.entries();
+        let mut tensor: Vec<T> = memory::zeros(self.groups() * of_tensor * entries)?;
+        let mut reaction: Vec<T> = memory::zeros(if reacts { self.groups() * entries } else { 0 })?;
+        let points_of = |cell: usize| metric[words * points * cell..][..words * points].chunks_exact(words).enumerate();
+        tensor.par_chunks_exact_mut(of_tensor * entries).zip(self.by_groups()).for_each(|(tensor, (_, cells))| {
+            for (slot, cell) in cells {
+                for (q, from) in points_of(cell) {
+                    for (word, &value) in from[..of_tensor].iter().enumerate() {
+                        tensor[self.groups.place_of_word(slot, last, q, [word, of_tensor])] = value;
+                    }
                 }
-                reaction[self.groups.place(slot, last, q)] = from[of_tensor];
             }
-        }
+        });
+        reaction.par_chunks_exact_mut(entries).zip(self.by_groups()).for_each(|(reaction, (_, cells))| {
+            for (slot, cell) in cells {
+                points_of(cell).for_each(|(q, from)| reaction[self.groups.place(slot, last, q)] = from[of_tensor]);
+            }
+        });
         Ok([tensor, reaction])
     }
 
@@ -121,7 +143,7 @@ impl Order {
             let [_, write] = self.directions(slot, mesh.dim());
             number(self.groups.place(slot, write, place as usize % nodes))
         };
-        gather.places().iter().map(place).collect()
+        gather.places().par_iter().map(place).collect()
     }
 }
 

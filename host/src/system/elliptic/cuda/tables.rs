@@ -12,6 +12,7 @@ use crate::backend::Scalar;
 use crate::error::Result;
 use crate::memory;
 use patchmg_device::elliptic::{Apply, ApplyHanging, Groups, Prolongate, Restrict};
+use rayon::prelude::*;
 use std::ops::Range;
 use std::ptr;
 
@@ -42,7 +43,7 @@ impl<T: Scalar> OperatorTables<T> {
     /// Of an operator on the mesh, whose coefficient `s` is positive if it `reacts`.
     pub fn new(mesh: &Mesh, operator: &CellOperator<T>, reacts: bool) -> Result<Self> {
         let order = Order::new(mesh);
-        let [metric, reaction] = order.metric(mesh, &operator.metric, words(mesh.dim()))?;
+        let [metric, reaction] = order.metric(mesh, &operator.metric, words(mesh.dim()), reacts)?;
         let places = order.places(mesh, &operator.gather)?;
         Ok(Self {
             matrices: operator.shape.line_matrices(),
@@ -51,7 +52,7 @@ impl<T: Scalar> OperatorTables<T> {
             metric,
             reaction: reacts.then_some(reaction),
             sums: Sums { first: operator.gather.first().to_vec(), places },
-            kinds: mesh.kinds().iter().map(|&kind| kind as u8).collect(),
+            kinds: mesh.kinds().par_iter().map(|&kind| kind as u8).collect(),
             order,
         })
     }
@@ -109,27 +110,32 @@ impl<T: Scalar> TransferTables<T> {
         let coarse = transfer.coarse();
         let (groups, dim, k) = (groups(coarse), coarse.dim(), coarse.degree());
         let (n, children, nodes_a_cell) = (k + 1, 1 << dim, coarse.cells().nodes_a_cell());
-        let count = groups.count(transfer.families().len());
-        let (mut nodes, mut hanging) = (memory::zeros(count * groups.entries())?, vec![0; count * groups.cells()]);
-        let mut targets = memory::zeros(children * nodes.len())?;
-        targets.fill(NONE);
-        for (slot, (cell, of_family)) in transfer.families().enumerate() {
-            hanging[slot] = lines(coarse, cell);
-            for (i, &node) in coarse.cells().of(cell as usize).iter().enumerate() {
-                nodes[groups.place(slot, 0, i)] = node;
-                for child in 0..children {
-                    // Nodes of two children are taken from the lower one.
-                    if (0..dim).all(|d| child >> d & 1 == 0 || i / n.pow(d as u32) % n > 0) {
-                        let place = groups.place_of_word(slot, 0, i, [child, children]);
-                        targets[place] = of_family[place_in_family(k, child, i)];
+        let (count, entries, cells) = (groups.count(transfer.families().len()), groups.entries(), groups.cells());
+        let (mut nodes, mut hanging) = (memory::zeros(count * entries)?, vec![0; count * cells]);
+        let mut targets: Vec<u32> = memory::zeros(children * count * entries)?;
+        // Nodes of two children are taken from the lower one.
+        let is_taken = |child: usize, i: usize| (0..dim).all(|d| child >> d & 1 == 0 || i / n.pow(d as u32) % n > 0);
+        let taken = |i: usize| (0..children).filter(move |&child| is_taken(child, i));
+        let taken: Vec<Vec<(usize, usize)>> =
+            (0..nodes_a_cell).map(|i| taken(i).map(|child| (child, place_in_family(k, child, i))).collect()).collect();
+        let of_groups = nodes.par_chunks_exact_mut(entries).zip(targets.par_chunks_exact_mut(children * entries));
+        let of_groups = of_groups.zip(hanging.par_chunks_exact_mut(cells)).zip(transfer.families().chunks(cells));
+        of_groups.for_each(|(((nodes, targets), hanging), families)| {
+            targets.fill(NONE);
+            for (slot, (cell, of_family)) in families.into_iter().enumerate() {
+                hanging[slot] = lines(coarse, cell);
+                for (i, &node) in coarse.cells().of(cell as usize).iter().enumerate() {
+                    nodes[groups.place(slot, 0, i)] = node;
+                    for &(child, place) in &taken[i] {
+                        targets[groups.place_of_word(slot, 0, i, [child, children])] = of_family[place];
                     }
                 }
             }
-        }
-        let places = transfer.gather().places().iter().map(|&place| place as usize);
+        });
+        let places = transfer.gather().places().par_iter().map(|&place| place as usize);
         let places = places.map(|place| number(groups.place(place / nodes_a_cell, 0, place % nodes_a_cell)));
         let sums = Sums { first: transfer.gather().first().to_vec(), places: places.collect::<Result<_>>()? };
-        let kinds = coarse.kinds().iter().map(|&kind| kind as u8).collect();
+        let kinds = coarse.kinds().par_iter().map(|&kind| kind as u8).collect();
         Ok(Self { groups: count, matrices: shape.line_matrices(), nodes, lines: hanging, targets, sums, kinds })
     }
 }

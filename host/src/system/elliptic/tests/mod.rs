@@ -241,7 +241,8 @@ fn kellys_indicator_is_the_jump_of_the_normal_derivative() {
             let (mesh, positions) = (&system.mesh, system.mesh.node_positions().unwrap());
             let mut values = vec![0.0; mesh.kinds().len()];
             for cell in 0..system.cells() {
-                let nodes = mesh.numbering().leaf_nodes(cell).zip(positions.positions(cell));
+                let own = positions.positions(cell);
+                let nodes = mesh.numbering().leaf_nodes(cell).zip(own.iter());
                 nodes.for_each(|(node, &position)| values[node as usize] = u(position));
             }
             values
@@ -256,7 +257,8 @@ fn kellys_indicator_is_the_jump_of_the_normal_derivative() {
     let mut hat = vec![0.0; system.nodes()];
     let (mesh, positions) = (&system.mesh, system.mesh.node_positions().unwrap());
     for cell in 0..2 {
-        let nodes = mesh.numbering().leaf_nodes(cell).zip(positions.positions(cell));
+        let own = positions.positions(cell);
+        let nodes = mesh.numbering().leaf_nodes(cell).zip(own.iter());
         nodes.for_each(|(node, position)| hat[node as usize] = (position.x - 1.0).abs());
     }
     let kappa = Equation { diffusion: Diffusion::scalar(|_| 3.0), ..Equation::default() };
@@ -275,7 +277,8 @@ fn a_file_has_the_function_at_its_points() {
         let u = |x: DVec3| x.x * x.y + x.z * x.z - x.x;
         let mut values = vec![0.0; system.nodes()];
         for cell in 0..system.cells() {
-            let nodes = system.mesh.numbering().leaf_nodes(cell).zip(positions.positions(cell));
+            let own = positions.positions(cell);
+            let nodes = system.mesh.numbering().leaf_nodes(cell).zip(own.iter());
             nodes.for_each(|(node, &position)| values[node as usize] = u(position));
         }
         let function = ForestFunction::new(&system, values);

@@ -85,7 +85,8 @@ fn interpolated(system: &Elliptic, u: &impl Field) -> Vec<f64> {
     let (mesh, positions) = (&system.mesh, system.mesh.node_positions().unwrap());
     let mut values = vec![0.0; system.nodes()];
     for cell in 0..system.cells() {
-        let nodes = mesh.numbering().leaf_nodes(cell).zip(positions.positions(cell));
+        let own = positions.positions(cell);
+        let nodes = mesh.numbering().leaf_nodes(cell).zip(own.iter());
         nodes.for_each(|(node, &position)| values[node as usize] = u.value(position));
     }
     values
