@@ -1,5 +1,6 @@
 //! Curves, surfaces and volumes on which new points lie.
 
+use super::spherical::Directions;
 use glam::DVec3;
 use std::fmt;
 use std::sync::Arc;
@@ -24,27 +25,28 @@ impl Manifold {
     /// The mean with weights, whose sum is 1.
     pub fn mean(&self, points: &[DVec3], weights: &[f64]) -> DVec3 {
         let mut mean = [DVec3::ZERO];
-        self.means(points, std::iter::once(weights), &mut mean);
+        self.means(points, weights, &mut mean);
         mean[0]
     }
 
-    /// Means of the same points, each with weights of its own.
-    pub(super) fn means<'a>(&self, points: &[DVec3], weights: impl Iterator<Item = &'a [f64]>, means: &mut [DVec3]) {
-        let means = means.iter_mut().zip(weights);
+    /// Means of the same points, each with a row of weights of its own.
+    pub(super) fn means(&self, points: &[DVec3], weights: &[f64], means: &mut [DVec3]) {
+        let rows = || weights.chunks_exact(points.len());
         match self {
             Self::Spherical { center } => {
-                let around: Vec<_> = points.iter().map(|point| Spherical::new(point - center)).collect();
-                means.for_each(|(mean, weights)| *mean = center + spherical_mean(&around, weights));
+                let around = Directions::new(points.iter().map(|point| point - center));
+                around.means(weights, |row, mean| means[row] = center + mean);
             }
             Self::Cylindrical => {
-                let around: Vec<_> = points.iter().map(|point| Spherical::new(point.with_z(0.0))).collect();
-                means.for_each(|(mean, weights)| {
-                    let z = points.iter().zip(weights).map(|(point, weight)| weight * point.z).sum();
-                    *mean = spherical_mean(&around, weights).with_z(z);
-                });
+                let around = Directions::new(points.iter().map(|point| point.with_z(0.0)));
+                around.means(weights, |row, mean| means[row] = mean);
+                for (mean, weights) in means.iter_mut().zip(rows()) {
+                    mean.z = points.iter().zip(weights).map(|(point, weight)| weight * point.z).sum();
+                }
             }
             Self::Projected(project) => {
-                means.for_each(|(mean, weights)| *mean = project(linear_mean(points, weights)));
+                let projected = rows().map(|weights| project(linear_mean(points, weights)));
+                means.iter_mut().zip(projected).for_each(|(mean, projected)| *mean = projected);
             }
         }
     }
@@ -63,40 +65,4 @@ impl fmt::Debug for Manifold {
 /// `sum_i w_i x_i`.
 pub(super) fn linear_mean(points: &[DVec3], weights: &[f64]) -> DVec3 {
     points.iter().zip(weights).map(|(&point, &weight)| weight * point).sum()
-}
-
-/// A point by its distance from the origin and its direction.
-struct Spherical {
-    distance: f64,
-    direction: DVec3,
-}
-
-impl Spherical {
-    fn new(point: DVec3) -> Self {
-        Self { distance: point.length(), direction: point.normalize_or_zero() }
-    }
-}
-
-/// Around the origin: the direction `q` with `sum_i w_i log_q(d_i) = 0`, by a fixed-point iteration that starts at the mean of
-/// the directions. `log_q(d)` is tangential at `q`, points to `d`, and is as long as the arc.
-fn spherical_mean(points: &[Spherical], weights: &[f64]) -> DVec3 {
-    const MOST_STEPS: usize = 50;
-    let terms = || points.iter().zip(weights);
-    let radius: f64 = terms().map(|(point, weight)| weight * point.distance).sum();
-    let mut mean = terms().map(|(point, &weight)| weight * point.direction).sum::<DVec3>().normalize_or_zero();
-    for _ in 0..MOST_STEPS {
-        let step: DVec3 = terms().map(|(point, &weight)| weight * logarithm(mean, point.direction)).sum();
-        let length = step.length();
-        mean = (mean * length.cos() + step.normalize_or_zero() * length.sin()).normalize_or_zero();
-        if length < 1e-15 {
-            break;
-        }
-    }
-    radius * mean
-}
-
-fn logarithm(from: DVec3, to: DVec3) -> DVec3 {
-    let tangential = to - to.dot(from) * from;
-    let (sine, cosine) = (tangential.length(), to.dot(from));
-    if sine == 0.0 { DVec3::ZERO } else { tangential * (sine.atan2(cosine) / sine) }
 }

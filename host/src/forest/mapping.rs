@@ -336,7 +336,7 @@ impl<'a> Patch<'a> {
             Common::Flat => {
                 nodes.iter_mut().zip(weights.all()).for_each(|(node, weights)| *node = linear_mean(corners, weights));
             }
-            Common::One(manifold) => manifold.means(corners, weights.all(), nodes),
+            Common::One(manifold) => manifold.means(corners, &weights.values, nodes),
             Common::Several => self.interpolated(corners, &tables.nodes, nodes),
         }
     }

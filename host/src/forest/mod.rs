@@ -46,6 +46,7 @@ mod neighbors;
 mod numbering;
 mod quadratic;
 mod refined;
+mod spherical;
 #[cfg(test)]
 mod tests;
 

@@ -8,7 +8,7 @@ use crate::forest::HangingLines;
 use glam::DVec3;
 use nalgebra::DMatrix;
 use patchmg_cpu::IndexedMatrices;
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 
 /// A matrix that is applied along lines, with its transpose.
 #[derive(Debug)]
@@ -43,7 +43,55 @@ fn contract<T: Scalar>(matrix: &[T], [rows, columns]: [usize; 2], inner: usize, 
     y.clear();
     y.resize(x.len() / columns * rows, T::ZERO);
     // With the instructions that this CPU has: fused multiplication and addition is a call otherwise.
-    Arch::new().dispatch(|| {
+    Arch::new().dispatch(Contraction { matrix, columns, inner, x, y });
+}
+
+/// `y = M x` along the lines of a direction.
+struct Contraction<'a, T> {
+    matrix: &'a [T],
+    columns: usize,
+    inner: usize,
+    x: &'a [T],
+    y: &'a mut [T],
+}
+
+impl<T: Scalar> NullaryFnOnce for Contraction<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        match self.columns {
+            2 => self.along_lines::<2>(),
+            3 => self.along_lines::<3>(),
+            4 => self.along_lines::<4>(),
+            5 => self.along_lines::<5>(),
+            6 => self.along_lines::<6>(),
+            7 => self.along_lines::<7>(),
+            _ => self.along_rows(),
+        }
+    }
+}
+
+impl<T: Scalar> Contraction<'_, T> {
+    #[inline(always)]
+    fn along_lines<const COLUMNS: usize>(self) {
+        let Self { matrix, inner, x, y, .. } = self;
+        let rows = matrix.len() / COLUMNS;
+        for (x, y) in x.chunks_exact(COLUMNS * inner).zip(y.chunks_exact_mut(rows * inner)) {
+            for i in 0..inner {
+                let line: [T; COLUMNS] = std::array::from_fn(|column| x[column * inner + i]);
+                for (row, entries) in matrix.as_chunks::<COLUMNS>().0.iter().enumerate() {
+                    let terms = entries.iter().zip(&line);
+                    y[row * inner + i] = terms.fold(T::ZERO, |sum, (&entry, &x)| T::fma(entry, x, sum));
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn along_rows(self) {
+        let Self { matrix, columns, inner, x, y } = self;
+        let rows = matrix.len() / columns;
         for (x, y) in x.chunks_exact(columns * inner).zip(y.chunks_exact_mut(rows * inner)) {
             for (row, y) in matrix.chunks_exact(columns).zip(y.chunks_exact_mut(inner)) {
                 for (&entry, x) in row.iter().zip(x.chunks_exact(inner)) {
@@ -51,7 +99,7 @@ fn contract<T: Scalar>(matrix: &[T], [rows, columns]: [usize; 2], inner: usize, 
                 }
             }
         }
-    });
+    }
 }
 
 /// Work space of one cell.
@@ -264,16 +312,14 @@ impl<T: Scalar> CellShape<T> {
     fn along_lines(&self, lines: &HangingLines, d: usize, u: &mut [T], matrix: &[T]) {
         let n = self.n;
         let stride = n.pow(d as u32);
-        let mut line = vec![T::ZERO; n];
+        let (mut line, mut interpolated) = (vec![T::ZERO; n], Vec::new());
         for first in (0..u.len()).filter(|i| (i / stride).is_multiple_of(n)) {
             let index = [first % n, first / n % n, first / n / n];
             let others = [index[usize::from(d == 0)], index[if d == 2 { 1 } else { 2 }]];
             if lines.has(d, others, n - 1) {
                 (0..n).for_each(|i| line[i] = u[first + i * stride]);
-                for (i, row) in matrix.chunks_exact(n).enumerate() {
-                    let terms = row.iter().zip(&line);
-                    u[first + i * stride] = terms.fold(T::ZERO, |sum, (&entry, &value)| T::fma(entry, value, sum));
-                }
+                contract(matrix, [n, n], 1, &line, &mut interpolated);
+                interpolated.iter().enumerate().for_each(|(i, &value)| u[first + i * stride] = value);
             }
         }
     }

@@ -42,10 +42,9 @@ impl ForestFunction {
                 let place = [q % n, q / n];
                 let in_other =
                     contact.from.map(|(axis, reversed)| if reversed { n - 1 - place[axis] } else { place[axis] });
-                let (point, surface) = own.surface(q)?;
                 let in_other = in_other[0] + if dim == 3 { n * in_other[1] } else { 0 };
-                let jump = own.gradient(q)? - other.gradient(in_other)?;
-                let jump = (equation.diffusion.at(dim, point)? * jump).dot(surface);
+                let (AtPoint { point, gradient, surface }, other) = (own.at(q)?, other.at(in_other)?);
+                let jump = (equation.diffusion.at(dim, point)? * (gradient - other.gradient)).dot(surface);
                 let weight: f64 = (0..dim - 1).map(|t| rule.weights[place[t]]).product();
                 // `surface` is the unit normal times the surface element.
                 integral += weight * jump * jump / surface.length();
@@ -89,24 +88,26 @@ struct OfCell {
 }
 
 impl OfCell {
-    /// `J` at a point, with its determinant.
-    fn jacobian(&self, q: usize) -> Result<(DMat3, f64)> {
+    /// # Errors
+    /// As for [`checked_determinant`].
+    fn at(&self, q: usize) -> Result<AtPoint> {
         let [x, y, z, points] = &self.positions;
-        let jacobian = DMat3::from_cols(x[q], y[q], z.get(q).copied().unwrap_or(DVec3::Z));
-        Ok((jacobian, checked_determinant(&jacobian, self.cell, points[q])?))
-    }
-
-    fn gradient(&self, q: usize) -> Result<DVec3> {
+        let (jacobian, point) = (DMat3::from_cols(x[q], y[q], z.get(q).copied().unwrap_or(DVec3::Z)), points[q]);
+        let (determinant, inverse) = (checked_determinant(&jacobian, self.cell, point)?, jacobian.inverse());
         let [x, y, z, _] = &self.values;
         let by_cell = DVec3::new(x[q], y[q], z.get(q).copied().unwrap_or(0.0));
-        Ok(self.jacobian(q)?.0.inverse().transpose() * by_cell)
+        // Nanson's formula.
+        Ok(AtPoint { point, gradient: inverse.transpose() * by_cell, surface: determinant * inverse.row(self.normal) })
     }
+}
 
-    /// Where a point is, and the unit normal times the surface element, by Nanson's formula.
-    fn surface(&self, q: usize) -> Result<(DVec3, DVec3)> {
-        let (jacobian, determinant) = self.jacobian(q)?;
-        Ok((self.positions[3][q], determinant * jacobian.inverse().row(self.normal)))
-    }
+/// A point of a face.
+struct AtPoint {
+    point: DVec3,
+    /// `∇u`.
+    gradient: DVec3,
+    /// The unit normal times the surface element.
+    surface: DVec3,
 }
 
 /// The longest diagonal of a cell.

@@ -172,8 +172,9 @@ pub(super) fn set_metric<T: Scalar>(
     geometry.for_each_point(cell, |q, place| {
         let inverse = place.jacobian.inverse();
         let tensor: DMat3 = inverse * kappa(q, &place)? * inverse.transpose() * place.weight;
-        let lower = (0..dim).flat_map(|i| (0..=i).map(move |j| tensor.col(j)[i]));
-        let values = lower.chain([reaction * place.weight]);
+        let [x, y, z] = [tensor.x_axis, tensor.y_axis, tensor.z_axis];
+        let mass = reaction * place.weight;
+        let values = if dim == 2 { [x.x, x.y, y.y, mass, 0.0, 0.0, 0.0] } else { [x.x, x.y, y.y, x.z, y.z, z.z, mass] };
         let metric = &mut metric[words(dim) * q..][..words(dim)];
         metric.iter_mut().zip(values).for_each(|(to, word)| *to = T::from_f64(word));
         constant.compare(metric, place.gauss_weight);
@@ -193,28 +194,25 @@ fn set_unit<T: Scalar>(u: &mut Vec<T>, len: usize, one: usize) {
 struct Constant {
     tolerance: f64,
     /// At the first point, over its weight.
-    first: Vec<f64>,
+    first: Option<[f64; 7]>,
     holds: bool,
 }
 
 impl Constant {
     /// With what rounding changes of a word, relative to the largest.
     fn new(rounding: f64) -> Self {
-        Self { tolerance: 32.0 * rounding, first: Vec::new(), holds: true }
+        Self { tolerance: 32.0 * rounding, first: None, holds: true }
     }
 
     fn compare<T: Scalar>(&mut self, words: &[T], weight: f64) {
         if !self.holds {
             return;
         }
-        let words = words.iter().map(|word| word.to_f64() / weight);
-        if self.first.is_empty() {
-            self.first.extend(words);
-            return;
-        }
-        let largest = self.first.iter().fold(0.0_f64, |largest, word| largest.max(word.abs()));
-        let differ = self.first.iter().zip(words).any(|(first, word)| (word - first).abs() > self.tolerance * largest);
-        self.holds &= !differ;
+        let mut own = [0.0; 7];
+        own.iter_mut().zip(words).for_each(|(own, word)| *own = word.to_f64() / weight);
+        let first = self.first.get_or_insert(own);
+        let largest = first.iter().fold(0.0_f64, |largest, word| largest.max(word.abs()));
+        self.holds = first.iter().zip(own).all(|(first, word)| (word - first).abs() <= self.tolerance * largest);
     }
 }
 

@@ -108,6 +108,7 @@ fn contract(matrix: &[f64], columns: usize, inner: usize, x: &[DVec3], y: &mut V
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] with cell and point if it is not positive.
+#[inline]
 pub(super) fn checked_determinant(jacobian: &DMat3, cell: usize, point: DVec3) -> Result<f64> {
     let determinant = jacobian.determinant();
     if determinant > 0.0 {

@@ -1,9 +1,7 @@
 //! Functions and mappings on the faces of cells: values and derivatives at the points of Gauss's rule.
 
-use super::cell::at_points;
 use crate::fe::{Element, Quadrature};
 use crate::forest::Part;
-use nalgebra::DMatrix;
 use std::ops::{Add, Mul};
 
 /// The points of Gauss's rule on faces, or on a half or a quarter of these.
@@ -15,8 +13,8 @@ pub(super) struct Traces {
     points: usize,
     /// Values and derivatives at the lower and the upper end.
     ends: [[Vec<f64>; 2]; 2],
-    /// Values and derivatives at the points of each [`Part`] of a direction.
-    along: [[DMatrix<f64>; 2]; 3],
+    /// By rows, values and derivatives at the points of each [`Part`] of a direction.
+    along: [[Vec<f64>; 2]; 3],
 }
 
 /// A face of a cell, and the part of it that points are on.
@@ -31,7 +29,8 @@ impl Traces {
     pub fn new(dim: usize, element: &Element, rule: &Quadrature) -> Self {
         let along = [(0.0, 1.0), (0.0, 0.5), (0.5, 0.5)].map(|(begin, length)| {
             let points: Vec<f64> = rule.points.iter().map(|x| begin + length * x).collect();
-            [at_points(&points, |x| element.values(x)), at_points(&points, |x| element.derivatives(x))]
+            let rows = |row: &dyn Fn(f64) -> Vec<f64>| points.iter().flat_map(|&x| row(x)).collect();
+            [rows(&|x| element.values(x)), rows(&|x| element.derivatives(x))]
         });
         let ends = [0.0, 1.0].map(|x| [element.values(x), element.derivatives(x)]);
         Self { dim, n: element.degree() + 1, points: rule.points.len(), ends, along }
@@ -76,10 +75,12 @@ impl Traces {
                 (&self.along[part as usize][usize::from(slope == Some(axis))], self.points.pow(axis as u32));
             let mut next = Vec::with_capacity(values.len() / self.n * self.points);
             for line in values.chunks_exact(inner * self.n) {
-                for row in 0..self.points {
-                    next.extend((0..inner).map(|i| {
-                        (0..self.n).fold(V::default(), |sum, j| sum + line[inner * j + i] * matrix[(row, j)])
-                    }));
+                for row in matrix.chunks_exact(self.n) {
+                    let term = |i: usize| {
+                        let values = line[i..].iter().step_by(inner);
+                        values.zip(row).fold(V::default(), |sum, (&value, &weight)| sum + value * weight)
+                    };
+                    next.extend((0..inner).map(term));
                 }
             }
             values = next;

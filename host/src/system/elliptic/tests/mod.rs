@@ -1,6 +1,7 @@
 //! The operator against a dense matrix, polynomials, orders of convergence, and what is refused.
 
 mod batched;
+mod estimator;
 mod nonlinear;
 
 use super::level::CellOperator;
