@@ -179,12 +179,24 @@ fn a_suite_refuses_what_it_does_not_have() {
 fn the_suite_speed_prints_and_writes_one_table_of_all_that_it_measured() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().to_str().unwrap();
-    let only = ["--only", "operator", "--only", "solve", "--only", "start", "--only", "memory", "--max-dofs", "4000"];
+    let only = ["operator", "solve", "start", "memory", "forests", "forests_once"].map(|name| ["--only", name]);
+    let only = [&only.concat()[..], &["--max-dofs", "4000"]].concat();
     let start = ["bench", "--suite", "speed", "--quick", "--backend", "cpu", "--threads", "2", "--output", folder];
     let output = laboratory(&[&start[..], &only].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let page = std::fs::read_to_string(Path::new(folder).join("README.md")).unwrap();
-    for part in ["measured", "floor", "ratio", "target", "least", "verdict", "kernels kept", "GMRES, L = 2", "ns/DoF"] {
+    for part in [
+        "measured",
+        "floor",
+        "ratio",
+        "target",
+        "least",
+        "verdict",
+        "kernels kept",
+        "GMRES, L = 2",
+        "ns/DoF",
+        "cycle 1",
+    ] {
         assert!(stdout(&output).contains(part) && page.contains(part), "no '{part}' in: {}", stdout(&output));
     }
     let results = |name: &str| -> Value {
@@ -201,6 +213,10 @@ fn the_suite_speed_prints_and_writes_one_table_of_all_that_it_measured() {
     assert!(allowed < 6.0 * 8.0 * 2.0 * 1331.0 * 1e-9, "{memory}");
     let [asked, ratio] = ["asked", "ratio"].map(|name| value(&memory, 2, name).unwrap());
     assert_eq!((asked, ratio), (measured, 100.0 * asked / allowed), "{memory}");
+    for (name, rows) in [("forests.json", 4), ("forests_once.json", 2)] {
+        let results = results(name);
+        assert!((0..rows).all(|row| value(&results, row, "measured").unwrap() > 0.0), "{results}");
+    }
     let operator = results("operator.json");
     assert!(value(&operator, 0, "ns_per_dof").unwrap() > 0.0 && value(&operator, 0, "floor").is_none(), "{operator}");
 }

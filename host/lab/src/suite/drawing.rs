@@ -66,10 +66,12 @@ fn picture(picture: Picture, results: &Results) -> Panels {
     let panels = match picture {
         Picture::Lines { x, y, log_y } => panels(&rows, place, |rows| lines(rows, x, y, log_y, label(results, y))),
         Picture::Columns { x, columns, log_y } => {
-            columns.iter().map(|y| lines(&rows, x, y, log_y, label(results, y))).collect()
+            with_values(&rows, columns).into_iter().map(|y| lines(&rows, x, y, log_y, label(results, y))).collect()
         }
         Picture::Iterations { prefix, label } => vec![iterations(&rows, prefix, label)],
-        Picture::Bars { columns } => columns.iter().map(|column| bars(&rows, column, results)).collect(),
+        Picture::Bars { columns } => {
+            with_values(&rows, columns).into_iter().map(|column| bars(&rows, column, results)).collect()
+        }
         Picture::Goals { y, or } => {
             let y = known_column(results, y, or);
             let known: Vec<&Row> = rows.iter().copied().filter(|row| row.value(y).is_some()).collect();
@@ -101,6 +103,13 @@ fn picture(picture: Picture, results: &Results) -> Panels {
 /// `column` if a row has it, else `or`.
 pub fn known_column(results: &Results, column: &'static str, or: &'static str) -> &'static str {
     if results.rows.iter().any(|row| row.value(column).is_some()) { column } else { or }
+}
+
+/// The columns that a row has a value of; all if there are none.
+fn with_values(rows: &[&Row], columns: &[&'static str]) -> Vec<&'static str> {
+    let has = |column: &&str| rows.iter().any(|row| row.value(column).is_some());
+    let known: Vec<_> = columns.iter().copied().filter(has).collect();
+    if known.is_empty() { columns.to_vec() } else { known }
 }
 
 /// What a column means.
@@ -345,6 +354,19 @@ mod tests {
         let mut rows = rows();
         rows[1].paper.insert("ratio".into(), 40.0);
         assert_eq!(labels(rows), ["here", "paper, A100"]);
+    }
+
+    #[test]
+    fn a_column_that_no_row_has_is_not_drawn() {
+        let header = Header::of_a_gpu("paper3", "table0", "Table 0");
+        let rows = vec![row(2, "f64", Some(50.0)), row(3, "f64", None)];
+        let results = Results { header, remark: String::new(), columns: Vec::new(), rows };
+        let labels = |columns| {
+            let panels = picture(Picture::Bars { columns }, &results).panels;
+            panels.into_iter().map(|panel| panel.y_label).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(&["time_s", "ratio"]), ["ratio"]);
+        assert_eq!(labels(&["time_s"]), ["time_s"]);
     }
 
     #[test]
