@@ -83,6 +83,8 @@ fn main() -> ExitCode {
     gpu::stokes::add_solves(&mut suite);
     gpu::elliptic::add::<f32>(&mut suite);
     gpu::elliptic::add::<f64>(&mut suite);
+    gpu::elliptic::add_writes::<f32>(&mut suite);
+    gpu::elliptic::add_writes::<f64>(&mut suite);
     gpu::elliptic::add_solves(&mut suite);
     gpu::oracles::add(&mut suite);
     libtest_mimic::run(&Arguments::from_args(), suite.trials).exit_code()

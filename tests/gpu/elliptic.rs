@@ -13,7 +13,7 @@ use patchmg::level::SharedLevel;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::operator::LinearOperator;
 use patchmg::solve::{Case, Config, Method, Precision};
-use patchmg::system::elliptic::{Benchmark, Equation, Smoothing};
+use patchmg::system::elliptic::{Benchmark, Equation, Smoothing, Writes};
 use patchmg::system::{Elliptic, Runs, System};
 use std::sync::Arc;
 
@@ -93,6 +93,31 @@ impl Domain {
 
     fn system(self, degree: usize, refinements: usize, cycles: i32, equation: Equation) -> Result<Elliptic> {
         Elliptic::new(&self.forest(refinements, cycles)?, degree, equation)
+    }
+}
+
+/// The ways to sum up at nodes against the CPU's.
+pub fn add_writes<T: Scalar>(suite: &mut Suite) {
+    for domain in DOMAINS {
+        for (degree, writes) in [(2, Writes::Colors), (2, Writes::Atomics), (3, Writes::Colors), (3, Writes::Atomics)] {
+            let sums =
+                [Operation::Apply, Operation::Residual, Operation::SmoothedResidual, Operation::RestrictResidual];
+            for operation in sums {
+                let name = format!("elliptic::{domain:?}::q{degree}::{writes}::{operation:?}::{}", T::NAME);
+                suite.test(name, move |gpu| {
+                    let equation = domain.benchmark().equation(domain.dim());
+                    let system = domain.system(degree, 2, 2, equation)?;
+                    let expected = run::<_, T>(operation, &Arc::new(Cpu::new(None)?), &system)?;
+                    let system = system.with_writes(writes);
+                    let found = run::<_, T>(operation, gpu, &system)?;
+                    assert_close(&found, &expected, tolerance::<T>())?;
+                    match writes {
+                        Writes::Atomics => Ok(()),
+                        _ => assert_identical(&found, &run::<_, T>(operation, gpu, &system)?),
+                    }
+                });
+            }
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The modules of elliptic equations, and with what their kernels are traced.
 
 use super::list::ROWS;
-use super::{Apply, ApplyHanging, Prolongate, Restrict, degrees};
+use super::{
+    Apply, ApplyBoxes, ApplyBoxesHanging, ApplyHanging, Metric, Prolongate, Restrict, Target, Writes, degrees,
+};
 use crate::scalar::Real;
 use crate::typed::{Kind, Sample};
 use std::boxed::Box;
@@ -38,11 +40,22 @@ fn sample<T: Real>(name: &str) -> Sample {
             $Arguments { $($field: $value),+ }
         };
     }
+    fn target<T: Real>(y: *mut T, kinds: *const u32) -> Target<T> {
+        let (writes, sign) = (Writes::Gather as u32, T::from_f64(1.0));
+        Target { sums: y, y, b: y, kinds: kinds.cast(), least: 0, writes, families: 1, sign }
+    }
+    fn at_points<T>(tensor: *const T) -> Metric<T> {
+        Metric { tensor, reaction: tensor, weights: core::ptr::null() }
+    }
     match name {
-        "apply" => kernel!(Apply, |n, v| { matrices: v, nodes: n, metric: v, reaction: v, x: v, sums: v }),
-        "apply_hanging" => {
-            kernel!(ApplyHanging, |n, v| { matrices: v, nodes: n, lines: n, metric: v, reaction: v, x: v, sums: v })
-        }
+        "apply" => kernel!(Apply, |n, v| { matrices: v, nodes: n, metric: at_points(v), x: v, target: target(v, n) }),
+        "apply_hanging" => kernel!(ApplyHanging, |n, v| {
+            matrices: v, nodes: n, lines: n, metric: at_points(v), x: v, target: target(v, n)
+        }),
+        "apply_boxes" => kernel!(ApplyBoxes, |n, v| { matrices: v, nodes: n, metric: v, x: v, target: target(v, n) }),
+        "apply_boxes_hanging" => kernel!(ApplyBoxesHanging, |n, v| {
+            matrices: v, nodes: n, lines: n, metric: v, x: v, target: target(v, n)
+        }),
         "prolongate" => kernel!(Prolongate, |n, v| { matrices: v, nodes: n, lines: n, targets: n, coarse: v, x: v }),
         _ => kernel!(Restrict, |n, v| { matrices: v, lines: n, targets: n, r: v, sums: v }),
     }

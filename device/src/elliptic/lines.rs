@@ -4,23 +4,17 @@ use super::{Groups, HangingLines, across};
 use crate::layout::{Column, Shared};
 use crate::scalar::Real;
 use cuda_std::shared::Word;
-use cuda_std::thread;
+use cuda_std::thread::{self, sync_threads};
 
-/// The 1D matrices of all cells with `N` nodes a direction, by rows.
+/// From the nodes of a line to those of its halves, by rows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct CellMatrices<T, const N: usize> {
-    /// `B`: from nodes to Gauss points.
-    pub values: [[T; N]; N],
-    /// `D`: from values at Gauss points to derivatives there.
-    pub derivatives: [[T; N]; N],
-    /// From a parent to its lower child.
+pub struct Halves<T, const N: usize> {
     pub lower: [[T; N]; N],
-    /// From a parent to its upper child.
     pub upper: [[T; N]; N],
 }
 
-impl<T: Real, const N: usize> CellMatrices<T, N> {
+impl<T: Real, const N: usize> Halves<T, N> {
     /// From a parent to one of its children.
     #[inline(always)]
     pub fn to_child(&self, is_upper: bool, x: &[T; N]) -> [T; N] {
@@ -34,16 +28,43 @@ impl<T: Real, const N: usize> CellMatrices<T, N> {
     }
 }
 
+/// The 1D matrices of the operator on any cell, by rows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CellMatrices<T, const N: usize> {
+    /// `B`: from nodes to Gauss points.
+    pub values: [[T; N]; N],
+    /// `E`: from nodes to derivatives at Gauss points.
+    pub slopes: [[T; N]; N],
+    pub halves: Halves<T, N>,
+}
+
+/// The 1D matrices of the operator on boxes with a constant coefficient, by rows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BoxMatrices<T, const N: usize> {
+    /// `M`, on the unit interval.
+    pub mass: [[T; N]; N],
+    /// `K`, on the unit interval.
+    pub stiffness: [[T; N]; N],
+    pub halves: Halves<T, N>,
+}
+
 /// `M x`.
 #[inline(always)]
 pub fn times<T: Real, const N: usize>(matrix: &[[T; N]; N], x: &[T; N]) -> [T; N] {
-    let mut y = [T::ZERO; N];
+    add_times(matrix, x, [T::ZERO; N])
+}
+
+/// `sum + M x`.
+#[inline(always)]
+pub fn add_times<T: Real, const N: usize>(matrix: &[[T; N]; N], x: &[T; N], mut sum: [T; N]) -> [T; N] {
     for i in 0..N {
         for j in 0..N {
-            y[i] = T::fma(matrix[i][j], x[j], y[i]);
+            sum[i] = T::fma(matrix[i][j], x[j], sum[i]);
         }
     }
-    y
+    sum
 }
 
 /// `Mᵀ x`.
@@ -52,8 +73,9 @@ pub fn transposed<T: Real, const N: usize>(matrix: &[[T; N]; N], x: &[T; N]) -> 
     add_transposed(matrix, x, [T::ZERO; N])
 }
 
+/// `sum + Mᵀ x`.
 #[inline(always)]
-fn add_transposed<T: Real, const N: usize>(matrix: &[[T; N]; N], x: &[T; N], mut sum: [T; N]) -> [T; N] {
+pub fn add_transposed<T: Real, const N: usize>(matrix: &[[T; N]; N], x: &[T; N], mut sum: [T; N]) -> [T; N] {
     for j in 0..N {
         for i in 0..N {
             sum[j] = T::fma(matrix[i][j], x[i], sum[j]);
@@ -70,7 +92,7 @@ pub struct Place<const DIM: usize, const N: usize> {
     /// The group.
     pub group: usize,
     thread: usize,
-    across: [usize; 2],
+    pub(super) across: [usize; 2],
 }
 
 impl<const DIM: usize, const N: usize> Place<DIM, N> {
@@ -108,6 +130,27 @@ impl<const DIM: usize, const N: usize> Place<DIM, N> {
         self.group * (words * const { Self::GROUPS.entries() }) + self.thread
     }
 
+    /// In a list by lines along `listed`, the entry of node `layer` of the thread's line along `direction`.
+    #[inline(always)]
+    pub fn entry(&self, listed: usize, direction: usize, layer: usize) -> usize {
+        if listed == direction {
+            return self.first(1) + layer * Self::STEP;
+        }
+        let mut index = [0; 3];
+        let [first, second] = across(direction);
+        (index[first], index[second], index[direction]) = (self.across[0], self.across[1], layer);
+        let [first, second] = across(listed);
+        let line = index[first] + if DIM == 3 { N * index[second] } else { 0 };
+        let of_group = self.group * const { Self::GROUPS.entries() };
+        of_group + index[listed] * Self::STEP + self.cell * const { Self::GROUPS.lines() } + line
+    }
+
+    /// The thread's line of its cell.
+    #[inline(always)]
+    pub fn line_of_cell(&self) -> usize {
+        self.across[0] + if DIM == 3 { N * self.across[1] } else { 0 }
+    }
+
     /// The number of the cell; each group has as many numbers as cells.
     #[inline(always)]
     pub fn slot(&self) -> usize {
@@ -117,52 +160,50 @@ impl<const DIM: usize, const N: usize> Place<DIM, N> {
     /// The thread's line along a direction, in a tensor.
     #[inline(always)]
     fn line(&self, direction: usize) -> Column {
-        let [first, second] = across(direction);
-        let start = self.cell * Self::CELL + self.across[0] * Self::STRIDES[first];
-        let start = if DIM == 3 { start + self.across[1] * Self::STRIDES[second] } else { start };
-        Column { start, stride: Self::STRIDES[direction] }
+        Self::line_of(self.cell, direction, self.across)
     }
 
-    /// Whether the cell's line along a direction hangs.
+    /// A line of a cell of the group, at these coordinates across it.
     #[inline(always)]
-    fn hangs(&self, lines: HangingLines, direction: usize) -> bool {
-        lines.has(direction, self.across, N)
+    pub(super) fn line_of(cell: usize, direction: usize, [a, b]: [usize; 2]) -> Column {
+        let [first, second] = across(direction);
+        let start = cell * Self::CELL + a * Self::STRIDES[first];
+        let start = if DIM == 3 { start + b * Self::STRIDES[second] } else { start };
+        Column { start, stride: Self::STRIDES[direction] }
     }
 
     /// A line, interpolated from the parent's if it hangs.
     #[inline(always)]
     pub fn interpolate<T: Real>(
         &self,
-        matrices: &CellMatrices<T, N>,
+        halves: &Halves<T, N>,
         lines: HangingLines,
         direction: usize,
         u: [T; N],
     ) -> [T; N] {
-        if self.hangs(lines, direction) { matrices.to_child(lines.is_upper(direction), &u) } else { u }
+        let hangs = lines.has(direction, self.across, N);
+        if hangs { halves.to_child(lines.is_upper(direction), &u) } else { u }
     }
 
     /// The transpose.
     #[inline(always)]
     pub fn interpolate_transposed<T: Real>(
         &self,
-        matrices: &CellMatrices<T, N>,
+        halves: &Halves<T, N>,
         lines: HangingLines,
         direction: usize,
         u: [T; N],
     ) -> [T; N] {
-        if self.hangs(lines, direction) {
-            matrices.add_from_child(lines.is_upper(direction), &u, [T::ZERO; N])
-        } else {
-            u
-        }
+        let hangs = lines.has(direction, self.across, N);
+        if hangs { halves.add_from_child(lines.is_upper(direction), &u, [T::ZERO; N]) } else { u }
     }
 }
 
 /// A tensor of all cells of a group in shared memory.
 #[derive(Clone, Copy)]
 pub struct Tensor<T, const DIM: usize, const N: usize> {
-    words: Shared<T>,
-    place: Place<DIM, N>,
+    pub(super) words: Shared<T>,
+    pub(super) place: Place<DIM, N>,
 }
 
 impl<T: Real + Word, const DIM: usize, const N: usize> Tensor<T, DIM, N> {
@@ -179,26 +220,43 @@ impl<T: Real + Word, const DIM: usize, const N: usize> Tensor<T, DIM, N> {
         self.words.read(self.place.line(direction))
     }
 
-    /// An entry of it.
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub fn get(&self, direction: usize, layer: usize) -> T {
-        let Column { start, stride } = self.place.line(direction);
-        self.words.get(start + layer * stride)
-    }
-
-    /// Sets an entry of it.
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub fn set(&self, direction: usize, layer: usize, value: T) {
-        let Column { start, stride } = self.place.line(direction);
-        self.words.set(start + layer * stride, value);
-    }
-
     /// Sets it.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub fn write(&self, direction: usize, values: &[T; N]) {
         self.words.write(self.place.line(direction), values);
+    }
+
+    /// From a line along x of what a cell reads to one along the last direction of its own values, through the tensor.
+    #[inline(always)]
+    pub fn interpolate(&self, halves: &Halves<T, N>, lines: HangingLines, u: [T; N]) -> [T; N] {
+        let (place, last) = (self.place, DIM - 1);
+        // These operations commute.
+        self.write(0, &place.interpolate(halves, lines, 0, u));
+        sync_threads();
+        if DIM == 3 {
+            self.write(1, &place.interpolate(halves, lines, 1, self.read(1)));
+            sync_threads();
+        }
+        place.interpolate(halves, lines, last, self.read(last))
+    }
+
+    /// The transpose, from a line along one direction to one along another, which are the first and the last one.
+    #[inline(always)]
+    pub fn interpolate_transposed(
+        &self,
+        halves: &Halves<T, N>,
+        lines: HangingLines,
+        [from, to]: [usize; 2],
+        u: [T; N],
+    ) -> [T; N] {
+        let place = self.place;
+        self.write(from, &place.interpolate_transposed(halves, lines, from, u));
+        sync_threads();
+        if DIM == 3 {
+            self.write(1, &place.interpolate_transposed(halves, lines, 1, self.read(1)));
+            sync_threads();
+        }
+        place.interpolate_transposed(halves, lines, to, self.read(to))
     }
 }

@@ -1,8 +1,10 @@
 //! The kernels of cells.
 
-use super::lines::CellMatrices;
-use super::operator::{apply, apply_hanging};
+use super::boxes::{apply_boxes, apply_boxes_hanging};
+use super::lines::{BoxMatrices, CellMatrices, Halves};
+use super::operator::{Metric, apply, apply_hanging};
 use super::transfer::{prolongate, restrict};
+use super::writes::Target;
 
 /// The module's dimension, and nodes of a cell in a direction.
 #[cfg(target_arch = "nvptx64")]
@@ -36,15 +38,12 @@ crate::kernels! {
         /// [`CellMatrices`].
         matrices: CellMatrices<T, N>
     ](
-        /// Nodes, by lines along the last direction.
+        /// Nodes, by lines along the last direction; [`NONE`](super::NONE) where a group is not full.
         nodes: *const u32,
-        /// `G`, word by word, by lines along the last direction.
-        metric: *const T,
-        /// `s` in the same way; null where it is 0.
-        reaction: *const T,
+        metric: Metric<T>,
         x: *const T,
-        /// Local results, by lines along x.
-        sums: *mut T,
+        /// By lines along the last direction.
+        target: Target<T>,
     ), super::operator::block::<DIM, N>(size_of::<T>(), false);
 
     /// `Cᵀ A_cell C u` of each cell.
@@ -52,23 +51,50 @@ crate::kernels! {
         /// [`CellMatrices`].
         matrices: CellMatrices<T, N>
     ](
-        /// Nodes, by lines along x.
+        /// Nodes, by lines along x; [`NONE`](super::NONE) where a group is not full.
         nodes: *const u32,
         /// [`HangingLines`](super::HangingLines) of each cell.
         lines: *const u32,
-        /// `G`, word by word, by lines along the last direction.
-        metric: *const T,
-        /// `s` in the same way; null where it is 0.
-        reaction: *const T,
+        metric: Metric<T>,
         x: *const T,
-        /// Local results, by lines along the last direction.
-        sums: *mut T,
+        /// By lines along x.
+        target: Target<T>,
     ), super::operator::block::<DIM, N>(size_of::<T>(), true);
+
+    /// [`Apply`] for boxes with a constant coefficient.
+    ApplyBoxes = apply_boxes::<DIM, N>[
+        /// [`BoxMatrices`].
+        matrices: BoxMatrices<T, N>
+    ](
+        /// As for [`Apply`].
+        nodes: *const u32,
+        /// `g_d` in each direction, and `s`, of each cell.
+        metric: *const T,
+        x: *const T,
+        /// By lines along x.
+        target: Target<T>,
+    ), super::boxes::block::<DIM, N>(size_of::<T>(), false);
+
+    /// [`ApplyHanging`] for boxes with a constant coefficient.
+    ApplyBoxesHanging = apply_boxes_hanging::<DIM, N>[
+        /// [`BoxMatrices`].
+        matrices: BoxMatrices<T, N>
+    ](
+        /// As for [`ApplyHanging`].
+        nodes: *const u32,
+        /// [`HangingLines`](super::HangingLines) of each cell.
+        lines: *const u32,
+        /// As for [`ApplyBoxes`].
+        metric: *const T,
+        x: *const T,
+        /// By lines along the last direction.
+        target: Target<T>,
+    ), super::boxes::block::<DIM, N>(size_of::<T>(), true);
 
     /// `x += P coarse` at the nodes of children of refined cells, a block a group of these.
     Prolongate = prolongate::<DIM, N>[
-        /// [`CellMatrices`].
-        matrices: CellMatrices<T, N>
+        /// [`Halves`].
+        matrices: Halves<T, N>
     ](
         /// Nodes, by lines along x.
         nodes: *const u32,
@@ -82,8 +108,8 @@ crate::kernels! {
 
     /// `Pᵀ r` of each refined cell.
     Restrict = restrict::<DIM, N>[
-        /// [`CellMatrices`].
-        matrices: CellMatrices<T, N>
+        /// [`Halves`].
+        matrices: Halves<T, N>
     ](
         /// As for [`Prolongate`].
         lines: *const u32,

@@ -1,9 +1,12 @@
 //! Elliptic equations on forests (paper 3): the operator of each cell, sums over cells at nodes, transfers between meshes.
 //!
 //! Cells come in *groups*, a block each. A thread has a line of nodes of a cell, in registers; shared memory turns lines of one
-//! direction into those of another. Each cell writes its local results to its own places; another kernel
-//! adds them at nodes in a fixed order ([`nodes`]).
+//! direction into those of another. Cells add their local results up at nodes in one of three ways ([`Writes`]).
 
+#[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
+mod boxes;
+#[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
+mod family;
 #[cfg(not(target_arch = "nvptx64"))]
 mod kind;
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
@@ -16,13 +19,23 @@ pub mod nodes;
 mod operator;
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
 mod transfer;
+#[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
+mod writes;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use kind::KIND;
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
-pub use lines::CellMatrices;
+pub use lines::{BoxMatrices, CellMatrices, Halves};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use list::{Apply, ApplyHanging, Prolongate, Restrict};
+pub use list::{Apply, ApplyBoxes, ApplyBoxesHanging, ApplyHanging, Prolongate, Restrict};
+
+#[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
+pub use operator::Metric;
+#[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
+pub use writes::{Target, Writes};
+
+/// In a list of nodes, beside the number: the results that are left there are a node's whole sum.
+pub const WHOLE: u32 = 1 << 31;
 
 /// In a list of nodes: none.
 pub const NONE: u32 = u32::MAX;
@@ -40,16 +53,35 @@ impl Groups {
         Self { dim, nodes }
     }
 
+    /// Their dimension.
+    pub const fn dim(self) -> usize {
+        self.dim
+    }
+
+    /// Nodes of a cell in a direction.
+    pub const fn nodes(self) -> usize {
+        self.nodes
+    }
+
     /// Lines of a cell along a direction: its threads.
     pub const fn lines(self) -> usize {
         if self.dim == 3 { self.nodes * self.nodes } else { self.nodes }
     }
 
-    /// Cells of a group.
+    /// Cells of a group: whole families, where these are not too large.
     pub const fn cells(self) -> usize {
-        // Few threads of the last warp are idle.
-        let wanted = if self.dim == 3 && self.nodes > 5 { 192 } else { 128 };
-        wanted / self.lines()
+        if !self.has_families() {
+            return 192 / self.lines();
+        }
+        let wanted = if self.dim == 3 { 144 } else { 128 };
+        let families = wanted / (self.lines() << self.dim);
+        if families > 1 { families << self.dim } else { 1 << self.dim }
+    }
+
+    /// Whether groups may be families, the children of one cell, which sum up their results before they leave them.
+    pub const fn has_families(self) -> bool {
+        // Else registers would be few.
+        self.lines() << self.dim <= 288
     }
 
     /// Threads of a block.
@@ -65,6 +97,11 @@ impl Groups {
     /// Words of the metric at a point, without the reaction's: the lower triangle of a symmetric tensor.
     pub const fn words(self) -> usize {
         if self.dim == 3 { 6 } else { 3 }
+    }
+
+    /// Where the kernel reads the metric at point `q` of cell `slot`: the word of that number, of [`Self::words`].
+    pub const fn place_in_metric(self, slot: usize, q: usize, word: usize) -> usize {
+        self.place_of_word(slot, 0, q, [word, self.words()])
     }
 
     /// Groups of so many cells.

@@ -15,7 +15,8 @@ use std::boxed::Box;
 crate::kernels! {
     by any_size;
 
-    /// `y_i = b_j + sign Σ_p values_p` over the places `p` of node `i`, ascending, where it is of the least kind or above, else 0.
+    /// `y_i = b_j + sign Σ_p values_p` over the places `p` of node `i`, ascending, where it is of the least kind or above, else 0;
+    /// without `same` only where there are places.
     Gather = gather(
         /// Places of node `i` are those from `first[i]` to `first[i + 1]`.
         first: *const u32,
@@ -30,6 +31,16 @@ crate::kernels! {
         nodes: u32,
         least: u32,
         sign: T,
+    ), Block::of(THREADS);
+
+    /// `y_i = b_i` where node `i` is of the least kind or above, else 0.
+    Start = start(
+        kinds: *const u8,
+        /// Null for 0.
+        b: *const T,
+        y: *mut T,
+        nodes: u32,
+        least: u32,
     ), Block::of(THREADS);
 
     /// `x_j += coarse_i` where `j = same_i` is not [`NONE`].
@@ -116,6 +127,9 @@ pub unsafe fn gather<T: Real>(
             return;
         }
         let (mut place, end) = (ldg(first.add(node)), ldg(first.add(node + 1)));
+        if place == end && same.is_null() {
+            return;
+        }
         let mut sum = T::ZERO;
         while place < end {
             // Several loads at once; zeros change no sum.
@@ -133,6 +147,20 @@ pub unsafe fn gather<T: Real>(
         let of_b = if same.is_null() { node as u32 } else { ldg(same.add(node)) };
         let start = if b.is_null() || of_b == NONE { T::ZERO } else { *b.add(of_b as usize) };
         *y.add(node) = T::fma(sign, sum, start);
+    }
+}
+
+/// See [`Start`].
+///
+/// # Safety
+/// [`THREADS`] threads a block, at least one a node; vectors are as long as there are nodes.
+#[inline(always)]
+pub unsafe fn start<T: Real>(kinds: *const u8, b: *const T, y: *mut T, nodes: u32, least: u32) {
+    let Some(node) = node(nodes) else { return };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let is_zero = b.is_null() || (*kinds.add(node) as u32) < least;
+        *y.add(node) = if is_zero { T::ZERO } else { *b.add(node) };
     }
 }
 

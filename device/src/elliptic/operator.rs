@@ -1,12 +1,14 @@
 //! `Cᵀ A_cell C u` of each cell: `C` interpolates lines that hang, and
 //!
 //! ```text
-//! A_cell = Bᵀ (Σ_ij D_iᵀ G_ij D_j + s) B,
+//! A_cell = Σ_ij D_iᵀ G_ij D_j + Vᵀ s V,
 //! ```
 //!
-//! `B` from nodes to Gauss points, `D` derivatives there, `G` and `s` diagonal.
+//! `V = B ⊗ B ⊗ B` from nodes to Gauss points, `D_i` the derivatives there, with `E` in the place of the `B` of direction `i`, `G` and `s`
+//! diagonal. Lines go along the last direction at nodes, then along the middle one, and along x at Gauss points, and back.
 
-use super::lines::{CellMatrices, Place, Tensor, times, transposed};
+use super::lines::{CellMatrices, Place, Tensor, add_transposed, times, transposed};
+use super::writes::{Target, read_nodes};
 use super::{Groups, HangingLines};
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -17,8 +19,8 @@ use cuda_std::thread::sync_threads;
 /// Blocks that a multiprocessor should hold: at most 8 in `f64` and 12 in `f32`, as many as have registers without spills.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS_2D: [[usize; 8]; 2] = [[12, 12, 12, 12, 12, 12, 10, 8], [8, 8, 8, 8, 6, 5, 4, 4]];
-    const BLOCKS_3D: [[usize; 6]; 2] = [[12, 12, 12, 12, 8, 9], [8, 8, 8, 8, 2, 2]];
+    const BLOCKS_2D: [[usize; 8]; 2] = [[12, 12, 12, 12, 10, 6, 5, 4], [8, 8, 8, 8, 6, 4, 4, 3]];
+    const BLOCKS_3D: [[usize; 6]; 2] = [[12, 9, 10, 4, 4, 4], [8, 6, 8, 2, 2, 2]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][nodes - 2] } else { BLOCKS_3D[scalar_bytes / 8][nodes - 2] }
 }
 
@@ -27,37 +29,48 @@ const fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
 pub fn block<const DIM: usize, const N: usize>(scalar_bytes: usize, hanging: bool) -> Block {
     Block {
         threads: Groups::new(DIM, N).threads(),
-        min_blocks: min_blocks(DIM, N, scalar_bytes),
+        // Few cells hang, and their kernel needs more registers.
+        min_blocks: (min_blocks(DIM, N, scalar_bytes) * if hanging { 3 } else { 4 } / 4).max(1),
         shared_bytes: DIM * Place::<DIM, N>::tensor_words() * scalar_bytes,
-        barriers: 3 * DIM - 1 + if hanging { 2 * (DIM - 1) } else { 0 },
+        barriers: if hanging { 4 * (DIM - 1) } else { 2 * DIM - 1 },
     }
 }
 
-/// What the operator takes beside matrices and vectors, from the first group on.
-#[derive(Clone, Copy)]
-struct Tables<T> {
-    nodes: *const u32,
-    lines: *const u32,
-    metric: *const T,
-    reaction: *const T,
+/// The coefficients at Gauss points.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Metric<T> {
+    /// `G`, by lines along x, word by word; if there are weights that of each cell.
+    pub tensor: *const T,
+    /// `s` in the same way; null where it is 0.
+    pub reaction: *const T,
+    /// What the numbers of a cell are multiplied by at each point, by lines along x; null where each point has its own.
+    pub weights: *const T,
 }
+
+// SAFETY: null pointers are values.
+unsafe impl<T: bytemuck::Zeroable> bytemuck::Zeroable for Metric<T> {}
 
 /// See [`Apply`](super::Apply).
 ///
 /// # Safety
-/// One block for each group of the tables, with the threads of [`block`]; nodes are those of `x`.
+/// One block for each group of the tables, with the threads of [`block`]; nodes are those of `x` and of the target, for which
+/// [`Target::put`] has more.
 #[inline(always)]
 pub unsafe fn apply<T: Real, const DIM: usize, const N: usize>(
     matrices: &CellMatrices<T, N>,
     nodes: *const u32,
-    metric: *const T,
-    reaction: *const T,
+    metric: Metric<T>,
     x: *const T,
-    sums: *mut T,
+    target: Target<T>,
 ) {
-    let tables = Tables { nodes, lines: core::ptr::null(), metric, reaction };
+    let (place, last) = (Place::<DIM, N>::of_thread(), DIM - 1);
     // SAFETY: the caller's promise.
-    unsafe { apply_cells::<T, DIM, N, false>(matrices, tables, x, sums) }
+    unsafe {
+        let u = read_nodes(nodes, place, last, x);
+        let u = times_cell(matrices, metric, place, u);
+        target.put::<DIM, N, true>(nodes, Tensor::new(0, place), [last, last], u);
+    }
 }
 
 /// See [`ApplyHanging`](super::ApplyHanging).
@@ -69,159 +82,160 @@ pub unsafe fn apply_hanging<T: Real, const DIM: usize, const N: usize>(
     matrices: &CellMatrices<T, N>,
     nodes: *const u32,
     lines: *const u32,
-    metric: *const T,
-    reaction: *const T,
+    metric: Metric<T>,
     x: *const T,
-    sums: *mut T,
+    target: Target<T>,
 ) {
-    let tables = Tables { nodes, lines, metric, reaction };
+    let (place, last) = (Place::<DIM, N>::of_thread(), DIM - 1);
     // SAFETY: the caller's promise.
-    unsafe { apply_cells::<T, DIM, N, true>(matrices, tables, x, sums) }
-}
-
-#[inline(always)]
-unsafe fn apply_cells<T: Real, const DIM: usize, const N: usize, const HANGING: bool>(
-    matrices: &CellMatrices<T, N>,
-    tables: Tables<T>,
-    x: *const T,
-    sums: *mut T,
-) {
-    let place = Place::<DIM, N>::of_thread();
-    let (last, own) = (DIM - 1, Tensor::new(0, place));
-    let (first, step) = (place.first(1), Place::<DIM, N>::STEP);
-    let mut u = [T::ZERO; N];
-    for layer in 0..N {
-        // SAFETY: the caller's promise.
-        u[layer] = unsafe { ldg(x.add(ldg(tables.nodes.add(first + layer * step)) as usize)) };
-    }
-    // SAFETY: as above.
-    let lines = HangingLines(if HANGING { unsafe { ldg(tables.lines.add(place.slot())) } } else { 0 });
-    if HANGING {
-        // These operations commute.
-        own.write(0, &place.interpolate(matrices, lines, 0, u));
-        sync_threads();
-        if DIM == 3 {
-            own.write(1, &place.interpolate(matrices, lines, 1, own.read(1)));
-            sync_threads();
-        }
-        u = place.interpolate(matrices, lines, last, own.read(last));
-    }
-    // SAFETY: as above.
-    let mut u = unsafe { at_gauss_points(matrices, &tables, place, u) };
-    // From lines along the last direction to those along x.
-    own.write(last, &transposed(&matrices.values, &u));
-    sync_threads();
-    if DIM == 3 {
-        own.write(1, &transposed(&matrices.values, &own.read(1)));
-        sync_threads();
-    }
-    u = transposed(&matrices.values, &own.read(0));
-    if HANGING {
-        own.write(0, &place.interpolate_transposed(matrices, lines, 0, u));
-        sync_threads();
-        if DIM == 3 {
-            own.write(1, &place.interpolate_transposed(matrices, lines, 1, own.read(1)));
-            sync_threads();
-        }
-        u = place.interpolate_transposed(matrices, lines, last, own.read(last));
-    }
-    for layer in 0..N {
-        // SAFETY: as above; the place is the thread's own.
-        unsafe { *sums.add(first + layer * step) = u[layer] };
+    unsafe {
+        let lines = HangingLines(ldg(lines.add(place.slot())));
+        let own = Tensor::new(0, place);
+        let u = own.interpolate(&matrices.halves, lines, read_nodes(nodes, place, 0, x));
+        let u = times_cell(matrices, metric, place, u);
+        let u = own.interpolate_transposed(&matrices.halves, lines, [last, 0], u);
+        target.put::<DIM, N, false>(nodes, own, [0, 0], u);
     }
 }
 
-/// `(Σ_ij D_iᵀ G_ij D_j + s) B u`, from lines along the last direction to such lines.
+/// `A_cell u`, from lines along the last direction to such lines.
+///
+/// # Safety
+/// The metric is that of the cells of the place.
 #[inline(always)]
-unsafe fn at_gauss_points<T: Real, const DIM: usize, const N: usize>(
+unsafe fn times_cell<T: Real, const DIM: usize, const N: usize>(
     matrices: &CellMatrices<T, N>,
-    tables: &Tables<T>,
+    metric: Metric<T>,
     place: Place<DIM, N>,
     u: [T; N],
 ) -> [T; N] {
-    let last = DIM - 1;
-    let [own, along_x, along_y] = [0, 1, 2].map(|number| Tensor::new(number, place));
-    own.write(last, &times(&matrices.values, &u));
+    let (last, CellMatrices { values, slopes, .. }) = (DIM - 1, matrices);
+    let tensors = [0, 1, 2].map(|number| Tensor::new(number, place));
+    let [other, of_last, of_middle] = tensors;
+    other.write(last, &times(values, &u));
+    of_last.write(last, &times(slopes, &u));
     sync_threads();
     if DIM == 3 {
-        own.write(1, &times(&matrices.values, &own.read(1)));
+        let line = other.read(1);
+        of_middle.write(1, &times(slopes, &line));
+        other.write(1, &times(values, &line));
+        of_last.write(1, &times(values, &of_last.read(1)));
         sync_threads();
     }
-    let u = times(&matrices.values, &own.read(0));
-    own.write(0, &u);
-    along_x.write(0, &times(&matrices.derivatives, &u));
-    sync_threads();
-    if DIM == 3 {
-        along_y.write(1, &times(&matrices.derivatives, &own.read(1)));
-        sync_threads();
-    }
-    let u = own.read(last);
-    let mut slope = times(&matrices.derivatives, &u);
     // SAFETY: the caller's promise.
-    let mut sum = unsafe { times_reaction(tables.reaction, place, u) };
-    // SAFETY: as above.
-    unsafe { times_metric(tables.metric, place, [along_x, along_y], &mut slope) };
+    unsafe { at_gauss_points(matrices, metric, place, tensors) };
     sync_threads();
-    along_x.write(0, &transposed(&matrices.derivatives, &along_x.read(0)));
     if DIM == 3 {
-        along_y.write(1, &transposed(&matrices.derivatives, &along_y.read(1)));
+        let line = add_transposed(slopes, &of_middle.read(1), transposed(values, &other.read(1)));
+        other.write(1, &line);
+        of_last.write(1, &transposed(values, &of_last.read(1)));
+        sync_threads();
     }
-    let of_last = transposed(&matrices.derivatives, &slope);
-    sync_threads();
-    let of_x = along_x.read(last);
-    let of_y = if DIM == 3 { along_y.read(last) } else { of_x };
-    for layer in 0..N {
-        let of_others = if DIM == 3 { sum[layer] + of_x[layer] + of_y[layer] } else { sum[layer] + of_x[layer] };
-        sum[layer] = of_others + of_last[layer];
-    }
-    sum
+    add_transposed(slopes, &of_last.read(last), transposed(values, &other.read(last)))
 }
 
-/// Slopes in each direction, those along the last one in registers, become `Σ_j G_ij slope_j`.
+/// The same from lines along x to such lines: of values, and of derivatives in the last direction and, in 3D, in the middle one.
+///
+/// # Safety
+/// As for [`times_cell`].
 #[inline(always)]
-unsafe fn times_metric<T: Real, const DIM: usize, const N: usize>(
-    metric: *const T,
+unsafe fn at_gauss_points<T: Real, const DIM: usize, const N: usize>(
+    matrices: &CellMatrices<T, N>,
+    metric: Metric<T>,
     place: Place<DIM, N>,
-    [x, y]: [Tensor<T, DIM, N>; 2],
-    along_last: &mut [T; N],
+    [other, of_last, of_middle]: [Tensor<T, DIM, N>; 3],
+) {
+    let CellMatrices { values, slopes, .. } = matrices;
+    let mut x = times(slopes, &other.read(0));
+    let mut z = times(values, &of_last.read(0));
+    let mut y = if DIM == 3 { times(values, &of_middle.read(0)) } else { z };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if metric.weights.is_null() {
+            times_metric::<T, DIM, N, false>(metric, place, [&mut x, &mut y, &mut z]);
+        } else {
+            times_metric::<T, DIM, N, true>(metric, place, [&mut x, &mut y, &mut z]);
+        }
+    }
+    of_last.write(0, &transposed(values, &z));
+    if DIM == 3 {
+        of_middle.write(0, &transposed(values, &y));
+    }
+    let mut sum = transposed(slopes, &x);
+    if !metric.reaction.is_null() {
+        let mut u = times(values, &other.read(0));
+        for layer in 0..N {
+            // SAFETY: as above.
+            u[layer] = unsafe { reaction(metric, place, layer) } * u[layer];
+        }
+        sum = add_transposed(values, &u, sum);
+    }
+    other.write(0, &sum);
+}
+
+/// Derivatives in each direction, in 2D `x` and `z`, become `Σ_j G_ij` times these.
+///
+/// # Safety
+/// As for [`times_cell`].
+#[inline(always)]
+unsafe fn times_metric<T: Real, const DIM: usize, const N: usize, const CONSTANT: bool>(
+    metric: Metric<T>,
+    place: Place<DIM, N>,
+    [x, y, z]: [&mut [T; N]; 3],
 ) {
     let (groups, step) = (const { Groups::new(DIM, N) }, Place::<DIM, N>::STEP);
-    let metric = metric.wrapping_add(place.first(groups.words()));
-    // Layer by layer, so that few numbers are in registers.
+    let tensor =
+        metric.tensor.wrapping_add(if CONSTANT { groups.words() * place.slot() } else { place.first(groups.words()) });
     for layer in 0..N {
         // SAFETY: the caller's promise.
-        let word = |word: usize| unsafe { ldg(metric.wrapping_add((word * N + layer) * step)) };
-        let last = along_last[layer];
+        let weight = if CONSTANT { unsafe { weight(metric, place, layer) } } else { T::ZERO };
+        let word = |word: usize| {
+            let place = if CONSTANT { word } else { (word * N + layer) * step };
+            // SAFETY: as above.
+            let value = unsafe { ldg(tensor.wrapping_add(place)) };
+            if CONSTANT { weight * value } else { value }
+        };
         if DIM == 2 {
-            let [xx, xy, yy] = [word(0), word(1), word(2)];
-            let along_x = x.get(1, layer);
-            x.set(1, layer, T::fma(xy, last, xx * along_x));
-            along_last[layer] = T::fma(yy, last, xy * along_x);
+            let [xx, xz, zz] = [word(0), word(1), word(2)];
+            (x[layer], z[layer]) = (T::fma(xz, z[layer], xx * x[layer]), T::fma(zz, z[layer], xz * x[layer]));
         } else {
             let [xx, xy, yy, xz, yz, zz] = [word(0), word(1), word(2), word(3), word(4), word(5)];
-            let (along_x, along_y) = (x.get(2, layer), y.get(2, layer));
-            let dot = |a: T, b: T, c: T| T::fma(c, last, T::fma(b, along_y, a * along_x));
-            x.set(2, layer, dot(xx, xy, xz));
-            y.set(2, layer, dot(xy, yy, yz));
-            along_last[layer] = dot(xz, yz, zz);
+            let dot = |a: T, b: T, c: T| T::fma(c, z[layer], T::fma(b, y[layer], a * x[layer]));
+            (x[layer], y[layer], z[layer]) = (dot(xx, xy, xz), dot(xy, yy, yz), dot(xz, yz, zz));
         }
     }
 }
 
-/// `s u`.
+/// `s` at a point of the thread's line along x.
+///
+/// # Safety
+/// As for [`times_cell`].
 #[inline(always)]
-unsafe fn times_reaction<T: Real, const DIM: usize, const N: usize>(
-    reaction: *const T,
+unsafe fn reaction<T: Real, const DIM: usize, const N: usize>(
+    metric: Metric<T>,
     place: Place<DIM, N>,
-    mut u: [T; N],
-) -> [T; N] {
-    if reaction.is_null() {
-        return [T::ZERO; N];
+    layer: usize,
+) -> T {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if metric.weights.is_null() {
+            ldg(metric.reaction.add(place.first(1) + layer * Place::<DIM, N>::STEP))
+        } else {
+            weight(metric, place, layer) * ldg(metric.reaction.add(place.slot()))
+        }
     }
-    let reaction = reaction.wrapping_add(place.first(1));
-    for layer in 0..N {
-        // SAFETY: the caller's promise.
-        u[layer] = unsafe { ldg(reaction.wrapping_add(layer * Place::<DIM, N>::STEP)) } * u[layer];
-    }
-    u
+}
+
+/// What the numbers of the cell are multiplied by at a point of the thread's line along x.
+///
+/// # Safety
+/// As for [`times_cell`].
+#[inline(always)]
+unsafe fn weight<T: Real, const DIM: usize, const N: usize>(
+    metric: Metric<T>,
+    place: Place<DIM, N>,
+    layer: usize,
+) -> T {
+    // SAFETY: the caller's promise.
+    unsafe { ldg(metric.weights.add(layer * const { Groups::new(DIM, N).lines() } + place.line_of_cell())) }
 }

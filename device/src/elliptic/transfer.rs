@@ -1,7 +1,7 @@
 //! Transfers between a mesh and the next coarser one: from the nodes of a refined cell to those of its children, one child after the
 //! other, and back. A thread has a line of a refined cell.
 
-use super::lines::{CellMatrices, Place, Tensor};
+use super::lines::{Halves, Place, Tensor};
 use super::{HangingLines, NONE};
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -14,7 +14,7 @@ use cuda_std::thread::sync_threads;
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
     const BLOCKS_2D: [[usize; 8]; 2] = [[12, 12, 12, 12, 12, 10, 10, 10], [8, 8, 8, 8, 8, 7, 6, 5]];
-    const BLOCKS_3D: [[usize; 6]; 2] = [[12, 12, 12, 6, 2, 3], [8, 8, 8, 5, 3, 1]];
+    const BLOCKS_3D: [[usize; 6]; 2] = [[12, 9, 12, 3, 1, 3], [8, 6, 8, 2, 2, 1]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][nodes - 2] } else { BLOCKS_3D[scalar_bytes / 8][nodes - 2] }
 }
 
@@ -36,7 +36,7 @@ pub fn block<const DIM: usize, const N: usize>(scalar_bytes: usize) -> Block {
 /// of them twice.
 #[inline(always)]
 pub unsafe fn prolongate<T: Real, const DIM: usize, const N: usize>(
-    matrices: &CellMatrices<T, N>,
+    halves: &Halves<T, N>,
     nodes: *const u32,
     lines: *const u32,
     targets: *const u32,
@@ -53,30 +53,24 @@ pub unsafe fn prolongate<T: Real, const DIM: usize, const N: usize>(
     }
     // SAFETY: as above.
     let lines = HangingLines(unsafe { ldg(lines.add(place.slot())) });
-    own.write(0, &place.interpolate(matrices, lines, 0, u));
-    sync_threads();
-    if DIM == 3 {
-        own.write(1, &place.interpolate(matrices, lines, 1, own.read(1)));
-        sync_threads();
-    }
-    u = place.interpolate(matrices, lines, last, own.read(last));
+    u = own.interpolate(halves, lines, u);
     let mut targets = targets.wrapping_add(place.first(1 << DIM));
     let mut z = 0;
     // Not unrolled.
     while z < opaque(2) {
-        let along_last = matrices.to_child(z == 1, &u);
+        let along_last = halves.to_child(z == 1, &u);
         if DIM == 2 {
             other.write(last, &along_last);
             // SAFETY: as above.
-            unsafe { add_children(matrices, &other, &mut targets, x) };
+            unsafe { add_children(halves, &other, &mut targets, x) };
         } else {
             own.write(last, &along_last);
             sync_threads();
             let mut y = 0;
             while y < opaque(2) {
-                other.write(1, &matrices.to_child(y == 1, &own.read(1)));
+                other.write(1, &halves.to_child(y == 1, &own.read(1)));
                 // SAFETY: as above.
-                unsafe { add_children(matrices, &other, &mut targets, x) };
+                unsafe { add_children(halves, &other, &mut targets, x) };
                 y += 1;
             }
         }
@@ -87,7 +81,7 @@ pub unsafe fn prolongate<T: Real, const DIM: usize, const N: usize>(
 /// Adds to `x` the lines along x of two children side by side.
 #[inline(always)]
 unsafe fn add_children<T: Real, const DIM: usize, const N: usize>(
-    matrices: &CellMatrices<T, N>,
+    halves: &Halves<T, N>,
     values: &Tensor<T, DIM, N>,
     targets: &mut *const u32,
     x: *mut T,
@@ -96,7 +90,7 @@ unsafe fn add_children<T: Real, const DIM: usize, const N: usize>(
     let along_x = values.read(0);
     let mut child = 0;
     while child < opaque(2) {
-        let u = matrices.to_child(child == 1, &along_x);
+        let u = halves.to_child(child == 1, &along_x);
         for layer in 0..N {
             // SAFETY: the caller's promise; nobody else adds to this target.
             unsafe {
@@ -119,7 +113,7 @@ unsafe fn add_children<T: Real, const DIM: usize, const N: usize>(
 /// One block for each group of the tables, with the threads of [`block`]; targets are [`NONE`] or nodes of `r`.
 #[inline(always)]
 pub unsafe fn restrict<T: Real, const DIM: usize, const N: usize>(
-    matrices: &CellMatrices<T, N>,
+    halves: &Halves<T, N>,
     lines: *const u32,
     targets: *const u32,
     r: *const T,
@@ -134,33 +128,27 @@ pub unsafe fn restrict<T: Real, const DIM: usize, const N: usize>(
     while z < opaque(2) {
         if DIM == 2 {
             // SAFETY: the caller's promise.
-            unsafe { sum_children(matrices, &other, &mut targets, r) };
-            u = matrices.add_from_child(z == 1, &other.read(last), u);
+            unsafe { sum_children(halves, &other, &mut targets, r) };
+            u = halves.add_from_child(z == 1, &other.read(last), u);
             sync_threads();
         } else {
             let (mut along_y, mut y) = ([T::ZERO; N], 0);
             while y < opaque(2) {
                 // SAFETY: as above.
-                unsafe { sum_children(matrices, &other, &mut targets, r) };
-                along_y = matrices.add_from_child(y == 1, &other.read(1), along_y);
+                unsafe { sum_children(halves, &other, &mut targets, r) };
+                along_y = halves.add_from_child(y == 1, &other.read(1), along_y);
                 sync_threads();
                 y += 1;
             }
             own.write(1, &along_y);
             sync_threads();
-            u = matrices.add_from_child(z == 1, &own.read(last), u);
+            u = halves.add_from_child(z == 1, &own.read(last), u);
         }
         z += 1;
     }
     // SAFETY: as above.
     let lines = HangingLines(unsafe { ldg(lines.add(place.slot())) });
-    own.write(last, &place.interpolate_transposed(matrices, lines, last, u));
-    sync_threads();
-    if DIM == 3 {
-        own.write(1, &place.interpolate_transposed(matrices, lines, 1, own.read(1)));
-        sync_threads();
-    }
-    u = place.interpolate_transposed(matrices, lines, 0, own.read(0));
+    u = own.interpolate_transposed(halves, lines, [last, 0], u);
     for layer in 0..N {
         // SAFETY: as above; the place is the thread's own.
         unsafe { *sums.add(first + layer * step) = u[layer] };
@@ -170,7 +158,7 @@ pub unsafe fn restrict<T: Real, const DIM: usize, const N: usize>(
 /// Lines along x of two children side by side, restricted to one.
 #[inline(always)]
 unsafe fn sum_children<T: Real, const DIM: usize, const N: usize>(
-    matrices: &CellMatrices<T, N>,
+    halves: &Halves<T, N>,
     values: &Tensor<T, DIM, N>,
     targets: &mut *const u32,
     r: *const T,
@@ -187,7 +175,7 @@ unsafe fn sum_children<T: Real, const DIM: usize, const N: usize>(
                 }
             }
         }
-        sum = matrices.add_from_child(child == 1, &u, sum);
+        sum = halves.add_from_child(child == 1, &u, sum);
         *targets = targets.wrapping_add(N * Place::<DIM, N>::STEP);
         child += 1;
     }

@@ -6,12 +6,13 @@ use crate::args::{self, CaseArgs, choice, number, whole};
 use crate::failure::Failure;
 use crate::report::CycleReport;
 use clap::Args;
+use patchmg::Error;
 use patchmg::forest::{Adaptation, Cell, Forest, Marking};
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::ErrorNorms;
 use patchmg::solve::{Case, Config, Method, Report};
 use patchmg::system::elliptic::{
-    Benchmark, Elliptic, EllipticProblem, Equation, ForestFunction, MinimalSurface, Norms, Smoothing,
+    Benchmark, Elliptic, EllipticProblem, Equation, ForestFunction, MinimalSurface, Norms, Smoothing, WRITES, Writes,
 };
 use patchmg::system::{ModelProblem, Nonlinear};
 use std::path::Path;
@@ -45,6 +46,9 @@ pub struct ForestArgs {
     /// Nodes of a level that are smoothed. [default: local]
     #[arg(long, value_enum)]
     pub smoothing: Option<SmoothingName>,
+    /// How a GPU sums up results of cells at nodes. [default: gather]
+    #[arg(long, value_enum)]
+    pub writes: Option<WritesName>,
 }
 
 choice!(MarkingName {
@@ -65,6 +69,16 @@ choice!(SmoothingName {
     Local,
     /// All
     Global,
+});
+
+choice!(WritesName {
+    /// Cells leave them in memory, a second kernel sums them up: the same bits each time
+    #[default]
+    Gather,
+    /// Cells of one color after the other add to nodes: the same bits each time
+    Colors,
+    /// Cells add to nodes by atomic operations: last digits differ from time to time
+    Atomics,
 });
 
 /// A problem of the library, by its name.
@@ -152,6 +166,16 @@ impl Offered for ForestProblem {
         case_on(args, benchmark, &forest)
     }
 
+    /// An error of the library, in the option that it is about.
+    fn refused(args: &CaseArgs, error: Error) -> Failure {
+        match (error, args.forest.writes) {
+            (Error::Unsupported { backend, what: WRITES, available, .. }, Some(writes)) => {
+                Failure::usage("writes", writes, format_args!("{backend} has: {available}"))
+            }
+            (other, _) => other.into(),
+        }
+    }
+
     fn kernels(args: &CaseArgs, _system: &Elliptic) -> String {
         match args.forest.smoothing.unwrap_or_default() {
             SmoothingName::Local => ", where cells are of the finest size".into(),
@@ -159,11 +183,12 @@ impl Offered for ForestProblem {
         }
     }
 
-    fn details(_case: &Case<Self>, errors: Option<Estimates>) -> Details {
+    fn details(case: &Case<Self>, errors: Option<Estimates>) -> Details {
         let area = errors.as_ref().and_then(|estimates| estimates.area);
         let errors = errors.and_then(|estimates| estimates.errors);
         let (l2_error, h1_error) = errors.map(|errors| (errors.l2, errors.h1)).unzip();
-        let [kernel, variant, local] = ["cells", "basic", "none"].map(String::from);
+        let [kernel, local] = ["cells", "none"].map(String::from);
+        let variant = case.system.writes().to_string();
         Details { kernel, variant, local, l2_error, h1_error, area, ..Details::default() }
     }
 
@@ -240,7 +265,12 @@ fn case_on(args: &CaseArgs, benchmark: Benchmark, forest: &Forest) -> Result<Cas
     };
     let mapping_degree = args.forest.mapping_degree;
     let equation = Equation { mapping_degree, smoothing, ..benchmark.equation(dim) };
-    let system = Elliptic::new(forest, args.degree, equation.clone())?;
+    let writes = match args.forest.writes.unwrap_or_default() {
+        WritesName::Gather => Writes::Gather,
+        WritesName::Colors => Writes::Colors,
+        WritesName::Atomics => Writes::Atomics,
+    };
+    let system = Elliptic::new(forest, args.degree, equation.clone())?.with_writes(writes);
     // The bound is 1.2 times the estimate: eigenvalues from a tenth of the estimate on are smoothed, as in paper 3.
     let smoother = match config.smoother {
         SmootherConfig::Chebyshev { degree, .. } => SmootherConfig::Chebyshev { degree, range: 12.0 },
@@ -287,6 +317,7 @@ impl CaseArgs {
             mapping_degree,
             frequency,
             smoothing,
+            writes,
         } = &self.forest;
         let options = [
             ("mesh", mesh.as_ref().map(MeshChoice::to_string)),
@@ -297,6 +328,7 @@ impl CaseArgs {
             ("mapping-degree", mapping_degree.map(|degree| degree.to_string())),
             ("frequency", frequency.map(|frequency| frequency.to_string())),
             ("smoothing", smoothing.map(|smoothing| smoothing.to_string())),
+            ("writes", writes.map(|writes| writes.to_string())),
         ];
         options.into_iter().filter_map(|(option, value)| Some((option, value?))).collect()
     }

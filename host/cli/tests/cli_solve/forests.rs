@@ -142,6 +142,8 @@ fn what_forests_do_not_take_is_refused() {
     forest(&["--problem", "minimal-surface", "--frequency", "0"], &["--frequency", "'0'", "at least 1"]);
     forest(&["--smoother", "patch"], &["--smoother", "'patch'", "chebyshev, chebyshev4 or jacobi"]);
     forest(&["--variant", "basic"], &["--variant", "'basic'", "not there with --system elliptic"]);
+    forest(&["--backend", "cpu", "--writes", "atomics"], &["--writes", "'atomics'", "cpu has: gather"]);
+    refused(&["--writes", "colors"], &["--writes", "'colors'", "belongs to --system elliptic"]);
     forest(&["--adapt", "2", "--refine-fraction", "1.5"], &["refine fraction is 1.5", "from 0 to 1"]);
     forest(&["--marking", "ball", "--refine-fraction", "0.5"], &["--refine-fraction", "not there with --marking ball"]);
     forest(&["--marking", "dorfler", "--coarsen-fraction", "0"], &["--coarsen-fraction", "--marking dorfler"]);

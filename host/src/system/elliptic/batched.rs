@@ -134,7 +134,7 @@ pub(super) fn bytes<T>(system: &Elliptic) -> u64 {
 }
 
 /// Weights of Gauss's rule of so many points a direction.
-fn gauss_weights(dim: usize, points: usize) -> Result<Vec<f64>> {
+pub(super) fn gauss_weights(dim: usize, points: usize) -> Result<Vec<f64>> {
     let weights = Quadrature::gauss(points)?.weights;
     let of_point = |q: usize| (0..dim).map(|d| weights[q / points.pow(d as u32) % points]).product();
     Ok((0..points.pow(dim as u32)).map(of_point).collect())

@@ -195,15 +195,10 @@ impl<T: Scalar> CellShape<T> {
         IndexedMatrices { dim: self.dim, degree, values, derivatives, children: self.halves.each_ref().map(rows) }
     }
 
-    /// By rows: from nodes to Gauss points, derivatives there, from a parent to its lower and upper child.
+    /// From a parent to its lower and upper child, by rows.
     #[cfg(feature = "cuda")]
-    pub fn line_matrices(&self) -> Vec<T> {
-        let [lower, upper] = &self.halves;
-        [&self.values, &self.derivatives, lower, upper]
-            .into_iter()
-            .flat_map(|matrix| &matrix.entries)
-            .copied()
-            .collect()
+    pub fn halves(&self) -> Vec<T> {
+        self.halves.iter().flat_map(|matrix| &matrix.entries).copied().collect()
     }
 
     /// `u ← A u` for the local vector of a cell, with the words of [`words`](super::metric::words) at each Gauss point.

@@ -31,6 +31,8 @@ pub(super) struct CellOperator<T> {
     pub metric: Vec<T>,
     /// Whether that of each cell is the same at all points but for their weights.
     pub is_constant: bool,
+    /// Whether it has no entries beside the diagonal.
+    pub is_diagonal: bool,
     pub robin: RobinFaces<T>,
     /// From the places of cells to nodes.
     pub gather: Arc<Transposed>,
@@ -48,9 +50,9 @@ impl<T: Scalar> CellOperator<T> {
         let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
         let mut metric: Vec<T> = memory::zeros(words(dim) * cells.all().len())?;
         let linearization = system.linearization()?;
-        let of_cell = |(): &mut (), cell: usize, metric: &mut [T]| -> Result<bool> {
+        let of_cell = |(): &mut (), cell: usize, metric: &mut [T]| -> Result<[bool; 2]> {
             if !is_wanted(cell) {
-                return Ok(true);
+                return Ok([true; 2]);
             }
             let gradients = linearization.as_ref().map(|linearization| linearization.in_cell(cell));
             let kappa = |q: usize, place: &Place| match &gradients {
@@ -60,11 +62,11 @@ impl<T: Scalar> CellOperator<T> {
             set_metric(&geometry, dim, equation.reaction, cell, metric, kappa)
         };
         let words_a_cell = words(dim) * cells.nodes_a_cell();
-        let are_constant = try_map_chunks(&mut metric, words_a_cell, || (), of_cell)?;
+        let of_cells = try_map_chunks(&mut metric, words_a_cell, || (), of_cell)?;
         let gather = mesh.gather()?;
         let (shape, robin) = (CellShape::new(mesh)?, RobinFaces::new(mesh, equation)?);
-        let is_constant = are_constant.into_iter().all(|is_constant| is_constant);
-        Ok(Self { mesh: mesh.clone(), shape, metric, is_constant, robin, gather })
+        let [is_constant, is_diagonal] = [0, 1].map(|which| of_cells.iter().all(|of_cell| of_cell[which]));
+        Ok(Self { mesh: mesh.clone(), shape, metric, is_constant, is_diagonal, robin, gather })
     }
 
     /// `y_i = f(i, (A x)_i)`, cell by cell: for set-up. Unlike a level's, `x` may have values at nodes that are given.
@@ -156,7 +158,8 @@ impl<T: Scalar> CellOperator<T> {
     }
 }
 
-/// Sets the [`words`] of a cell, of a coefficient at its Gauss points; whether they are the same at all but for their weights.
+/// Sets the [`words`] of a cell, of a coefficient at its Gauss points; whether they are the same at all but for their weights, and
+/// whether the tensor is diagonal.
 ///
 /// # Errors
 /// Those of the coefficient, and that the cell is inverted.
@@ -167,8 +170,9 @@ pub(super) fn set_metric<T: Scalar>(
     cell: usize,
     metric: &mut [T],
     kappa: impl Fn(usize, &Place) -> Result<DMat3>,
-) -> Result<bool> {
-    let mut constant = Constant::new(unit_roundoff::<T>().max(geometry.rounding(cell)));
+) -> Result<[bool; 2]> {
+    let rounding = unit_roundoff::<T>().max(geometry.rounding(cell));
+    let (mut constant, mut is_diagonal) = (Constant::new(rounding), true);
     geometry.for_each_point(cell, |q, place| {
         let inverse = place.jacobian.inverse();
         let tensor: DMat3 = inverse * kappa(q, &place)? * inverse.transpose() * place.weight;
@@ -178,9 +182,10 @@ pub(super) fn set_metric<T: Scalar>(
         let metric = &mut metric[words(dim) * q..][..words(dim)];
         metric.iter_mut().zip(values).for_each(|(to, word)| *to = T::from_f64(word));
         constant.compare(metric, place.gauss_weight);
+        is_diagonal &= is_diagonal_at(dim, metric, rounding);
         Ok(())
     })?;
-    Ok(constant.holds)
+    Ok([constant.holds, is_diagonal])
 }
 
 /// Makes a vector of so many entries a unit vector.
@@ -188,6 +193,13 @@ fn set_unit<T: Scalar>(u: &mut Vec<T>, len: usize, one: usize) {
     u.clear();
     u.resize(len, T::ZERO);
     u[one] = T::from_f64(1.0);
+}
+
+/// Whether a tensor, its lower triangle by rows, has no entries beside the diagonal, as far as rounding shows.
+fn is_diagonal_at<T: Scalar>(dim: usize, tensor: &[T], rounding: f64) -> bool {
+    let entry = |i: usize, j: usize| tensor[i * (i + 1) / 2 + j].to_f64();
+    let is_zero = |i: usize, j: usize| entry(i, j).abs() <= 32.0 * rounding * (entry(i, i) * entry(j, j)).sqrt();
+    (0..dim).all(|i| (0..i).all(|j| is_zero(i, j)))
 }
 
 /// Whether the metric of a cell is the same at all points but for their weights, as far as rounding shows.

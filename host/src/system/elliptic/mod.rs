@@ -37,13 +37,14 @@ pub use benchmark::Benchmark;
 pub use equation::{Coefficient, Diffusion, Equation, Smoothing};
 pub use flux::{Flux, MinimalSurface};
 pub use forest_function::{ForestFunction, Norms};
+pub use patchmg_device::elliptic::Writes;
 pub use problem::{EllipticProblem, SharedField};
 
 use super::scalar::in_scalar;
 use super::{Runs, System};
 use crate::backend::Scalar;
 use crate::backend::cpu::Cpu;
-use crate::error::{Result, check_length, invalid};
+use crate::error::{Error, Result, check_length, invalid};
 use crate::forest::Forest;
 use crate::layout::Layout;
 use crate::level::SharedLevel;
@@ -53,11 +54,16 @@ use nonlinear::State;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// [`Error::Unsupported`](crate::Error::Unsupported) if a machine does not sum up as [`Elliptic::with_writes`] asks.
+pub const WRITES: &str = "way to sum up at nodes";
+
 /// `-div(κ ∇u) + s u = f` by continuous elements `Q_k` on the leaves of a forest, on all its levels.
 #[derive(Clone, Debug)]
 pub struct Elliptic {
     equation: Equation,
     mesh: Arc<Mesh>,
+    /// How GPU kernels sum up results of cells at nodes.
+    writes: Writes,
     /// Where the equation is linearized, if it is the derivative of a nonlinear one.
     state: Option<State>,
     /// None on the coarsest mesh.
@@ -84,7 +90,24 @@ impl Elliptic {
             let coarse = Mesh::new(forest, mesh.degree(), &equation)?;
             Ok(Arc::new(Self::on(coarse, equation.clone())?))
         });
-        Ok(Self { equation, mesh: Arc::new(mesh), state: None, coarser: coarser.transpose()? })
+        Ok(Self {
+            equation,
+            mesh: Arc::new(mesh),
+            writes: Writes::default(),
+            state: None,
+            coarser: coarser.transpose()?,
+        })
+    }
+
+    /// With results of cells summed up at nodes in another way, which a machine may not have.
+    pub fn with_writes(self, writes: Writes) -> Self {
+        let coarser = self.coarser.map(|coarser| Arc::new(coarser.as_ref().clone().with_writes(writes)));
+        Self { writes, coarser, ..self }
+    }
+
+    /// How GPU kernels sum up results of cells at nodes.
+    pub fn writes(&self) -> Writes {
+        self.writes
     }
 
     /// That on the coarsest mesh.
@@ -144,10 +167,12 @@ impl System for Elliptic {
 
 impl Runs<Elliptic> for Cpu {
     fn check<T: Scalar>(&self, system: &Elliptic) -> Result<()> {
+        check_writes(system)?;
         assembled::check(system)
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Elliptic) -> Result<SharedLevel<Self, T>> {
+        check_writes(system)?;
         in_scalar(
             || Ok(Arc::new(EllipticLevel::<f32>::new(self, system, true)?)),
             || Ok(Arc::new(EllipticLevel::<f64>::new(self, system, true)?)),
@@ -164,4 +189,14 @@ impl Runs<Elliptic> for Cpu {
     fn level_bytes<T: Scalar>(system: &Elliptic) -> u64 {
         level::bytes::<T>(system)
     }
+}
+
+/// That a CPU sums up as it is asked to.
+fn check_writes(system: &Elliptic) -> Result<()> {
+    let (asked, available) = (system.writes, Writes::Gather);
+    if asked == available {
+        return Ok(());
+    }
+    let [asked, available] = [asked, available].map(|writes| writes.to_string());
+    Err(Error::Unsupported { backend: "cpu", what: WRITES, asked, available })
 }

@@ -34,7 +34,7 @@ impl Elliptic {
         });
         let coarser = coarser.transpose()?;
         let state = Some(State { flux: flux.clone(), values });
-        Ok(Self { equation: self.equation.clone(), mesh: self.mesh.clone(), state, coarser })
+        Ok(Self { equation: self.equation.clone(), mesh: self.mesh.clone(), writes: self.writes, state, coarser })
     }
 
     /// The flux that the equation has in the place of a coefficient, if it was linearized.

@@ -96,6 +96,23 @@ impl Transposed {
         &self.places
     }
 
+    /// Without the places of nodes that have one.
+    #[cfg(feature = "cuda")]
+    pub fn without_single_places(mut self) -> Self {
+        let (mut begin, mut kept) = (0, 0);
+        for end in &mut self.first[1..] {
+            let own = begin..*end as usize;
+            begin = own.end;
+            if own.len() > 1 {
+                self.places.copy_within(own.clone(), kept);
+                kept += own.len();
+            }
+            *end = kept as u32;
+        }
+        self.places.truncate(kept);
+        self
+    }
+
     /// Bytes of that for so many nodes and so long a list.
     pub fn bytes(nodes: usize, places: usize) -> u64 {
         ((nodes + 1 + places) * size_of::<u32>()) as u64

@@ -6,8 +6,11 @@ use super::super::level::{CellOperator, is_coarsest, is_for_products, is_not_coa
 use super::super::mesh::{Mesh, Node};
 use super::super::transfer::Transfer;
 use super::order::{Part, groups};
-use super::tables::{self, InverseTables, OperatorAddresses, OperatorTables, TransferAddresses, TransferTables};
+use super::tables::{
+    self, Form, InverseTables, OperatorAddresses, OperatorArguments, OperatorTables, TransferAddresses, TransferTables,
+};
 use crate::backend::Scalar;
+use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::{TypedKernel, stride_blocks};
 use crate::backend::cuda::{Cuda, Vector};
 use crate::error::Result;
@@ -16,8 +19,11 @@ use crate::memory;
 use crate::operator::LinearOperator;
 use crate::sync::lock;
 use patchmg_device::blas1::THREADS;
-use patchmg_device::elliptic::nodes::{AddSame, Gather, MODULE, Solve};
-use patchmg_device::elliptic::{Apply, ApplyHanging, Groups, Prolongate, Restrict};
+use patchmg_device::elliptic::nodes::{AddSame, Gather, MODULE, Solve, Start};
+use patchmg_device::elliptic::{
+    Apply, ApplyBoxes, ApplyBoxesHanging, ApplyHanging, Groups, Metric, Prolongate, Restrict, Target, Writes,
+};
+use patchmg_device::kernels::Module;
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
@@ -44,9 +50,11 @@ impl Sums {
 }
 
 struct Operator<T: Scalar> {
-    apply: TypedKernel<Apply<T>>,
-    apply_hanging: TypedKernel<ApplyHanging<T>>,
+    kernels: OperatorKernels<T>,
+    start: TypedKernel<Start<T>>,
     groups: Groups,
+    form: Form,
+    writes: Writes,
     plain: Part,
     hanging: Part,
     matrices: Vec<T>,
@@ -54,7 +62,41 @@ struct Operator<T: Scalar> {
     lines: Vector<u32>,
     metric: Vector<T>,
     reaction: Option<Vector<T>>,
+    weights: Vector<T>,
     sums: Sums,
+}
+
+struct OperatorKernels<T: Scalar> {
+    cells: TypedKernel<Apply<T>>,
+    cells_hanging: TypedKernel<ApplyHanging<T>>,
+    boxes: TypedKernel<ApplyBoxes<T>>,
+    boxes_hanging: TypedKernel<ApplyBoxesHanging<T>>,
+}
+
+impl<T: Scalar> OperatorKernels<T> {
+    fn new(gpu: &Gpu, module: Module) -> Result<Self> {
+        Ok(Self {
+            cells: TypedKernel::new(gpu, module)?,
+            cells_hanging: TypedKernel::new(gpu, module)?,
+            boxes: TypedKernel::new(gpu, module)?,
+            boxes_hanging: TypedKernel::new(gpu, module)?,
+        })
+    }
+
+    /// # Safety
+    /// As for [`TypedKernel::launch`].
+    unsafe fn launch(&self, gpu: &Gpu, blocks: usize, arguments: OperatorArguments<T>) -> Result<()> {
+        let blocks = [blocks as u32, 1, 1];
+        // SAFETY: the caller's promise.
+        unsafe {
+            match arguments {
+                OperatorArguments::Cells(arguments) => self.cells.launch(gpu, blocks, arguments),
+                OperatorArguments::CellsHanging(arguments) => self.cells_hanging.launch(gpu, blocks, arguments),
+                OperatorArguments::Boxes(arguments) => self.boxes.launch(gpu, blocks, arguments),
+                OperatorArguments::BoxesHanging(arguments) => self.boxes_hanging.launch(gpu, blocks, arguments),
+            }
+        }
+    }
 }
 
 impl<T: Scalar> Operator<T> {
@@ -62,9 +104,11 @@ impl<T: Scalar> Operator<T> {
         let (gpu, module) = (&cuda.gpu, super::module(system));
         let reaction = tables.reaction.map(|reaction| Vector::uploaded(gpu, &reaction)).transpose()?;
         Ok(Self {
-            apply: TypedKernel::new(gpu, module)?,
-            apply_hanging: TypedKernel::new(gpu, module)?,
+            kernels: OperatorKernels::new(gpu, module)?,
+            start: TypedKernel::new(gpu, MODULE)?,
             groups: groups(&system.mesh),
+            form: tables.form,
+            writes: system.writes,
             plain: tables.order.plain,
             hanging: tables.order.hanging,
             matrices: tables.matrices,
@@ -72,27 +116,53 @@ impl<T: Scalar> Operator<T> {
             lines: Vector::uploaded(gpu, &tables.lines)?,
             metric: Vector::uploaded(gpu, &tables.metric)?,
             reaction,
+            weights: Vector::uploaded(gpu, &tables.weights)?,
             sums: Sums::new(cuda, &tables.sums, &tables.kinds)?,
         })
     }
 
-    /// Local results of all cells, or of those with nodes that are smoothed.
-    fn apply_cells(&self, cuda: &Cuda, x: &Vector<T>, sums: &mut Vector<T>, of_smoothed: bool) -> Result<()> {
+    /// Results of all cells, or of those with nodes that are smoothed.
+    fn apply_cells(&self, cuda: &Cuda, x: &Vector<T>, target: Target<T>, of_smoothed: bool) -> Result<()> {
+        let null = ptr::null();
         let addresses = OperatorAddresses {
             groups: self.groups,
+            form: self.form,
             matrices: self.matrices.as_ptr(),
             nodes: self.nodes.as_ptr(),
             lines: self.lines.as_ptr(),
-            metric: self.metric.as_ptr(),
-            reaction: self.reaction.as_ref().map_or(ptr::null(), Vector::as_ptr),
+            metric: Metric {
+                tensor: self.metric.as_ptr(),
+                reaction: self.reaction.as_ref().map_or(null, Vector::as_ptr),
+                weights: if self.form == Form::Cells { self.weights.as_ptr() } else { null },
+            },
         };
-        let [plain, hanging] = [&self.plain, &self.hanging].map(|p| if of_smoothed { &p.smoothed } else { &p.all });
-        let (x, sums, without) = (x.as_ptr(), sums.as_mut_ptr(), self.plain.all.end);
-        // SAFETY: a vector of the level, checked by the caller, and tables of its groups.
-        unsafe {
-            self.apply.launch(&cuda.gpu, [plain.len() as u32, 1, 1], addresses.apply(plain, x, sums))?;
-            let arguments = addresses.apply_hanging(hanging, without, x, sums);
-            self.apply_hanging.launch(&cuda.gpu, [hanging.len() as u32, 1, 1], arguments)
+        addresses.apply([&self.plain, &self.hanging], of_smoothed, x.as_ptr(), target, |blocks, arguments| {
+            // SAFETY: vectors of the level, checked by the caller, and tables of its groups; those of a launch have no node in common
+            // where results are summed up by colors.
+            unsafe { self.kernels.launch(&cuda.gpu, blocks, arguments) }
+        })
+    }
+
+    /// Makes `y` what [`Sum`] begins with, and adds `sign A x` to it.
+    fn add_cells(&self, cuda: &Cuda, x: &Vector<T>, sum: Sum<T>, y: &mut Vector<T>) -> Result<()> {
+        let (kinds, least) = (self.sums.kinds.as_ptr(), sum.least as u32);
+        let start = Start { kinds, b: sum.b, y: y.as_mut_ptr(), nodes: self.sums.nodes() as u32, least };
+        // SAFETY: vectors of the level, checked by the caller.
+        unsafe { self.start.launch(&cuda.gpu, blocks_of(self.sums.nodes()), start)? };
+        self.apply_cells(cuda, x, self.target(ptr::null_mut(), sum, y), sum.least == Node::Smoothed)
+    }
+
+    /// What cells leave their results in; of how many groups are families, a launch knows.
+    fn target(&self, sums: *mut T, sum: Sum<T>, y: &mut Vector<T>) -> Target<T> {
+        Target {
+            sums,
+            y: y.as_mut_ptr(),
+            b: sum.b,
+            kinds: self.sums.kinds.as_ptr(),
+            least: sum.least as u32,
+            writes: self.writes as u32,
+            families: 0,
+            sign: T::from_f64(sum.sign),
         }
     }
 }
@@ -193,7 +263,7 @@ impl<T: Scalar> CudaLevel<T> {
             OnCoarser::new(cuda, system, transfer.same(), tables)
         });
         let coarser = coarser.transpose()?;
-        let tables = OperatorTables::new(mesh, &operator, system.equation.reacts())?;
+        let tables = OperatorTables::new(system, &operator)?;
         let groups = tables.order.groups().max(coarser.as_ref().map_or(0, |coarser| coarser.groups));
         let sums = Vector::zeros(gpu, groups * super::order::groups(mesh).entries())?;
         let storage = if coarser.is_some() { mesh.kinds().len() } else { 0 };
@@ -246,11 +316,19 @@ impl<T: Scalar> CudaLevel<T> {
         self.check("x", x)?;
         self.check("y", y)?;
         b.map_or(Ok(()), |b| self.check("b", b))?;
-        let sums = &mut lock(&self.between).sums;
-        self.operator.apply_cells(&self.cuda, x, sums, least == Node::Smoothed)?;
         let sign = if b.is_some() { -1.0 } else { 1.0 };
         let sum = Sum { b: b.map_or(ptr::null(), Vector::as_ptr), same: ptr::null(), least, sign };
-        self.gather(&self.operator.sums, sum, sums, y)
+        self.multiply_to(&mut lock(&self.between).sums, x, sum, y)
+    }
+
+    fn multiply_to(&self, sums: &mut Vector<T>, x: &Vector<T>, sum: Sum<T>, y: &mut Vector<T>) -> Result<()> {
+        if self.operator.writes == Writes::Gather {
+            let target = self.operator.target(sums.as_mut_ptr(), sum, y);
+            self.operator.apply_cells(&self.cuda, x, target, sum.least == Node::Smoothed)?;
+            self.gather(&self.operator.sums, sum, sums, y)
+        } else {
+            self.operator.add_cells(&self.cuda, x, sum, y)
+        }
     }
 
     fn restrict(&self, r: &Vector<T>, sums: &mut Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
@@ -302,9 +380,8 @@ impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
         self.check("x", x)?;
         self.coarser(coarse)?;
         let Between { sums, residual } = &mut *lock(&self.between);
-        self.operator.apply_cells(&self.cuda, x, sums, false)?;
         let sum = Sum { b: b.as_ptr(), same: ptr::null(), least: Node::Unknown, sign: -1.0 };
-        self.gather(&self.operator.sums, sum, sums, residual)?;
+        self.multiply_to(sums, x, sum, residual)?;
         self.restrict(residual, sums, coarse)
     }
 
@@ -363,10 +440,10 @@ impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
     }
 }
 
-/// Bytes of a level.
+/// Bytes of a level, at most: where cells have a constant metric or nodes in families have whole sums there are fewer.
 pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
     let mesh = &system.mesh;
-    let (groups, order) = (groups(mesh), super::order::Order::new(mesh));
+    let (groups, order) = (groups(mesh), super::order::Order::new(mesh, system.writes, false));
     let (entries, nodes, places) = (order.groups() * groups.entries(), mesh.kinds().len(), mesh.cells().all().len());
     let reaction = usize::from(system.equation.reacts());
     let lines = order.hanging.all.len() * groups.cells();

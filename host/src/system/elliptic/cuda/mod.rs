@@ -1,5 +1,6 @@
 //! Levels on a GPU, by kernels of their own.
 
+mod colors;
 mod level;
 mod order;
 mod tables;

@@ -1,21 +1,26 @@
-//! The order in which kernels take cells: in groups, those with lines that hang apart from the others.
+//! The order in which kernels take cells: in groups, families together, those with lines that hang apart from the others, and colors
+//! apart if results are summed up by colors.
 
 use super::super::mesh::{Mesh, Node};
 use super::super::transposed::{NONE, Transposed};
+use super::colors::colors;
 use crate::backend::Scalar;
 use crate::error::{Result, invalid};
 use crate::memory;
-use patchmg_device::elliptic::{Groups, HangingLines};
+use patchmg_device::elliptic::{Groups, HangingLines, WHOLE, Writes};
 use rayon::prelude::*;
+use std::iter;
 use std::ops::Range;
 
-/// Cells of a mesh in groups. Those without lines that hang are first, and of either kind those with nodes that are smoothed lie next
-/// to the others.
+/// Cells of a mesh in groups: families, then other cells without lines that hang, then those with such lines. Of each, cells with nodes
+/// that are smoothed lie next to those of the next part.
 #[derive(Debug)]
 pub(super) struct Order {
     groups: Groups,
     /// The cell of each slot, or [`NONE`] where a group is not full.
     cells: Vec<u32>,
+    /// Whether kernels write along other lines than they read.
+    turns: bool,
     pub plain: Part,
     pub hanging: Part,
 }
@@ -26,37 +31,68 @@ pub(super) struct Part {
     pub all: Range<usize>,
     /// Those with cells of nodes that are smoothed.
     pub smoothed: Range<usize>,
+    /// Groups before this one are families.
+    families_end: usize,
+    /// Groups that a launch has to begin with, ascending.
+    colors: Vec<usize>,
+}
+
+/// Groups of one launch, of which the first are families.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Launch {
+    pub groups: Range<usize>,
+    pub families: usize,
+}
+
+impl Part {
+    /// Launches of all groups, or of those with nodes that are smoothed.
+    pub fn launches(&self, of_smoothed: bool) -> impl Iterator<Item = Launch> {
+        let all = if of_smoothed { &self.smoothed } else { &self.all };
+        let begins = self.colors.iter().copied().filter(|begin| (all.start + 1..all.end).contains(begin));
+        let begins: Vec<usize> = iter::once(all.start).chain(begins).collect();
+        let ends: Vec<usize> = begins[1..].iter().copied().chain([all.end]).collect();
+        begins
+            .into_iter()
+            .zip(ends)
+            .map(|(begin, end)| Launch { groups: begin..end, families: self.families_end.clamp(begin, end) - begin })
+    }
 }
 
 impl Order {
-    pub fn new(mesh: &Mesh) -> Self {
-        let (groups, cells, kinds) = (groups(mesh), mesh.cells(), mesh.kinds());
-        let is_smoothed = |cell: usize| cells.of(cell).iter().any(|&node| kinds[node as usize] == Node::Smoothed);
-        let is_smoothed: Vec<bool> = (0..cells.cells()).into_par_iter().map(is_smoothed).collect();
-        let mut classes: [Vec<u32>; 4] = Default::default();
-        let mut hanging = cells.hanging().iter().peekable();
-        for (cell, is_smoothed) in is_smoothed.into_iter().enumerate() {
-            let hangs = hanging.next_if(|lines| lines.cell as usize == cell).is_some();
-            let class = match (hangs, is_smoothed) {
-                (false, false) => 0,
-                (false, true) => 1,
-                (true, true) => 2,
-                (true, false) => 3,
-            };
-            classes[class].push(cell as u32);
-        }
-        let mut cells = Vec::new();
-        let [from, smoothed, hanging, smoothed_hanging, end] = [0, 1, 2, 3, 4].map(|class: usize| {
-            let first = cells.len() / groups.cells();
-            if let Some(class) = classes.get(class) {
-                cells.extend_from_slice(class);
+    /// Of kernels that sum up in some way, and that write along other lines than they read if results `turn`.
+    pub fn new(mesh: &Mesh, writes: Writes, turns: bool) -> Self {
+        let groups = groups(mesh);
+        let units = units(mesh, groups);
+        let by_color =
+            if writes == Writes::Colors { colors(mesh, units.iter().map(|unit| &unit.cells)) } else { Vec::new() };
+        // Of each kind those with nodes that are smoothed lie next to another kind.
+        let class = |unit: &Unit| match (unit.kind, unit.is_smoothed) {
+            (UnitKind::Family, false) => 0,
+            (UnitKind::Family, true) => 1,
+            (UnitKind::Plain, true) => 2,
+            (UnitKind::Plain, false) => 3,
+            (UnitKind::Hanging, true) => 4,
+            (UnitKind::Hanging, false) => 5,
+        };
+        let mut classes: [Vec<usize>; 6] = Default::default();
+        units.iter().enumerate().for_each(|(number, unit)| classes[class(unit)].push(number));
+        let (mut cells, mut begins, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
+        for class in &mut classes {
+            firsts.push(cells.len() / groups.cells());
+            let color = |&number: &usize| by_color.get(number);
+            class.sort_by_key(color);
+            for of_color in class.chunk_by(|a, b| color(a) == color(b)) {
+                begins.push(cells.len() / groups.cells());
+                cells.extend(of_color.iter().flat_map(|&number| units[number].cells.clone()));
                 cells.resize(cells.len().next_multiple_of(groups.cells()), NONE);
             }
-            first
-        });
-        let plain = Part { all: from..hanging, smoothed: smoothed..hanging };
-        let hanging = Part { all: hanging..end, smoothed: hanging..smoothed_hanging };
-        Self { groups, cells, plain, hanging }
+        }
+        let end = cells.len() / groups.cells();
+        let colors = if writes == Writes::Colors { begins } else { Vec::new() };
+        let families_end = firsts[2];
+        let plain = Part { all: 0..firsts[4], smoothed: firsts[1]..firsts[3], families_end, colors: colors.clone() };
+        let hanging = Part { all: firsts[4]..end, smoothed: firsts[4]..firsts[5], families_end: 0, colors };
+        Self { groups, cells, turns, plain, hanging }
     }
 
     /// Of all cells.
@@ -70,12 +106,12 @@ impl Order {
         with_cell.map(|(slot, &cell)| (slot, cell as usize))
     }
 
-    /// The cells of each group, with their slots in it, and the slot of the group's first.
-    fn by_groups(&self) -> impl IndexedParallelIterator<Item = (usize, impl Iterator<Item = (usize, usize)>)> {
+    /// The cells of each group with their slots.
+    fn by_groups(&self) -> impl IndexedParallelIterator<Item = impl Iterator<Item = (usize, usize)>> {
         let count = self.groups.cells();
         self.cells.par_chunks_exact(count).enumerate().map(move |(group, cells)| {
             let with_cell = cells.iter().enumerate().filter(|(_, cell)| **cell != NONE);
-            (count * group, with_cell.map(|(slot, &cell)| (slot, cell as usize)))
+            with_cell.map(move |(slot, &cell)| (count * group + slot, cell as usize))
         })
     }
 
@@ -85,22 +121,55 @@ impl Order {
 
     /// The direction of lines by which kernels read the nodes of a cell, and of those by which they write its results.
     fn directions(&self, slot: usize, dim: usize) -> [usize; 2] {
-        if self.is_hanging(slot) { [0, dim - 1] } else { [dim - 1, 0] }
+        let (read, other) = if self.is_hanging(slot) { (0, dim - 1) } else { (dim - 1, 0) };
+        [read, if self.turns { other } else { read }]
     }
 
-    /// Nodes that cells read.
-    pub fn nodes(&self, mesh: &Mesh) -> Result<Vec<u32>> {
+    /// Whether a cell leaves the result of its node `i`: of a family, the upper cell at a common node.
+    fn leaves(&self, slot: usize, dim: usize, i: usize) -> bool {
+        let n = self.groups.nodes();
+        let is_family = slot < self.plain.families_end * self.groups.cells();
+        let is_of_upper = |d: usize| i / n.pow(d as u32) % n == n - 1 && slot >> d & 1 == 0;
+        !is_family || !(0..dim).any(is_of_upper)
+    }
+
+    /// Nodes that cells read, [`NONE`] where a group is not full, and which of their results are [`WHOLE`]; and the sums of others.
+    pub fn nodes(&self, mesh: &Mesh) -> Result<(Vec<u32>, Transposed)> {
+        let count = mesh.kinds().len();
+        if count >= WHOLE as usize {
+            return Err(invalid("the number of nodes", count, "below 2^31"));
+        }
         let entries = self.groups.entries();
-        let mut nodes = memory::zeros(self.groups() * entries)?;
-        nodes.par_chunks_exact_mut(entries).zip(self.by_groups()).for_each(|(nodes, (first, cells))| {
-            let [read, _] = self.directions(first, mesh.dim());
+        let mut nodes: Vec<u32> = memory::zeros(self.groups() * entries)?;
+        let mut left: Vec<u32> = memory::zeros(self.groups() * entries)?;
+        number(left.len())?;
+        let of_groups = nodes.par_chunks_exact_mut(entries).zip(left.par_chunks_exact_mut(entries));
+        of_groups.zip(self.by_groups()).enumerate().for_each(|(group, ((nodes, left), cells))| {
+            nodes.fill(NONE);
+            left.fill(NONE);
             for (slot, cell) in cells {
+                let [read, write] = self.directions(slot, mesh.dim());
                 for (i, &node) in mesh.cells().of(cell).iter().enumerate() {
-                    nodes[self.groups.place(slot, read, i)] = node;
+                    nodes[self.groups.place(slot, read, i) - group * entries] = node;
+                    if self.leaves(slot, mesh.dim(), i) {
+                        left[self.groups.place(slot, write, i) - group * entries] = node;
+                    }
                 }
             }
         });
-        Ok(nodes)
+        let all = Transposed::new(&left, count)?;
+        let is_whole = |node: u32| all.first()[node as usize + 1] - all.first()[node as usize] == 1;
+        nodes.par_chunks_exact_mut(entries).zip(self.by_groups()).enumerate().for_each(|(group, (nodes, cells))| {
+            for (slot, cell) in cells {
+                let [read, _] = self.directions(slot, mesh.dim());
+                for (i, &node) in mesh.cells().of(cell).iter().enumerate() {
+                    if is_whole(node) && self.leaves(slot, mesh.dim(), i) {
+                        nodes[self.groups.place(slot, read, i) - group * entries] |= WHOLE;
+                    }
+                }
+            }
+        });
+        Ok((nodes, all.without_single_places()))
     }
 
     /// Lines that hang, of the slots of [`Self::hanging`].
@@ -111,40 +180,92 @@ impl Order {
 
     /// The metric, `words` a point, as kernels take it: those of the tensor, and that of the reaction if there is one.
     pub fn metric<T: Scalar>(&self, mesh: &Mesh, metric: &[T], words: usize, reacts: bool) -> Result<[Vec<T>; 2]> {
-        let (points, last, of_tensor) = (mesh.cells().nodes_a_cell(), mesh.dim() - 1, words - 1);
+        let (points, of_tensor) = (mesh.cells().nodes_a_cell(), words - 1);
         let entries = self.groups.entries();
         let mut tensor: Vec<T> = memory::zeros(self.groups() * of_tensor * entries)?;
         let mut reaction: Vec<T> = memory::zeros(if reacts { self.groups() * entries } else { 0 })?;
         let points_of = |cell: usize| metric[words * points * cell..][..words * points].chunks_exact(words).enumerate();
-        tensor.par_chunks_exact_mut(of_tensor * entries).zip(self.by_groups()).for_each(|(tensor, (_, cells))| {
+        let of_groups = tensor.par_chunks_exact_mut(of_tensor * entries).zip(self.by_groups()).enumerate();
+        of_groups.for_each(|(group, (tensor, cells))| {
             for (slot, cell) in cells {
                 for (q, from) in points_of(cell) {
                     for (word, &value) in from[..of_tensor].iter().enumerate() {
-                        tensor[self.groups.place_of_word(slot, last, q, [word, of_tensor])] = value;
+                        tensor[self.groups.place_in_metric(slot, q, word) - group * of_tensor * entries] = value;
                     }
                 }
             }
         });
-        reaction.par_chunks_exact_mut(entries).zip(self.by_groups()).for_each(|(reaction, (_, cells))| {
-            for (slot, cell) in cells {
-                points_of(cell).for_each(|(q, from)| reaction[self.groups.place(slot, last, q)] = from[of_tensor]);
-            }
-        });
+        reaction.par_chunks_exact_mut(entries).zip(self.by_groups()).enumerate().for_each(
+            |(group, (reaction, cells))| {
+                for (slot, cell) in cells {
+                    for (q, from) in points_of(cell) {
+                        reaction[self.groups.place(slot, 0, q) - group * entries] = from[of_tensor];
+                    }
+                }
+            },
+        );
         Ok([tensor, reaction])
     }
 
-    /// Where kernels leave the values that `gather` sums up, in the same order.
-    pub fn places(&self, mesh: &Mesh, gather: &Transposed) -> Result<Vec<u32>> {
-        let nodes = mesh.cells().nodes_a_cell();
-        let mut slots = vec![0; mesh.cells().cells()];
-        self.cells().for_each(|(slot, cell)| slots[cell] = slot);
-        let place = |&place: &u32| {
-            let slot = slots[place as usize / nodes];
-            let [_, write] = self.directions(slot, mesh.dim());
-            number(self.groups.place(slot, write, place as usize % nodes))
-        };
-        gather.places().par_iter().map(place).collect()
+    /// The same where it is constant, over the weight of the first point: that of the tensor as `kept` words of a cell.
+    pub fn metric_of_cells<T: Scalar>(&self, metric: &[T], points: usize, kept: &[usize], weight: f64) -> [Vec<T>; 2] {
+        let cells = self.cells.len();
+        let words = metric.len() / points / self.cells().count();
+        let (mut tensor, mut reaction) = (vec![T::ZERO; kept.len() * cells], vec![T::ZERO; cells]);
+        let value = |cell: usize, word: usize| T::from_f64(metric[words * points * cell + word].to_f64() / weight);
+        for (slot, cell) in self.cells() {
+            for (place, &word) in kept.iter().enumerate() {
+                tensor[kept.len() * slot + place] = value(cell, word);
+            }
+            reaction[slot] = value(cell, words - 1);
+        }
+        [tensor, reaction]
     }
+}
+
+/// What a group has whole: a family, the children of one cell, or a single cell.
+struct Unit {
+    cells: Range<u32>,
+    kind: UnitKind,
+    /// Whether nodes of it are smoothed.
+    is_smoothed: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum UnitKind {
+    Family,
+    /// Without lines that hang, and in no family.
+    Plain,
+    Hanging,
+}
+
+fn units(mesh: &Mesh, groups: Groups) -> Vec<Unit> {
+    let (cells, kinds, leaves) = (mesh.cells(), mesh.kinds(), mesh.forest().leaves());
+    let mut hangs = vec![false; cells.cells()];
+    cells.hanging().iter().for_each(|lines| hangs[lines.cell as usize] = true);
+    let is_smoothed = |cell: usize| cells.of(cell).iter().any(|&node| kinds[node as usize] == Node::Smoothed);
+    let is_smoothed: Vec<bool> = (0..cells.cells()).into_par_iter().map(is_smoothed).collect();
+    let children = 1 << mesh.dim();
+    let is_family = |first: usize| {
+        let Some(family) = leaves.get(first..first + children).filter(|_| groups.has_families()) else { return false };
+        let parent = family[0].parent();
+        parent.is_some()
+            && family.iter().all(|leaf| leaf.parent() == parent)
+            && !hangs[first..first + children].contains(&true)
+    };
+    let (mut units, mut first) = (Vec::new(), 0);
+    while first < cells.cells() {
+        let kind = match (is_family(first), hangs[first]) {
+            (true, _) => UnitKind::Family,
+            (false, false) => UnitKind::Plain,
+            (false, true) => UnitKind::Hanging,
+        };
+        let end = first + if kind == UnitKind::Family { children } else { 1 };
+        let is_smoothed = is_smoothed[first..end].contains(&true);
+        units.push(Unit { cells: first as u32..end as u32, kind, is_smoothed });
+        first = end;
+    }
+    units
 }
 
 /// How cells of a mesh lie on blocks.

@@ -1,20 +1,23 @@
 //! What kernels take beside vectors, on the host.
 
+use super::super::Elliptic;
 use super::super::assembled::Factor;
-use super::super::cell::CellShape;
+use super::super::batched::gauss_weights;
+use super::super::cell::{CellShape, at_points};
 use super::super::level::CellOperator;
 use super::super::mesh::Mesh;
 use super::super::metric::words;
 use super::super::transfer::{Transfer, place_in_family};
 use super::super::transposed::NONE;
-use super::order::{Order, groups, lines, number};
+use super::order::{Launch, Order, Part, groups, lines, number};
 use crate::backend::Scalar;
 use crate::error::Result;
+use crate::fe::{Quadrature, stiffness_with_zero_row_sums, with_zero_row_sums};
 use crate::memory;
-use patchmg_device::elliptic::{Apply, ApplyHanging, Groups, Prolongate, Restrict};
+use patchmg_device::elliptic::{
+    Apply, ApplyBoxes, ApplyBoxesHanging, ApplyHanging, Groups, Metric, Prolongate, Restrict, Target,
+};
 use rayon::prelude::*;
-use std::ops::Range;
-use std::ptr;
 
 /// Sums at nodes: `first` and places.
 #[derive(Debug)]
@@ -23,79 +26,182 @@ pub(super) struct Sums {
     pub places: Vec<u32>,
 }
 
+/// How the coefficients of a mesh lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Each Gauss point has its own.
+    Points,
+    /// Each cell has its own, but for the weights of the points.
+    Cells,
+    /// So it is, and their tensor is diagonal.
+    Boxes,
+}
+
+impl Form {
+    fn of<T>(system: &Elliptic, operator: &CellOperator<T>) -> Self {
+        // Newton's method changes them.
+        if !operator.is_constant || system.equation.flux.is_some() {
+            Self::Points
+        } else if operator.is_diagonal {
+            Self::Boxes
+        } else {
+            Self::Cells
+        }
+    }
+}
+
 /// Of the operator.
 #[derive(Debug)]
 pub(super) struct OperatorTables<T> {
     pub order: Order,
-    /// [`CellMatrices`](patchmg_device::elliptic::CellMatrices).
+    pub form: Form,
+    /// [`CellMatrices`](patchmg_device::elliptic::CellMatrices), or [`BoxMatrices`](patchmg_device::elliptic::BoxMatrices).
     pub matrices: Vec<T>,
     pub nodes: Vec<u32>,
     pub lines: Vec<u32>,
+    /// That of boxes has the reaction, too.
     pub metric: Vec<T>,
     /// None where there is no reaction.
     pub reaction: Option<Vec<T>>,
+    /// Of [`Form::Cells`].
+    pub weights: Vec<T>,
     pub sums: Sums,
     /// What each node is, a byte each, as [`Node`](super::super::mesh::Node) has it.
     pub kinds: Vec<u8>,
 }
 
 impl<T: Scalar> OperatorTables<T> {
-    /// Of an operator on the mesh, whose coefficient `s` is positive if it `reacts`.
-    pub fn new(mesh: &Mesh, operator: &CellOperator<T>, reacts: bool) -> Result<Self> {
-        let order = Order::new(mesh);
-        let [metric, reaction] = order.metric(mesh, &operator.metric, words(mesh.dim()), reacts)?;
-        let places = order.places(mesh, &operator.gather)?;
+    pub fn new(system: &Elliptic, operator: &CellOperator<T>) -> Result<Self> {
+        let (mesh, form) = (&*system.mesh, Form::of(system, operator));
+        let (dim, n, words) = (mesh.dim(), mesh.degree() + 1, words(mesh.dim()));
+        let order = Order::new(mesh, system.writes, form == Form::Boxes);
+        let at_points = gauss_weights(dim, n)?;
+        let of_cells = |kept: &[usize]| order.metric_of_cells(&operator.metric, at_points.len(), kept, at_points[0]);
+        let [metric, reaction] = match form {
+            Form::Points => order.metric(mesh, &operator.metric, words, system.equation.reacts())?,
+            Form::Cells => of_cells(&(0..words - 1).collect::<Vec<_>>()),
+            Form::Boxes => of_cells(&(0..dim).map(|d| d * (d + 3) / 2).chain([words - 1]).collect::<Vec<_>>()),
+        };
+        let has_reaction = system.equation.reacts() && form != Form::Boxes;
+        let (nodes, sums) = order.nodes(mesh)?;
         Ok(Self {
-            matrices: operator.shape.line_matrices(),
-            nodes: order.nodes(mesh)?,
+            form,
+            matrices: line_matrices(mesh, form, &operator.shape)?,
+            nodes,
             lines: order.lines(mesh),
             metric,
-            reaction: reacts.then_some(reaction),
-            sums: Sums { first: operator.gather.first().to_vec(), places },
+            reaction: has_reaction.then_some(reaction),
+            weights: if form == Form::Cells { by_lines_along_x(&at_points, n) } else { Vec::new() },
+            sums: Sums { first: sums.first().to_vec(), places: sums.places().to_vec() },
             kinds: mesh.kinds().par_iter().map(|&kind| kind as u8).collect(),
             order,
         })
     }
 }
 
+/// The 1D matrices of the operator, by rows. Those of derivatives have constants in their null space, exactly.
+fn line_matrices<T: Scalar>(mesh: &Mesh, form: Form, shape: &CellShape<T>) -> Result<Vec<T>> {
+    let (element, digits) = (mesh.element(), T::MANTISSA_DIGITS);
+    let pair = if form == Form::Boxes {
+        [element.mass(), stiffness_with_zero_row_sums(&element.stiffness(), element.nodes(), digits)]
+    } else {
+        let points = Quadrature::gauss(mesh.degree() + 1)?.points;
+        let slopes = at_points(&points, |x| element.derivatives(x));
+        [at_points(&points, |x| element.values(x)), with_zero_row_sums(&slopes, digits)]
+    };
+    // nalgebra stores columns.
+    let by_rows = pair.iter().flat_map(|matrix| matrix.transpose().iter().copied().collect::<Vec<_>>());
+    Ok(by_rows.map(T::from_f64).chain(shape.halves()).collect())
+}
+
+/// A number for each point of a cell, x fastest, as threads with lines along x take them.
+fn by_lines_along_x<T: Scalar>(of_points: &[f64], n: usize) -> Vec<T> {
+    (0..n).flat_map(|x| of_points.iter().skip(x).step_by(n)).map(|&value| T::from_f64(value)).collect()
+}
+
 /// Where the tables of an operator are, on the machine that runs kernels; matrices are on the host.
 #[derive(Clone, Copy)]
 pub(super) struct OperatorAddresses<T> {
     pub groups: Groups,
+    pub form: Form,
     pub matrices: *const T,
     pub nodes: *const u32,
     pub lines: *const u32,
-    pub metric: *const T,
-    pub reaction: *const T,
+    pub metric: Metric<T>,
 }
 
-impl<T> OperatorAddresses<T> {
-    /// On some groups without lines that hang.
-    pub fn apply(&self, groups: &Range<usize>, x: *const T, sums: *mut T) -> Apply<T> {
-        let first = groups.start * self.groups.entries();
-        let (matrices, reaction) = (self.matrices, self.reaction_from(first));
-        let metric = self.metric.wrapping_add(self.groups.words() * first);
-        let nodes = self.nodes.wrapping_add(first);
-        Apply { matrices, nodes, metric, reaction, x, sums: sums.wrapping_add(first) }
+impl<T: Scalar> OperatorAddresses<T> {
+    /// From some group on; `plain` is the number of groups without lines that hang.
+    fn from(&self, group: usize, plain: usize) -> Self {
+        let first = group * self.groups.entries();
+        let (numbers, words) = match self.form {
+            Form::Points => (first, self.groups.words()),
+            Form::Cells => (group * self.groups.cells(), self.groups.words()),
+            Form::Boxes => (group * self.groups.cells(), self.groups.dim() + 1),
+        };
+        let Metric { tensor, reaction, weights } = self.metric;
+        let reaction = if reaction.is_null() { reaction } else { reaction.wrapping_add(numbers) };
+        Self {
+            nodes: self.nodes.wrapping_add(first),
+            lines: self.lines.wrapping_add(group.saturating_sub(plain) * self.groups.cells()),
+            metric: Metric { tensor: tensor.wrapping_add(words * numbers), reaction, weights },
+            ..*self
+        }
     }
 
-    /// On some groups with such lines; `plain` is the number of groups without.
-    pub fn apply_hanging(&self, groups: &Range<usize>, plain: usize, x: *const T, sums: *mut T) -> ApplyHanging<T> {
-        let Apply { matrices, nodes, metric, reaction, x, sums } = self.apply(groups, x, sums);
-        let lines = self.lines.wrapping_add((groups.start - plain) * self.groups.cells());
-        ApplyHanging { matrices, nodes, lines, metric, reaction, x, sums }
+    /// Calls a launch with its number of blocks for all cells, or for those with nodes that are smoothed.
+    pub fn apply(
+        &self,
+        [plain, hanging]: [&Part; 2],
+        of_smoothed: bool,
+        x: *const T,
+        target: Target<T>,
+        mut launch: impl FnMut(usize, OperatorArguments<T>) -> Result<()>,
+    ) -> Result<()> {
+        for (part, hangs) in [(plain, false), (hanging, true)] {
+            for Launch { groups, families } in part.launches(of_smoothed) {
+                let Self { form, matrices, nodes, lines, metric, .. } = self.from(groups.start, plain.all.end);
+                let first = groups.start * self.groups.entries();
+                let families = families as u32;
+                let target = Target { sums: target.sums.wrapping_add(first), families, ..target };
+                let tensor = metric.tensor;
+                let arguments = match (form, hangs) {
+                    (Form::Boxes, false) => {
+                        OperatorArguments::Boxes(ApplyBoxes { matrices, nodes, metric: tensor, x, target })
+                    }
+                    (Form::Boxes, true) => OperatorArguments::BoxesHanging(ApplyBoxesHanging {
+                        matrices,
+                        nodes,
+                        lines,
+                        metric: tensor,
+                        x,
+                        target,
+                    }),
+                    (_, false) => OperatorArguments::Cells(Apply { matrices, nodes, metric, x, target }),
+                    (_, true) => {
+                        OperatorArguments::CellsHanging(ApplyHanging { matrices, nodes, lines, metric, x, target })
+                    }
+                };
+                launch(groups.len(), arguments)?;
+            }
+        }
+        Ok(())
     }
+}
 
-    fn reaction_from(&self, first: usize) -> *const T {
-        if self.reaction.is_null() { ptr::null() } else { self.reaction.wrapping_add(first) }
-    }
+/// Of one launch of the operator's kernels.
+pub(super) enum OperatorArguments<T> {
+    Cells(Apply<T>),
+    CellsHanging(ApplyHanging<T>),
+    Boxes(ApplyBoxes<T>),
+    BoxesHanging(ApplyBoxesHanging<T>),
 }
 
 /// Of the transfer to the next coarser mesh and from it.
 #[derive(Debug)]
 pub(super) struct TransferTables<T> {
     pub groups: usize,
-    /// [`CellMatrices`](patchmg_device::elliptic::CellMatrices).
+    /// [`Halves`](patchmg_device::elliptic::Halves).
     pub matrices: Vec<T>,
     pub nodes: Vec<u32>,
     pub lines: Vec<u32>,
@@ -136,7 +242,7 @@ impl<T: Scalar> TransferTables<T> {
         let places = places.map(|place| number(groups.place(place / nodes_a_cell, 0, place % nodes_a_cell)));
         let sums = Sums { first: transfer.gather().first().to_vec(), places: places.collect::<Result<_>>()? };
         let kinds = coarse.kinds().par_iter().map(|&kind| kind as u8).collect();
-        Ok(Self { groups: count, matrices: shape.line_matrices(), nodes, lines: hanging, targets, sums, kinds })
+        Ok(Self { groups: count, matrices: shape.halves(), nodes, lines: hanging, targets, sums, kinds })
     }
 }
 
