@@ -125,7 +125,7 @@ impl ModelProblem for ForestProblem {
         Ok(Some(Estimates { errors: self.problem.errors(solution)?, norms: solution.norms()?, indicators, area }))
     }
 
-    fn nonlinear(&self, system: &Elliptic) -> patchmg::Result<Option<Box<dyn Nonlinear<System = Elliptic>>>> {
+    fn nonlinear(&self, system: &Elliptic) -> patchmg::Result<Option<Nonlinear>> {
         self.problem.nonlinear(system)
     }
 }
