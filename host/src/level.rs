@@ -1,7 +1,7 @@
 //! What the method asks of a level of a hierarchy. A system implements it for a machine.
 
 use crate::backend::{Backend, Scalar};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::operator::LinearOperator;
 use std::sync::Arc;
 
@@ -63,6 +63,19 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
         self.residual(b, x, r)
     }
 
+    /// The nonlinear equation whose derivative the level can be.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::Error::Unsupported) if there is none.
+    fn nonlinear(&self) -> Result<&dyn NonlinearLevel<B, T>> {
+        Err(Error::Unsupported {
+            backend: self.backend().info().backend.name(),
+            what: "equation",
+            asked: "nonlinear".into(),
+            available: "linear".into(),
+        })
+    }
+
     /// Vertex patches, for smoothers that solve on these. The first call may allocate vectors.
     ///
     /// # Errors
@@ -75,6 +88,36 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) if the level has none; those of the machine.
     fn point_gauss_seidel(&self, b: &B::Vector<T>, x: &mut B::Vector<T>, reverse: bool) -> Result<()>;
+}
+
+/// A nonlinear equation `A(u) = b` on one mesh. Its level is a linear one, and from [`Self::linearize`] on the derivative of `A`.
+///
+/// A vector `u` has values also where they are given. None of these operations makes anything anew that does not depend on `u`.
+pub trait NonlinearLevel<B: Backend, T: Scalar> {
+    /// `r = b - A(u)` for the unknowns. Where the equation has no finite values, entries are not finite.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn nonlinear_residual(&self, b: &B::Vector<T>, u: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()>;
+
+    /// The level's operator, and on the coarsest level its [solution](Level::solve), become those of `A'(u)`.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::Error::InvalidArgument), with the place, if the derivative is not positive definite; those of the
+    /// machine.
+    fn linearize(&self, u: &B::Vector<T>) -> Result<()>;
+
+    /// `inverse` becomes what [`Level::inverse_diagonal`] now is.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn update_inverse_diagonal(&self, inverse: &mut B::Vector<T>) -> Result<()>;
+
+    /// The values of `u` at the nodes of the next coarser level.
+    ///
+    /// # Errors
+    /// Those of [`Level::restrict_residual`].
+    fn interpolate(&self, u: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()>;
 }
 
 /// The vertex patches of a level, by colors: those of a color do not overlap.

@@ -42,6 +42,15 @@ pub trait Preconditioner<B: Backend, T: Scalar> {
         self.apply(r, z)
     }
 
+    /// Follows the operator that it is for, which has become the derivative of a nonlinear equation at `u`
+    /// ([`NonlinearLevel`](crate::level::NonlinearLevel)). One that does not depend on the operator has nothing to do.
+    ///
+    /// # Errors
+    /// Those of the levels and of the machine.
+    fn update(&mut self, _u: &B::Vector<T>) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether it asks the machine for the same every time, and for no result: then it can be [recorded](Backend::record).
     fn is_fixed(&self) -> bool {
         false

@@ -60,7 +60,8 @@ pub struct SolveArgs {
     /// Write the result as one JSON object; `-` is standard output, which then holds nothing else.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
-    /// Write the solution, and its error where it is known, for ParaView: Lagrange cells of degree K.
+    /// Write the solution, and its error where it is known, for ParaView: Lagrange cells of degree K. A name that ends in .pvd is that
+    /// of a list: the solution of each cycle is a file beside it.
     #[arg(long, value_name = "FILE")]
     pub vtu: Option<PathBuf>,
     /// Draw the residual history; the name of the file ends in .svg or .png.

@@ -16,6 +16,7 @@ mod laboratory;
 pub mod machine;
 pub mod report;
 pub mod result;
+mod series;
 pub mod solve;
 mod systems;
 

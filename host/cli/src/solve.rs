@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::report::{NewtonReport, SolveReport};
 use crate::result;
+use crate::series::Series;
 use crate::systems::{Details, Offered, with_system};
 use patchmg::Error;
 use patchmg::backend::DeviceInfo;
@@ -77,24 +78,54 @@ fn on<P: Offered, B: Runs<P::System>>(
         plan += &format!("VTU        {}, takes {} on the host\n", bytes(size), bytes(memory));
     }
     console.line(plan);
-    let mut cycles = Vec::new();
+    // On the last mesh where the solver converged: the problem, the solution and the report.
+    let mut last = None::<(P, _, SolveReport)>;
+    let (mut cycles, mut guess, mut series) = (Vec::new(), None, Series::new(args.vtu.as_deref()));
     loop {
-        console.line(levels(&case.system)?);
-        let (report, solution) = solve_once(backend, args, case.clone(), console)?;
-        cycles.extend(P::cycle(&case, &report));
-        let next = P::adapted(&args.case, &case, &report, cycles.len())?;
-        let outcome = report.info.outcome;
-        let report = record(&args.case, &case, &device, report);
-        console.line(summary(&report, outcome));
-        if let Some(next) = next.filter(|_| report.converged) {
-            case = next;
+        let mut solve_cycle = || -> Result<_, Failure> {
+            console.line(levels(&case.system)?);
+            let (report, solution) = solve_once(backend, args, case.clone(), guess.as_deref(), console)?;
+            cycles.extend(P::cycle(&case, &report));
+            let outcome = report.info.outcome;
+            let next = P::adapted(&args.case, &case, &report, cycles.len());
+            let report = record(&args.case, &case, &device, report);
+            console.line(summary(&report, outcome));
+            Ok((solution, report, next))
+        };
+        let (solution, report, next) = match (solve_cycle(), last.take()) {
+            (Ok((_, report, _)), Some((problem, solution, _))) if !report.converged => {
+                console.line("the solution that is written is that on the last mesh where the solver converged");
+                write(args, &problem, &solution, &SolveReport { cycles, ..report }, &series, console)?;
+                return Ok(ExitCode::from(NOT_CONVERGED));
+            }
+            (Ok(solved), _) => solved,
+            (Err(failure), Some((problem, solution, report))) => {
+                console.line("there are no results on this mesh: those that are written are of the last one");
+                write(args, &problem, &solution, &SolveReport { cycles, ..report }, &series, console)?;
+                return Err(failure);
+            }
+            (Err(failure), None) => return Err(failure),
+        };
+        let problem = case.problem.clone();
+        series.write_to_list(&problem, &solution, console)?;
+        let next = match next {
+            Ok(Some(next)) if report.converged => {
+                P::guess(&args.case, &next, &solution).map(|guess| Some((next, guess)))
+            }
+            other => other.map(|_| None),
+        };
+        if let Ok(Some((next_case, next_guess))) = next {
+            last = Some((problem, solution, report));
+            (case, guess) = (next_case, next_guess);
             continue;
         }
-        let report = SolveReport { cycles, ..report };
+        let converged = report.converged;
         let start = Instant::now();
-        write(args, &case.problem, &solution, &report, console)?;
+        write(args, &problem, &solution, &SolveReport { cycles, ..report }, &series, console)?;
         debug!("output: {}", seconds(start.elapsed().as_secs_f64()));
-        return Ok(if report.converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) });
+        // That the next mesh could not be made.
+        next?;
+        return Ok(if converged { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) });
     }
 }
 
@@ -103,6 +134,7 @@ fn solve_once<P: Offered, B: Runs<P::System>>(
     backend: &Arc<B>,
     args: &SolveArgs,
     case: Case<P>,
+    guess: Option<&[f64]>,
     console: Console,
 ) -> Result<Solved<P>, Failure> {
     console.line("iteration       residual   reduction");
@@ -118,7 +150,7 @@ fn solve_once<P: Offered, B: Runs<P::System>>(
             progress.residual(iteration, value);
             ControlFlow::Continue(())
         };
-        let solved = prepared.solve(backend, Protocol::ONCE, &mut observer)?;
+        let solved = prepared.solve_from(backend, guess, Protocol::ONCE, &mut observer)?;
         let (set_up_s, solve_s) = (solved.0.setup_s - prepare_s, solved.0.timing.median_s);
         let rest_s = start.elapsed().as_secs_f64() - solved.0.setup_s - solve_s;
         debug!("set-up on the machine, with the load vector's way there: {}", seconds(set_up_s));
@@ -255,6 +287,7 @@ fn write<P: Offered>(
     problem: &P,
     solution: &<P::System as System>::Solution,
     report: &SolveReport,
+    series: &Series,
     console: Console,
 ) -> Result<(), Failure> {
     if let Some(path) = &args.json {
@@ -268,13 +301,5 @@ fn write<P: Offered>(
         let series = vec![(format!("{solver}, {precision}"), report.residual_history.clone())];
         Chart::residual_history(title, series, args.case.last_residual()).write(path)?;
     }
-    if let Some(path) = &args.vtu {
-        if !P::is_finite(solution) {
-            console
-                .line(format_args!("{} is not written: the solution has values that are not finite", path.display()));
-            return Ok(());
-        }
-        problem.write_vtu(solution, path)?;
-    }
-    Ok(())
+    series.write_alone(problem, solution, console)
 }

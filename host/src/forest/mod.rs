@@ -39,6 +39,7 @@ mod first_visits;
 mod generators;
 mod gmsh;
 mod leaves;
+mod locate;
 mod manifold;
 mod mapping;
 mod marking;

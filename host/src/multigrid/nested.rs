@@ -76,6 +76,11 @@ impl<B: Backend, T: Scalar, S: Scalar> Preconditioner<B, T> for LowPrecisionNest
         self.multigrid.apply_to(r, norm, z)
     }
 
+    fn update(&mut self, u: &B::Vector<T>) -> Result<()> {
+        self.multigrid.update(u)?;
+        linearize(&mut self.levels, u)
+    }
+
     fn inner_iterations(&self) -> Option<usize> {
         self.multigrid.inner_iterations()
     }
@@ -91,6 +96,14 @@ impl<B: Backend, T: Scalar, S: Scalar> NestedIteration<B, T> for LowPrecisionNes
         backend.set_zero(x)?;
         guess(*cycle, coarsest, levels, &mut self.levels, b, x)
     }
+}
+
+/// The coarser levels in `T` become those of the derivative at `u`, a vector of the last of `nested`.
+fn linearize<B: Backend, T: Scalar>(nested: &mut [NestedLevel<B, T>], u: &B::Vector<T>) -> Result<()> {
+    let Some((NestedLevel { level, coarse, coarse_x, .. }, nested)) = nested.split_last_mut() else { return Ok(()) };
+    level.nonlinear()?.interpolate(u, coarse_x)?;
+    coarse.nonlinear()?.linearize(coarse_x)?;
+    linearize(nested, coarse_x)
 }
 
 /// Adds to `x = 0`, as the first pass in one scalar does; here a V-cycle corrects `b - A x`. In `S`, right-hand side and

@@ -48,6 +48,13 @@ impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B
         backend.convert(norm, &self.z, z)
     }
 
+    fn update(&mut self, u: &B::Vector<T>) -> Result<()> {
+        self.backend.convert(1.0, u, &mut self.r)?;
+        self.inner.update(&self.r)?;
+        self.repeated.forget();
+        Ok(())
+    }
+
     fn inner_iterations(&self) -> Option<usize> {
         self.inner.inner_iterations()
     }

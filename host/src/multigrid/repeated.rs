@@ -24,6 +24,11 @@ impl<B: Backend> Repeated<B> {
         Self { is_fixed: false, recording: None }
     }
 
+    /// Records anew when it is next done: numbers that the work is done with have changed.
+    pub fn forget(&mut self) {
+        self.recording = None;
+    }
+
     /// Does `work`, the same as in [`Self::new`].
     pub fn run(&mut self, backend: &B, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         if self.is_fixed { backend.repeat(&mut self.recording, work) } else { work() }

@@ -116,7 +116,9 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         let tables: u64 = systems.iter().map(|system| B::level_bytes::<S>(system)).sum();
         let (coarser, finer) = (&systems[..systems.len() - 1], &systems[1..]);
         let vectors: u64 = coarser.iter().map(|system| vector_bytes::<S>(2, system.layout().storage())).sum();
-        let smoothers = |system: &E| smoother.bytes::<B, S>(system.layout().storage()) + B::patches_bytes::<S>(system);
+        let smoothers = |system: &E| {
+            smoother.bytes::<B, S>(system.layout().storage(), system.is_nonlinear()) + B::patches_bytes::<S>(system)
+        };
         let smoothers: u64 = finer.iter().map(smoothers).sum();
         Ok(tables + vectors + smoothers)
     }
@@ -152,6 +154,24 @@ pub(super) fn v_cycle<B: Backend, S: Scalar>(
         level.coarse_cycle(cycle, coarsest, coarser)?;
     }
     level.correct_and_smooth(cycle, b, x)
+}
+
+/// All levels become those of the derivative at `u`, a vector of the last of `levels`.
+fn linearize<B: Backend, S: Scalar>(
+    coarsest: &SharedLevel<B, S>,
+    levels: &mut [SmoothedLevel<B, S>],
+    u: &B::Vector<S>,
+) -> Result<()> {
+    let Some((SmoothedLevel { level, smoother, coarse_x, coarse_cycle, .. }, coarser)) = levels.split_last_mut() else {
+        return coarsest.nonlinear()?.linearize(u);
+    };
+    let nonlinear = level.nonlinear()?;
+    nonlinear.linearize(u)?;
+    nonlinear.interpolate(u, coarse_x)?;
+    linearize(coarsest, coarser, coarse_x)?;
+    smoother.update()?;
+    coarse_cycle.forget();
+    Ok(())
 }
 
 /// Whether a V-cycle asks the machine for the same every time.
@@ -203,6 +223,10 @@ impl<B: Backend, S: Scalar> Preconditioner<B, S> for Multigrid<B, S> {
     fn apply(&mut self, r: &B::Vector<S>, z: &mut B::Vector<S>) -> Result<()> {
         self.backend.set_zero(z)?;
         self.cycle(r, z)
+    }
+
+    fn update(&mut self, u: &B::Vector<S>) -> Result<()> {
+        linearize(&self.coarsest, &mut self.levels, u)
     }
 
     fn is_fixed(&self) -> bool {

@@ -1,6 +1,6 @@
 //! A model problem from its parameters to a report.
 
-use super::{Config, NewtonConfig, NewtonSolution, NewtonStep, Solution, Solver, newton, solve_repeatedly};
+use super::{Config, NewtonConfig, NewtonSolution, NewtonStart, NewtonStep, Solution, Solver, solve_from_repeatedly};
 use crate::error::{Result, invalid};
 use crate::krylov::{Info, Observer, Outcome};
 use crate::measure::{Protocol, Timing};
@@ -84,10 +84,25 @@ impl<P: ModelProblem> PreparedCase<P> {
     /// Solves as often as `protocol` says; a report, and the solution.
     ///
     /// # Errors
-    /// Those of [`solve_repeatedly`], [`ModelProblem::with_boundary_values`] and [`ModelProblem::errors`].
+    /// Those of [`solve_repeatedly`](super::solve_repeatedly), [`ModelProblem::with_boundary_values`] and [`ModelProblem::errors`].
     pub fn solve<B: Runs<P::System>>(
         self,
         backend: &Arc<B>,
+        protocol: Protocol,
+        observer: &mut Observer,
+    ) -> Result<Solved<P>> {
+        self.solve_from(backend, None, protocol, observer)
+    }
+
+    /// The same from a guess, in the order of the system's vectors; without one a linear equation begins with zero, and Newton's
+    /// method with the solution of a linear one. Residuals of a linear equation remain relative to that of zero.
+    ///
+    /// # Errors
+    /// Those of [`Self::solve`], and [`SizeMismatch`](crate::Error::SizeMismatch) for a guess of another length.
+    pub fn solve_from<B: Runs<P::System>>(
+        self,
+        backend: &Arc<B>,
+        guess: Option<&[f64]>,
         protocol: Protocol,
         observer: &mut Observer,
     ) -> Result<Solved<P>> {
@@ -95,12 +110,12 @@ impl<P: ModelProblem> PreparedCase<P> {
         let (solution, newton) = match problem.nonlinear(&system)? {
             None => {
                 let Solution { u, info, setup_s, timing } =
-                    solve_repeatedly(backend, &system, load, &config, protocol, observer)?;
+                    solve_from_repeatedly(backend, &system, load, guess, &config, protocol, observer)?;
                 (Solution { u: problem.with_boundary_values(u)?, info, setup_s, timing }, Vec::new())
             }
             Some(equation) => {
-                let from_linear = FromLinear { system: &system, problem: &problem, load: &load, config };
-                from_linear.solve_repeatedly(backend, &*equation, protocol, observer)?
+                let start = guess.map_or(NewtonStart::Linear(&load), NewtonStart::Guess);
+                newton_repeatedly(backend, &system, &equation, start, &config, protocol, observer)?
             }
         };
         let Solution { u, info, setup_s, timing } = solution;
@@ -111,40 +126,29 @@ impl<P: ModelProblem> PreparedCase<P> {
     }
 }
 
-/// A solution, and the steps to it.
-type BySteps<P> = (Solution<<<P as ModelProblem>::System as System>::Solution>, Vec<NewtonStep>);
-
-/// A nonlinear equation, from the solution of a linear one with the same boundary values.
-struct FromLinear<'a, P: ModelProblem> {
-    system: &'a P::System,
-    problem: &'a P,
-    load: &'a [f64],
-    config: Config,
-}
-
-impl<P: ModelProblem> FromLinear<'_, P> {
-    /// All set-up within is part of the time.
-    fn solve_repeatedly<B: Runs<P::System>>(
-        &self,
-        backend: &Arc<B>,
-        equation: &dyn Nonlinear<System = P::System>,
-        protocol: Protocol,
-        observer: &mut Observer,
-    ) -> Result<BySteps<P>> {
-        protocol.check()?;
-        let (mut seconds, mut found) = (Vec::new(), None);
-        for _ in 0..protocol.warmup + protocol.repetitions {
-            // The memory of the last one.
-            drop(found.take());
-            let start = Instant::now();
-            let linear = Solver::new(backend, self.system, &self.config)?.solve(self.load)?;
-            let u = self.problem.with_boundary_values(linear.u)?;
-            let done = newton(backend, equation, u, &NewtonConfig::new(self.config), observer)?;
-            seconds.push(start.elapsed().as_secs_f64());
-            found = Some(done);
-        }
-        let timing = Timing::of(seconds.split_off(protocol.warmup))?;
-        let NewtonSolution { u, info, steps } = found.ok_or_else(|| invalid("repetitions", 0, "at least 1"))?;
-        Ok((Solution { u, info, setup_s: 0.0, timing }, steps))
+/// [`Solver::newton`] as often as `protocol` says, each time on a solver that is set up anew: the last solution and its steps, and all
+/// times.
+fn newton_repeatedly<E: System, B: Runs<E>>(
+    backend: &Arc<B>,
+    system: &E,
+    equation: &Nonlinear,
+    start: NewtonStart,
+    config: &Config,
+    protocol: Protocol,
+    observer: &mut Observer,
+) -> Result<(Solution<E::Solution>, Vec<NewtonStep>)> {
+    protocol.check()?;
+    let (mut all_seconds, mut found) = (Vec::new(), None);
+    for _ in 0..protocol.warmup + protocol.repetitions {
+        // The memory of the last one.
+        drop(found.take());
+        let mut solver = Solver::new(backend, system, config)?;
+        let done = solver.newton(equation, start, &NewtonConfig::new(config.stopping), observer)?;
+        all_seconds.push(done.seconds);
+        found = Some((done, solver.setup_s));
     }
+    let timing = Timing::of(all_seconds.split_off(protocol.warmup))?;
+    let (done, setup_s) = found.ok_or_else(|| invalid("repetitions", 0, "at least 1"))?;
+    let NewtonSolution { u, info, steps, .. } = done;
+    Ok((Solution { u, info, setup_s, timing }, steps))
 }

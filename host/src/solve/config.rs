@@ -137,18 +137,20 @@ impl Config {
     pub fn bytes<E: System, B: Runs<E>>(&self, system: &E) -> Result<u64> {
         let single = Multigrid::<B, f32>::bytes(system, &self.smoother)?;
         let (storage, outer) = (system.layout().storage(), system.by_default_kernels());
-        Ok(match self.precision {
-            Precision::F64 => self.bytes_in::<E, B, f64>(system)?,
-            Precision::F32 => self.bytes_in::<E, B, f32>(system)?,
-            Precision::Mixed if self.method == Method::Fmg => {
-                let nested = LowPrecisionNesting::<B, f64, f32>::bytes(&*outer)?;
-                single + nested + self.vector_bytes::<B, f64>(storage)
-            }
-            Precision::Mixed => {
-                let rounded = LowPrecision::<B, f64, f32, Multigrid<B, f32>>::bytes(storage);
-                single + rounded + B::level_bytes::<f64>(&outer) + self.vector_bytes::<B, f64>(storage)
-            }
-        })
+        let newton = if system.is_nonlinear() { vector_bytes::<f64>(3, storage) } else { 0 };
+        Ok(newton
+            + match self.precision {
+                Precision::F64 => self.bytes_in::<E, B, f64>(system)?,
+                Precision::F32 => self.bytes_in::<E, B, f32>(system)?,
+                Precision::Mixed if self.method == Method::Fmg => {
+                    let nested = LowPrecisionNesting::<B, f64, f32>::bytes(&*outer)?;
+                    single + nested + self.vector_bytes::<B, f64>(storage)
+                }
+                Precision::Mixed => {
+                    let rounded = LowPrecision::<B, f64, f32, Multigrid<B, f32>>::bytes(storage);
+                    single + rounded + B::level_bytes::<f64>(&outer) + self.vector_bytes::<B, f64>(storage)
+                }
+            })
     }
 
     /// All of them in one scalar. The operator is the finest level of the V-cycle if it has the same kernels.
@@ -187,6 +189,13 @@ impl Config {
                 name: "solver",
                 value: self.method.to_string(),
                 allowed: "another one: conjugate gradients need a positive definite matrix".into(),
+            });
+        }
+        if system.is_nonlinear() && self.precision == Precision::F32 {
+            return Err(Error::InvalidArgument {
+                name: "precision",
+                value: self.precision.to_string(),
+                allowed: "f64 or mixed: Newton's method needs residuals in f64".into(),
             });
         }
         match self.precision {

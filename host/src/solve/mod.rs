@@ -15,14 +15,15 @@ use crate::measure::{Protocol, Timing};
 use crate::memory;
 use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration, levels};
 use crate::operator::{LinearOperator, Preconditioner};
-use crate::system::{Runs, System};
+use crate::system::{Nonlinear, Runs, System};
+use newton::Done;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 pub use case::{Case, PreparedCase, Report, Solved};
 pub use config::{Config, Cycle, Method, Precision};
-pub use newton::{NewtonConfig, NewtonSolution, NewtonStep, newton};
+pub use newton::{NewtonConfig, NewtonSolution, NewtonStart, NewtonStep};
 
 /// What a solve found.
 #[derive(Clone, Debug)]
@@ -65,11 +66,25 @@ pub fn solve_repeatedly<E: System, B: Runs<E>>(
     protocol: Protocol,
     observer: &mut Observer,
 ) -> Result<Solution<E::Solution>> {
+    solve_from_repeatedly(backend, system, load, None, config, protocol, observer)
+}
+
+/// The same from a guess, if there is one.
+fn solve_from_repeatedly<E: System, B: Runs<E>>(
+    backend: &Arc<B>,
+    system: &E,
+    load: Vec<f64>,
+    guess: Option<&[f64]>,
+    config: &Config,
+    protocol: Protocol,
+    observer: &mut Observer,
+) -> Result<Solution<E::Solution>> {
     protocol.check()?;
+    guess.map_or(Ok(()), |guess| system.layout().check("guess", guess.len()))?;
     let mut solver = Solver::set_up(backend, system, config, Some(load))?;
     let (mut info, mut seconds) = (Info::default(), Vec::new());
     for _ in 0..protocol.warmup + protocol.repetitions {
-        let (done, took) = solver.parts.run(None, &config.stopping, observer)?;
+        let (done, took) = solver.parts.run(guess, &config.stopping, observer)?;
         info = done;
         seconds.push(took);
     }
@@ -173,6 +188,14 @@ trait Parts {
     fn load(&mut self, load: &[f64]) -> Result<()>;
     /// From a guess, or zero; what was done, and seconds.
     fn run(&mut self, guess: Option<&[f64]>, stopping: &Stopping, observer: &mut Observer) -> Result<(Info, f64)>;
+    /// [`Solver::newton`].
+    fn newton(
+        &mut self,
+        equation: &Nonlinear,
+        start: NewtonStart,
+        config: &NewtonConfig,
+        observer: &mut Observer,
+    ) -> Result<Done>;
     fn values(&self) -> Result<Vec<f64>>;
     /// The values alone.
     fn into_values(self: Box<Self>) -> Result<Vec<f64>>;
@@ -181,6 +204,8 @@ trait Parts {
 struct PartsIn<B: Backend, T: Scalar, M> {
     backend: Arc<B>,
     operator: SharedLevel<B, T>,
+    /// Whether the operator is no level of the multigrid.
+    has_own_operator: bool,
     multigrid: M,
     solver: Box<AnySolver<B, T, M>>,
     b: B::Vector<T>,
@@ -200,11 +225,11 @@ fn parts<E: System, B: Runs<E>>(
         Precision::F32 => parts_in::<E, B, f32>(backend, system, config, load)?,
         Precision::Mixed if config.method == Method::Fmg => {
             let levels = levels::<E, B, f64>(backend, &outer)?;
-            Box::new(PartsIn::new(levels[levels.len() - 1].clone(), load, |operator| {
+            Box::new(PartsIn::new(levels[levels.len() - 1].clone(), true, load, |operator| {
                 Ok((LowPrecisionNesting::new(&levels, single()?)?, solver(config, operator)?))
             })?)
         }
-        Precision::Mixed => Box::new(PartsIn::new(backend.level_for_products::<f64>(&outer)?, load, |operator| {
+        Precision::Mixed => Box::new(PartsIn::new(backend.level_for_products::<f64>(&outer)?, true, load, |operator| {
             Ok((LowPrecision::new(backend, single()?, operator.storage())?, preconditioned(config, operator)?))
         })?),
     })
@@ -218,11 +243,11 @@ fn parts_in<E: System, B: Runs<E>, T: Scalar>(
     load: Option<Vec<f64>>,
 ) -> Result<Box<dyn Parts>> {
     let levels = levels::<E, B, T>(backend, system)?;
-    let operator = match system.by_default_kernels() {
-        Cow::Borrowed(_) => levels[levels.len() - 1].clone(),
-        Cow::Owned(outer) => backend.level(&outer)?,
+    let (operator, has_own_operator) = match system.by_default_kernels() {
+        Cow::Borrowed(_) => (levels[levels.len() - 1].clone(), false),
+        Cow::Owned(outer) => (backend.level(&outer)?, true),
     };
-    Ok(Box::new(PartsIn::new(operator, load, |operator| {
+    Ok(Box::new(PartsIn::new(operator, has_own_operator, load, |operator| {
         let multigrid = Multigrid::with_levels(&levels, |level| config.smoother.build(level), config.cycle())?;
         Ok((multigrid, solver(config, operator)?))
     })?))
@@ -232,6 +257,7 @@ impl<B: Backend, T: Scalar, M> PartsIn<B, T, M> {
     /// `set_up` makes the multigrid and the solver for an operator.
     fn new(
         operator: SharedLevel<B, T>,
+        has_own_operator: bool,
         load: Option<Vec<f64>>,
         set_up: impl FnOnce(&SharedLevel<B, T>) -> Result<(M, Box<AnySolver<B, T, M>>)>,
     ) -> Result<Self> {
@@ -242,7 +268,7 @@ impl<B: Backend, T: Scalar, M> PartsIn<B, T, M> {
         }
         let x = operator.vector()?;
         let (multigrid, solver) = set_up(&operator)?;
-        Ok(Self { backend, operator, multigrid, solver, b, x })
+        Ok(Self { backend, operator, has_own_operator, multigrid, solver, b, x })
     }
 }
 
@@ -269,7 +295,7 @@ impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> Parts for PartsIn<B, T, M> 
     }
 
     fn run(&mut self, guess: Option<&[f64]>, stopping: &Stopping, observer: &mut Observer) -> Result<(Info, f64)> {
-        let Self { backend, operator, multigrid, solver, b, x } = self;
+        let Self { backend, operator, multigrid, solver, b, x, .. } = self;
         match guess {
             Some(guess) => upload(&**backend, guess, x)?,
             None => backend.set_zero(x)?,
@@ -286,12 +312,22 @@ impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> Parts for PartsIn<B, T, M> 
         Ok((info, seconds))
     }
 
+    fn newton(
+        &mut self,
+        equation: &Nonlinear,
+        start: NewtonStart,
+        config: &NewtonConfig,
+        observer: &mut Observer,
+    ) -> Result<Done> {
+        self.newton(equation, start, config, observer)
+    }
+
     fn values(&self) -> Result<Vec<f64>> {
         download(&*self.backend, &self.x, self.operator.storage())
     }
 
     fn into_values(self: Box<Self>) -> Result<Vec<f64>> {
-        let Self { backend, operator, multigrid, solver, b, x } = *self;
+        let Self { backend, operator, multigrid, solver, b, x, .. } = *self;
         // Makes room for the solution where the machine's memory is the host's.
         drop((solver, multigrid, b));
         download(&*backend, &x, operator.storage())

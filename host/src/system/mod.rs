@@ -73,6 +73,11 @@ pub trait System: Clone + Send + Sync + 'static {
         true
     }
 
+    /// Whether it is a nonlinear equation, whose levels can be [linearized](crate::level::NonlinearLevel). They begin with a linear one.
+    fn is_nonlinear(&self) -> bool {
+        false
+    }
+
     /// Whether patches and restriction take a residual of all dofs, which is written before: its words count.
     fn stores_residuals(&self) -> bool {
         false
@@ -98,11 +103,12 @@ pub trait ModelProblem: Clone + Send + Sync + 'static {
     /// [`OutOfMemory`](crate::Error::OutOfMemory), and [`NotFinite`](crate::Error::NotFinite) for data that are not finite numbers.
     fn load(&self, system: &Self::System) -> Result<Vec<f64>>;
 
-    /// The equation itself, if the system is not it but a linear one that Newton's method begins with.
+    /// The data of the equation, if it is [nonlinear](System::is_nonlinear); [`Self::load`] is that of the linear one that Newton's
+    /// method begins with.
     ///
     /// # Errors
     /// Those of [`Self::load`].
-    fn nonlinear(&self, _system: &Self::System) -> Result<Option<Box<dyn Nonlinear<System = Self::System>>>> {
+    fn nonlinear(&self, _system: &Self::System) -> Result<Option<Nonlinear>> {
         Ok(None)
     }
 
@@ -124,35 +130,14 @@ pub trait ModelProblem: Clone + Send + Sync + 'static {
     fn errors(&self, solution: &<Self::System as System>::Solution) -> Result<Option<Self::Errors>>;
 }
 
-/// A nonlinear equation `A(u) = b`, as [Newton's method](crate::solve::newton) asks for it.
-pub trait Nonlinear {
-    /// What its derivative is.
-    type System: System;
-
-    /// The load vector `b - A(u)` of a correction.
-    ///
-    /// Where the equation has no finite values, entries are not finite: Newton's method then takes a shorter step.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`](crate::Error::OutOfMemory).
-    fn residual(&self, u: &<Self::System as System>::Solution) -> Result<Vec<f64>>;
-
-    /// The derivative `A'(u)`.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`](crate::Error::OutOfMemory).
-    fn derivative(&self, u: &<Self::System as System>::Solution) -> Result<Self::System>;
-
-    /// `u + length * correction`.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`](crate::Error::OutOfMemory).
-    fn corrected(
-        &self,
-        u: &<Self::System as System>::Solution,
-        correction: &<Self::System as System>::Solution,
-        length: f64,
-    ) -> Result<<Self::System as System>::Solution>;
+/// The data of a nonlinear equation `A(u) = b`, laid out as the vectors of a system. `A` is that of its
+/// [levels](crate::level::NonlinearLevel).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nonlinear {
+    /// `b`.
+    pub load: Vec<f64>,
+    /// `u` where it is given and no unknown, 0 elsewhere.
+    pub given: Vec<f64>,
 }
 
 /// The PTX of a module that a GPU is given: that of the folder in `PATCHMG_PTX_DIR`, else that in this program, with the

@@ -25,9 +25,18 @@ pub struct ForestArgs {
     #[arg(long, value_parser = MeshParser)]
     pub mesh: Option<MeshChoice>,
     /// Cycles of refinement where the error is large, each with a solve, after a first solve on the mesh that --refine asks for.
-    /// [default: 0]
+    /// [default: 0, or as many as --until-estimate or --until-dofs takes]
     #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
     pub adapt: Option<usize>,
+    /// No more cycles once the estimate of the error is at most that.
+    #[arg(long, value_name = "E", value_parser = number, allow_hyphen_values = true)]
+    pub until_estimate: Option<f64>,
+    /// No more cycles once there are so many unknowns.
+    #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
+    pub until_dofs: Option<usize>,
+    /// What the solve of a cycle begins with. [default: last for nonlinear problems, zero for linear ones]
+    #[arg(long, value_enum)]
+    pub initial_guess: Option<GuessName>,
     /// Which cells are refined. [default: kelly]
     #[arg(long, value_enum)]
     pub marking: Option<MarkingName>,
@@ -61,6 +70,14 @@ choice!(MarkingName {
     Corner,
     /// Cells with their center near (0.3, 0.3, 0.3): than 0.4 / 2^c in cycle c, from 0 on
     Ball,
+});
+
+choice!(GuessName {
+    /// Zero, and Newton's method the solution of Laplace's equation: residuals fall as on a mesh of its own
+    #[default]
+    Zero,
+    /// The solution of the last cycle, interpolated; residuals of linear problems remain relative to that of zero
+    Last,
 });
 
 choice!(SmoothingName {
@@ -98,6 +115,13 @@ pub struct Estimates {
     area: Option<f64>,
 }
 
+impl Estimates {
+    /// Of the error, from the indicators of all cells.
+    fn estimate(&self) -> f64 {
+        self.indicators.iter().map(|eta| eta * eta).sum::<f64>().sqrt()
+    }
+}
+
 impl ModelProblem for ForestProblem {
     type System = Elliptic;
     type Errors = Estimates;
@@ -125,7 +149,7 @@ impl ModelProblem for ForestProblem {
         Ok(Some(Estimates { errors: self.problem.errors(solution)?, norms: solution.norms()?, indicators, area }))
     }
 
-    fn nonlinear(&self, system: &Elliptic) -> patchmg::Result<Option<Box<dyn Nonlinear<System = Elliptic>>>> {
+    fn nonlinear(&self, system: &Elliptic) -> patchmg::Result<Option<Nonlinear>> {
         self.problem.nonlinear(system)
     }
 }
@@ -156,6 +180,9 @@ impl Offered for ForestProblem {
             return Err(Failure::usage("smoother", args.smoother_name(), reason));
         }
         args.marking()?.map(|marking| marking.check()).transpose()?;
+        if let Some(estimate) = args.forest.until_estimate.filter(|estimate| !(*estimate > 0.0)) {
+            return Err(Failure::usage("until-estimate", estimate, "must be positive"));
+        }
         let benchmark = args.benchmark()?;
         let mut coarse = args.coarse_mesh()?;
         benchmark.number_sides(&mut coarse).map_err(|_| {
@@ -218,7 +245,7 @@ impl Offered for ForestProblem {
             l2_norm: estimates.map(|estimates| estimates.norms.l2),
             h1_seminorm: estimates.map(|estimates| estimates.norms.h1),
             max_nodal: estimates.map(|estimates| estimates.norms.largest),
-            estimate: estimates.map(|estimates| estimates.indicators.iter().map(|eta| eta * eta).sum::<f64>().sqrt()),
+            estimate: estimates.map(Estimates::estimate),
             setup_s: report.setup_s,
             solve_s: report.timing.median_s,
         })
@@ -230,9 +257,17 @@ impl Offered for ForestProblem {
         report: &Report<Estimates>,
         cycle: usize,
     ) -> Result<Option<Case<Self>>, Failure> {
-        let Some(estimates) = report.errors.as_ref().filter(|_| cycle <= args.forest.adapt.unwrap_or(0)) else {
-            return Ok(None);
+        let ForestArgs { adapt, until_estimate, until_dofs, .. } = args.forest;
+        let most =
+            adapt.unwrap_or(if until_estimate.or(until_dofs.map(|n| n as f64)).is_some() { usize::MAX } else { 0 });
+        let goes_on = |estimates: &&Estimates| {
+            let (is_exact, is_large) = (
+                until_estimate.is_some_and(|until| estimates.estimate() <= until),
+                until_dofs.is_some_and(|until| report.dofs >= until),
+            );
+            cycle <= most && !is_exact && !is_large
         };
+        let Some(estimates) = report.errors.as_ref().filter(goes_on) else { return Ok(None) };
         let forest = case.system.forest();
         let flags = match args.marking()? {
             Some(marking) => marking.mark(&estimates.indicators)?,
@@ -253,6 +288,14 @@ impl Offered for ForestProblem {
             }
         };
         case_on(args, args.benchmark()?, &forest.adapt(&flags)?).map(Some)
+    }
+
+    fn guess(args: &CaseArgs, next: &Case<Self>, solution: &ForestFunction) -> Result<Option<Vec<f64>>, Failure> {
+        let by_default = if args.is_nonlinear() { GuessName::Last } else { GuessName::Zero };
+        Ok(match args.forest.initial_guess.unwrap_or(by_default) {
+            GuessName::Zero => None,
+            GuessName::Last => Some(solution.interpolated(&next.system)?.unknowns()?),
+        })
     }
 }
 
@@ -311,6 +354,9 @@ impl CaseArgs {
         let ForestArgs {
             mesh,
             adapt,
+            until_estimate,
+            until_dofs,
+            initial_guess,
             marking,
             refine_fraction,
             coarsen_fraction,
@@ -322,6 +368,9 @@ impl CaseArgs {
         let options = [
             ("mesh", mesh.as_ref().map(MeshChoice::to_string)),
             ("adapt", adapt.map(|cycles| cycles.to_string())),
+            ("until-estimate", until_estimate.map(|estimate| estimate.to_string())),
+            ("until-dofs", until_dofs.map(|dofs| dofs.to_string())),
+            ("initial-guess", initial_guess.map(|guess| guess.to_string())),
             ("marking", marking.map(|marking| marking.to_string())),
             ("refine-fraction", refine_fraction.map(|fraction| fraction.to_string())),
             ("coarsen-fraction", coarsen_fraction.map(|fraction| fraction.to_string())),

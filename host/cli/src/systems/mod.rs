@@ -183,6 +183,15 @@ pub trait Offered: ModelProblem {
         Ok(None)
     }
 
+    /// What the solve on the next mesh begins with, if not with what its method begins with: the solution on the last one, there.
+    fn guess(
+        _args: &CaseArgs,
+        _next: &Case<Self>,
+        _solution: &<Self::System as System>::Solution,
+    ) -> Result<Option<Vec<f64>>, Failure> {
+        Ok(None)
+    }
+
     /// Writes a solution for ParaView, and its error where it is known.
     fn write_vtu(&self, solution: &<Self::System as System>::Solution, path: &Path) -> Result<(), Failure>;
 }

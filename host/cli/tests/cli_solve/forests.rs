@@ -74,6 +74,60 @@ fn newtons_method_has_a_list_of_steps() {
     assert_eq!(report["residual_history"].as_array().unwrap().len(), 4);
 }
 
+#[test]
+fn cycles_end_where_they_are_told() {
+    let dofs = |report: &Value| -> Vec<u64> {
+        let cycles = report["cycles"].as_array().unwrap().iter();
+        cycles.map(|cycle| cycle["dofs"].as_u64().unwrap()).collect()
+    };
+    let corner = |options: &[&str]| elliptic(&[&["--mesh", "lshape", "--refine", "2"], options].concat());
+    let found = dofs(&corner(&["--until-dofs", "700"]));
+    assert!(found.len() > 2 && found[found.len() - 1] >= 700 && found[found.len() - 2] < 700, "{found:?}");
+    assert_eq!(dofs(&corner(&["--until-dofs", "700", "--adapt", "1"])).len(), 2);
+    let estimates: Vec<f64> = corner(&["--until-estimate", "0.05"])["cycles"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cycle| cycle["estimate"].as_f64().unwrap())
+        .collect();
+    let (last, others) = estimates.split_last().unwrap();
+    assert!(*last <= 0.05 && !others.is_empty() && others.iter().all(|estimate| *estimate > 0.05), "{estimates:?}");
+    refused(&["--system", "elliptic", "--until-estimate", "0"], &["--until-estimate", "'0'", "must be positive"]);
+}
+
+/// With the same solution, and fewer steps or a smaller first residual.
+#[test]
+fn cycles_begin_with_the_last_solution() {
+    let film = |guess: &[&str]| {
+        let film = ["--mesh", "disk", "--problem", "minimal-surface", "--refine", "2", "--adapt", "1"];
+        elliptic(&[&film, guess].concat())
+    };
+    let (from_last, from_zero) = (film(&[]), film(&["--initial-guess", "zero"]));
+    let steps = |report: &Value| report["cycles"][1]["iterations"].as_u64().unwrap();
+    assert!(steps(&from_last) < steps(&from_zero), "{} and {}", steps(&from_last), steps(&from_zero));
+    let [area, expected] = [&from_last, &from_zero].map(|report| report["area"].as_f64().unwrap());
+    assert!((area / expected - 1.0).abs() < 1e-12);
+    let corner = ["--mesh", "lshape", "--refine", "3", "--adapt", "1", "--initial-guess", "last"];
+    let history = &elliptic(&corner)["residual_history"];
+    assert!(history[0].as_f64().unwrap() < 0.1, "{history}");
+}
+
+#[test]
+fn all_cycles_are_files_of_a_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corner.pvd");
+    let lshape = ["--system", "elliptic", "--mesh", "lshape", "--degree", "2", "--refine", "2", "--adapt", "2"];
+    let output = solve(&[&lshape[..], &["--vtu", path.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let list = std::fs::read_to_string(&path).unwrap();
+    for cycle in 0..3 {
+        let name = format!("corner-{cycle}.vtu");
+        assert!(list.contains(&format!("timestep=\"{cycle}\" group=\"\" part=\"0\" file=\"{name}\"")), "{list}");
+        assert!(std::fs::read_to_string(folder.path().join(name)).unwrap().contains("Name=\"level\""));
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+}
+
 /// A file of the tree.
 fn tree(name: &str) -> String {
     format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))

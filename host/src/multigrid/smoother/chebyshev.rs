@@ -21,17 +21,14 @@ const SAFETY: f64 = 1.2;
 pub struct Chebyshev<B: Backend, S: Scalar> {
     level: SharedLevel<B, S>,
     degree: usize,
-    center: f64,
-    radius: f64,
-    inverse_diagonal: B::Vector<S>,
-    residual: B::Vector<S>,
-    direction: B::Vector<S>,
+    range: f64,
+    scaled: Scaled<B, S>,
 }
 
 impl<B: Backend, S: Scalar> Chebyshev<B, S> {
-    /// Bytes of the vectors that [`Self::new`] allocates, for vectors of `storage` entries. The estimate gives one back.
-    pub fn bytes(storage: usize) -> u64 {
-        vector_bytes::<S>(4, storage)
+    /// Bytes of the vectors that [`Self::new`] allocates, for vectors of `storage` entries.
+    pub fn bytes(storage: usize, is_nonlinear: bool) -> u64 {
+        Scaled::<B, S>::bytes(storage, is_nonlinear)
     }
 
     /// On a level; estimates the largest eigenvalue.
@@ -39,14 +36,19 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
     /// # Errors
     /// [`Error::NotPositiveDefinite`] if the estimate meets a negative eigenvalue; those of the backend.
     pub fn new(level: &SharedLevel<B, S>, degree: usize, range: f64) -> Result<Self> {
-        let Scaled { inverse_diagonal, bound, residual, direction } = Scaled::new(&**level)?;
-        let (center, radius) = (0.5 * (bound + bound / range), 0.5 * (bound - bound / range));
-        Ok(Self { level: level.clone(), degree, center, radius, inverse_diagonal, residual, direction })
+        Ok(Self { level: level.clone(), degree, range, scaled: Scaled::new(&**level)? })
+    }
+
+    /// `θ` and `δ`.
+    fn center_and_radius(&self) -> [f64; 2] {
+        let Self { range, scaled: Scaled { bound, .. }, .. } = self;
+        [0.5 * (bound + bound / range), 0.5 * (bound - bound / range)]
     }
 
     /// `[θ - δ, θ + δ]`.
     pub fn interval(&self) -> [f64; 2] {
-        [self.center - self.radius, self.center + self.radius]
+        let [center, radius] = self.center_and_radius();
+        [center - radius, center + radius]
     }
 }
 
@@ -56,36 +58,63 @@ pub(super) struct Scaled<B: Backend, S: Scalar> {
     pub bound: f64,
     pub residual: B::Vector<S>,
     pub direction: B::Vector<S>,
+    /// On a level that can be linearized: the estimate's right-hand side, and its work space.
+    again: Option<[B::Vector<S>; 2]>,
 }
 
 impl<B: Backend, S: Scalar> Scaled<B, S> {
+    /// Bytes of the vectors that [`Self::new`] allocates. The estimate gives one back where there is only one estimate.
+    pub fn bytes(storage: usize, is_nonlinear: bool) -> u64 {
+        vector_bytes::<S>(if is_nonlinear { 5 } else { 4 }, storage)
+    }
+
     /// # Errors
     /// [`Error::NotPositiveDefinite`] if the estimate meets a negative eigenvalue; those of the backend.
     pub fn new(level: &dyn Level<B, S>) -> Result<Self> {
         let inverse_diagonal = level.inverse_diagonal()?;
         let mut residual = level.vector_of(&mut |i| (i % 11) as f64 - 5.0)?;
-        let mut direction = level.vector()?;
-        let bound = SAFETY * largest_eigenvalue(level, &inverse_diagonal, &mut residual, &mut direction)?;
-        Ok(Self { inverse_diagonal, bound, residual, direction })
+        let (mut direction, mut work) = (level.vector()?, level.vector()?);
+        let again = match level.nonlinear() {
+            Err(_) => None,
+            Ok(_) => {
+                let mut start = level.vector()?;
+                level.backend().axpby(1.0, &residual, 0.0, &mut start)?;
+                Some(start)
+            }
+        };
+        let bound = SAFETY * largest_eigenvalue(level, &inverse_diagonal, &mut residual, [&mut direction, &mut work])?;
+        Ok(Self { inverse_diagonal, bound, residual, direction, again: again.map(|start| [start, work]) })
+    }
+
+    /// For the level's operator, which has changed.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`], and of a level that cannot be linearized.
+    pub fn update(&mut self, level: &dyn Level<B, S>) -> Result<()> {
+        let Self { inverse_diagonal, bound, residual, direction, again } = self;
+        level.nonlinear()?.update_inverse_diagonal(inverse_diagonal)?;
+        if let Some([start, work]) = again {
+            level.backend().axpby(1.0, start, 0.0, residual)?;
+            *bound = SAFETY * largest_eigenvalue(level, inverse_diagonal, residual, [direction, work])?;
+        }
+        Ok(())
     }
 }
 
 /// Of `D⁻¹ A`, from below: that of the tridiagonal matrix of Lanczos' method, which the coefficients of conjugate gradients
-/// give (Saad, section 6.7.3), for the right-hand side in `residual`.
+/// give (Saad, section 6.7.3), for the right-hand side in `residual`. `work` has `D⁻¹ r`, then `A p`.
 fn largest_eigenvalue<B: Backend, S: Scalar>(
     level: &dyn Level<B, S>,
     inverse_diagonal: &B::Vector<S>,
     residual: &mut B::Vector<S>,
-    direction: &mut B::Vector<S>,
+    [direction, work]: [&mut B::Vector<S>; 2],
 ) -> Result<f64> {
     let backend = level.backend();
-    // `D⁻¹ r`, then `A p`.
-    let mut work = level.vector()?;
     let mut lanczos = DMatrix::zeros(ESTIMATE_STEPS, ESTIMATE_STEPS);
     let (mut steps, mut first_product, mut last_product, mut last_alpha) = (0, 0.0, 0.0, 0.0);
     while steps < ESTIMATE_STEPS {
-        backend.diagonal_axpby(1.0, inverse_diagonal, residual, 0.0, &mut work)?;
-        let product = backend.dot(residual, &work)?;
+        backend.diagonal_axpby(1.0, inverse_diagonal, residual, 0.0, work)?;
+        let product = backend.dot(residual, work)?;
         if steps == 0 {
             first_product = product;
         } else if product <= first_product * f64::from(f32::EPSILON).powi(2) {
@@ -93,9 +122,9 @@ fn largest_eigenvalue<B: Backend, S: Scalar>(
             break;
         }
         let beta = if steps == 0 { 0.0 } else { product / last_product };
-        backend.axpby(1.0, &work, beta, direction)?;
-        level.apply(direction, &mut work)?;
-        let energy = backend.dot(direction, &work)?;
+        backend.axpby(1.0, work, beta, direction)?;
+        level.apply(direction, work)?;
+        let energy = backend.dot(direction, work)?;
         if energy <= 0.0 {
             return Err(Error::NotPositiveDefinite { what: "operator" });
         }
@@ -106,7 +135,7 @@ fn largest_eigenvalue<B: Backend, S: Scalar>(
             lanczos[(steps, steps - 1)] = beta.sqrt() / last_alpha;
             lanczos[(steps - 1, steps)] = lanczos[(steps, steps - 1)];
         }
-        backend.axpby(-alpha, &work, 1.0, residual)?;
+        backend.axpby(-alpha, work, 1.0, residual)?;
         (last_product, last_alpha, steps) = (product, alpha, steps + 1);
     }
     let found = lanczos.view((0, 0), (steps, steps)).into_owned();
@@ -115,23 +144,19 @@ fn largest_eigenvalue<B: Backend, S: Scalar>(
 
 impl<B: Backend, S: Scalar> Smoother<B, S> for Chebyshev<B, S> {
     fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        let backend = self.level.backend();
-        let ratio = self.center / self.radius;
+        let [center, radius] = self.center_and_radius();
+        let Self { level, scaled: Scaled { inverse_diagonal, residual, direction, .. }, .. } = self;
+        let backend = level.backend();
+        let ratio = center / radius;
         let mut rho = 1.0 / ratio;
-        let mut factors = (1.0 / self.center, 0.0);
+        let mut factors = (1.0 / center, 0.0);
         for _ in 0..self.degree {
-            self.level.smoothed_residual(b, x, &mut self.residual)?;
+            level.smoothed_residual(b, x, residual)?;
             let (of_residual, of_direction) = factors;
-            backend.diagonal_axpby(
-                of_residual,
-                &self.inverse_diagonal,
-                &self.residual,
-                of_direction,
-                &mut self.direction,
-            )?;
-            backend.axpby(1.0, &self.direction, 1.0, x)?;
+            backend.diagonal_axpby(of_residual, inverse_diagonal, residual, of_direction, direction)?;
+            backend.axpby(1.0, direction, 1.0, x)?;
             let next = 1.0 / (2.0 * ratio - rho);
-            factors = (2.0 * next / self.radius, next * rho);
+            factors = (2.0 * next / radius, next * rho);
             rho = next;
         }
         Ok(())
@@ -139,6 +164,10 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for Chebyshev<B, S> {
 
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         self.step(b, x)
+    }
+
+    fn update(&mut self) -> Result<()> {
+        self.scaled.update(&*self.level)
     }
 
     fn is_fixed(&self) -> bool {

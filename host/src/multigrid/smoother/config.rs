@@ -143,14 +143,14 @@ impl SmootherConfig {
     }
 
     /// Bytes of the vectors of `storage` entries that [`Self::build`] allocates on the machine, those in use while it runs
-    /// included.
-    pub fn bytes<B: Backend, S: Scalar>(&self, storage: usize) -> u64 {
+    /// included, on a level that is that of a [nonlinear](System::is_nonlinear) system or of a linear one.
+    pub fn bytes<B: Backend, S: Scalar>(&self, storage: usize, is_nonlinear: bool) -> u64 {
         match self {
             Self::Patch | Self::PointGaussSeidel => 0,
             Self::AdditivePatch { .. } => AdditivePatchSmoother::<B, S>::bytes(storage),
             Self::Jacobi { .. } => Jacobi::<B, S>::bytes(storage),
-            Self::Chebyshev { .. } => Chebyshev::<B, S>::bytes(storage),
-            Self::ChebyshevFourthKind { .. } => ChebyshevFourthKind::<B, S>::bytes(storage),
+            Self::Chebyshev { .. } => Chebyshev::<B, S>::bytes(storage, is_nonlinear),
+            Self::ChebyshevFourthKind { .. } => ChebyshevFourthKind::<B, S>::bytes(storage, is_nonlinear),
         }
     }
 }

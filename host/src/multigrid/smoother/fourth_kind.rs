@@ -17,10 +17,9 @@ use crate::operator::vector_bytes;
 pub struct ChebyshevFourthKind<B: Backend, S: Scalar> {
     level: SharedLevel<B, S>,
     weights: &'static [f64],
-    bound: f64,
-    inverse_diagonal: B::Vector<S>,
-    residuals: [B::Vector<S>; 2],
-    direction: B::Vector<S>,
+    scaled: Scaled<B, S>,
+    /// Beside that of `scaled`.
+    residual: B::Vector<S>,
 }
 
 /// The largest degree.
@@ -37,10 +36,11 @@ const WEIGHTS: [&[f64]; MOST] = [
 ];
 
 impl<B: Backend, S: Scalar> ChebyshevFourthKind<B, S> {
-    /// Bytes of the vectors that [`Self::new`] allocates, for vectors of `storage` entries. The estimate of the bound gives one
-    /// back.
-    pub fn bytes(storage: usize) -> u64 {
-        vector_bytes::<S>(4, storage)
+    /// Bytes of the vectors that [`Self::new`] allocates, for vectors of `storage` entries: what the estimate of the bound gives back is
+    /// taken again.
+    pub fn bytes(storage: usize, is_nonlinear: bool) -> u64 {
+        let taken_again = if is_nonlinear { vector_bytes::<S>(1, storage) } else { 0 };
+        Scaled::<B, S>::bytes(storage, is_nonlinear) + taken_again
     }
 
     /// Of a degree from 1 to 6 on a level; estimates the largest eigenvalue.
@@ -49,9 +49,8 @@ impl<B: Backend, S: Scalar> ChebyshevFourthKind<B, S> {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for another degree; those of [`Chebyshev::new`](super::Chebyshev::new).
     pub fn new(level: &SharedLevel<B, S>, degree: usize) -> Result<Self> {
         super::SmootherConfig::ChebyshevFourthKind { degree }.check()?;
-        let Scaled { inverse_diagonal, bound, residual, direction } = Scaled::new(&**level)?;
-        let residuals = [residual, level.vector()?];
-        Ok(Self { level: level.clone(), weights: WEIGHTS[degree - 1], bound, inverse_diagonal, residuals, direction })
+        let scaled = Scaled::new(&**level)?;
+        Ok(Self { level: level.clone(), weights: WEIGHTS[degree - 1], scaled, residual: level.vector()? })
     }
 }
 
@@ -63,18 +62,19 @@ fn recurrence(k: usize) -> (f64, f64) {
 
 impl<B: Backend, S: Scalar> Smoother<B, S> for ChebyshevFourthKind<B, S> {
     fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        let backend = self.level.backend();
-        let [mut residual, mut next] = self.residuals.each_mut();
-        self.level.smoothed_residual(b, x, residual)?;
+        let Self { level, scaled: Scaled { inverse_diagonal, bound, residual, direction, .. }, .. } = self;
+        let backend = level.backend();
+        let (mut residual, mut next) = (residual, &mut self.residual);
+        level.smoothed_residual(b, x, residual)?;
         for (k, &weight) in (1..).zip(self.weights) {
             let (of_direction, of_residual) = recurrence(k);
             let of_direction = if k == 1 { 0.0 } else { of_direction };
-            let of_residual = of_residual / self.bound;
-            backend.diagonal_axpby(of_residual, &self.inverse_diagonal, residual, of_direction, &mut self.direction)?;
-            backend.axpby(weight, &self.direction, 1.0, x)?;
+            let of_residual = of_residual / *bound;
+            backend.diagonal_axpby(of_residual, inverse_diagonal, residual, of_direction, direction)?;
+            backend.axpby(weight, direction, 1.0, x)?;
             if k < self.weights.len() {
                 // The residual of the iteration without weights.
-                self.level.smoothed_residual(residual, &self.direction, next)?;
+                level.smoothed_residual(residual, direction, next)?;
                 std::mem::swap(&mut residual, &mut next);
             }
         }
@@ -83,6 +83,10 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for ChebyshevFourthKind<B, S> {
 
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         self.step(b, x)
+    }
+
+    fn update(&mut self) -> Result<()> {
+        self.scaled.update(&*self.level)
     }
 
     fn is_fixed(&self) -> bool {

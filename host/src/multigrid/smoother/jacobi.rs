@@ -40,6 +40,10 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for Jacobi<B, S> {
         self.step(b, x)
     }
 
+    fn update(&mut self) -> Result<()> {
+        self.level.nonlinear()?.update_inverse_diagonal(&mut self.inverse_diagonal)
+    }
+
     fn is_fixed(&self) -> bool {
         true
     }

@@ -29,6 +29,15 @@ pub trait Smoother<B: Backend, S: Scalar> {
     /// a symmetric `B`.
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()>;
 
+    /// Follows the level's operator, which has changed ([`NonlinearLevel`](crate::level::NonlinearLevel)). One that has no numbers
+    /// of its own has nothing to do.
+    ///
+    /// # Errors
+    /// Those of the constructor.
+    fn update(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether a step asks the machine for the same every time, and for no result: then V-cycles are
     /// [recorded](Backend::record).
     fn is_fixed(&self) -> bool {

@@ -21,22 +21,27 @@ use std::sync::{Arc, Mutex};
 /// The same as [`CellOperator`].
 pub(super) struct BatchedOperator<T> {
     mesh: Arc<Mesh>,
-    shape: CellShape<T>,
+    shape: Arc<CellShape<T>>,
     kernels: Box<dyn IndexedKernels<T>>,
-    cells: IndexedCells<T>,
-    /// Cells of a batch.
-    width: usize,
-    robin: RobinFaces<T>,
+    /// How the metric lies in batches.
+    lanes: Lanes,
+    robin: Arc<RobinFaces<T>>,
     gather: Transposed,
     /// Batches with cells of nodes that are smoothed, ascending; none if these are all.
     smoothed: Option<Vec<u32>>,
+    work: Mutex<Work<T>>,
+}
+
+/// What a product needs.
+struct Work<T> {
+    cells: IndexedCells<T>,
     /// Local results of all cells.
-    sums: Mutex<Vec<T>>,
+    sums: Vec<T>,
 }
 
 impl<T: Scalar + Prepared> BatchedOperator<T> {
     /// Of an operator, with a term `s u` or without.
-    pub fn new(cpu: &Cpu, operator: CellOperator<T>, has_mass: bool) -> Result<Self> {
+    pub fn new(cpu: &Cpu, operator: &CellOperator<T>, has_mass: bool) -> Result<Self> {
         let CellOperator { mesh, shape, metric, is_constant, robin, .. } = operator;
         let (cells, dim, nodes) = (mesh.cells(), mesh.dim(), mesh.cells().nodes_a_cell());
         let width = indexed_width::<T>(cpu.sweep().simd);
@@ -56,8 +61,10 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
         let gather = Transposed::new(&numbers, mesh.kinds().len())?;
         // Lanes behind the last cell read any node: nobody reads their results.
         numbers.iter_mut().for_each(|number| *number = if *number == NONE { 0 } else { *number });
-        let weights = if is_constant { gauss_weights(dim, mesh.degree() + 1)? } else { Vec::new() };
-        let metric = in_lanes(&metric, Lanes { dim, nodes, width, batches, has_mass }, &weights)?;
+        let weights = if *is_constant { gauss_weights(dim, mesh.degree() + 1)? } else { Vec::new() };
+        let lanes = Lanes { dim, nodes, width, has_mass };
+        let mut in_lanes = memory::zeros(batches * lanes.words(&weights))?;
+        lanes.set(metric, &weights, &mut in_lanes);
         let is_smoothed = |&node: &u32| mesh.kinds()[node as usize] == Node::Smoothed;
         let smoothed: Vec<u32> = (0..batches)
             .into_par_iter()
@@ -69,19 +76,21 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
             .ok_or_else(|| invalid("degree", mesh.degree(), "1 to 8 in 2D, 1 to 6 in 3D"))?;
         Ok(Self {
             smoothed: Some(smoothed).filter(|smoothed| smoothed.len() < batches),
-            cells: IndexedCells {
-                nodes: numbers,
-                metric,
-                has_mass,
-                weights: weights.into_iter().map(T::from_f64).collect(),
-                hanging: hanging.collect(),
-            },
-            sums: Mutex::new(memory::zeros(places)?),
+            work: Mutex::new(Work {
+                cells: IndexedCells {
+                    nodes: numbers,
+                    metric: in_lanes,
+                    has_mass,
+                    weights: weights.into_iter().map(T::from_f64).collect(),
+                    hanging: hanging.collect(),
+                },
+                sums: memory::zeros(places)?,
+            }),
             mesh: mesh.clone(),
-            shape,
+            shape: shape.clone(),
             kernels,
-            width,
-            robin,
+            lanes,
+            robin: robin.clone(),
             gather,
         })
     }
@@ -90,25 +99,30 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
         &self.shape
     }
 
+    /// Takes another metric, that of each cell point after point, where it is not the same in whole cells.
+    pub fn set_metric(&self, metric: &[T]) {
+        self.lanes.set(metric, &[], &mut lock(&self.work).cells.metric);
+    }
+
     /// `y_i = f(i, (A x)_i)`.
     pub fn apply_with(&self, cpu: &Cpu, x: &[T], y: &mut [T], f: impl Fn(usize, T) -> T + Sync) {
-        let sums = &mut *lock(&self.sums);
-        self.apply_cells(cpu, None, x, sums);
-        self.gather.gather(sums, y, f);
+        let work = &mut *lock(&self.work);
+        self.apply_cells(cpu, None, x, work);
+        self.gather.gather(&work.sums, y, f);
     }
 
     /// `r_i = b_i - (A x)_i` at nodes that are smoothed, 0 at others.
     pub fn smoothed_residual(&self, cpu: &Cpu, b: &[T], x: &[T], r: &mut [T]) {
-        let sums = &mut *lock(&self.sums);
-        self.apply_cells(cpu, self.smoothed.as_deref(), x, sums);
+        let work = &mut *lock(&self.work);
+        self.apply_cells(cpu, self.smoothed.as_deref(), x, work);
         let kinds = self.mesh.kinds();
         // Elsewhere cells may have left what they once had.
-        self.gather.gather_where(sums, r, |node| kinds[node] == Node::Smoothed, |node, sum| b[node] - sum);
+        self.gather.gather_where(&work.sums, r, |node| kinds[node] == Node::Smoothed, |node, sum| b[node] - sum);
     }
 
-    fn apply_cells(&self, cpu: &Cpu, batches: Option<&[u32]>, x: &[T], sums: &mut [T]) {
-        self.kernels.apply(cpu.sweep(), &self.cells, batches, x, sums);
-        let (nodes, width) = (self.mesh.cells().nodes_a_cell(), self.width);
+    fn apply_cells(&self, cpu: &Cpu, batches: Option<&[u32]>, x: &[T], Work { cells, sums }: &mut Work<T>) {
+        self.kernels.apply(cpu.sweep(), cells, batches, x, sums);
+        let Lanes { nodes, width, .. } = self.lanes;
         for cell in self.robin.cells() {
             let mut u: Vec<T> = self.mesh.cells().of(cell).iter().map(|&node| x[node as usize]).collect();
             let lines = self.mesh.cells().hanging_of(cell);
@@ -145,26 +159,35 @@ pub(super) fn gauss_weights(dim: usize, points: usize) -> Result<Vec<f64>> {
 struct Lanes {
     dim: usize,
     nodes: usize,
+    /// Cells of a batch.
     width: usize,
-    batches: usize,
     has_mass: bool,
 }
 
-/// The metric of each cell, point after point, as [`IndexedCells`] has it; with weights that of each cell's first point over its weight.
-fn in_lanes<T: Scalar>(metric: &[T], lanes: Lanes, weights: &[f64]) -> Result<Vec<T>> {
-    let Lanes { dim, nodes, width, batches, has_mass } = lanes;
-    let (all, points) = (words(dim), if weights.is_empty() { nodes } else { 1 });
-    let kept = all - usize::from(!has_mass);
-    let scale = weights.first().map_or(1.0, |weight| 1.0 / weight);
-    let mut in_lanes: Vec<T> = memory::zeros(batches * points * kept * width)?;
-    in_lanes.par_chunks_exact_mut(points * kept * width).enumerate().for_each(|(batch, in_lanes)| {
-        for (cell, metric) in metric.chunks_exact(all * nodes).enumerate().skip(batch * width).take(width) {
-            for (q, metric) in metric.chunks_exact(all).enumerate().take(points) {
-                for (word, &value) in metric.iter().enumerate().take(kept) {
-                    in_lanes[(q * kept + word) * width + cell % width] = T::from_f64(scale * value.to_f64());
+impl Lanes {
+    fn kept(self) -> usize {
+        words(self.dim) - usize::from(!self.has_mass)
+    }
+
+    /// Words of a batch; with weights each cell has those of a point.
+    fn words(self, weights: &[f64]) -> usize {
+        self.kept() * self.width * if weights.is_empty() { self.nodes } else { 1 }
+    }
+
+    /// The metric of each cell, point after point, as [`IndexedCells`] has it; with weights that of each cell's first point over its
+    /// weight.
+    fn set<T: Scalar>(self, metric: &[T], weights: &[f64], in_lanes: &mut [T]) {
+        let (Self { dim, nodes, width, .. }, kept) = (self, self.kept());
+        let (all, points) = (words(dim), if weights.is_empty() { nodes } else { 1 });
+        let scale = weights.first().map_or(1.0, |weight| 1.0 / weight);
+        in_lanes.par_chunks_exact_mut(self.words(weights)).enumerate().for_each(|(batch, in_lanes)| {
+            for (cell, metric) in metric.chunks_exact(all * nodes).enumerate().skip(batch * width).take(width) {
+                for (q, metric) in metric.chunks_exact(all).enumerate().take(points) {
+                    for (word, &value) in metric.iter().enumerate().take(kept) {
+                        in_lanes[(q * kept + word) * width + cell % width] = T::from_f64(scale * value.to_f64());
+                    }
                 }
             }
-        }
-    });
-    Ok(in_lanes)
+        });
+    }
 }

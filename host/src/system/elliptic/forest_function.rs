@@ -4,8 +4,8 @@ use super::Elliptic;
 use super::cell::{CellShape, Workspace};
 use super::mesh::Mesh;
 use super::metric::Geometry;
-use crate::backend::cpu::parallel::try_map_with;
-use crate::error::{Error, Result, check_length};
+use crate::backend::cpu::parallel::{try_map_chunks, try_map_with};
+use crate::error::{Error, Result, check_length, invalid};
 use crate::memory;
 use crate::output::vtu_file::{Grid, array};
 use crate::output::{file, vtk_cell};
@@ -48,6 +48,58 @@ impl ForestFunction {
     /// Adds a multiple of values at all nodes.
     pub(super) fn add(&mut self, factor: f64, values: &[f64]) {
         self.values.iter_mut().zip(values).for_each(|(own, value)| *own += factor * value);
+    }
+
+    /// Its interpolation by the elements of another system, on a forest of the same coarse mesh.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if that has another number of cells; [`Error::OutOfMemory`].
+    pub fn interpolated(&self, system: &Elliptic) -> Result<Self> {
+        let (old, new) = (self.mesh.forest(), system.forest());
+        if old.coarse().cells() != new.coarse().cells() {
+            let allowed = format!("{}, as many as that of the function", old.coarse().cells());
+            return Err(invalid("the number of cells of the coarse mesh", new.coarse().cells(), allowed));
+        }
+        let (element, nodes) = (self.mesh.element(), system.mesh.element().nodes());
+        let (dim, n, m) = (old.dim(), element.degree() + 1, nodes.len());
+        let mut of_cells: Vec<f64> = memory::zeros(system.mesh.cells().all().len())?;
+        let of_cell = |(): &mut (), cell: usize, values: &mut [f64]| -> Result<()> {
+            let leaf = &new.leaves()[cell];
+            let mut last = None;
+            for (i, value) in values.iter_mut().enumerate() {
+                let x = [i % m, i / m % m, i / m / m].map(|i| nodes[i]);
+                let (found, x) = old.locate(leaf, if dim == 3 { x } else { [x[0], x[1], 0.0] });
+                let own = match last.take() {
+                    Some((same, own)) if same == found => own,
+                    _ => self.mesh.values_of(found, &self.values),
+                };
+                let rows = x.map(|x| element.values(x));
+                let along_z = |j: usize| if dim == 3 { rows[2][j / n / n] } else { 1.0 };
+                let weight = |j: usize| rows[0][j % n] * rows[1][j / n % n] * along_z(j);
+                *value = own.iter().enumerate().map(|(j, value)| weight(j) * value).sum();
+                last = Some((found, own));
+            }
+            Ok(())
+        };
+        try_map_chunks(&mut of_cells, system.mesh.cells().nodes_a_cell(), || (), of_cell)?;
+        let mut values = memory::zeros(system.nodes())?;
+        for (cell, of_cell) in of_cells.chunks_exact(system.mesh.cells().nodes_a_cell()).enumerate() {
+            let nodes = system.mesh.numbering().leaf_nodes(cell);
+            nodes.zip(of_cell).for_each(|(node, &value)| values[node as usize] = value);
+        }
+        Ok(Self::new(system, values))
+    }
+
+    /// Its values at the unknowns, 0 at other nodes: a guess for solvers.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn unknowns(&self) -> Result<Vec<f64>> {
+        let mut unknowns: Vec<f64> = memory::zeros(self.values.len())?;
+        let values = self.mesh.kinds().iter().zip(&self.values).filter(|(kind, _)| kind.is_unknown());
+        let mut values = values.map(|(_, &value)| value);
+        self.mesh.set_unknowns(&mut unknowns, &mut |_| values.next().unwrap_or_default());
+        Ok(unknowns)
     }
 
     /// Values at all nodes, also those that hang, in the order of [`Numbering`](crate::forest::Numbering).

@@ -4,6 +4,7 @@ use super::Elliptic;
 use super::assembled::Factor;
 use super::batched::{self, BatchedOperator};
 use super::cell::{CellShape, Workspace};
+use super::linearized::Linearizing;
 use super::mesh::{Mesh, Node};
 use super::metric::{Geometry, Place, words};
 use super::robin::RobinFaces;
@@ -13,7 +14,7 @@ use crate::backend::cpu::parallel::try_map_chunks;
 use crate::backend::cpu::{Cpu, Vector};
 use crate::backend::{Backend, Scalar, unit_roundoff};
 use crate::error::{Error, Result, check_length};
-use crate::level::{Level, Patches};
+use crate::level::{Level, NonlinearLevel, Patches};
 use crate::memory;
 use crate::operator::LinearOperator;
 use crate::sync::lock;
@@ -26,14 +27,14 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug)]
 pub(super) struct CellOperator<T> {
     pub mesh: Arc<Mesh>,
-    pub shape: CellShape<T>,
+    pub shape: Arc<CellShape<T>>,
     /// [`words`] for each Gauss point of each cell.
     pub metric: Vec<T>,
     /// Whether that of each cell is the same at all points but for their weights.
     pub is_constant: bool,
     /// Whether it has no entries beside the diagonal.
     pub is_diagonal: bool,
-    pub robin: RobinFaces<T>,
+    pub robin: Arc<RobinFaces<T>>,
     /// From the places of cells to nodes.
     pub gather: Arc<Transposed>,
 }
@@ -49,23 +50,20 @@ impl<T: Scalar> CellOperator<T> {
         let (dim, cells) = (mesh.dim(), mesh.cells());
         let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
         let mut metric: Vec<T> = memory::zeros(words(dim) * cells.all().len())?;
-        let linearization = system.linearization()?;
         let of_cell = |(): &mut (), cell: usize, metric: &mut [T]| -> Result<[bool; 2]> {
             if !is_wanted(cell) {
                 return Ok([true; 2]);
             }
-            let gradients = linearization.as_ref().map(|linearization| linearization.in_cell(cell));
-            let kappa = |q: usize, place: &Place| match &gradients {
-                None => equation.diffusion.at(dim, place.point),
-                Some(gradients) => gradients.derivative(q, place),
-            };
+            let kappa = |_, place: &Place| equation.diffusion.at(dim, place.point);
             set_metric(&geometry, dim, equation.reaction, cell, metric, kappa)
         };
         let words_a_cell = words(dim) * cells.nodes_a_cell();
         let of_cells = try_map_chunks(&mut metric, words_a_cell, || (), of_cell)?;
         let gather = mesh.gather()?;
-        let (shape, robin) = (CellShape::new(mesh)?, RobinFaces::new(mesh, equation)?);
+        let (shape, robin) = (Arc::new(CellShape::new(mesh)?), Arc::new(RobinFaces::new(mesh, equation)?));
         let [is_constant, is_diagonal] = [0, 1].map(|which| of_cells.iter().all(|of_cell| of_cell[which]));
+        // That of a linearization is not.
+        let is_constant = is_constant && equation.flux.is_none();
         Ok(Self { mesh: mesh.clone(), shape, metric, is_constant, is_diagonal, robin, gather })
     }
 
@@ -230,18 +228,20 @@ impl Constant {
 
 /// The equation on one mesh.
 pub(super) struct EllipticLevel<T> {
-    cpu: Arc<Cpu>,
-    mesh: Arc<Mesh>,
-    operator: BatchedOperator<T>,
+    pub(super) cpu: Arc<Cpu>,
+    pub(super) mesh: Arc<Mesh>,
+    pub(super) operator: BatchedOperator<T>,
     /// `1 / A_ii` at nodes that are smoothed, else 0; none on a level for products alone.
-    inverse_diagonal: Option<Vec<T>>,
+    pub(super) inverse_diagonal: Option<Mutex<Vec<T>>>,
     /// Before it is restricted; empty on the coarsest level.
     residual: Mutex<Vector<T>>,
     /// Of transfers.
-    values: Mutex<Vec<T>>,
+    pub(super) values: Mutex<Vec<T>>,
     transfer: Option<Transfer>,
     /// On the coarsest mesh.
-    factor: Option<Factor>,
+    pub(super) factor: Mutex<Option<Factor>>,
+    /// If the equation is nonlinear.
+    pub(super) linearizing: Option<Linearizing<T>>,
 }
 
 /// Bytes of a level.
@@ -261,20 +261,22 @@ impl<T: Scalar + Prepared> EllipticLevel<T> {
         let factor = || Factor::new(mesh, &CellOperator::new(system)?);
         let operator = CellOperator::new(system)?;
         let inverse_diagonal = smooths.then(|| operator.inverse_diagonal()).transpose()?;
-        let operator = BatchedOperator::new(cpu, operator, system.equation.reacts())?;
+        let batched = BatchedOperator::new(cpu, &operator, system.equation.reacts())?;
+        let linearizing = Linearizing::new(system, operator)?;
         Ok(Self {
             cpu: cpu.clone(),
-            operator,
-            inverse_diagonal,
+            operator: batched,
+            inverse_diagonal: inverse_diagonal.map(Mutex::new),
             residual: Mutex::new(cpu.zeros(if transfer.is_some() { mesh.kinds().len() } else { 0 })?),
             values: Mutex::default(),
-            factor: if transfer.is_none() { Some(factor()?) } else { None },
+            factor: Mutex::new(if transfer.is_none() { Some(factor()?) } else { None }),
+            linearizing,
             mesh: mesh.clone(),
             transfer,
         })
     }
 
-    fn check(&self, what: &'static str, vector: &Vector<T>) -> Result<()> {
+    pub(super) fn check(&self, what: &'static str, vector: &Vector<T>) -> Result<()> {
         check_length(what, self.storage(), vector.len())
     }
 
@@ -338,9 +340,10 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for EllipticLevel<T> {
     }
 
     fn solve(&self, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        let factor = self.factor.as_ref().ok_or_else(is_not_coarsest)?;
         self.check("b", b)?;
         self.check("x", x)?;
+        let factor = lock(&self.factor);
+        let factor = factor.as_ref().ok_or_else(is_not_coarsest)?;
         factor.solve(b, x);
         Ok(())
     }
@@ -363,8 +366,12 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for EllipticLevel<T> {
     fn inverse_diagonal(&self) -> Result<Vector<T>> {
         let known = self.inverse_diagonal.as_ref().ok_or_else(is_for_products)?;
         let mut inverse: Vector<T> = self.cpu.zeros(self.storage())?;
-        inverse.copy_from_slice(known);
+        inverse.copy_from_slice(&lock(known));
         Ok(inverse)
+    }
+
+    fn nonlinear(&self) -> Result<&dyn NonlinearLevel<Cpu, T>> {
+        self.linearizing.as_ref().map(|_| self as _).ok_or_else(is_linear)
     }
 
     fn patches(&self) -> Result<&dyn Patches<Cpu, T>> {
@@ -392,6 +399,12 @@ pub(super) fn is_not_coarsest() -> Error {
 pub(super) fn is_for_products() -> Error {
     let (value, allowed) = ("one for products alone".into(), "one that smoothers work on".into());
     Error::InvalidArgument { name: "level", value, allowed }
+}
+
+/// The equation has no flux.
+pub(super) fn is_linear() -> Error {
+    let (asked, available) = ("nonlinear".into(), "linear: it has no flux".into());
+    Error::Unsupported { backend: "elliptic", what: "equation", asked, available }
 }
 
 pub(super) fn only_diagonal(asked: &str) -> Error {

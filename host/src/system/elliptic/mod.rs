@@ -21,7 +21,9 @@ mod equation;
 mod estimator;
 mod flux;
 mod forest_function;
+mod interpolation;
 mod level;
+mod linearized;
 mod mesh;
 mod metric;
 mod nonlinear;
@@ -50,7 +52,6 @@ use crate::layout::Layout;
 use crate::level::SharedLevel;
 use level::EllipticLevel;
 use mesh::Mesh;
-use nonlinear::State;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -64,8 +65,6 @@ pub struct Elliptic {
     mesh: Arc<Mesh>,
     /// How GPU kernels sum up results of cells at nodes.
     writes: Writes,
-    /// Where the equation is linearized, if it is the derivative of a nonlinear one.
-    state: Option<State>,
     /// None on the coarsest mesh.
     coarser: Option<Arc<Elliptic>>,
 }
@@ -90,13 +89,7 @@ impl Elliptic {
             let coarse = Mesh::new(forest, mesh.degree(), &equation)?;
             Ok(Arc::new(Self::on(coarse, equation.clone())?))
         });
-        Ok(Self {
-            equation,
-            mesh: Arc::new(mesh),
-            writes: Writes::default(),
-            state: None,
-            coarser: coarser.transpose()?,
-        })
+        Ok(Self { equation, mesh: Arc::new(mesh), writes: Writes::default(), coarser: coarser.transpose()? })
     }
 
     /// With results of cells summed up at nodes in another way, which a machine may not have.
@@ -158,6 +151,10 @@ impl System for Elliptic {
 
     fn coarser(&self) -> Option<Result<Self>> {
         self.coarser.as_deref().map(|coarser| Ok(coarser.clone()))
+    }
+
+    fn is_nonlinear(&self) -> bool {
+        self.equation.flux.is_some()
     }
 
     fn by_default_kernels(&self) -> Cow<'_, Self> {

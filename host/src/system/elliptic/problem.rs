@@ -8,7 +8,6 @@ use super::forest_function::ForestFunction;
 use super::level::CellOperator;
 use super::mesh::{Mesh, Node};
 use super::metric::Geometry;
-use super::nonlinear::NonlinearElliptic;
 use crate::backend::cpu::parallel::try_map_chunks;
 use crate::error::{Error, Result, invalid};
 use crate::forest::Cell;
@@ -174,9 +173,13 @@ impl ModelProblem for EllipticProblem {
         Ok(load)
     }
 
-    fn nonlinear(&self, system: &Elliptic) -> Result<Option<Box<dyn Nonlinear<System = Elliptic>>>> {
-        let Some(flux) = system.equation.flux.clone() else { return Ok(None) };
-        Ok(Some(Box::new(NonlinearElliptic::new(system, flux, self.functional(&system.mesh)?)?)))
+    /// `b_i = ∫ f φ_i + ∫_natural g φ_i` for the unknowns.
+    fn nonlinear(&self, system: &Elliptic) -> Result<Option<Nonlinear>> {
+        if system.equation.flux.is_none() {
+            return Ok(None);
+        }
+        let (load, given) = (self.functional(&system.mesh)?, self.given_values(&system.mesh)?);
+        Ok(Some(Nonlinear { load, given }))
     }
 
     fn with_boundary_values(&self, mut solution: ForestFunction) -> Result<ForestFunction> {

@@ -1,13 +1,12 @@
 //! From the next coarser mesh and to it.
 
-use super::cell::{CellShape, LineMatrix, Workspace};
+use super::cell::{CellShape, Workspace};
 use super::mesh::Mesh;
 use super::transposed::{NONE, Transposed};
 use crate::backend::Scalar;
 use crate::error::{Result, invalid};
 use crate::forest::{CellNodes, Forest};
 use crate::memory;
-use nalgebra::DMatrix;
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -32,48 +31,13 @@ pub(super) struct Transfer {
 }
 
 /// Refined cells of a coarser forest, each with the first of its children on the finer one, and cells that stay.
-fn families<'a>(coarse: &'a Forest, fine: &'a Forest) -> impl Iterator<Item = (usize, usize, bool)> + 'a {
+pub(super) fn families<'a>(coarse: &'a Forest, fine: &'a Forest) -> impl Iterator<Item = (usize, usize, bool)> + 'a {
     let mut next = 0;
     coarse.leaves().iter().enumerate().map(move |(cell, leaf)| {
         let (first, is_refined) = (next, fine.leaves()[next].level > leaf.level);
         next += if is_refined { 1 << coarse.dim() } else { 1 };
         (cell, first, is_refined)
     })
-}
-
-/// Values at the nodes of the coarser mesh, for values at all nodes of the finer one.
-pub(super) fn interpolate(coarse: &Mesh, fine: &Mesh, values: &[f64]) -> Result<Vec<f64>> {
-    let (dim, k, element) = (fine.dim(), fine.degree(), fine.element());
-    let (n, n_family) = (k + 1, 2 * k + 1);
-    let mut matrix = DMatrix::zeros(n, n_family);
-    for (i, &x) in element.nodes().iter().enumerate() {
-        let child = usize::from(x > 0.5);
-        let row = element.values(2.0 * x - child as f64);
-        row.into_iter().enumerate().for_each(|(j, entry)| matrix[(i, child * k + j)] = entry);
-    }
-    let matrix = LineMatrix::new(&matrix);
-    let mut on_coarse = memory::zeros(coarse.kinds().len())?;
-    let (mut u, mut other) = (Vec::new(), Vec::new());
-    for (cell, first, is_refined) in families(coarse.forest(), fine.forest()) {
-        if is_refined {
-            u.clear();
-            u.resize(n_family.pow(dim as u32), 0.0);
-            for child in 0..1 << dim {
-                for (i, node) in fine.numbering().leaf_nodes(first + child).enumerate() {
-                    u[place_in_family(k, child, i)] = values[node as usize];
-                }
-            }
-            for d in 0..dim {
-                matrix.apply(n.pow(d as u32), &u, &mut other);
-                std::mem::swap(&mut u, &mut other);
-            }
-        } else {
-            u = fine.values_of(first, values);
-        }
-        coarse.numbering().leaf_nodes(cell).zip(&u).for_each(|(node, &value)| on_coarse[node as usize] = value);
-    }
-    coarse.interpolate_hanging(&mut on_coarse);
-    Ok(on_coarse)
 }
 
 /// Where a family, `(2k + 1)^dim`, has a node of a child.

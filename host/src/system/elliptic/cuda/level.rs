@@ -2,9 +2,10 @@
 
 use super::super::Elliptic;
 use super::super::assembled::Factor;
-use super::super::level::{CellOperator, is_coarsest, is_for_products, is_not_coarsest, only_diagonal};
+use super::super::level::{CellOperator, is_coarsest, is_for_products, is_linear, is_not_coarsest, only_diagonal};
 use super::super::mesh::{Mesh, Node};
 use super::super::transfer::Transfer;
+use super::linearized::Linearizing;
 use super::order::{Part, groups};
 use super::tables::{
     self, Form, InverseTables, OperatorAddresses, OperatorArguments, OperatorTables, TransferAddresses, TransferTables,
@@ -14,7 +15,7 @@ use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::{TypedKernel, stride_blocks};
 use crate::backend::cuda::{Cuda, Vector};
 use crate::error::Result;
-use crate::level::{Level, Patches};
+use crate::level::{Level, NonlinearLevel, Patches};
 use crate::memory;
 use crate::operator::LinearOperator;
 use crate::sync::lock;
@@ -49,7 +50,7 @@ impl Sums {
     }
 }
 
-struct Operator<T: Scalar> {
+pub(super) struct Operator<T: Scalar> {
     kernels: OperatorKernels<T>,
     start: TypedKernel<Start<T>>,
     groups: Groups,
@@ -60,7 +61,7 @@ struct Operator<T: Scalar> {
     matrices: Vec<T>,
     nodes: Vector<u32>,
     lines: Vector<u32>,
-    metric: Vector<T>,
+    pub(super) metric: Mutex<Vector<T>>,
     reaction: Option<Vector<T>>,
     weights: Vector<T>,
     sums: Sums,
@@ -114,7 +115,7 @@ impl<T: Scalar> Operator<T> {
             matrices: tables.matrices,
             nodes: Vector::uploaded(gpu, &tables.nodes)?,
             lines: Vector::uploaded(gpu, &tables.lines)?,
-            metric: Vector::uploaded(gpu, &tables.metric)?,
+            metric: Mutex::new(Vector::uploaded(gpu, &tables.metric)?),
             reaction,
             weights: Vector::uploaded(gpu, &tables.weights)?,
             sums: Sums::new(cuda, &tables.sums, &tables.kinds)?,
@@ -131,7 +132,7 @@ impl<T: Scalar> Operator<T> {
             nodes: self.nodes.as_ptr(),
             lines: self.lines.as_ptr(),
             metric: Metric {
-                tensor: self.metric.as_ptr(),
+                tensor: lock(&self.metric).as_ptr(),
                 reaction: self.reaction.as_ref().map_or(null, Vector::as_ptr),
                 weights: if self.form == Form::Cells { self.weights.as_ptr() } else { null },
             },
@@ -212,9 +213,9 @@ impl<T: Scalar> OnCoarser<T> {
 }
 
 /// The inverse on the coarsest mesh.
-struct Inverse<T: Scalar> {
+pub(super) struct Inverse<T: Scalar> {
     solve: TypedKernel<Solve<T>>,
-    entries: Vector<f64>,
+    pub(super) entries: Mutex<Vector<f64>>,
     unknowns: Vector<u32>,
 }
 
@@ -228,15 +229,17 @@ struct Between<T: Scalar> {
 
 /// The equation on one mesh.
 pub(super) struct CudaLevel<T: Scalar> {
-    cuda: Arc<Cuda>,
-    system: Elliptic,
+    pub(super) cuda: Arc<Cuda>,
+    pub(super) system: Elliptic,
     gather: TypedKernel<Gather<T>>,
-    operator: Operator<T>,
+    pub(super) operator: Operator<T>,
     coarser: Option<OnCoarser<T>>,
     /// On the coarsest mesh.
-    inverse: Option<Inverse<T>>,
+    pub(super) inverse: Option<Inverse<T>>,
     /// `1 / A_ii` at nodes that are smoothed, else 0; none on a level for products alone.
     inverse_diagonal: Option<Vec<T>>,
+    /// If the equation is nonlinear.
+    pub(super) linearizing: Option<Linearizing<T>>,
     between: Mutex<Between<T>>,
 }
 
@@ -275,6 +278,7 @@ impl<T: Scalar> CudaLevel<T> {
             inverse: if coarser.is_none() { Some(inverse(cuda, system)?) } else { None },
             inverse_diagonal,
             coarser,
+            linearizing: Linearizing::new(system, operator)?,
             between: Mutex::new(Between { sums, residual: Vector::zeros(gpu, storage)? }),
         })
     }
@@ -283,7 +287,7 @@ impl<T: Scalar> CudaLevel<T> {
         &self.system.mesh
     }
 
-    fn check(&self, what: &'static str, vector: &Vector<T>) -> Result<()> {
+    pub(super) fn check(&self, what: &'static str, vector: &Vector<T>) -> Result<()> {
         vector.check(&self.cuda.gpu, what, self.storage())
     }
 
@@ -346,7 +350,7 @@ fn inverse<T: Scalar>(cuda: &Cuda, system: &Elliptic) -> Result<Inverse<T>> {
     let tables = InverseTables::new(&Factor::new(mesh, &CellOperator::new(system)?)?);
     Ok(Inverse {
         solve: TypedKernel::new(gpu, MODULE)?,
-        entries: Vector::uploaded(gpu, &tables.entries)?,
+        entries: Mutex::new(Vector::uploaded(gpu, &tables.entries)?),
         unknowns: Vector::uploaded(gpu, &tables.unknowns)?,
     })
 }
@@ -408,7 +412,7 @@ impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
         self.check("b", b)?;
         self.check("x", x)?;
         x.clear()?;
-        let (entries, unknowns) = (inverse.entries.as_ptr(), inverse.unknowns.as_ptr());
+        let (entries, unknowns) = (lock(&inverse.entries).as_ptr(), inverse.unknowns.as_ptr());
         let count = inverse.unknowns.len() as u32;
         let arguments = Solve { inverse: entries, unknowns, b: b.as_ptr(), x: x.as_mut_ptr(), count };
         // SAFETY: vectors of the level, checked above, with a block for each unknown.
@@ -429,6 +433,10 @@ impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
     fn inverse_diagonal(&self) -> Result<Vector<T>> {
         let inverse = self.inverse_diagonal.as_ref().ok_or_else(is_for_products)?;
         Vector::uploaded(&self.cuda.gpu, inverse)
+    }
+
+    fn nonlinear(&self) -> Result<&dyn NonlinearLevel<Cuda, T>> {
+        self.linearizing.as_ref().map(|_| self as _).ok_or_else(is_linear)
     }
 
     fn patches(&self) -> Result<&dyn Patches<Cuda, T>> {

@@ -2,6 +2,7 @@
 
 mod colors;
 mod level;
+mod linearized;
 mod order;
 mod tables;
 #[cfg(test)]

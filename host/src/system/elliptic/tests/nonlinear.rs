@@ -1,8 +1,10 @@
 //! Fluxes, their derivatives on all levels, and Newton's method.
 
+use super::cell::CellShape;
+use super::interpolation::Interpolation;
 use super::*;
-use crate::krylov::{Outcome, unobserved};
-use crate::solve::{Case, NewtonConfig, Report, newton};
+use crate::krylov::{Observer, Outcome, unobserved};
+use crate::solve::{Case, NewtonConfig, NewtonStart, Precision, Report, Solver};
 
 /// `F(x, p) = (1 + x² + |p|²) p`.
 #[derive(Debug)]
@@ -39,7 +41,13 @@ fn random_function(system: &Elliptic, seed: u64) -> ForestFunction {
     ForestFunction::new(system, random(system.nodes(), seed))
 }
 
-/// `(R(u - ε w) - R(u + ε w)) / 2ε = A'(u) w`.
+/// The values of a function at nodes that do not hang.
+fn vector(system: &Elliptic, u: &ForestFunction) -> Vec<f64> {
+    let hangs = |node: usize| system.mesh.numbering().hangs(node);
+    u.values().iter().enumerate().map(|(node, &value)| if hangs(node) { 0.0 } else { value }).collect()
+}
+
+/// `(R(u - ε w) - R(u + ε w)) / 2ε = A'(u) w`, and a diagonal that is that of `A'(u)`.
 #[test]
 fn the_derivative_is_that_of_the_residual() {
     let cpu = Arc::new(Cpu::new(None).unwrap());
@@ -47,25 +55,62 @@ fn the_derivative_is_that_of_the_residual() {
         for equation in [equation(MinimalSurface), equation(Stiffening)] {
             let system = Elliptic::new(&forest, degree, equation).unwrap();
             let problem = EllipticProblem::new(|point| point.x);
-            let nonlinear = problem.nonlinear(&system).unwrap().unwrap();
-            let [u, w] = [3, 4].map(|seed| random_function(&system, seed));
+            let [u, w] = [3, 4].map(|seed| vector(&system, &random_function(&system, seed)));
+            let level = Runs::<Elliptic>::level::<f64>(&cpu, &system).unwrap();
+            let nonlinear = level.nonlinear().unwrap();
+            let of_values = |values: &[f64]| {
+                let mut vector = level.vector().unwrap();
+                cpu.upload(values, &mut vector).unwrap();
+                vector
+            };
+            let load = of_values(&problem.nonlinear(&system).unwrap().unwrap().load);
             const STEP: f64 = 1e-4;
-            let residual = |length: f64| nonlinear.residual(&nonlinear.corrected(&u, &w, length).unwrap()).unwrap();
+            let residual = |length: f64| {
+                let mut residual = level.vector().unwrap();
+                let at: Vec<f64> = u.iter().zip(&w).map(|(u, w)| u + length * w).collect();
+                nonlinear.nonlinear_residual(&load, &of_values(&at), &mut residual).unwrap();
+                residual
+            };
             let differences: Vec<f64> = residual(-STEP)
                 .iter()
-                .zip(residual(STEP))
+                .zip(&*residual(STEP))
                 .map(|(before, after)| (before - after) / (2.0 * STEP))
                 .collect();
-            let derivative = nonlinear.derivative(&u).unwrap();
-            let level = Runs::<Elliptic>::level::<f64>(&cpu, &derivative).unwrap();
+            // Twice: nothing of the first remains.
+            nonlinear.linearize(&of_values(&w)).unwrap();
+            nonlinear.linearize(&of_values(&u)).unwrap();
             let mut product = level.vector().unwrap();
-            let mut values = system.mesh.kinds().iter().zip(w.values()).filter(|(kind, _)| kind.is_unknown());
+            let mut values = system.mesh.kinds().iter().zip(&w).filter(|(kind, _)| kind.is_unknown());
             let x = level.vector_of(&mut |_| *values.next().unwrap().1).unwrap();
             level.apply(&x, &mut product).unwrap();
             assert_close("A'(u) w", &differences, &product, 1e-6);
-            assert!(derivative.coarser().is_some_and(|coarser| coarser.unwrap().state.is_some()));
+            let mut inverse = level.vector().unwrap();
+            nonlinear.update_inverse_diagonal(&mut inverse).unwrap();
+            let smoothed = system.mesh.kinds().iter().enumerate().filter(|(_, kind)| **kind == mesh::Node::Smoothed);
+            for (node, _) in smoothed.step_by(7) {
+                let mut unit = vec![0.0; system.nodes()];
+                unit[node] = 1.0;
+                level.apply(&of_values(&unit), &mut product).unwrap();
+                assert!((product[node] * inverse[node] - 1.0).abs() < 1e-11, "{node}: {}", product[node]);
+            }
         }
     }
+}
+
+/// After `linearize`, the coarsest level solves with the matrix that it multiplies with.
+#[test]
+fn the_coarsest_level_follows() {
+    let cpu = Arc::new(Cpu::new(None).unwrap());
+    let system = Elliptic::new(&Forest::new(CoarseMesh::disk(1.0).unwrap()), 4, equation(Stiffening)).unwrap();
+    let level = Runs::<Elliptic>::level::<f64>(&cpu, &system).unwrap();
+    let mut u = level.vector().unwrap();
+    cpu.upload(random_function(&system, 5).values(), &mut u).unwrap();
+    level.nonlinear().unwrap().linearize(&u).unwrap();
+    let expected = level.vector_of(&mut |i| (i % 5) as f64 - 2.0).unwrap();
+    let (mut b, mut x) = (level.vector().unwrap(), level.vector().unwrap());
+    level.apply(&expected, &mut b).unwrap();
+    level.solve(&b, &mut x).unwrap();
+    assert_close("x", &x, &expected, 1e-10);
 }
 
 /// A polynomial is the same at the nodes of every coarser mesh.
@@ -76,8 +121,33 @@ fn functions_are_interpolated_on_coarser_meshes() {
         let coarser = system.coarser().unwrap().unwrap();
         let exact = Power { k: degree as i32, dim: mesh.dim() };
         let on_fine = interpolated(&system, &exact);
-        let found = transfer::interpolate(&coarser.mesh, &system.mesh, &on_fine).unwrap();
-        assert_close("values", &found, &interpolated(&coarser, &exact), 1e-13);
+        let interpolation = Interpolation::new(&coarser.mesh, &system.mesh).unwrap();
+        let mut found = vec![f64::NAN; coarser.nodes()];
+        interpolation.apply(&CellShape::new(&system.mesh).unwrap(), &on_fine, &mut found, &mut Vec::new());
+        let expected = vector(&coarser, &ForestFunction::new(&coarser, interpolated(&coarser, &exact)));
+        assert_close("values", &found, &expected, 1e-13);
+    }
+}
+
+/// A polynomial is the same on a forest that is finer in some places and coarser in others, and back.
+#[test]
+fn functions_are_interpolated_on_other_forests() {
+    for (mesh, degree) in meshes() {
+        let mesh = straight(&mesh);
+        let flag = |leaf| if leaf % 3 == 0 { Adaptation::Refine } else { Adaptation::Keep };
+        let finer = mesh.adapt(&(0..mesh.leaves().len()).map(flag).collect::<Vec<_>>()).unwrap();
+        let flag = |leaf| if leaf < finer.leaves().len() / 2 { Adaptation::Coarsen } else { Adaptation::Refine };
+        let other = finer.adapt(&(0..finer.leaves().len()).map(flag).collect::<Vec<_>>()).unwrap();
+        let exact = Power { k: degree as i32, dim: mesh.dim() };
+        let systems = [finer, other].map(|forest| Elliptic::new(&forest, degree, Equation::default()).unwrap());
+        let [on_finer, on_other] =
+            systems.each_ref().map(|system| ForestFunction::new(system, interpolated(system, &exact)));
+        assert_close("values", on_finer.interpolated(&systems[1]).unwrap().values(), on_other.values(), 1e-13);
+        assert_close("values", on_other.interpolated(&systems[0]).unwrap().values(), on_finer.values(), 1e-13);
+        let unknowns = on_finer.unknowns().unwrap();
+        let kinds = systems[0].mesh.kinds().iter().zip(on_finer.values());
+        let expected: Vec<f64> = kinds.map(|(kind, &value)| if kind.is_unknown() { value } else { 0.0 }).collect();
+        assert_eq!(unknowns, expected);
     }
 }
 
@@ -189,20 +259,26 @@ fn why_newtons_method_ends_is_said() {
     assert_eq!((report.info.outcome, report.info.iterations, report.newton.len()), (Outcome::MaxIterations, 2, 2));
     assert_eq!(report.info.residual_history.len(), 3);
 
-    // Rounding is above such a tolerance.
     let equation = problem.nonlinear(&system).unwrap().unwrap();
-    let start = || problem.with_boundary_values(system.solution(vec![0.0; system.nodes()]).unwrap()).unwrap();
-    let impossible = NewtonConfig { tolerance: 1e-30, ..NewtonConfig::new(config()) };
-    let done = newton(&cpu, &*equation, start(), &impossible, &mut unobserved).unwrap();
-    assert!(matches!(done.info.outcome, Outcome::Stagnated { .. }), "{:?}", done.info);
-    let wrong = NewtonConfig { tolerance: -1.0, ..NewtonConfig::new(config()) };
-    let error = newton(&cpu, &*equation, start(), &wrong, &mut unobserved).map(|done| done.info).unwrap_err();
+    let newton = |config: NewtonConfig, observer: &mut Observer| {
+        let mut solver = Solver::new(&cpu, &system, &self::config()).unwrap();
+        let zero = vec![0.0; system.nodes()];
+        solver.newton(&equation, NewtonStart::Guess(&zero), &config, observer).map(|done| done.info)
+    };
+    let usual = NewtonConfig::new(config().stopping);
+    // Rounding is above such a tolerance.
+    let done = newton(NewtonConfig { tolerance: 1e-30, ..usual }, &mut unobserved).unwrap();
+    assert!(matches!(done.outcome, Outcome::Stagnated { .. }), "{done:?}");
+    let error = newton(NewtonConfig { tolerance: -1.0, ..usual }, &mut unobserved).unwrap_err();
     assert_eq!(error.to_string(), "the tolerance of Newton's method is -1, but must be positive and finite");
-    let stopped = newton(&cpu, &*equation, start(), &NewtonConfig::new(config()), &mut |step, _| match step {
+    let stopped = newton(usual, &mut |step, _| match step {
         1 => std::ops::ControlFlow::Break(()),
         _ => std::ops::ControlFlow::Continue(()),
     });
-    assert_eq!(stopped.unwrap().info.outcome, Outcome::Stopped);
+    assert_eq!(stopped.unwrap().outcome, Outcome::Stopped);
+    let single = Config { precision: Precision::F32, ..config() };
+    let error = Solver::new(&cpu, &system, &single).map(|_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "precision is f32, but must be f64 or mixed: Newton's method needs residuals in f64");
 
     let with = |flux: Breaking| {
         let equation = Equation { flux: Some(Arc::new(flux)), ..Equation::default() };
