@@ -1,7 +1,7 @@
 //! Means of points on spheres, several with weights of their own at a time.
 
 use glam::DVec3;
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 use std::array::from_fn;
 
 /// Means that are computed side by side.
@@ -36,37 +36,11 @@ impl Directions {
                 // Behind the last row it is repeated.
                 *weights_of_point = from_fn(|lane| weights[(first + lane).min(rows - 1) * count + i]);
             }
-            let [x, y, z] = arch.dispatch(|| self.in_lanes(&in_lanes));
+            let [x, y, z] = arch.dispatch(InLanes { points: self, weights: &in_lanes });
             for lane in 0..LANES.min(rows - first) {
                 set(first + lane, DVec3::new(x[lane], y[lane], z[lane]));
             }
         }
-    }
-
-    #[inline(always)]
-    fn in_lanes(&self, weights: &[Lanes]) -> [Lanes; 3] {
-        const MOST_STEPS: usize = 50;
-        let (mut radius, mut mean) = ([0.0; LANES], [[0.0; LANES]; 3]);
-        for ((weight, direction), distance) in weights.iter().zip(&self.directions).zip(&self.distances) {
-            radius = from_fn(|lane| radius[lane] + weight[lane] * distance);
-            mean = from_fn(|d| from_fn(|lane| mean[d][lane] + weight[lane] * direction[d]));
-        }
-        mean = normalized(mean);
-        for _ in 0..MOST_STEPS {
-            let step = self.step(weights, &mean);
-            let square = dot(&step, &step);
-            let mut factors: [Lanes; 2] = [square.map(|y| series(&COSINE, y)), square.map(|y| series(&SINE, y))];
-            for lane in (0..LANES).filter(|&lane| square[lane] > LIMIT) {
-                let length = square[lane].sqrt();
-                (factors[0][lane], factors[1][lane]) = (length.cos(), length.sin() / length);
-            }
-            let [cosine, sine] = factors;
-            mean = normalized(from_fn(|d| from_fn(|lane| mean[d][lane] * cosine[lane] + step[d][lane] * sine[lane])));
-            if square.iter().all(|&square| square < 1e-30) {
-                break;
-            }
-        }
-        mean.map(|mean| from_fn(|lane| radius[lane] * mean[lane]))
     }
 
     /// `sum_i w_i log_q(d_i)`.
@@ -86,6 +60,44 @@ impl Directions {
             step = from_fn(|d| from_fn(|lane| step[d][lane] + weight[lane] * factor[lane] * tangential[d][lane]));
         }
         step
+    }
+}
+
+/// Means of the same points side by side.
+struct InLanes<'a> {
+    points: &'a Directions,
+    /// Of each point.
+    weights: &'a [Lanes],
+}
+
+impl NullaryFnOnce for InLanes<'_> {
+    type Output = [Lanes; 3];
+
+    #[inline(always)]
+    fn call(self) -> [Lanes; 3] {
+        const MOST_STEPS: usize = 50;
+        let Self { points, weights } = self;
+        let (mut radius, mut mean) = ([0.0; LANES], [[0.0; LANES]; 3]);
+        for ((weight, direction), distance) in weights.iter().zip(&points.directions).zip(&points.distances) {
+            radius = from_fn(|lane| radius[lane] + weight[lane] * distance);
+            mean = from_fn(|d| from_fn(|lane| mean[d][lane] + weight[lane] * direction[d]));
+        }
+        mean = normalized(mean);
+        for _ in 0..MOST_STEPS {
+            let step = points.step(weights, &mean);
+            let square = dot(&step, &step);
+            let mut factors: [Lanes; 2] = [square.map(|y| series(&COSINE, y)), square.map(|y| series(&SINE, y))];
+            for lane in (0..LANES).filter(|&lane| square[lane] > LIMIT) {
+                let length = square[lane].sqrt();
+                (factors[0][lane], factors[1][lane]) = (length.cos(), length.sin() / length);
+            }
+            let [cosine, sine] = factors;
+            mean = normalized(from_fn(|d| from_fn(|lane| mean[d][lane] * cosine[lane] + step[d][lane] * sine[lane])));
+            if square.iter().all(|&square| square < 1e-30) {
+                break;
+            }
+        }
+        mean.map(|mean| from_fn(|lane| radius[lane] * mean[lane]))
     }
 }
 

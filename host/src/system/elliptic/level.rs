@@ -14,6 +14,7 @@ use crate::backend::cpu::parallel::try_map_chunks;
 use crate::backend::cpu::{Cpu, Vector};
 use crate::backend::{Backend, Scalar, unit_roundoff};
 use crate::error::{Error, Result, check_length};
+use crate::forest::HangingLines;
 use crate::level::{Level, NonlinearLevel, Patches};
 use crate::memory;
 use crate::operator::LinearOperator;
@@ -21,6 +22,7 @@ use crate::sync::lock;
 use glam::DMat3;
 use patchmg_cpu::Prepared;
 use rayon::prelude::*;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 /// `A` on the cells of one mesh: `sum_cells Rᵀ Cᵀ A_cell C R`, `R` reading the nodes of a cell and `C` interpolating those that hang.
@@ -92,14 +94,18 @@ impl<T: Scalar> CellOperator<T> {
 
     /// `u ← Cᵀ A_cell C u`.
     fn apply_cell(&self, cell: usize, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
-        let lines = self.mesh.cells().hanging_of(cell);
-        if let Some(lines) = lines {
+        if let Some(lines) = self.mesh.cells().hanging_of(cell) {
             self.shape.interpolate(lines, u);
         }
+        self.apply_interpolated(cell, u, workspace);
+    }
+
+    /// `u ← Cᵀ A_cell u`.
+    fn apply_interpolated(&self, cell: usize, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
         let of_faces = self.robin.apply(cell, &self.shape, u);
         self.shape.apply(self.metric_of(cell), u, workspace);
         u.iter_mut().zip(of_faces).for_each(|(u, added)| *u = *u + added);
-        if let Some(lines) = lines {
+        if let Some(lines) = self.mesh.cells().hanging_of(cell) {
             self.shape.interpolate_transposed(lines, u);
         }
     }
@@ -123,26 +129,41 @@ impl<T: Scalar> CellOperator<T> {
     fn diagonal(&self) -> Result<Vec<T>> {
         let nodes = self.mesh.cells().nodes_a_cell();
         let mut sums: Vec<T> = memory::zeros(self.mesh.cells().all().len())?;
-        sums.par_chunks_exact_mut(nodes).enumerate().for_each_init(Workspace::default, |workspace, (cell, sums)| {
+        // Lines hang in few ways: cells share the columns of `C`.
+        let workspace = || (Workspace::default(), HashMap::new(), Vec::new());
+        sums.par_chunks_exact_mut(nodes).enumerate().for_each_init(workspace, |own, (cell, sums)| {
+            let (workspace, columns, u) = own;
             sums.copy_from_slice(&self.shape.diagonal(self.metric_of(cell), workspace));
-            let (lines, has_robin) = (self.mesh.cells().hanging_of(cell), self.robin.has(cell));
-            let mut u = Vec::new();
-            for column in (0..nodes).filter(|_| has_robin || lines.is_some()) {
-                // A column of `C` that is a unit vector, in a cell without a face that adds to it, changes nothing.
-                let is_kept = |lines| {
-                    set_unit(&mut u, nodes, column);
-                    self.shape.interpolate(lines, &mut u);
-                    u[column] == T::from_f64(1.0) && u.iter().filter(|&&entry| entry != T::ZERO).count() == 1
-                };
-                if has_robin || !lines.is_none_or(is_kept) {
-                    self.column(cell, column, &mut u, workspace);
-                    sums[column] = u[column];
+            if self.robin.has(cell) {
+                for (column, sum) in sums.iter_mut().enumerate() {
+                    self.column(cell, column, u, workspace);
+                    *sum = u[column];
+                }
+            } else if let Some(lines) = self.mesh.cells().hanging_of(cell) {
+                let key = (lines.child, lines.along);
+                for (column, entries) in columns.entry(key).or_insert_with(|| self.interpolated_columns(lines)) {
+                    u.clone_from(entries);
+                    self.apply_interpolated(cell, u, workspace);
+                    sums[*column] = u[*column];
                 }
             }
         });
         let mut diagonal = memory::zeros(self.mesh.kinds().len())?;
         self.gather.gather(&sums, &mut diagonal, |_, sum| sum);
         Ok(diagonal)
+    }
+
+    /// The columns of `C` that are no unit vectors, with their numbers.
+    fn interpolated_columns(&self, lines: &HangingLines) -> Vec<(usize, Vec<T>)> {
+        let nodes = self.mesh.cells().nodes_a_cell();
+        let column = |column: usize| {
+            let mut u = Vec::new();
+            set_unit(&mut u, nodes, column);
+            self.shape.interpolate(lines, &mut u);
+            let is_unit = u[column] == T::from_f64(1.0) && u.iter().filter(|&&entry| entry != T::ZERO).count() == 1;
+            (!is_unit).then_some((column, u))
+        };
+        (0..nodes).filter_map(column).collect()
     }
 
     /// `1 / A_ii` at nodes that are smoothed, else 0.

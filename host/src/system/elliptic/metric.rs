@@ -95,10 +95,27 @@ impl<'a> Geometry<'a> {
 
 /// Appends the product of a matrix, given by rows, with lines of `columns` entries that lie `inner` apart.
 fn contract(matrix: &[f64], columns: usize, inner: usize, x: &[DVec3], y: &mut Vec<DVec3>) {
-    for line in x.chunks_exact(columns * inner) {
-        for row in matrix.chunks_exact(columns) {
-            y.extend((0..inner).map(|i| -> DVec3 {
-                row.iter().enumerate().map(|(column, &entry)| entry * line[column * inner + i]).sum()
+    match columns {
+        2 => contract_lines::<2>(matrix, inner, x, y),
+        3 => contract_lines::<3>(matrix, inner, x, y),
+        4 => contract_lines::<4>(matrix, inner, x, y),
+        5 => contract_lines::<5>(matrix, inner, x, y),
+        6 => contract_lines::<6>(matrix, inner, x, y),
+        7 => contract_lines::<7>(matrix, inner, x, y),
+        8 => contract_lines::<8>(matrix, inner, x, y),
+        9 => contract_lines::<9>(matrix, inner, x, y),
+        10 => contract_lines::<10>(matrix, inner, x, y),
+        // The degree is 10 at most.
+        _ => contract_lines::<11>(matrix, inner, x, y),
+    }
+}
+
+fn contract_lines<const COLUMNS: usize>(matrix: &[f64], inner: usize, x: &[DVec3], y: &mut Vec<DVec3>) {
+    for lines in x.chunks_exact(COLUMNS * inner) {
+        for row in matrix.as_chunks::<COLUMNS>().0 {
+            y.extend((0..inner).map(|i| {
+                let line = lines[i..].iter().step_by(inner);
+                row.iter().zip(line).fold(DVec3::ZERO, |sum, (&entry, &x)| sum + entry * x)
             }));
         }
     }
