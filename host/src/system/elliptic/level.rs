@@ -1,13 +1,13 @@
 //! A level on the CPU.
 
 use super::Elliptic;
-use super::assembled::Factor;
+use super::assembled::{Factor, MOST};
 use super::batched::{self, BatchedOperator};
 use super::cell::{CellShape, Workspace};
 use super::linearized::Linearizing;
 use super::mesh::{Mesh, Node};
 use super::metric::{Geometry, Place, words};
-use super::robin::RobinFaces;
+use super::robin::{self, RobinRows};
 use super::transfer::Transfer;
 use super::transposed::Transposed;
 use crate::backend::cpu::parallel::try_map_chunks;
@@ -18,6 +18,7 @@ use crate::level::{Level, NonlinearLevel, Patches};
 use crate::memory;
 use crate::operator::LinearOperator;
 use crate::sync::lock;
+use crate::system::System;
 use glam::DMat3;
 use patchmg_cpu::Prepared;
 use rayon::prelude::*;
@@ -34,7 +35,7 @@ pub(super) struct CellOperator<T> {
     pub is_constant: bool,
     /// Whether it has no entries beside the diagonal.
     pub is_diagonal: bool,
-    pub robin: Arc<RobinFaces<T>>,
+    pub robin: Arc<RobinRows<T>>,
     /// From the places of cells to nodes.
     pub gather: Arc<Transposed>,
 }
@@ -60,7 +61,7 @@ impl<T: Scalar> CellOperator<T> {
         let words_a_cell = words(dim) * cells.nodes_a_cell();
         let of_cells = try_map_chunks(&mut metric, words_a_cell, || (), of_cell)?;
         let gather = mesh.gather()?;
-        let (shape, robin) = (Arc::new(CellShape::new(mesh)?), Arc::new(RobinFaces::new(mesh, equation)?));
+        let (shape, robin) = (Arc::new(CellShape::new(mesh)?), Arc::new(RobinRows::new(mesh, equation)?));
         let [is_constant, is_diagonal] = [0, 1].map(|which| of_cells.iter().all(|of_cell| of_cell[which]));
         // That of a linearization is not.
         let is_constant = is_constant && equation.flux.is_none();
@@ -81,7 +82,7 @@ impl<T: Scalar> CellOperator<T> {
                 sums.copy_from_slice(u);
             }
         });
-        self.gather.gather(&sums, y, f);
+        self.gather.gather(&sums, y, |node, sum| f(node, sum + self.robin.times(node, x)));
         Ok(())
     }
 
@@ -90,15 +91,13 @@ impl<T: Scalar> CellOperator<T> {
         &self.metric[words * cell..words * (cell + 1)]
     }
 
-    /// `u ← Cᵀ A_cell C u`.
+    /// `u ← Cᵀ A_cell C u`, without [`Self::robin`].
     fn apply_cell(&self, cell: usize, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
         let lines = self.mesh.cells().hanging_of(cell);
         if let Some(lines) = lines {
             self.shape.interpolate(lines, u);
         }
-        let of_faces = self.robin.apply(cell, &self.shape, u);
         self.shape.apply(self.metric_of(cell), u, workspace);
-        u.iter_mut().zip(of_faces).for_each(|(u, added)| *u = *u + added);
         if let Some(lines) = lines {
             self.shape.interpolate_transposed(lines, u);
         }
@@ -125,23 +124,24 @@ impl<T: Scalar> CellOperator<T> {
         let mut sums: Vec<T> = memory::zeros(self.mesh.cells().all().len())?;
         sums.par_chunks_exact_mut(nodes).enumerate().for_each_init(Workspace::default, |workspace, (cell, sums)| {
             sums.copy_from_slice(&self.shape.diagonal(self.metric_of(cell), workspace));
-            let (lines, has_robin) = (self.mesh.cells().hanging_of(cell), self.robin.has(cell));
+            let Some(lines) = self.mesh.cells().hanging_of(cell) else { return };
             let mut u = Vec::new();
-            for column in (0..nodes).filter(|_| has_robin || lines.is_some()) {
-                // A column of `C` that is a unit vector, in a cell without a face that adds to it, changes nothing.
-                let is_kept = |lines| {
-                    set_unit(&mut u, nodes, column);
-                    self.shape.interpolate(lines, &mut u);
-                    u[column] == T::from_f64(1.0) && u.iter().filter(|&&entry| entry != T::ZERO).count() == 1
-                };
-                if has_robin || !lines.is_none_or(is_kept) {
+            for column in 0..nodes {
+                set_unit(&mut u, nodes, column);
+                self.shape.interpolate(lines, &mut u);
+                // A column of `C` that is a unit vector changes nothing.
+                if u[column] != T::from_f64(1.0) || u.iter().filter(|&&entry| entry != T::ZERO).count() != 1 {
                     self.column(cell, column, &mut u, workspace);
                     sums[column] = u[column];
                 }
             }
         });
-        let mut diagonal = memory::zeros(self.mesh.kinds().len())?;
+        let mut diagonal: Vec<T> = memory::zeros(self.mesh.kinds().len())?;
         self.gather.gather(&sums, &mut diagonal, |_, sum| sum);
+        for (node, mut row) in self.robin.rows() {
+            let entry = row.find(|(column, _)| *column == node);
+            diagonal[node] = diagonal[node] + entry.map_or(T::ZERO, |(_, entry)| entry);
+        }
         Ok(diagonal)
     }
 
@@ -238,7 +238,7 @@ pub(super) struct EllipticLevel<T> {
     /// Of transfers.
     pub(super) values: Mutex<Vec<T>>,
     transfer: Option<Transfer>,
-    /// On the coarsest mesh.
+    /// On the coarsest mesh, if that is small.
     pub(super) factor: Mutex<Option<Factor>>,
     /// If the equation is nonlinear.
     pub(super) linearizing: Option<Linearizing<T>>,
@@ -246,7 +246,7 @@ pub(super) struct EllipticLevel<T> {
 
 /// Bytes of a level.
 pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
-    batched::bytes::<T>(system)
+    batched::bytes::<T>(system) + robin::bytes::<T>(system)
 }
 
 impl<T: Scalar + Prepared> EllipticLevel<T> {
@@ -269,7 +269,7 @@ impl<T: Scalar + Prepared> EllipticLevel<T> {
             inverse_diagonal: inverse_diagonal.map(Mutex::new),
             residual: Mutex::new(cpu.zeros(if transfer.is_some() { mesh.kinds().len() } else { 0 })?),
             values: Mutex::default(),
-            factor: Mutex::new(if transfer.is_none() { Some(factor()?) } else { None }),
+            factor: Mutex::new(if transfer.is_none() && system.has_solver() { Some(factor()?) } else { None }),
             linearizing,
             mesh: mesh.clone(),
             transfer,
@@ -297,9 +297,7 @@ impl<T: Scalar + Prepared> LinearOperator<Cpu, T> for EllipticLevel<T> {
     fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
         self.check("x", x)?;
         self.check("y", y)?;
-        let kinds = self.mesh.kinds();
-        let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { sum } else { T::ZERO };
-        self.cpu.install(|| self.operator.apply_with(&self.cpu, x, y, unknown));
+        self.cpu.install(|| self.operator.apply(&self.cpu, x, y));
         Ok(())
     }
 
@@ -307,9 +305,7 @@ impl<T: Scalar + Prepared> LinearOperator<Cpu, T> for EllipticLevel<T> {
         self.check("b", b)?;
         self.check("x", x)?;
         self.check("r", r)?;
-        let kinds = self.mesh.kinds();
-        let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { b[node] - sum } else { T::ZERO };
-        self.cpu.install(|| self.operator.apply_with(&self.cpu, x, r, unknown));
+        self.cpu.install(|| self.operator.residual(&self.cpu, b, x, r));
         Ok(())
     }
 }
@@ -343,9 +339,13 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for EllipticLevel<T> {
         self.check("b", b)?;
         self.check("x", x)?;
         let factor = lock(&self.factor);
-        let factor = factor.as_ref().ok_or_else(is_not_coarsest)?;
+        let factor = factor.as_ref().ok_or_else(no_factor)?;
         factor.solve(b, x);
         Ok(())
+    }
+
+    fn has_solver(&self) -> bool {
+        lock(&self.factor).is_some()
     }
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
@@ -390,8 +390,8 @@ pub(super) fn is_coarsest() -> Error {
 }
 
 /// There is no factorization.
-pub(super) fn is_not_coarsest() -> Error {
-    let (value, allowed) = ("one with a coarser level".into(), "the coarsest".into());
+pub(super) fn no_factor() -> Error {
+    let (value, allowed) = ("without a factorization".into(), format!("the coarsest, of {MOST} unknowns at most"));
     Error::InvalidArgument { name: "level to solve on", value, allowed }
 }
 
