@@ -86,6 +86,7 @@ fn main() -> ExitCode {
     gpu::elliptic::add_writes::<f32>(&mut suite);
     gpu::elliptic::add_writes::<f64>(&mut suite);
     gpu::elliptic::add_solves(&mut suite);
+    gpu::elliptic::add_large_coarsest_mesh(&mut suite);
     gpu::oracles::add(&mut suite);
     libtest_mimic::run(&Arguments::from_args(), suite.trials).exit_code()
 }

@@ -35,8 +35,15 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
     /// `x = A⁻¹ b`, whatever was in `x`, on the coarsest level; about that if the solver there iterates.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::Error::InvalidArgument) on another level; those of the machine.
+    /// [`InvalidArgument`](crate::Error::InvalidArgument) on another level, and without [a solver](Self::has_solver); those of the
+    /// machine.
     fn solve(&self, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+
+    /// Whether the coarsest level has [`Self::solve`]. If not, a V-cycle iterates there, as [its system](crate::system::System::has_solver)
+    /// says, too.
+    fn has_solver(&self) -> bool {
+        true
+    }
 
     /// Iterations of all [`Self::solve`] so far, if it iterates.
     fn inner_iterations(&self) -> Option<usize> {

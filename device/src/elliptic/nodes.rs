@@ -51,6 +51,23 @@ crate::kernels! {
         nodes: u32,
     ), Block::of(THREADS);
 
+    /// `y_i += sign Σ_j a_ij x_j` for rows whose node `i` is of the least kind or above, a thread each.
+    AddRows = add_rows(
+        /// Node of each row.
+        row_nodes: *const u32,
+        /// Entries of row `r` are those from `first[r]` to `first[r + 1]`.
+        first: *const u32,
+        /// Node of each entry.
+        columns: *const u32,
+        entries: *const T,
+        kinds: *const u8,
+        x: *const T,
+        y: *mut T,
+        rows: u32,
+        least: u32,
+        sign: T,
+    ), Block::of(THREADS);
+
     /// `x = A⁻¹ b` at the unknowns, a block each, by the inverse.
     Solve = solve(
         /// By rows.
@@ -94,7 +111,7 @@ fn sample<T: Real>(name: &str) -> crate::typed::Sample {
 /// Values that a thread loads at once.
 const AT_ONCE: usize = 4;
 
-/// The calling thread's node, if there is one.
+/// The calling thread's node, or row, if there is one.
 #[inline(always)]
 fn node(nodes: u32) -> Option<usize> {
     let node = thread::block_idx_x() as u64 * THREADS as u64 + thread::thread_idx_x() as u64;
@@ -178,6 +195,40 @@ pub unsafe fn add_same<T: Real>(same: *const u32, coarse: *const T, x: *mut T, n
             let entry = x.add(own as usize);
             *entry = *entry + ldg(coarse.add(node));
         }
+    }
+}
+
+/// See [`AddRows`].
+///
+/// # Safety
+/// [`THREADS`] threads a block, at least one a row; no node has two rows, and vectors have their nodes.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // a kernel's
+pub unsafe fn add_rows<T: Real>(
+    row_nodes: *const u32,
+    first: *const u32,
+    columns: *const u32,
+    entries: *const T,
+    kinds: *const u8,
+    x: *const T,
+    y: *mut T,
+    rows: u32,
+    least: u32,
+    sign: T,
+) {
+    let Some(row) = node(rows) else { return };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let node = ldg(row_nodes.add(row)) as usize;
+        if (*kinds.add(node) as u32) < least {
+            return;
+        }
+        let mut sum = T::ZERO;
+        for place in ldg(first.add(row)) as usize..ldg(first.add(row + 1)) as usize {
+            sum = T::fma(ldg(entries.add(place)), ldg(x.add(ldg(columns.add(place)) as usize)), sum);
+        }
+        let entry = y.add(node);
+        *entry = T::fma(sign, sum, *entry);
     }
 }
 

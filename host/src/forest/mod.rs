@@ -49,7 +49,7 @@ mod quadratic;
 mod refined;
 mod spherical;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use cell::{Cell, max_level};
 pub use cell_nodes::{CellNodes, HangingLines};

@@ -1,11 +1,11 @@
 //! Full multigrid (paper 1, algorithm 2.2).
 
+use super::coarsest::Coarsest;
 use super::level::SmoothedLevel;
 use super::vcycle::{Multigrid, VCycle};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::krylov::{Info, IterativeSolver, Observer, Richardson, Stopping};
-use crate::level::SharedLevel;
 use crate::operator::{LinearOperator, Preconditioner};
 
 /// A preconditioner that can also guess a solution on its coarser levels.
@@ -18,7 +18,7 @@ pub trait NestedIteration<B: Backend, T: Scalar>: Preconditioner<B, T> {
 impl<B: Backend, S: Scalar> NestedIteration<B, S> for Multigrid<B, S> {
     fn initial_guess(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         self.backend.set_zero(x)?;
-        guess(self.cycle, &self.coarsest, &mut self.levels, b, x)
+        guess(self.cycle, &mut self.coarsest, &mut self.levels, b, x)
     }
 }
 
@@ -26,7 +26,7 @@ impl<B: Backend, S: Scalar> NestedIteration<B, S> for Multigrid<B, S> {
 /// the finer level's penalty, where boundary values enter by one); a V-cycle overwrites only those below its own.
 fn guess<B: Backend, S: Scalar>(
     cycle: VCycle,
-    coarsest: &SharedLevel<B, S>,
+    coarsest: &mut Coarsest<B, S>,
     levels: &mut [SmoothedLevel<B, S>],
     b: &B::Vector<S>,
     x: &mut B::Vector<S>,

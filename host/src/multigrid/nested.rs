@@ -1,5 +1,6 @@
 //! The first pass of full multigrid with V-cycles in a smaller scalar.
 
+use super::coarsest::Coarsest;
 use super::fmg::NestedIteration;
 use super::level::{SmoothedLevel, hierarchy};
 use super::precision::{LowPrecision, scaled};
@@ -110,7 +111,7 @@ fn linearize<B: Backend, T: Scalar>(nested: &mut [NestedLevel<B, T>], u: &B::Vec
 /// correction of a level are the vectors that a V-cycle from the next finer one has there.
 fn guess<B: Backend, T: Scalar, S: Scalar>(
     cycle: VCycle,
-    coarsest: &SharedLevel<B, S>,
+    coarsest: &mut Coarsest<B, S>,
     levels: &mut [SmoothedLevel<B, S>],
     nested: &mut [NestedLevel<B, T>],
     b: &B::Vector<T>,

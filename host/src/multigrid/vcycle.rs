@@ -1,5 +1,6 @@
 //! The V-cycle (paper 1, algorithm 2.1), and the W-cycle.
 
+use super::coarsest::Coarsest;
 use super::level::{SmoothedLevel, hierarchy, levels};
 use super::repeated::Repeated;
 use super::smoother::{Smoother, SmootherConfig};
@@ -50,7 +51,7 @@ impl VCycle {
 pub struct Multigrid<B: Backend, S: Scalar> {
     pub(super) backend: Arc<B>,
     pub(super) cycle: VCycle,
-    pub(super) coarsest: SharedLevel<B, S>,
+    pub(super) coarsest: Coarsest<B, S>,
     pub(super) levels: Vec<SmoothedLevel<B, S>>,
 }
 
@@ -67,7 +68,8 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         Self::with_levels(&levels(backend, finest)?, |level| smoother.build(level), cycle)
     }
 
-    /// On levels that are ready, coarse to fine, each above the coarsest with a smoother. The coarsest one is [solved](crate::level::Level::solve).
+    /// On levels that are ready, coarse to fine, each above the coarsest with a smoother. The coarsest one is [solved](crate::level::Level::solve),
+    /// or iterated on if it has [no solver](crate::level::Level::has_solver).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for no level or no smoothing step at all; those of `smoother` and of [`Backend::zeros`].
@@ -95,13 +97,14 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
             return Err(Error::InvalidArgument { name: "levels", value, allowed });
         };
         let above = |pair: &[_]| SmoothedLevel::new(&pair[1], &pair[0], smoother(&pair[1])?);
+        let mut coarsest = Coarsest::new(coarsest)?;
         let mut levels = levels.windows(2).map(above).collect::<Result<Vec<_>>>()?;
         for count in 1..=levels.len() {
             if let Some((level, coarser)) = levels[..count].split_last_mut() {
-                level.record_coarse_cycle(cycle, coarsest, coarser)?;
+                level.record_coarse_cycle(cycle, &mut coarsest, coarser)?;
             }
         }
-        Ok(Self { backend: coarsest.backend().clone(), cycle, coarsest: coarsest.clone(), levels })
+        Ok(Self { backend: coarsest.level().backend().clone(), cycle, coarsest, levels })
     }
 
     /// Bytes of the vectors and tables that [`Self::new`] allocates on the machine.
@@ -120,7 +123,8 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
             smoother.bytes::<B, S>(system.layout().storage(), system.is_nonlinear()) + B::patches_bytes::<S>(system)
         };
         let smoothers: u64 = finer.iter().map(smoothers).sum();
-        Ok(tables + vectors + smoothers)
+        let solver = Coarsest::<B, S>::bytes(&systems[0]);
+        Ok(tables + vectors + smoothers + solver)
     }
 
     /// The levels above the coarsest, coarse to fine.
@@ -130,14 +134,14 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
 
     /// `x ← V(x, b)` on the finest level.
     pub fn cycle(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        v_cycle(self.cycle, &self.coarsest, &mut self.levels, b, x)
+        v_cycle(self.cycle, &mut self.coarsest, &mut self.levels, b, x)
     }
 }
 
 /// `x ← V_l(x, b)`, `l` being the last of `levels`, or the coarsest level if there are none.
 pub(super) fn v_cycle<B: Backend, S: Scalar>(
     cycle: VCycle,
-    coarsest: &SharedLevel<B, S>,
+    coarsest: &mut Coarsest<B, S>,
     levels: &mut [SmoothedLevel<B, S>],
     b: &B::Vector<S>,
     x: &mut B::Vector<S>,
@@ -158,12 +162,12 @@ pub(super) fn v_cycle<B: Backend, S: Scalar>(
 
 /// All levels become those of the derivative at `u`, a vector of the last of `levels`.
 fn linearize<B: Backend, S: Scalar>(
-    coarsest: &SharedLevel<B, S>,
+    coarsest: &mut Coarsest<B, S>,
     levels: &mut [SmoothedLevel<B, S>],
     u: &B::Vector<S>,
 ) -> Result<()> {
     let Some((SmoothedLevel { level, smoother, coarse_x, coarse_cycle, .. }, coarser)) = levels.split_last_mut() else {
-        return coarsest.nonlinear()?.linearize(u);
+        return coarsest.linearize(u);
     };
     let nonlinear = level.nonlinear()?;
     nonlinear.linearize(u)?;
@@ -175,13 +179,18 @@ fn linearize<B: Backend, S: Scalar>(
 }
 
 /// Whether a V-cycle asks the machine for the same every time.
-fn is_fixed<B: Backend, S: Scalar>(coarsest: &SharedLevel<B, S>, levels: &[SmoothedLevel<B, S>]) -> bool {
-    coarsest.inner_iterations().is_none() && levels.iter().all(|level| level.smoother.is_fixed())
+fn is_fixed<B: Backend, S: Scalar>(coarsest: &Coarsest<B, S>, levels: &[SmoothedLevel<B, S>]) -> bool {
+    coarsest.level().inner_iterations().is_none() && levels.iter().all(|level| level.smoother.is_fixed())
 }
 
 impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
     /// Records what [`Self::coarse_cycle`] does.
-    fn record_coarse_cycle(&mut self, cycle: VCycle, coarsest: &SharedLevel<B, S>, coarser: &mut [Self]) -> Result<()> {
+    fn record_coarse_cycle(
+        &mut self,
+        cycle: VCycle,
+        coarsest: &mut Coarsest<B, S>,
+        coarser: &mut [Self],
+    ) -> Result<()> {
         let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;
         *coarse_cycle = Repeated::new(&**level.backend(), is_fixed(coarsest, coarser), &mut || {
             v_cycle(cycle, coarsest, coarser, coarse_b, coarse_x)
@@ -193,7 +202,7 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
     pub(super) fn coarse_cycle(
         &mut self,
         cycle: VCycle,
-        coarsest: &SharedLevel<B, S>,
+        coarsest: &mut Coarsest<B, S>,
         coarser: &mut [Self],
     ) -> Result<()> {
         let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;
@@ -226,7 +235,7 @@ impl<B: Backend, S: Scalar> Preconditioner<B, S> for Multigrid<B, S> {
     }
 
     fn update(&mut self, u: &B::Vector<S>) -> Result<()> {
-        linearize(&self.coarsest, &mut self.levels, u)
+        linearize(&mut self.coarsest, &mut self.levels, u)
     }
 
     fn is_fixed(&self) -> bool {
@@ -234,7 +243,7 @@ impl<B: Backend, S: Scalar> Preconditioner<B, S> for Multigrid<B, S> {
     }
 
     fn inner_iterations(&self) -> Option<usize> {
-        self.coarsest.inner_iterations()
+        self.coarsest.level().inner_iterations()
     }
 
     fn is_symmetric(&self) -> bool {

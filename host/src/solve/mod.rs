@@ -229,9 +229,11 @@ fn parts<E: System, B: Runs<E>>(
                 Ok((LowPrecisionNesting::new(&levels, single()?)?, solver(config, operator)?))
             })?)
         }
-        Precision::Mixed => Box::new(PartsIn::new(backend.level_for_products::<f64>(&outer)?, true, load, |operator| {
-            Ok((LowPrecision::new(backend, single()?, operator.storage())?, preconditioned(config, operator)?))
-        })?),
+        Precision::Mixed => {
+            Box::new(PartsIn::new(backend.level_for_products::<f64>(&outer)?, true, load, |operator| {
+                Ok((LowPrecision::new(backend, single()?, operator.storage())?, preconditioned(config, operator)?))
+            })?)
+        }
     })
 }
 

@@ -68,6 +68,11 @@ pub trait System: Clone + Send + Sync + 'static {
         Smoothers::Any
     }
 
+    /// Whether levels of it have [a solver](crate::level::Level::has_solver) if it is the coarsest.
+    fn has_solver(&self) -> bool {
+        true
+    }
+
     /// Whether its matrix is symmetric positive definite, as conjugate gradients need.
     fn is_definite(&self) -> bool {
         true

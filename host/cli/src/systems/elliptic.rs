@@ -1,6 +1,7 @@
 //! Elliptic equations on forests.
 
 use super::forest_mesh::{MeshChoice, MeshParser};
+use super::side::{Side, side};
 use super::{Details, Offered, SystemName};
 use crate::args::{self, CaseArgs, choice, number, whole};
 use crate::failure::Failure;
@@ -8,6 +9,7 @@ use crate::report::CycleReport;
 use clap::Args;
 use patchmg::Error;
 use patchmg::forest::{Adaptation, Cell, Forest, Marking};
+use patchmg::memory;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::ErrorNorms;
 use patchmg::solve::{Case, Config, Method, Report};
@@ -58,6 +60,10 @@ pub struct ForestArgs {
     /// How a GPU sums up results of cells at nodes. [default: gather]
     #[arg(long, value_enum)]
     pub writes: Option<WritesName>,
+    /// Of variable: the condition on the boundary of a number, which is that of a physical group in a file of Gmsh:
+    /// NUMBER=dirichlet:VALUE, NUMBER=neumann:FLUX, or NUMBER=robin:ALPHA:VALUE for kappa du/dn + ALPHA u = VALUE. On others u = 0.
+    #[arg(long, value_name = "NUMBER=KIND", value_parser = side)]
+    pub side: Vec<Side>,
 }
 
 choice!(MarkingName {
@@ -189,6 +195,13 @@ impl Offered for ForestProblem {
             let reason = format_args!("needs a side of the mesh that {} does not have", args.forest_mesh());
             Failure::usage("problem", benchmark, reason)
         })?;
+        args.check_sides(benchmark, &coarse)?;
+        // Before there is any of them.
+        let children = 1_u64.checked_shl(u32::try_from(coarse.dim().saturating_mul(args.refine)).unwrap_or(u32::MAX));
+        let cells = children.and_then(|children| children.checked_mul(coarse.cells() as u64));
+        if let Some(bytes) = cells.map(|cells| Elliptic::least_bytes(coarse.dim(), args.degree, cells)) {
+            memory::check(bytes)?;
+        }
         let forest = Forest::new(coarse).refine_uniformly(args.refine)?;
         case_on(args, benchmark, &forest)
     }
@@ -307,7 +320,9 @@ fn case_on(args: &CaseArgs, benchmark: Benchmark, forest: &Forest) -> Result<Cas
         SmoothingName::Global => Smoothing::Global,
     };
     let mapping_degree = args.forest.mapping_degree;
-    let equation = Equation { mapping_degree, smoothing, ..benchmark.equation(dim) };
+    let (mut problem, mut equation) = (benchmark.problem(dim), benchmark.equation(dim));
+    args.apply_sides(&mut equation, &mut problem);
+    let equation = Equation { mapping_degree, smoothing, ..equation };
     let writes = match args.forest.writes.unwrap_or_default() {
         WritesName::Gather => Writes::Gather,
         WritesName::Colors => Writes::Colors,
@@ -319,7 +334,7 @@ fn case_on(args: &CaseArgs, benchmark: Benchmark, forest: &Forest) -> Result<Cas
         SmootherConfig::Chebyshev { degree, .. } => SmootherConfig::Chebyshev { degree, range: 12.0 },
         other => other,
     };
-    let problem = ForestProblem { benchmark, problem: benchmark.problem(dim), equation };
+    let problem = ForestProblem { benchmark, problem, equation };
     Ok(Case { system, problem, config: Config { smoother, ..config } })
 }
 
@@ -364,6 +379,7 @@ impl CaseArgs {
             frequency,
             smoothing,
             writes,
+            side,
         } = &self.forest;
         let options = [
             ("mesh", mesh.as_ref().map(MeshChoice::to_string)),
@@ -378,6 +394,7 @@ impl CaseArgs {
             ("frequency", frequency.map(|frequency| frequency.to_string())),
             ("smoothing", smoothing.map(|smoothing| smoothing.to_string())),
             ("writes", writes.map(|writes| writes.to_string())),
+            ("side", side.first().map(Side::to_string)),
         ];
         options.into_iter().filter_map(|(option, value)| Some((option, value?))).collect()
     }

@@ -58,8 +58,8 @@ impl MeshFile {
         Self { path: path.to_owned(), mesh: CoarseMesh::from_gmsh_file(path).ok().map(Arc::new) }
     }
 
-    /// The mesh, with one number for all its boundary: problems number sides by place.
-    fn coarse_mesh(&self) -> Result<CoarseMesh, Failure> {
+    /// The mesh; unless it keeps the numbers of the file, with one for all its boundary: problems number sides by place.
+    fn coarse_mesh(&self, keeps_numbers: bool) -> Result<CoarseMesh, Failure> {
         let mut mesh = match &self.mesh {
             Some(mesh) => CoarseMesh::clone(mesh),
             // Says once more why it cannot be read.
@@ -69,7 +69,9 @@ impl MeshFile {
                 other => other.into(),
             })?,
         };
-        mesh.set_boundary_where(0, |_| true)?;
+        if !keeps_numbers {
+            mesh.set_boundary_where(0, |_| true)?;
+        }
         Ok(mesh)
     }
 }
@@ -154,7 +156,7 @@ impl CaseArgs {
         }
         match mesh {
             MeshChoice::Named(name) => self.named_mesh(name, dim),
-            MeshChoice::File(file) => file.coarse_mesh(),
+            MeshChoice::File(file) => file.coarse_mesh(!self.forest.side.is_empty()),
         }
     }
 

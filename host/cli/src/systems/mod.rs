@@ -3,6 +3,7 @@
 mod elliptic;
 mod forest_mesh;
 mod poisson;
+mod side;
 mod stokes;
 
 use crate::args::{CaseArgs, Smoother};

@@ -156,6 +156,98 @@ fn meshes_are_read_from_files_of_gmsh() {
     assert_eq!((&solid["dim"], &solid["cells"]), (&3.into(), &32.into()));
 }
 
+/// A file of Gmsh with `n x n` squares in the unit square; its lower side is group 3, its right one group 5, the others are in none.
+fn square(n: usize) -> String {
+    let node = |i: usize, j: usize| 1 + i + (n + 1) * j;
+    let places = (0..=n).flat_map(|j| (0..=n).map(move |i| (i, j)));
+    let nodes: String =
+        places.map(|(i, j)| format!("{} {} {} 0\n", node(i, j), i as f64 / n as f64, j as f64 / n as f64)).collect();
+    let lower = (0..n).map(|i| format!("1 2 3 1 {} {}", node(i, 0), node(i + 1, 0)));
+    let right = (0..n).map(|j| format!("1 2 5 2 {} {}", node(n, j), node(n, j + 1)));
+    let cells = (0..n * n)
+        .map(|cell| (cell % n, cell / n))
+        .map(|(i, j)| format!("3 2 1 1 {} {} {} {}", node(i, j), node(i + 1, j), node(i + 1, j + 1), node(i, j + 1)));
+    let elements: Vec<String> = lower.chain(right).chain(cells).collect();
+    let lines: String = (1..).zip(&elements).map(|(number, element)| format!("{number} {element}\n")).collect();
+    format!(
+        "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n{}\n{nodes}$EndNodes\n$Elements\n{}\n{lines}$EndElements\n",
+        (n + 1) * (n + 1),
+        elements.len()
+    )
+}
+
+/// The coarsest mesh has 6241 unknowns, too many for a factorization.
+#[test]
+fn large_files_of_gmsh_are_solved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("square.msh");
+    std::fs::write(&path, square(40)).unwrap();
+    let large = elliptic(&["--mesh", path.to_str().unwrap(), "--refine", "1"]);
+    let refined = elliptic(&["--mesh", "box", "--dim", "2", "--cells", "5,5", "--refine", "4"]);
+    assert_eq!((&large["dofs"], &large["converged"]), (&refined["dofs"], &true.into()));
+    let iterations = |report: &Value| report["iterations"].as_u64().unwrap();
+    assert!(iterations(&large) <= iterations(&refined) + 1, "{large}");
+    let norm = |report: &Value| report["cycles"][0]["l2_norm"].as_f64().unwrap();
+    assert!((norm(&large) / norm(&refined) - 1.0).abs() < 1e-8);
+}
+
+#[test]
+fn sides_have_conditions_by_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("square.msh");
+    std::fs::write(&path, square(3)).unwrap();
+    let path = path.to_str().unwrap();
+    let solved = |sides: &[&str]| -> [f64; 2] {
+        let sides: Vec<&str> = sides.iter().flat_map(|side| ["--side", side]).collect();
+        let report = elliptic(&[&["--mesh", path, "--refine", "2", "--rtol", "1e-11"][..], &sides].concat());
+        ["max_nodal", "l2_norm"].map(|name| report["cycles"][0][name].as_f64().unwrap())
+    };
+    let close = |[found, expected]: [[f64; 2]; 2], tolerance: f64| {
+        (0..2).all(|i| (found[i] / expected[i] - 1.0).abs() < tolerance)
+    };
+    let plain = solved(&[]);
+    assert!(close([solved(&["3=dirichlet", "0=dirichlet:0"]), plain], 1e-9));
+    // A constant more on all sides is a constant more everywhere.
+    let raised = solved(&["0=dirichlet:2", "3=dirichlet:2", "5=dirichlet:2"]);
+    assert!((raised[0] - 2.0 - plain[0]).abs() < 1e-9, "{raised:?}, {plain:?}");
+    // Robin's condition is between Neumann's and Dirichlet's.
+    let (free, flux) = (solved(&["3=neumann"]), solved(&["3=neumann:1"]));
+    assert!(close([solved(&["3=robin:0:1"]), flux], 1e-9) && close([solved(&["3=robin:1e9:0"]), plain], 1e-6));
+    let between = solved(&["3=robin:2:0", "5=dirichlet:0"]);
+    assert!((0..2).all(|i| plain[i] < between[i] && between[i] < free[i] && free[i] < flux[i]));
+
+    let bad = |sides: &[&str], parts: &[&str]| {
+        let output = patchmg(&[&["solve", "--system", "elliptic", "--mesh", path, "--backend", "cpu"], sides].concat());
+        assert_eq!(output.status.code(), Some(USAGE), "{}", stderr(&output));
+        parts.iter().for_each(|part| assert!(stderr(&output).contains(part), "no '{part}' in {}", stderr(&output)));
+    };
+    bad(&["--side", "4=neumann"], &["'4=neumann:0'", "--side", "numbers {0, 3, 5}"]);
+    bad(&["--side", "3=neumann", "--side", "3=dirichlet"], &["--side", "boundary 3 is given twice"]);
+    bad(&["--side", "x-=neumann"], &["--side", "NUMBER=robin:ALPHA:VALUE"]);
+    bad(&["--side", "3=robin:-1:0"], &["--side", "ALPHA must be 0 or positive"]);
+    bad(&["--side", "3=neumann", "--problem", "corner"], &["--side", "belongs to --problem variable"]);
+    bad(
+        &["--side", "0=neumann", "--side", "3=neumann", "--side", "5=neumann"],
+        &["natural sides is {0, 3, 5}", "constants would be free"],
+    );
+    refused(&["--side", "3=neumann"], &["--side", "belongs to --system elliptic"]);
+}
+
+/// Before a cell is made.
+#[test]
+fn refinement_past_memory_is_refused() {
+    for options in [&["--refine", "15"][..], &["--mesh", "hyper-l", "--dim", "3", "--refine", "9", "--degree", "4"]] {
+        let output = patchmg(&[&["solve", "--backend", "cpu", "--system", "elliptic"], options].concat());
+        assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("the host has ") && stderr(&output).contains(" needs "),
+            "{}",
+            stderr(&output)
+        );
+        assert_eq!(stdout(&output), "");
+    }
+}
+
 #[test]
 fn bad_files_of_meshes_are_refused() {
     let forest = |arguments: &[&str], parts: &[&str]| {

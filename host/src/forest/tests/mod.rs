@@ -26,7 +26,7 @@ fn pseudo_random(seed: u64) -> impl FnMut(u64) -> u64 {
 }
 
 /// All ways to turn a cell: where its vertices stand in the list of the turned cell. 4 in 2D, 24 in 3D.
-fn rotations(dim: usize) -> Vec<Vec<usize>> {
+pub(crate) fn rotations(dim: usize) -> Vec<Vec<usize>> {
     let permutations = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [1, 0, 2], [0, 2, 1], [2, 1, 0]];
     let mut rotations = Vec::new();
     for (number, permutation) in permutations.iter().enumerate().filter(|(_, p)| dim == 3 || p[2] == 2) {
@@ -44,7 +44,7 @@ fn rotations(dim: usize) -> Vec<Vec<usize>> {
 }
 
 /// The same mesh in other words: each cell in a frame of its own, vertices in another order.
-fn in_other_words(mesh: &CoarseMesh, mut rotation: impl FnMut(usize) -> usize, seed: u64) -> CoarseMesh {
+pub(crate) fn in_other_words(mesh: &CoarseMesh, mut rotation: impl FnMut(usize) -> usize, seed: u64) -> CoarseMesh {
     let (dim, rotations, mut random) = (mesh.dim(), rotations(mesh.dim()), pseudo_random(seed));
     let mut order: Vec<usize> = (0..mesh.vertices().len()).collect();
     (1..order.len()).rev().for_each(|i| order.swap(i, random(i as u64 + 1) as usize));
@@ -61,7 +61,7 @@ fn in_other_words(mesh: &CoarseMesh, mut rotation: impl FnMut(usize) -> usize, s
 }
 
 /// Refines leaves by their centers.
-fn refine_where(forest: &Forest, wanted: impl Fn(DVec3) -> bool) -> Forest {
+pub(crate) fn refine_where(forest: &Forest, wanted: impl Fn(DVec3) -> bool) -> Forest {
     let center = [0.5; 3];
     let flag = |leaf| if wanted(forest.point(leaf, center)) { Adaptation::Refine } else { Adaptation::Keep };
     forest.adapt(&forest.leaves().iter().map(flag).collect::<Vec<_>>()).unwrap()

@@ -1,16 +1,20 @@
 //! Chebyshev iteration, preconditioned by the diagonal.
 
 use super::Smoother;
+use super::lanczos::Lanczos;
 use crate::backend::{Backend, Scalar};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::level::{Level, SharedLevel};
 use crate::operator::vector_bytes;
-use nalgebra::DMatrix;
 
 /// Steps of the estimate of the largest eigenvalue.
 const ESTIMATE_STEPS: usize = 10;
 /// The estimate is from below; so many times as large is taken for an upper bound.
 const SAFETY: f64 = 1.2;
+/// The least number of steps, and the most, of the estimate of the smallest eigenvalue. Each time that they are doubled, it falls; it
+/// is taken when it falls by less than [`SETTLED`].
+const SMALLEST_STEPS: [usize; 2] = [32, 1 << 12];
+const SETTLED: f64 = 0.1;
 
 /// Chebyshev iteration of degree `m` for `D⁻¹ A`, `D` being the diagonal of `A` (Saad, Iterative Methods for Sparse Linear
 /// Systems, algorithm 12.1; Adams, Brezina, Hu and Tuminaro, J. Comput. Phys. 188, 2003).
@@ -22,6 +26,8 @@ pub struct Chebyshev<B: Backend, S: Scalar> {
     level: SharedLevel<B, S>,
     degree: usize,
     range: f64,
+    /// If degree and range follow from estimates: by what the energy norm of every error is multiplied at most.
+    reduction: Option<f64>,
     scaled: Scaled<B, S>,
 }
 
@@ -34,9 +40,30 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
     /// On a level; estimates the largest eigenvalue.
     ///
     /// # Errors
-    /// [`Error::NotPositiveDefinite`] if the estimate meets a negative eigenvalue; those of the backend.
+    /// [`NotPositiveDefinite`](crate::Error::NotPositiveDefinite) if the estimate meets a negative eigenvalue; those of the backend.
     pub fn new(level: &SharedLevel<B, S>, degree: usize, range: f64) -> Result<Self> {
-        Ok(Self { level: level.clone(), degree, range, scaled: Scaled::new(&**level)? })
+        Ok(Self { level: level.clone(), degree, range, reduction: None, scaled: Scaled::new(&**level, false)? })
+    }
+
+    /// For all eigenvalues, of the degree that multiplies the energy norm of every error by `reduction` at most: estimates the
+    /// smallest one, too.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub(in crate::multigrid) fn solver(level: &SharedLevel<B, S>, reduction: f64) -> Result<Self> {
+        let scaled = Scaled::new(&**level, true)?;
+        let mut own = Self { level: level.clone(), degree: 1, range: 1.0, reduction: Some(reduction), scaled };
+        own.follow_estimates();
+        Ok(own)
+    }
+
+    /// Sets degree and range by the estimates, if they are not given.
+    fn follow_estimates(&mut self) {
+        if let Some(reduction) = self.reduction {
+            self.range = self.scaled.bound / self.scaled.smallest;
+            let [center, radius] = self.center_and_radius();
+            self.degree = ((1.0 / reduction).acosh() / (center / radius).acosh()).ceil() as usize;
+        }
     }
 
     /// `θ` and `δ`.
@@ -56,6 +83,8 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
 pub(super) struct Scaled<B: Backend, S: Scalar> {
     pub inverse_diagonal: B::Vector<S>,
     pub bound: f64,
+    /// A lower bound, or 0 if it was not asked for.
+    smallest: f64,
     pub residual: B::Vector<S>,
     pub direction: B::Vector<S>,
     /// On a level that can be linearized: the estimate's right-hand side, and its work space.
@@ -68,9 +97,11 @@ impl<B: Backend, S: Scalar> Scaled<B, S> {
         vector_bytes::<S>(if is_nonlinear { 5 } else { 4 }, storage)
     }
 
+    /// With a bound of the eigenvalues, or with one of either side for `of_all`.
+    ///
     /// # Errors
-    /// [`Error::NotPositiveDefinite`] if the estimate meets a negative eigenvalue; those of the backend.
-    pub fn new(level: &dyn Level<B, S>) -> Result<Self> {
+    /// Those of [`Lanczos::advance`].
+    pub fn new(level: &dyn Level<B, S>, of_all: bool) -> Result<Self> {
         let inverse_diagonal = level.inverse_diagonal()?;
         let mut residual = level.vector_of(&mut |i| (i % 11) as f64 - 5.0)?;
         let (mut direction, mut work) = (level.vector()?, level.vector()?);
@@ -82,8 +113,9 @@ impl<B: Backend, S: Scalar> Scaled<B, S> {
                 Some(start)
             }
         };
-        let bound = SAFETY * largest_eigenvalue(level, &inverse_diagonal, &mut residual, [&mut direction, &mut work])?;
-        Ok(Self { inverse_diagonal, bound, residual, direction, again: again.map(|start| [start, work]) })
+        let vectors = [&mut direction, &mut work];
+        let [smallest, bound] = bounds(level, &inverse_diagonal, &mut residual, vectors, of_all)?;
+        Ok(Self { inverse_diagonal, bound, smallest, residual, direction, again: again.map(|start| [start, work]) })
     }
 
     /// For the level's operator, which has changed.
@@ -91,55 +123,38 @@ impl<B: Backend, S: Scalar> Scaled<B, S> {
     /// # Errors
     /// Those of [`Self::new`], and of a level that cannot be linearized.
     pub fn update(&mut self, level: &dyn Level<B, S>) -> Result<()> {
-        let Self { inverse_diagonal, bound, residual, direction, again } = self;
+        let Self { inverse_diagonal, bound, smallest, residual, direction, again } = self;
         level.nonlinear()?.update_inverse_diagonal(inverse_diagonal)?;
         if let Some([start, work]) = again {
             level.backend().axpby(1.0, start, 0.0, residual)?;
-            *bound = SAFETY * largest_eigenvalue(level, inverse_diagonal, residual, [direction, work])?;
+            [*smallest, *bound] = bounds(level, inverse_diagonal, residual, [direction, work], *smallest > 0.0)?;
         }
         Ok(())
     }
 }
 
-/// Of `D⁻¹ A`, from below: that of the tridiagonal matrix of Lanczos' method, which the coefficients of conjugate gradients
-/// give (Saad, section 6.7.3), for the right-hand side in `residual`. `work` has `D⁻¹ r`, then `A p`.
-fn largest_eigenvalue<B: Backend, S: Scalar>(
+/// Bounds of the eigenvalues of `D⁻¹ A`, for the right-hand side in `residual`; 0 for a lower one that is not asked for.
+fn bounds<B: Backend, S: Scalar>(
     level: &dyn Level<B, S>,
     inverse_diagonal: &B::Vector<S>,
     residual: &mut B::Vector<S>,
-    [direction, work]: [&mut B::Vector<S>; 2],
-) -> Result<f64> {
-    let backend = level.backend();
-    let mut lanczos = DMatrix::zeros(ESTIMATE_STEPS, ESTIMATE_STEPS);
-    let (mut steps, mut first_product, mut last_product, mut last_alpha) = (0, 0.0, 0.0, 0.0);
-    while steps < ESTIMATE_STEPS {
-        backend.diagonal_axpby(1.0, inverse_diagonal, residual, 0.0, work)?;
-        let product = backend.dot(residual, work)?;
-        if steps == 0 {
-            first_product = product;
-        } else if product <= first_product * f64::from(f32::EPSILON).powi(2) {
-            // What is left is rounding: the Krylov space holds the solution.
-            break;
-        }
-        let beta = if steps == 0 { 0.0 } else { product / last_product };
-        backend.axpby(1.0, work, beta, direction)?;
-        level.apply(direction, work)?;
-        let energy = backend.dot(direction, work)?;
-        if energy <= 0.0 {
-            return Err(Error::NotPositiveDefinite { what: "operator" });
-        }
-        let alpha = product / energy;
-        lanczos[(steps, steps)] = 1.0 / alpha;
-        if steps > 0 {
-            lanczos[(steps, steps)] += beta / last_alpha;
-            lanczos[(steps, steps - 1)] = beta.sqrt() / last_alpha;
-            lanczos[(steps - 1, steps)] = lanczos[(steps, steps - 1)];
-        }
-        backend.axpby(-alpha, work, 1.0, residual)?;
-        (last_product, last_alpha, steps) = (product, alpha, steps + 1);
+    vectors: [&mut B::Vector<S>; 2],
+    of_all: bool,
+) -> Result<[f64; 2]> {
+    let mut lanczos = Lanczos::new(level, inverse_diagonal, residual, vectors);
+    if !of_all {
+        return Ok([0.0, SAFETY * lanczos.advance(ESTIMATE_STEPS)?.largest()]);
     }
-    let found = lanczos.view((0, 0), (steps, steps)).into_owned();
-    Ok(found.symmetric_eigenvalues().max())
+    let [mut steps, most] = SMALLEST_STEPS;
+    let mut smallest = lanczos.advance(steps)?.smallest();
+    loop {
+        steps *= 2;
+        let matrix = lanczos.advance(steps)?;
+        let last = std::mem::replace(&mut smallest, matrix.smallest());
+        if smallest > (1.0 - SETTLED) * last || steps >= most {
+            return Ok([smallest, SAFETY * matrix.largest()]);
+        }
+    }
 }
 
 impl<B: Backend, S: Scalar> Smoother<B, S> for Chebyshev<B, S> {
@@ -167,7 +182,9 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for Chebyshev<B, S> {
     }
 
     fn update(&mut self) -> Result<()> {
-        self.scaled.update(&*self.level)
+        self.scaled.update(&*self.level)?;
+        self.follow_estimates();
+        Ok(())
     }
 
     fn is_fixed(&self) -> bool {

@@ -49,7 +49,7 @@ impl<B: Backend, S: Scalar> ChebyshevFourthKind<B, S> {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for another degree; those of [`Chebyshev::new`](super::Chebyshev::new).
     pub fn new(level: &SharedLevel<B, S>, degree: usize) -> Result<Self> {
         super::SmootherConfig::ChebyshevFourthKind { degree }.check()?;
-        let scaled = Scaled::new(&**level)?;
+        let scaled = Scaled::new(&**level, false)?;
         Ok(Self { level: level.clone(), weights: WEIGHTS[degree - 1], scaled, residual: level.vector()? })
     }
 }

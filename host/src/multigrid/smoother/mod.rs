@@ -5,6 +5,7 @@ mod chebyshev;
 mod config;
 mod fourth_kind;
 mod jacobi;
+mod lanczos;
 mod patch;
 mod point;
 

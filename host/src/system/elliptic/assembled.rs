@@ -1,15 +1,14 @@
 //! The coarsest mesh, solved by a factorization.
 
-use super::Elliptic;
 use super::level::CellOperator;
 use super::mesh::Mesh;
 use crate::backend::Scalar;
-use crate::error::{Error, Result, invalid};
+use crate::error::{Error, Result};
 use crate::memory;
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 /// More unknowns are not solved by a dense factorization.
-const MOST: usize = 4096;
+pub(super) const MOST: usize = 4096;
 
 /// `A = L Lᵀ` for the unknowns of a small mesh, dense.
 #[derive(Debug)]
@@ -17,19 +16,6 @@ pub(super) struct Factor {
     /// Nodes of the unknowns.
     nodes: Vec<usize>,
     factor: Cholesky<f64, Dyn>,
-}
-
-/// That the coarsest mesh of a system is small enough.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for more than [`MOST`] unknowns.
-pub(super) fn check(system: &Elliptic) -> Result<()> {
-    let unknowns = system.coarsest().mesh.unknowns();
-    if unknowns > MOST {
-        let name = "the number of unknowns on the coarsest mesh";
-        return Err(invalid(name, unknowns, format_args!("at most {MOST}: it is factorized")));
-    }
-    Ok(())
 }
 
 impl Factor {
@@ -52,6 +38,11 @@ impl Factor {
                     }
                 }
             });
+        }
+        for (row, entries) in operator.robin.rows() {
+            let Some(i) = number[row] else { continue };
+            let unknowns = entries.filter_map(|(column, entry)| Some((number[column]?, entry)));
+            unknowns.for_each(|(j, entry)| matrix[(i, j)] += entry);
         }
         let factor =
             Cholesky::new(matrix).ok_or(Error::NotPositiveDefinite { what: "operator on the coarsest mesh" })?;

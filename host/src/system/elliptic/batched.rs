@@ -5,7 +5,7 @@ use super::cell::CellShape;
 use super::level::CellOperator;
 use super::mesh::{Mesh, Node};
 use super::metric::words;
-use super::robin::RobinFaces;
+use super::robin::RobinRows;
 use super::transposed::{NONE, Transposed};
 use crate::backend::Scalar;
 use crate::backend::cpu::Cpu;
@@ -25,7 +25,7 @@ pub(super) struct BatchedOperator<T> {
     kernels: Box<dyn IndexedKernels<T>>,
     /// How the metric lies in batches.
     lanes: Lanes,
-    robin: Arc<RobinFaces<T>>,
+    robin: Arc<RobinRows<T>>,
     gather: Transposed,
     /// Batches with cells of nodes that are smoothed, ascending; none if these are all.
     smoothed: Option<Vec<u32>>,
@@ -104,38 +104,40 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
         self.lanes.set(metric, &[], &mut lock(&self.work).cells.metric);
     }
 
-    /// `y_i = f(i, (A x)_i)`.
-    pub fn apply_with(&self, cpu: &Cpu, x: &[T], y: &mut [T], f: impl Fn(usize, T) -> T + Sync) {
-        let work = &mut *lock(&self.work);
-        self.apply_cells(cpu, None, x, work);
-        self.gather.gather(&work.sums, y, f);
+    /// `y = A x` at unknowns, 0 at other nodes.
+    pub fn apply(&self, cpu: &Cpu, x: &[T], y: &mut [T]) {
+        let Work { cells, sums } = &mut *lock(&self.work);
+        self.kernels.apply(cpu.sweep(), cells, None, x, sums);
+        let is_unknown = |node: usize| self.mesh.kinds()[node].is_unknown();
+        self.gather.gather_where(sums, y, is_unknown, |_, sum| sum);
+        self.robin.add(1.0, x, y, is_unknown);
     }
 
-    /// `r_i = b_i - (A x)_i` at nodes that are smoothed, 0 at others.
+    /// `r = b - A x` at unknowns, 0 at other nodes.
+    pub fn residual(&self, cpu: &Cpu, b: &[T], x: &[T], r: &mut [T]) {
+        self.residual_where(cpu, None, Node::is_unknown, b, x, r);
+    }
+
+    /// `r = b - A x` at nodes that are smoothed, 0 at others.
     pub fn smoothed_residual(&self, cpu: &Cpu, b: &[T], x: &[T], r: &mut [T]) {
-        let work = &mut *lock(&self.work);
-        self.apply_cells(cpu, self.smoothed.as_deref(), x, work);
-        let kinds = self.mesh.kinds();
         // Elsewhere cells may have left what they once had.
-        self.gather.gather_where(&work.sums, r, |node| kinds[node] == Node::Smoothed, |node, sum| b[node] - sum);
+        self.residual_where(cpu, self.smoothed.as_deref(), |kind| kind == Node::Smoothed, b, x, r);
     }
 
-    fn apply_cells(&self, cpu: &Cpu, batches: Option<&[u32]>, x: &[T], Work { cells, sums }: &mut Work<T>) {
+    fn residual_where(
+        &self,
+        cpu: &Cpu,
+        batches: Option<&[u32]>,
+        is_wanted: impl Fn(Node) -> bool + Sync,
+        b: &[T],
+        x: &[T],
+        r: &mut [T],
+    ) {
+        let Work { cells, sums } = &mut *lock(&self.work);
         self.kernels.apply(cpu.sweep(), cells, batches, x, sums);
-        let Lanes { nodes, width, .. } = self.lanes;
-        for cell in self.robin.cells() {
-            let mut u: Vec<T> = self.mesh.cells().of(cell).iter().map(|&node| x[node as usize]).collect();
-            let lines = self.mesh.cells().hanging_of(cell);
-            if let Some(lines) = lines {
-                self.shape.interpolate(lines, &mut u);
-            }
-            let mut added = self.robin.apply(cell, &self.shape, &u);
-            if let Some(lines) = lines {
-                self.shape.interpolate_transposed(lines, &mut added);
-            }
-            let own = sums[cell / width * nodes * width + cell % width..].iter_mut().step_by(width);
-            own.zip(added).for_each(|(sum, added)| *sum = *sum + added);
-        }
+        let is_wanted = |node: usize| is_wanted(self.mesh.kinds()[node]);
+        self.gather.gather_where(sums, r, is_wanted, |node, sum| b[node] - sum);
+        self.robin.add(-1.0, x, r, is_wanted);
     }
 }
 

@@ -277,21 +277,6 @@ impl<T: Scalar> CellShape<T> {
         }
     }
 
-    /// `u ← Bᵀ W B u`, for values at the nodes of a face and weights at its Gauss points.
-    pub fn apply_weights(&self, weights: &[T], u: &mut Vec<T>) {
-        let mut other = Vec::new();
-        let directions = 0..self.dim as u32 - 1;
-        for d in directions.clone() {
-            self.values.apply(self.n.pow(d), u, &mut other);
-            std::mem::swap(u, &mut other);
-        }
-        u.iter_mut().zip(weights).for_each(|(u, &weight)| *u = weight * *u);
-        for d in directions {
-            self.values.apply_transposed(self.n.pow(d), u, &mut other);
-            std::mem::swap(u, &mut other);
-        }
-    }
-
     /// `u ← C u`: from what a cell reads to its own values.
     pub fn interpolate(&self, lines: &HangingLines, u: &mut [T]) {
         (0..self.dim)

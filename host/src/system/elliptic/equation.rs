@@ -156,15 +156,48 @@ impl Equation {
         if let Some(number) = self.robin.keys().find(|number| !self.natural.contains(number)) {
             return Err(invalid("a boundary with Robin's condition", number, "a natural one"));
         }
-        if self.reaction == 0.0 && self.robin.is_empty() && sides.is_subset(&self.natural) {
+        if let Some(cell) = self.free_cell(mesh).filter(|_| self.reaction == 0.0) {
             return Err(Error::InvalidArgument {
                 name: "natural sides",
                 value: format!("{:?}", self.natural),
-                allowed: "not all of them, unless the reaction coefficient or one of Robin's is positive: constants would be free".into(),
+                allowed: format!(
+                    "not all of them around cell {cell} and those that it is connected to, unless the reaction coefficient or one of Robin's is positive: constants would be free"
+                ),
             });
         }
         Ok(())
     }
+
+    /// The first cell of a part of a mesh whose sides have Neumann's condition alone.
+    fn free_cell(&self, mesh: &CoarseMesh) -> Option<usize> {
+        // Of the vertices of a part, each leads to a lower one, or to itself.
+        let mut lower: Vec<usize> = (0..mesh.vertices().len()).collect();
+        for cell in 0..mesh.cells() {
+            let own = mesh.cell(cell).iter().map(|&vertex| vertex as usize);
+            let least = own.clone().map(|vertex| lowest(&mut lower, vertex)).min().unwrap_or(0);
+            for vertex in own {
+                let other = lowest(&mut lower, vertex);
+                lower[other] = least;
+            }
+        }
+        let mut is_held = vec![false; lower.len()];
+        let mut part = |cell: usize| lowest(&mut lower, mesh.cell(cell)[0] as usize);
+        for cell in 0..mesh.cells() {
+            let mut sides = (0..2 * mesh.dim()).filter_map(|face| mesh.boundary(cell, face));
+            let holds = |number| !self.natural.contains(&number) || self.robin.contains_key(&number);
+            is_held[part(cell)] |= sides.any(holds);
+        }
+        (0..mesh.cells()).find(|&cell| !is_held[part(cell)])
+    }
+}
+
+/// The vertex that a vertex leads to in the end; the ways of those between become shorter.
+fn lowest(lower: &mut [usize], mut vertex: usize) -> usize {
+    while lower[vertex] != vertex {
+        lower[vertex] = lower[lower[vertex]];
+        vertex = lower[vertex];
+    }
+    vertex
 }
 
 /// Numbers that boundary faces of a mesh have.

@@ -1,13 +1,13 @@
 //! A level on the CPU.
 
 use super::Elliptic;
-use super::assembled::Factor;
+use super::assembled::{Factor, MOST};
 use super::batched::{self, BatchedOperator};
 use super::cell::{CellShape, Workspace};
 use super::linearized::Linearizing;
 use super::mesh::{Mesh, Node};
 use super::metric::{Geometry, Place, words};
-use super::robin::RobinFaces;
+use super::robin::{self, RobinRows};
 use super::transfer::Transfer;
 use super::transposed::Transposed;
 use crate::backend::cpu::parallel::try_map_chunks;
@@ -19,6 +19,7 @@ use crate::level::{Level, NonlinearLevel, Patches};
 use crate::memory;
 use crate::operator::LinearOperator;
 use crate::sync::lock;
+use crate::system::System;
 use glam::DMat3;
 use patchmg_cpu::Prepared;
 use rayon::prelude::*;
@@ -36,7 +37,7 @@ pub(super) struct CellOperator<T> {
     pub is_constant: bool,
     /// Whether it has no entries beside the diagonal.
     pub is_diagonal: bool,
-    pub robin: Arc<RobinFaces<T>>,
+    pub robin: Arc<RobinRows<T>>,
     /// From the places of cells to nodes.
     pub gather: Arc<Transposed>,
 }
@@ -62,7 +63,7 @@ impl<T: Scalar> CellOperator<T> {
         let words_a_cell = words(dim) * cells.nodes_a_cell();
         let of_cells = try_map_chunks(&mut metric, words_a_cell, || (), of_cell)?;
         let gather = mesh.gather()?;
-        let (shape, robin) = (Arc::new(CellShape::new(mesh)?), Arc::new(RobinFaces::new(mesh, equation)?));
+        let (shape, robin) = (Arc::new(CellShape::new(mesh)?), Arc::new(RobinRows::new(mesh, equation)?));
         let [is_constant, is_diagonal] = [0, 1].map(|which| of_cells.iter().all(|of_cell| of_cell[which]));
         // That of a linearization is not.
         let is_constant = is_constant && equation.flux.is_none();
@@ -83,7 +84,7 @@ impl<T: Scalar> CellOperator<T> {
                 sums.copy_from_slice(u);
             }
         });
-        self.gather.gather(&sums, y, f);
+        self.gather.gather(&sums, y, |node, sum| f(node, sum + self.robin.times(node, x)));
         Ok(())
     }
 
@@ -92,7 +93,7 @@ impl<T: Scalar> CellOperator<T> {
         &self.metric[words * cell..words * (cell + 1)]
     }
 
-    /// `u ← Cᵀ A_cell C u`.
+    /// `u ← Cᵀ A_cell C u`, without [`Self::robin`].
     fn apply_cell(&self, cell: usize, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
         if let Some(lines) = self.mesh.cells().hanging_of(cell) {
             self.shape.interpolate(lines, u);
@@ -100,11 +101,9 @@ impl<T: Scalar> CellOperator<T> {
         self.apply_interpolated(cell, u, workspace);
     }
 
-    /// `u ← Cᵀ A_cell u`.
+    /// `u ← Cᵀ A_cell u`, without [`Self::robin`].
     fn apply_interpolated(&self, cell: usize, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
-        let of_faces = self.robin.apply(cell, &self.shape, u);
         self.shape.apply(self.metric_of(cell), u, workspace);
-        u.iter_mut().zip(of_faces).for_each(|(u, added)| *u = *u + added);
         if let Some(lines) = self.mesh.cells().hanging_of(cell) {
             self.shape.interpolate_transposed(lines, u);
         }
@@ -114,15 +113,10 @@ impl<T: Scalar> CellOperator<T> {
     pub fn for_each_column(&self, cell: usize, mut visit: impl FnMut(usize, &[T])) {
         let (mut u, mut workspace) = (Vec::new(), Workspace::default());
         for column in 0..self.mesh.cells().nodes_a_cell() {
-            self.column(cell, column, &mut u, &mut workspace);
+            set_unit(&mut u, self.mesh.cells().nodes_a_cell(), column);
+            self.apply_cell(cell, &mut u, &mut workspace);
             visit(column, &u);
         }
-    }
-
-    /// A column of `Cᵀ A_cell C`.
-    fn column(&self, cell: usize, column: usize, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
-        set_unit(u, self.mesh.cells().nodes_a_cell(), column);
-        self.apply_cell(cell, u, workspace);
     }
 
     /// The diagonal of `A`.
@@ -134,22 +128,20 @@ impl<T: Scalar> CellOperator<T> {
         sums.par_chunks_exact_mut(nodes).enumerate().for_each_init(workspace, |own, (cell, sums)| {
             let (workspace, columns, u) = own;
             sums.copy_from_slice(&self.shape.diagonal(self.metric_of(cell), workspace));
-            if self.robin.has(cell) {
-                for (column, sum) in sums.iter_mut().enumerate() {
-                    self.column(cell, column, u, workspace);
-                    *sum = u[column];
-                }
-            } else if let Some(lines) = self.mesh.cells().hanging_of(cell) {
-                let key = (lines.child, lines.along);
-                for (column, entries) in columns.entry(key).or_insert_with(|| self.interpolated_columns(lines)) {
-                    u.clone_from(entries);
-                    self.apply_interpolated(cell, u, workspace);
-                    sums[*column] = u[*column];
-                }
+            let Some(lines) = self.mesh.cells().hanging_of(cell) else { return };
+            let key = (lines.child, lines.along);
+            for (column, entries) in columns.entry(key).or_insert_with(|| self.interpolated_columns(lines)) {
+                u.clone_from(entries);
+                self.apply_interpolated(cell, u, workspace);
+                sums[*column] = u[*column];
             }
         });
-        let mut diagonal = memory::zeros(self.mesh.kinds().len())?;
+        let mut diagonal: Vec<T> = memory::zeros(self.mesh.kinds().len())?;
         self.gather.gather(&sums, &mut diagonal, |_, sum| sum);
+        for (node, mut row) in self.robin.rows() {
+            let entry = row.find(|(column, _)| *column == node);
+            diagonal[node] = diagonal[node] + entry.map_or(T::ZERO, |(_, entry)| entry);
+        }
         Ok(diagonal)
     }
 
@@ -259,7 +251,7 @@ pub(super) struct EllipticLevel<T> {
     /// Of transfers.
     pub(super) values: Mutex<Vec<T>>,
     transfer: Option<Transfer>,
-    /// On the coarsest mesh.
+    /// On the coarsest mesh, if that is small.
     pub(super) factor: Mutex<Option<Factor>>,
     /// If the equation is nonlinear.
     pub(super) linearizing: Option<Linearizing<T>>,
@@ -267,7 +259,7 @@ pub(super) struct EllipticLevel<T> {
 
 /// Bytes of a level.
 pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
-    batched::bytes::<T>(system)
+    batched::bytes::<T>(system) + robin::bytes::<T>(system)
 }
 
 impl<T: Scalar + Prepared> EllipticLevel<T> {
@@ -290,7 +282,7 @@ impl<T: Scalar + Prepared> EllipticLevel<T> {
             inverse_diagonal: inverse_diagonal.map(Mutex::new),
             residual: Mutex::new(cpu.zeros(if transfer.is_some() { mesh.kinds().len() } else { 0 })?),
             values: Mutex::default(),
-            factor: Mutex::new(if transfer.is_none() { Some(factor()?) } else { None }),
+            factor: Mutex::new(if transfer.is_none() && system.has_solver() { Some(factor()?) } else { None }),
             linearizing,
             mesh: mesh.clone(),
             transfer,
@@ -318,9 +310,7 @@ impl<T: Scalar + Prepared> LinearOperator<Cpu, T> for EllipticLevel<T> {
     fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
         self.check("x", x)?;
         self.check("y", y)?;
-        let kinds = self.mesh.kinds();
-        let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { sum } else { T::ZERO };
-        self.cpu.install(|| self.operator.apply_with(&self.cpu, x, y, unknown));
+        self.cpu.install(|| self.operator.apply(&self.cpu, x, y));
         Ok(())
     }
 
@@ -328,9 +318,7 @@ impl<T: Scalar + Prepared> LinearOperator<Cpu, T> for EllipticLevel<T> {
         self.check("b", b)?;
         self.check("x", x)?;
         self.check("r", r)?;
-        let kinds = self.mesh.kinds();
-        let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { b[node] - sum } else { T::ZERO };
-        self.cpu.install(|| self.operator.apply_with(&self.cpu, x, r, unknown));
+        self.cpu.install(|| self.operator.residual(&self.cpu, b, x, r));
         Ok(())
     }
 }
@@ -364,9 +352,13 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for EllipticLevel<T> {
         self.check("b", b)?;
         self.check("x", x)?;
         let factor = lock(&self.factor);
-        let factor = factor.as_ref().ok_or_else(is_not_coarsest)?;
+        let factor = factor.as_ref().ok_or_else(no_factor)?;
         factor.solve(b, x);
         Ok(())
+    }
+
+    fn has_solver(&self) -> bool {
+        lock(&self.factor).is_some()
     }
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
@@ -411,8 +403,8 @@ pub(super) fn is_coarsest() -> Error {
 }
 
 /// There is no factorization.
-pub(super) fn is_not_coarsest() -> Error {
-    let (value, allowed) = ("one with a coarser level".into(), "the coarsest".into());
+pub(super) fn no_factor() -> Error {
+    let (value, allowed) = ("without a factorization".into(), format!("the coarsest, of {MOST} unknowns at most"));
     Error::InvalidArgument { name: "level to solve on", value, allowed }
 }
 

@@ -56,8 +56,10 @@ impl<T: Scalar + Prepared> NonlinearLevel<Cpu, T> for EllipticLevel<T> {
         sums.resize(self.mesh.cells().all().len(), T::ZERO);
         self.cpu.install(|| {
             flux.apply(u, sums)?;
-            let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { b[node] - sum } else { T::ZERO };
-            lock(operator).gather.gather(sums, r, unknown);
+            let operator = &*lock(operator);
+            let all = |node: usize, sum: T| b[node] - sum - operator.robin.times(node, u);
+            let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { all(node, sum) } else { T::ZERO };
+            operator.gather.gather(sums, r, unknown);
             Ok(())
         })
     }

@@ -47,9 +47,10 @@ use super::{Runs, System};
 use crate::backend::Scalar;
 use crate::backend::cpu::Cpu;
 use crate::error::{Error, Result, check_length, invalid};
-use crate::forest::Forest;
+use crate::forest::{Cell, Forest};
 use crate::layout::Layout;
 use crate::level::SharedLevel;
+use crate::memory;
 use level::EllipticLevel;
 use mesh::Mesh;
 use std::borrow::Cow;
@@ -77,11 +78,21 @@ impl Elliptic {
     /// have, no unknowns, and an equation that leaves constants free; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn new(forest: &Forest, degree: usize, equation: Equation) -> Result<Self> {
         equation.check(forest.coarse())?;
+        memory::check(Self::least_bytes(forest.dim(), degree, forest.leaves().len() as u64))?;
         let mesh = Mesh::new(forest.clone(), degree, &equation)?;
         if mesh.unknowns() == 0 {
             return Err(invalid("the number of unknowns", 0, "at least 1: refine the mesh, or raise the degree"));
         }
         Self::on(mesh, equation)
+    }
+
+    /// Bytes that the host needs at least, whatever the machine, for so many cells: leaves, numbers of the nodes of each, load vector
+    /// and solution.
+    pub fn least_bytes(dim: usize, degree: usize, cells: u64) -> u64 {
+        let power = |base: usize| (base as u64).saturating_pow(dim as u32);
+        let numbers = power(degree.saturating_add(1)).saturating_mul(size_of::<u32>() as u64);
+        let vectors = power(degree).saturating_mul(2 * size_of::<f64>() as u64);
+        cells.saturating_mul((size_of::<Cell>() as u64).saturating_add(numbers).saturating_add(vectors))
     }
 
     fn on(mesh: Mesh, equation: Equation) -> Result<Self> {
@@ -101,11 +112,6 @@ impl Elliptic {
     /// How GPU kernels sum up results of cells at nodes.
     pub fn writes(&self) -> Writes {
         self.writes
-    }
-
-    /// That on the coarsest mesh.
-    fn coarsest(&self) -> &Self {
-        self.coarser.as_deref().map_or(self, Self::coarsest)
     }
 
     /// Coefficients and kinds of sides.
@@ -153,6 +159,10 @@ impl System for Elliptic {
         self.coarser.as_deref().map(|coarser| Ok(coarser.clone()))
     }
 
+    fn has_solver(&self) -> bool {
+        self.mesh.unknowns() <= assembled::MOST
+    }
+
     fn is_nonlinear(&self) -> bool {
         self.equation.flux.is_some()
     }
@@ -164,8 +174,7 @@ impl System for Elliptic {
 
 impl Runs<Elliptic> for Cpu {
     fn check<T: Scalar>(&self, system: &Elliptic) -> Result<()> {
-        check_writes(system)?;
-        assembled::check(system)
+        check_writes(system)
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Elliptic) -> Result<SharedLevel<Self, T>> {

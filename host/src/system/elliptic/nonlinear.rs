@@ -7,7 +7,6 @@ use super::flux::Flux;
 use super::level::set_metric;
 use super::mesh::Mesh;
 use super::metric::{Geometry, words};
-use super::robin::RobinFaces;
 use crate::backend::Scalar;
 use crate::backend::cpu::parallel::try_map_chunks;
 use crate::error::Result;
@@ -21,7 +20,6 @@ pub(super) struct HostFlux {
     flux: Arc<dyn Flux>,
     reaction: f64,
     shape: CellShape<f64>,
-    robin: RobinFaces<f64>,
 }
 
 impl HostFlux {
@@ -29,13 +27,7 @@ impl HostFlux {
     pub fn new(system: &Elliptic) -> Result<Option<Self>> {
         let Elliptic { equation, mesh, .. } = system;
         let Some(flux) = equation.flux.clone() else { return Ok(None) };
-        Ok(Some(Self {
-            flux,
-            reaction: equation.reaction,
-            shape: CellShape::new(mesh)?,
-            robin: RobinFaces::new(mesh, equation)?,
-            mesh: mesh.clone(),
-        }))
+        Ok(Some(Self { flux, reaction: equation.reaction, shape: CellShape::new(mesh)?, mesh: mesh.clone() }))
     }
 
     fn geometry(&self) -> Result<Geometry<'_>> {
@@ -51,7 +43,7 @@ impl HostFlux {
         }
     }
 
-    /// `Cᵀ ∫ F(x, ∇u) · ∇φ_i + s u φ_i + ∫_natural α u φ_i` of each cell, for its basis.
+    /// `Cᵀ ∫ F(x, ∇u) · ∇φ_i + s u φ_i` of each cell, for its basis.
     ///
     /// # Errors
     /// That a cell is inverted.
@@ -74,7 +66,6 @@ impl HostFlux {
         u: &mut Vec<f64>,
         workspace: &mut Workspace<f64>,
     ) -> Result<()> {
-        let of_faces = self.robin.apply(cell, &self.shape, u);
         self.shape.evaluate(u, workspace);
         geometry.for_each_point(cell, |q, place| {
             let inverse = place.jacobian.inverse();
@@ -85,7 +76,6 @@ impl HostFlux {
             Ok(())
         })?;
         self.shape.integrate_with_gradients(u, workspace);
-        u.iter_mut().zip(of_faces).for_each(|(u, added)| *u += added);
         if let Some(lines) = self.mesh.cells().hanging_of(cell) {
             self.shape.interpolate_transposed(lines, u);
         }

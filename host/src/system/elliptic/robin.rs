@@ -1,74 +1,152 @@
-//! Robin's condition: `∫ α u v` over faces on the boundary.
+//! Robin's condition: `∫ α u v` over faces on the boundary, as a matrix.
 
+use super::Elliptic;
 use super::boundary::for_each_face_point;
 use super::cell::CellShape;
 use super::equation::Equation;
 use super::mesh::Mesh;
 use crate::backend::Scalar;
-use crate::error::Result;
+use crate::error::{Result, invalid};
+use crate::memory;
+use rayon::prelude::*;
 
-/// The faces with Robin's condition.
+/// The rows of nodes on faces with Robin's condition, `C` included: nodes that hang have none. There are few.
 #[derive(Debug)]
-pub(super) struct RobinFaces<T> {
-    dim: usize,
-    nodes: usize,
-    /// Cell and face of the cell, in ascending order.
-    faces: Vec<(u32, u8)>,
-    /// `α` times weight and surface element at the `nodes^(dim - 1)` Gauss points of each face.
-    weights: Vec<T>,
+pub(super) struct RobinRows<T> {
+    /// Node of each row, ascending.
+    pub nodes: Vec<u32>,
+    /// Entries of row `r` are those from `first[r]` to `first[r + 1]`.
+    pub first: Vec<u32>,
+    /// Node of each entry.
+    pub columns: Vec<u32>,
+    pub entries: Vec<T>,
 }
 
-impl<T: Scalar> RobinFaces<T> {
+impl<T: Scalar> RobinRows<T> {
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) where `α` is negative or not finite.
+    /// [`InvalidArgument`](crate::Error::InvalidArgument) where `α` is negative or not finite, and for `2^32` entries of all faces;
+    /// [`OutOfMemory`](crate::Error::OutOfMemory).
     pub fn new(mesh: &Mesh, equation: &Equation) -> Result<Self> {
-        let mut own = Self { dim: mesh.dim(), nodes: mesh.degree() + 1, faces: Vec::new(), weights: Vec::new() };
-        if equation.robin.is_empty() {
-            return Ok(own);
-        }
-        for_each_face_point(mesh, mesh.mapping()?, |at| {
-            if let Some(alpha) = equation.robin.get(&at.number) {
-                if own.faces.last() != Some(&(at.cell as u32, at.face as u8)) {
-                    own.faces.push((at.cell as u32, at.face as u8));
+        let [_, entries] = rows_and_entries(mesh, equation);
+        u32::try_from(entries)
+            .map_err(|_| invalid("the number of entries of faces with Robin's condition", entries, "below 2^32"))?;
+        memory::check((entries * size_of::<(u32, u32, f64)>()) as u64)?;
+        let mut triplets = Vec::with_capacity(entries);
+        if !equation.robin.is_empty() {
+            let shape = CellShape::new(mesh)?;
+            let (mut face, mut last) = (Face::default(), None);
+            for_each_face_point(mesh, mesh.mapping()?, |at| {
+                let Some(alpha) = equation.robin.get(&at.number) else { return Ok(()) };
+                if last.replace((at.cell, at.face)) != Some((at.cell, at.face)) {
+                    face.take(&mut triplets);
+                    face = Face::new(mesh, at.cell, at.face);
                 }
-                let alpha = alpha.at("the coefficient of Robin's condition", at.point)?;
-                own.weights.push(T::from_f64(at.weight * alpha));
+                let mut basis = at.basis.to_vec();
+                if let Some(lines) = mesh.cells().hanging_of(at.cell) {
+                    shape.interpolate_transposed(lines, &mut basis);
+                }
+                face.add(at.weight * alpha.at("the coefficient of Robin's condition", at.point)?, &basis);
+                Ok(())
+            })?;
+            face.take(&mut triplets);
+        }
+        // Stable: sums are over ascending faces.
+        triplets.sort_by_key(|&(row, column, _)| (row, column));
+        let mut own = Self { nodes: Vec::new(), first: Vec::new(), columns: Vec::new(), entries: Vec::new() };
+        for entry in triplets.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let (row, column, _) = entry[0];
+            if own.nodes.last() != Some(&row) {
+                own.nodes.push(row);
+                own.first.push(own.columns.len() as u32);
             }
-            Ok(())
-        })?;
+            own.columns.push(column);
+            own.entries.push(T::from_f64(entry.iter().map(|(_, _, value)| value).sum()));
+        }
+        own.first.push(own.columns.len() as u32);
         Ok(own)
     }
 
-    /// Cells with such faces, in ascending order.
-    pub fn cells(&self) -> impl Iterator<Item = usize> {
-        self.faces.chunk_by(|a, b| a.0 == b.0).map(|faces| faces[0].0 as usize)
+    /// Row after row: its node, and columns with entries.
+    pub fn rows(&self) -> impl Iterator<Item = (usize, impl Iterator<Item = (usize, T)>)> {
+        self.nodes.iter().enumerate().map(|(row, &node)| (node as usize, self.row(row)))
     }
 
-    /// Whether a cell has such a face.
-    pub fn has(&self, cell: usize) -> bool {
-        self.faces.binary_search_by_key(&cell, |&(other, _)| other as usize).is_ok()
+    fn row(&self, row: usize) -> impl Iterator<Item = (usize, T)> {
+        let range = self.first[row] as usize..self.first[row + 1] as usize;
+        self.columns[range.clone()].iter().map(|&column| column as usize).zip(self.entries[range].iter().copied())
     }
 
-    /// `∫ α u φ_i` over the faces of a cell; empty if it has none.
-    pub fn apply(&self, cell: usize, shape: &CellShape<T>, u: &[T]) -> Vec<T> {
-        let first = self.faces.partition_point(|&(other, _)| (other as usize) < cell);
-        let faces = self.faces[first..].iter().take_while(|(other, _)| *other as usize == cell);
-        let mut sum = Vec::new();
-        for (number, &(_, face)) in faces.enumerate() {
-            sum.resize(u.len(), T::ZERO);
-            let points = self.nodes.pow(self.dim as u32 - 1);
-            let weights = &self.weights[points * (first + number)..][..points];
-            let on_face = self.nodes_on(face.into(), u.len());
-            let mut values: Vec<T> = on_face.clone().map(|i| u[i]).collect();
-            shape.apply_weights(weights, &mut values);
-            on_face.zip(values).for_each(|(i, value)| sum[i] = sum[i] + value);
+    /// Row `row` of the product with `x`.
+    fn times_row(&self, row: usize, x: &[T]) -> T {
+        self.row(row).fold(T::ZERO, |sum, (column, entry)| T::fma(entry, x[column], sum))
+    }
+
+    /// The entry of the product with `x` at a node.
+    pub fn times(&self, node: usize, x: &[T]) -> T {
+        self.nodes.binary_search(&(node as u32)).map_or(T::ZERO, |row| self.times_row(row, x))
+    }
+
+    /// `y += sign R x` at nodes that are wanted.
+    pub fn add(&self, sign: f64, x: &[T], y: &mut [T], is_wanted: impl Fn(usize) -> bool) {
+        if self.nodes.is_empty() {
+            return;
         }
-        sum
+        let product = |row| self.times_row(row, x);
+        let products: Vec<T> = (0..self.nodes.len()).into_par_iter().with_min_len(1 << 8).map(product).collect();
+        let wanted = self.nodes.iter().zip(products).filter(|(node, _)| is_wanted(**node as usize));
+        wanted.for_each(|(&node, product)| y[node as usize] = T::fma(T::from_f64(sign), product, y[node as usize]));
+    }
+}
+
+/// Rows and entries of all faces with the condition, each counted alone.
+fn rows_and_entries(mesh: &Mesh, equation: &Equation) -> [usize; 2] {
+    if equation.robin.is_empty() {
+        return [0; 2];
+    }
+    let forest = mesh.forest();
+    let has = |leaf, face| forest.boundary(leaf, face).is_some_and(|number| equation.robin.contains_key(&number));
+    let faces = |leaf| (0..2 * mesh.dim()).filter(|&face| has(leaf, face)).count();
+    let faces: usize = forest.leaves().iter().map(faces).sum();
+    let nodes = (mesh.degree() + 1).pow(mesh.dim() as u32 - 1);
+    [faces * nodes, faces * nodes * nodes]
+}
+
+/// Bytes of the rows of a system, or a few more: faces share rows.
+pub(super) fn bytes<T>(system: &Elliptic) -> u64 {
+    let [rows, entries] = rows_and_entries(&system.mesh, &system.equation);
+    let numbers = if rows == 0 { 0 } else { 2 * rows + 1 };
+    (numbers * size_of::<u32>() + entries * (size_of::<u32>() + size_of::<T>())) as u64
+}
+
+/// The matrix of one face.
+#[derive(Default)]
+struct Face {
+    /// Node of the cell, and its number.
+    nodes: Vec<(usize, u32)>,
+    /// By rows.
+    matrix: Vec<f64>,
+}
+
+impl Face {
+    fn new(mesh: &Mesh, cell: usize, face: usize) -> Self {
+        let (k, stride) = (mesh.degree(), (mesh.degree() + 1).pow(face as u32 / 2));
+        let all = mesh.cells().of(cell).iter().copied().enumerate();
+        let nodes: Vec<_> = all.filter(|(i, _)| i / stride % (k + 1) == k * (face % 2)).collect();
+        Self { matrix: vec![0.0; nodes.len() * nodes.len()], nodes }
     }
 
-    /// Nodes of a face, in lexicographic order.
-    fn nodes_on(&self, face: usize, nodes: usize) -> impl Iterator<Item = usize> + Clone + use<T> {
-        let (n, stride) = (self.nodes, self.nodes.pow(face as u32 / 2));
-        (0..nodes).filter(move |i| i / stride % n == (n - 1) * (face % 2))
+    /// Adds `weight * basis basisᵀ`.
+    fn add(&mut self, weight: f64, basis: &[f64]) {
+        for (row, (i, _)) in self.matrix.chunks_exact_mut(self.nodes.len()).zip(&self.nodes) {
+            let factor = weight * basis[*i];
+            row.iter_mut().zip(&self.nodes).for_each(|(entry, (j, _))| *entry += factor * basis[*j]);
+        }
+    }
+
+    /// Moves the entries, with row and column.
+    fn take(&mut self, triplets: &mut Vec<(u32, u32, f64)>) {
+        let nodes = self.nodes.iter().map(|(_, node)| *node);
+        let places = nodes.clone().flat_map(|row| nodes.clone().map(move |column| (row, column)));
+        triplets.extend(places.zip(self.matrix.drain(..)).map(|((row, column), value)| (row, column, value)));
     }
 }

@@ -2,8 +2,9 @@
 
 use super::super::Elliptic;
 use super::super::assembled::Factor;
-use super::super::level::{CellOperator, is_coarsest, is_for_products, is_linear, is_not_coarsest, only_diagonal};
+use super::super::level::{CellOperator, is_coarsest, is_for_products, is_linear, no_factor, only_diagonal};
 use super::super::mesh::{Mesh, Node};
+use super::super::robin::{self, RobinRows};
 use super::super::transfer::Transfer;
 use super::linearized::Linearizing;
 use super::order::{Part, groups};
@@ -19,8 +20,9 @@ use crate::level::{Level, NonlinearLevel, Patches};
 use crate::memory;
 use crate::operator::LinearOperator;
 use crate::sync::lock;
+use crate::system::System;
 use patchmg_device::blas1::THREADS;
-use patchmg_device::elliptic::nodes::{AddSame, Gather, MODULE, Solve, Start};
+use patchmg_device::elliptic::nodes::{AddRows, AddSame, Gather, MODULE, Solve, Start};
 use patchmg_device::elliptic::{
     Apply, ApplyBoxes, ApplyBoxesHanging, ApplyHanging, Groups, Metric, Prolongate, Restrict, Target, Writes,
 };
@@ -212,6 +214,32 @@ impl<T: Scalar> OnCoarser<T> {
     }
 }
 
+/// What faces with Robin's condition add.
+struct Robin<T: Scalar> {
+    add: TypedKernel<AddRows<T>>,
+    nodes: Vector<u32>,
+    first: Vector<u32>,
+    columns: Vector<u32>,
+    entries: Vector<T>,
+}
+
+impl<T: Scalar> Robin<T> {
+    /// None without such faces.
+    fn new(cuda: &Cuda, rows: &RobinRows<T>) -> Result<Option<Self>> {
+        let gpu = &cuda.gpu;
+        if rows.nodes.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            add: TypedKernel::new(gpu, MODULE)?,
+            nodes: Vector::uploaded(gpu, &rows.nodes)?,
+            first: Vector::uploaded(gpu, &rows.first)?,
+            columns: Vector::uploaded(gpu, &rows.columns)?,
+            entries: Vector::uploaded(gpu, &rows.entries)?,
+        }))
+    }
+}
+
 /// The inverse on the coarsest mesh.
 pub(super) struct Inverse<T: Scalar> {
     solve: TypedKernel<Solve<T>>,
@@ -233,8 +261,9 @@ pub(super) struct CudaLevel<T: Scalar> {
     pub(super) system: Elliptic,
     gather: TypedKernel<Gather<T>>,
     pub(super) operator: Operator<T>,
+    robin: Option<Robin<T>>,
     coarser: Option<OnCoarser<T>>,
-    /// On the coarsest mesh.
+    /// On the coarsest mesh, if that is small.
     pub(super) inverse: Option<Inverse<T>>,
     /// `1 / A_ii` at nodes that are smoothed, else 0; none on a level for products alone.
     inverse_diagonal: Option<Vec<T>>,
@@ -266,6 +295,7 @@ impl<T: Scalar> CudaLevel<T> {
             OnCoarser::new(cuda, system, transfer.same(), tables)
         });
         let coarser = coarser.transpose()?;
+        let robin = Robin::new(cuda, &operator.robin)?;
         let tables = OperatorTables::new(system, &operator)?;
         let groups = tables.order.groups().max(coarser.as_ref().map_or(0, |coarser| coarser.groups));
         let sums = Vector::zeros(gpu, groups * super::order::groups(mesh).entries())?;
@@ -275,7 +305,8 @@ impl<T: Scalar> CudaLevel<T> {
             system: system.clone(),
             gather: TypedKernel::new(gpu, MODULE)?,
             operator: Operator::new(cuda, system, tables)?,
-            inverse: if coarser.is_none() { Some(inverse(cuda, system)?) } else { None },
+            robin,
+            inverse: if coarser.is_none() && system.has_solver() { Some(inverse(cuda, system)?) } else { None },
             inverse_diagonal,
             coarser,
             linearizing: Linearizing::new(system, operator)?,
@@ -329,10 +360,28 @@ impl<T: Scalar> CudaLevel<T> {
         if self.operator.writes == Writes::Gather {
             let target = self.operator.target(sums.as_mut_ptr(), sum, y);
             self.operator.apply_cells(&self.cuda, x, target, sum.least == Node::Smoothed)?;
-            self.gather(&self.operator.sums, sum, sums, y)
+            self.gather(&self.operator.sums, sum, sums, y)?;
         } else {
-            self.operator.add_cells(&self.cuda, x, sum, y)
+            self.operator.add_cells(&self.cuda, x, sum, y)?;
         }
+        self.robin.as_ref().map_or(Ok(()), |robin| self.add_robin(robin, x, sum, y))
+    }
+
+    fn add_robin(&self, robin: &Robin<T>, x: &Vector<T>, sum: Sum<T>, y: &mut Vector<T>) -> Result<()> {
+        let arguments = AddRows {
+            row_nodes: robin.nodes.as_ptr(),
+            first: robin.first.as_ptr(),
+            columns: robin.columns.as_ptr(),
+            entries: robin.entries.as_ptr(),
+            kinds: self.operator.sums.kinds.as_ptr(),
+            x: x.as_ptr(),
+            y: y.as_mut_ptr(),
+            rows: robin.nodes.len() as u32,
+            least: sum.least as u32,
+            sign: T::from_f64(sum.sign),
+        };
+        // SAFETY: tables and vectors of the level, checked by the caller; a node has one row.
+        unsafe { robin.add.launch(&self.cuda.gpu, blocks_of(robin.nodes.len()), arguments) }
     }
 
     fn restrict(&self, r: &Vector<T>, sums: &mut Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
@@ -408,7 +457,7 @@ impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
     }
 
     fn solve(&self, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        let inverse = self.inverse.as_ref().ok_or_else(is_not_coarsest)?;
+        let inverse = self.inverse.as_ref().ok_or_else(no_factor)?;
         self.check("b", b)?;
         self.check("x", x)?;
         x.clear()?;
@@ -417,6 +466,10 @@ impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
         let arguments = Solve { inverse: entries, unknowns, b: b.as_ptr(), x: x.as_mut_ptr(), count };
         // SAFETY: vectors of the level, checked above, with a block for each unknown.
         unsafe { inverse.solve.launch(&self.cuda.gpu, [count, 1, 1], arguments) }
+    }
+
+    fn has_solver(&self) -> bool {
+        self.inverse.is_some()
     }
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<Vector<T>> {
@@ -457,10 +510,10 @@ pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
     let lines = order.hanging.all.len() * groups.cells();
     let numbers = (groups.words() + reaction + 1) * entries * size_of::<T>();
     let tables = (entries + lines + nodes + 1 + places) * size_of::<u32>() + nodes;
-    let unknowns = mesh.unknowns();
+    let unknowns = if system.has_solver() { mesh.unknowns() } else { 0 };
     let inverse = unknowns * (unknowns * size_of::<f64>() + size_of::<u32>());
     let other = system.coarser.as_ref().map_or(inverse as u64, |coarser| transfer_bytes::<T>(system, coarser));
-    (numbers + tables) as u64 + other
+    (numbers + tables) as u64 + robin::bytes::<T>(system) + other
 }
 
 /// Bytes of its transfer, and of the residual.

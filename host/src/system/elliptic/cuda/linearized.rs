@@ -64,8 +64,10 @@ impl<T: Scalar> NonlinearLevel<Cuda, T> for CudaLevel<T> {
         let mut sums: Vec<T> = memory::zeros(mesh.cells().all().len())?;
         flux.apply(&u, &mut sums)?;
         let mut residual: Vec<T> = memory::zeros(b.len())?;
-        let unknown = |node: usize, sum: T| if mesh.kinds()[node].is_unknown() { b[node] - sum } else { T::ZERO };
-        lock(operator).gather.gather(&sums, &mut residual, unknown);
+        let operator = &*lock(operator);
+        let all = |node: usize, sum: T| b[node] - sum - operator.robin.times(node, &u);
+        let unknown = |node: usize, sum: T| if mesh.kinds()[node].is_unknown() { all(node, sum) } else { T::ZERO };
+        operator.gather.gather(&sums, &mut residual, unknown);
         r.write(&residual)
     }
 

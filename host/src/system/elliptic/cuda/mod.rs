@@ -8,10 +8,10 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::{Elliptic, assembled};
+use super::Elliptic;
 use crate::backend::Scalar;
 use crate::backend::cuda::{Cuda, modules};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::level::SharedLevel;
 use crate::system::{Runs, System};
 use level::CudaLevel;
@@ -21,33 +21,20 @@ use std::sync::Arc;
 
 impl Runs<Elliptic> for Cuda {
     fn check<T: Scalar>(&self, system: &Elliptic) -> Result<()> {
-        check(system)?;
-        assembled::check(system)?;
         modules::require(module(system))
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Elliptic) -> Result<SharedLevel<Self, T>> {
-        check(system)?;
         Ok(Arc::new(CudaLevel::<T>::new(self, system, true)?))
     }
 
     fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Elliptic) -> Result<SharedLevel<Self, T>> {
-        check(system)?;
         Ok(Arc::new(CudaLevel::<T>::new(self, system, false)?))
     }
 
     fn level_bytes<T: Scalar>(system: &Elliptic) -> u64 {
         level::bytes::<T>(system)
     }
-}
-
-/// That there are kernels for its conditions on the boundary.
-fn check(system: &Elliptic) -> Result<()> {
-    if system.equation.robin.is_empty() {
-        return Ok(());
-    }
-    let available = String::from("Dirichlet, Neumann");
-    Err(Error::Unsupported { backend: "cuda", what: "boundary condition", asked: "Robin".into(), available })
 }
 
 fn module(system: &Elliptic) -> Module {

@@ -3,6 +3,7 @@
 use super::super::assembled::Factor;
 use super::super::level::CellOperator;
 use super::super::mesh::Node;
+use super::super::robin::{self, RobinRows};
 use super::super::transfer::Transfer;
 use super::super::{Coefficient, Diffusion, Equation, Smoothing};
 use super::order::{Launch, Order, groups};
@@ -13,7 +14,7 @@ use crate::forest::{Adaptation, CoarseMesh, Forest};
 use crate::testing::random;
 use glam::{DMat3, DVec3};
 use patchmg_device::blas1::THREADS;
-use patchmg_device::elliptic::nodes::{AddSame, Gather, MODULE, Solve, Start};
+use patchmg_device::elliptic::nodes::{AddRows, AddSame, Gather, MODULE, Solve, Start};
 use patchmg_device::elliptic::{Metric, NONE, Target, WHOLE, Writes, degrees};
 use patchmg_device::typed::Arguments as _;
 use patchmg_emulation::{Arguments, Kernel};
@@ -23,6 +24,7 @@ use std::ptr;
 /// The tables of a level, on the host.
 struct Emulated<'a, T> {
     system: &'a Elliptic,
+    robin: Arc<RobinRows<T>>,
     operator: OperatorTables<T>,
     transfer: Option<(TransferTables<T>, Vec<u32>)>,
     inverse: Option<InverseTables>,
@@ -40,8 +42,8 @@ impl<'a, T: Scalar> Emulated<'a, T> {
             let factor = Factor::new(mesh, &CellOperator::new(system).unwrap());
             InverseTables::new(&factor.unwrap())
         });
-        let operator = OperatorTables::new(system, &operator).unwrap();
-        Self { system, operator, transfer, inverse }
+        let tables = OperatorTables::new(system, &operator).unwrap();
+        Self { system, robin: operator.robin, operator: tables, transfer, inverse }
     }
 
     fn run<A: patchmg_device::typed::Arguments>(&self, module: Module, blocks: usize, arguments: A) {
@@ -111,6 +113,20 @@ impl<'a, T: Scalar> Emulated<'a, T> {
             let sum = Gather { values: sums.as_ptr(), b, y: y_pointer, least: least_kind, sign, ..Gather::zeros() };
             self.gather(&tables.sums, &tables.kinds, sum);
         }
+        let RobinRows { nodes, first, columns, entries } = &*self.robin;
+        let rows = AddRows {
+            row_nodes: nodes.as_ptr(),
+            first: first.as_ptr(),
+            columns: columns.as_ptr(),
+            entries: entries.as_ptr(),
+            kinds,
+            x: x.as_ptr(),
+            y: y.as_mut_ptr(),
+            rows: nodes.len() as u32,
+            least: least_kind,
+            sign,
+        };
+        self.run(MODULE, nodes.len().div_ceil(THREADS), rows);
         y
     }
 
@@ -225,7 +241,7 @@ fn anisotropic(smoothing: Smoothing) -> Equation {
     Equation { diffusion, reaction: 0.75, smoothing, ..Equation::default() }
 }
 
-/// With hanging edges and faces in all orientations, by degree; also with no flux through the boundary.
+/// With hanging edges and faces in all orientations, by degree; also with Robin's condition on the boundary.
 fn systems() -> impl Iterator<Item = (&'static str, Elliptic)> {
     let meshes = || {
         [
@@ -236,14 +252,17 @@ fn systems() -> impl Iterator<Item = (&'static str, Elliptic)> {
     };
     meshes().into_iter().flat_map(|(name, forest)| {
         degrees(forest.dim()).flat_map(move |degree| {
-            let natural = Equation { natural: BTreeSet::from([0]), ..anisotropic(Smoothing::Local) };
+            let natural = BTreeSet::from([0]);
+            let robin = || BTreeMap::from([(0, Coefficient::new(|point| 1.5 + point.x * point.y))]);
+            let boxes = Equation { natural: natural.clone(), robin: robin(), ..Equation::default() };
+            let natural = Equation { natural, robin: robin(), ..anisotropic(Smoothing::Local) };
             let plain = Equation { reaction: 0.0, ..anisotropic(Smoothing::Global) };
             let constant = Equation { reaction: 0.5, ..Equation::default() };
             let tensor = DMat3::from_cols_array(&[2.0, 0.5, 0.1, 0.5, 1.5, -0.2, 0.1, -0.2, 1.0]);
             let full = Equation { diffusion: Diffusion::tensor(move |_| tensor), ..constant.clone() };
             let no_reaction = Equation::default();
             let equations = match degree {
-                1 | 2 => vec![natural, plain, constant, full, no_reaction],
+                1 | 2 => vec![natural, plain, constant, full, no_reaction, boxes],
                 3 => vec![anisotropic(Smoothing::Local), constant, full],
                 _ => vec![anisotropic(Smoothing::Local), constant],
             };
@@ -296,7 +315,7 @@ fn cells_of_one_launch_have_no_node_in_common() {
 #[test]
 fn memory_is_counted() {
     for level in systems().flat_map(|(_, system)| levels(&system).cloned().collect::<Vec<_>>()) {
-        let Emulated { operator, transfer, inverse, .. } = Emulated::<f32>::new(&level);
+        let Emulated { robin, operator, transfer, inverse, .. } = Emulated::<f32>::new(&level);
         let words = |list: &[u32]| 4 * list.len();
         let sums = |sums: &Sums, kinds: &[u8]| words(&sums.first) + words(&sums.places) + kinds.len();
         let numbers = operator.metric.len() + operator.reaction.map_or(0, |reaction| reaction.len());
@@ -311,22 +330,14 @@ fn memory_is_counted() {
         // Whole sums have no places, and a constant metric has few numbers.
         let whole = level.mesh.cells().all().len() - operator.sums.places.len();
         expected += 4 * whole;
-        let counted = super::level::bytes::<f32>(&level);
+        let of_rows = 2 * robin.nodes.len() + robin.columns.len() + robin.entries.len();
+        let at_most = robin::bytes::<f32>(&level);
+        assert!(robin.nodes.is_empty() || (at_most / 4..=at_most).contains(&(4 * of_rows as u64)), "{level:?}");
+        let counted = super::level::bytes::<f32>(&level) - at_most;
         if operator.form == Form::Points {
             assert_eq!(counted, expected as u64, "{level:?}");
         } else {
             assert!(counted > (expected + 4 * operator.weights.len()) as u64, "{level:?}");
         }
     }
-}
-
-#[test]
-fn conditions_without_kernels_are_refused() {
-    let mesh = Forest::new(CoarseMesh::of_box(&[2, 2], &[1.0, 1.0]).unwrap());
-    let natural = BTreeSet::from([0]);
-    let neumann = Equation { natural, reaction: 1.0, ..Equation::default() };
-    super::check(&Elliptic::new(&mesh, 2, neumann.clone()).unwrap()).unwrap();
-    let robin = BTreeMap::from([(0, Coefficient::new(|_| 1.0))]);
-    let error = super::check(&Elliptic::new(&mesh, 2, Equation { robin, ..neumann }).unwrap()).unwrap_err();
-    assert!(matches!(&error, Error::Unsupported { asked, .. } if asked == "Robin"), "{error}");
 }

@@ -1,8 +1,11 @@
 //! The operator against a dense matrix, polynomials, orders of convergence, and what is refused.
 
 mod batched;
+mod coarse;
+mod edges;
 mod estimator;
 mod nonlinear;
+mod orientation;
 
 use super::level::CellOperator;
 use super::*;
@@ -379,21 +382,25 @@ fn bad_input_is_refused_with_value_and_place() {
     );
     assert_eq!(
         with(Equation { natural: BTreeSet::from([0]), ..Equation::default() }),
-        "natural sides is {0}, but must be not all of them, unless the reaction coefficient or one of Robin's is positive: constants would be free"
+        "natural sides is {0}, but must be not all of them around cell 0 and those that it is connected to, unless the reaction coefficient or one of Robin's is positive: constants would be free"
     );
+    // Three squares, of which the last one touches no other.
+    let places = [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]];
+    let apart = [[3.0, 0.0], [4.0, 0.0], [3.0, 1.0], [4.0, 1.0]];
+    let vertices = places.iter().chain(&apart).map(|[x, y]| DVec3::new(*x, *y, 0.0)).collect();
+    let mut parts = CoarseMesh::new(2, vertices, vec![0, 1, 3, 4, 1, 2, 4, 5, 6, 7, 8, 9]).unwrap();
+    parts.set_boundary_where(1, |point| point.x >= 3.0).unwrap();
+    let natural = |number| Equation { natural: BTreeSet::from([number]), ..Equation::default() };
+    let refused = |natural: Equation| Elliptic::new(&Forest::new(parts.clone()), 2, natural).unwrap_err().to_string();
+    assert!(refused(natural(0)).contains("natural sides is {0}, but must be not all of them around cell 0 and"));
+    assert!(refused(natural(1)).contains("natural sides is {1}, but must be not all of them around cell 2 and"));
+    let robin = BTreeMap::from([(1, Coefficient::new(|_| 1.0))]);
+    Elliptic::new(&Forest::new(parts.clone()), 2, Equation { robin, ..natural(1) }).unwrap();
     assert_eq!(
         message(Elliptic::new(&Forest::new(square()), 1, Equation::default())),
         "the number of unknowns is 0, but must be at least 1: refine the mesh, or raise the degree"
     );
     assert!(message(Elliptic::new(&forest, 9, Equation::default())).contains("1 to 8 in 2D"));
-
-    let many = Forest::new(CoarseMesh::of_box(&[70, 70], &[1.0, 1.0]).unwrap()).refine_uniformly(1).unwrap();
-    let system = Elliptic::new(&many, 1, Equation::default()).unwrap();
-    let solver = Solver::new(&Arc::new(Cpu::new(None).unwrap()), &system, &Config::default());
-    assert_eq!(
-        solver.map(|_| ()).unwrap_err().to_string(),
-        "the number of unknowns on the coarsest mesh is 4761, but must be at most 4096: it is factorized"
-    );
 
     let operator = |equation: Equation| {
         let system = Elliptic::new(&forest, 1, equation).unwrap();
