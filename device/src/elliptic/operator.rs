@@ -20,7 +20,7 @@ use cuda_std::thread::sync_threads;
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
     const BLOCKS_2D: [[usize; 8]; 2] = [[12, 12, 12, 12, 10, 6, 5, 4], [8, 8, 8, 8, 6, 4, 4, 3]];
-    const BLOCKS_3D: [[usize; 6]; 2] = [[12, 9, 10, 4, 4, 4], [8, 6, 8, 2, 2, 2]];
+    const BLOCKS_3D: [[usize; 6]; 2] = [[12, 9, 10, 5, 4, 4], [8, 6, 8, 3, 2, 2]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][nodes - 2] } else { BLOCKS_3D[scalar_bytes / 8][nodes - 2] }
 }
 

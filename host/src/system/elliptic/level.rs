@@ -35,7 +35,8 @@ pub(super) struct CellOperator<T> {
     pub metric: Vec<T>,
     /// Whether that of each cell is the same at all points but for their weights.
     pub is_constant: bool,
-    /// Whether it has no entries beside the diagonal.
+    /// Whether it has no entries beside the diagonal: GPUs have kernels for that.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code))]
     pub is_diagonal: bool,
     pub robin: Arc<RobinRows<T>>,
     /// From the places of cells to nodes.

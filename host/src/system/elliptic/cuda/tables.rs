@@ -220,7 +220,8 @@ impl<T: Scalar> TransferTables<T> {
         let (mut nodes, mut hanging) = (memory::zeros(count * entries)?, vec![0; count * cells]);
         let mut targets: Vec<u32> = memory::zeros(children * count * entries)?;
         // Nodes of two children are taken from the lower one.
-        let is_taken = |child: usize, i: usize| (0..dim).all(|d| child >> d & 1 == 0 || i / n.pow(d as u32) % n > 0);
+        let is_taken =
+            |child: usize, i: usize| (0..dim).all(|d| child >> d & 1 == 0 || !(i / n.pow(d as u32)).is_multiple_of(n));
         let taken = |i: usize| (0..children).filter(move |&child| is_taken(child, i));
         let taken: Vec<Vec<(usize, usize)>> =
             (0..nodes_a_cell).map(|i| taken(i).map(|child| (child, place_in_family(k, child, i))).collect()).collect();

@@ -299,12 +299,13 @@ fn cells_of_one_launch_have_no_node_in_common() {
         for Launch { groups, families } in launches(false).into_iter().chain(launches(true)).flatten() {
             // The cell or the family of each node.
             let mut owners = BTreeMap::new();
-            for place in groups.start * sizes.entries()..groups.end * sizes.entries() {
+            let of_launch = groups.start * sizes.entries()..groups.end * sizes.entries();
+            for (place, &node) in of_launch.clone().zip(&nodes[of_launch]) {
                 let (group, cell) = (place / sizes.entries(), place % sizes.threads() / sizes.lines());
                 let is_family = group < groups.start + families;
                 let owner = (group, if is_family { cell >> system.dim() } else { cell });
-                let known = *owners.entry(nodes[place] & !WHOLE).or_insert(owner);
-                assert!(nodes[place] == NONE || known == owner, "{name}: {owner:?}, {known:?}");
+                let known = *owners.entry(node & !WHOLE).or_insert(owner);
+                assert!(node == NONE || known == owner, "{name}: {owner:?}, {known:?}");
             }
         }
         let all: usize = launches(false).into_iter().flatten().map(|launch| launch.groups.len()).sum();
