@@ -273,7 +273,7 @@ impl<B: Runs<Poisson> + Runs<Stokes> + Runs<Elliptic>> Laboratory<B> {
         let once = || -> Result<f64> {
             let start = Instant::now();
             let system = Elliptic::new(&forest, place.degree, place.equation())?;
-            let level = self.backend.level::<f64>(&system)?;
+            let level = self.backend.level_for_products::<f64>(&system)?;
             let (x, mut y) = (level.vector()?, level.vector()?);
             level.apply(&x, &mut y)?;
             self.backend.synchronize()?;
