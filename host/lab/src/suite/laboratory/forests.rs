@@ -9,7 +9,7 @@ use patchmg::measure::{LevelBench, Part, Protocol, Timing};
 use patchmg::multigrid::SmootherConfig;
 use patchmg::operator::LinearOperator;
 use patchmg::solve::{Case, Config, Method, Precision, Report};
-use patchmg::system::elliptic::{Elliptic, Equation, ForestFunction};
+use patchmg::system::elliptic::{Elliptic, Equation, ForestFunction, Writes};
 use patchmg::system::{Poisson, Runs, Stokes, System};
 use patchmg_cli::error::Result;
 use std::sync::Arc;
@@ -201,33 +201,45 @@ impl<B: Runs<Poisson> + Runs<Stokes> + Runs<Elliptic>> Laboratory<B> {
         Ok(row)
     }
 
-    fn product_on(&mut self, place: Place, precision: Precision) -> Result<(usize, Timing)> {
+    /// A product of which cells sum up their results in each of some ways.
+    fn products_on(&mut self, place: Place, precision: Precision, ways: &[Writes]) -> Result<Vec<Timing>> {
         let system = self.system_on(place)?;
         self.make_room();
         let (backend, protocol) = (self.backend.clone(), self.protocol);
-        let mut level = self.without_basis(|| {
-            let level: Box<dyn TimedLevel> = match precision {
-                Precision::F64 => Box::new(LevelBench::<B, f64>::new(&backend, &system)?),
-                _ => Box::new(LevelBench::<B, f32>::new(&backend, &system)?),
-            };
-            Ok(level)
-        })?;
-        let (warmup, timing) = timed(&mut *level, Part::Operator, protocol)?;
-        self.basis.measured(format!("product, {precision}"), warmup, timing);
-        Ok((system.layout().dofs(), timing))
+        let mut time = |writes: Writes| {
+            let system = system.clone().with_writes(writes);
+            let mut level = self.without_basis(|| {
+                let level: Box<dyn TimedLevel> = match precision {
+                    Precision::F64 => Box::new(LevelBench::<B, f64>::new(&backend, &system)?),
+                    _ => Box::new(LevelBench::<B, f32>::new(&backend, &system)?),
+                };
+                Ok(level)
+            })?;
+            let (warmup, timing) = timed(&mut *level, Part::Operator, protocol)?;
+            self.basis.measured(format!("product, {writes}, {precision}"), warmup, timing);
+            Ok(timing)
+        };
+        ways.iter().map(|&writes| time(writes)).collect()
     }
 
+    /// By all ways on a GPU; a CPU gathers.
     fn forest_product(&mut self, place: Place, precision: Precision) -> Result<Values> {
-        let (dofs, timing) = self.product_on(place, precision)?;
-        let cells = self.system_on(place)?.cells();
-        let Timing { median_s, min_s, max_s, .. } = timing;
-        Ok(values([
-            ("cells", cells as f64),
-            ("gather_ms", 1e3 * median_s),
+        let gathers_only = !self.backend.info().backend.is_gpu();
+        let ways = [Writes::Gather, Writes::Colors, Writes::Atomics];
+        let ways = if gathers_only { &ways[..1] } else { &ways[..] };
+        let timings = self.products_on(place, precision, ways)?;
+        let system = self.system_on(place)?;
+        let mut row = values([("cells", system.cells() as f64)]);
+        for (writes, timing) in ways.iter().zip(&timings) {
+            row.insert(format!("{writes}_ms"), Some(1e3 * timing.median_s));
+        }
+        let Timing { median_s, min_s, max_s, .. } = timings[0];
+        row.extend(values([
             ("min_ms", 1e3 * min_s),
             ("max_ms", 1e3 * max_s),
-            ("gdof_per_s", 1e-9 * dofs as f64 / median_s),
-        ]))
+            ("gdof_per_s", 1e-9 * system.layout().dofs() as f64 / median_s),
+        ]));
+        Ok(row)
     }
 
     /// Nanoseconds for an unknown of a product or of a solve, or seconds of what is more.
@@ -236,8 +248,8 @@ impl<B: Runs<Poisson> + Runs<Stokes> + Runs<Elliptic>> Laboratory<B> {
         let mut row = Values::new();
         let (timing, per_dof) = match part {
             ForestPart::Product => {
-                let (dofs, timing) = self.product_on(place, precision)?;
-                (Some(timing), 1e9 / dofs as f64)
+                let timings = self.products_on(place, precision, &[Writes::Gather])?;
+                (timings.first().copied(), 1e9 / self.mesh(place)?.1 as f64)
             }
             ForestPart::Solve => {
                 let (report, _) = self.solve_on(place, &config(CHEBYSHEV, precision, RTOL), protocol)?;
@@ -247,7 +259,7 @@ impl<B: Runs<Poisson> + Runs<Stokes> + Runs<Elliptic>> Laboratory<B> {
             }
             ForestPart::Newton => {
                 let (report, _) = self.solve_on(place, &config(CHEBYSHEV, precision, CORRECTION_RTOL), protocol)?;
-                row.extend(values([("steps", report.newton.len() as f64)]));
+                row.extend(values([("steps", report.newton.len() as f64), ("setup_s", report.setup_s)]));
                 self.basis.measured("Newton's method", protocol.warmup, report.timing);
                 (report.info.converged.then_some(report.timing), 1.0)
             }
@@ -273,7 +285,7 @@ impl<B: Runs<Poisson> + Runs<Stokes> + Runs<Elliptic>> Laboratory<B> {
         let once = || -> Result<f64> {
             let start = Instant::now();
             let system = Elliptic::new(&forest, place.degree, place.equation())?;
-            let level = self.backend.level::<f64>(&system)?;
+            let level = self.backend.level_for_products::<f64>(&system)?;
             let (x, mut y) = (level.vector()?, level.vector()?);
             level.apply(&x, &mut y)?;
             self.backend.synchronize()?;

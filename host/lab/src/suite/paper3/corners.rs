@@ -58,7 +58,7 @@ pub const TABLE3: Experiment = Experiment {
              without set-up.",
     columns: COLUMNS,
     points: |sizes| {
-        let last = if sizes.gpu { 11 } else { 6 };
+        let last = if sizes.gpu { 11 } else { 9 };
         cycles(sizes, [2, 2, 5], last, &published::TABLE3, published::DEALII_TABLE3)
     },
     picture: PICTURE,
@@ -70,7 +70,7 @@ pub const TABLE4: Experiment = Experiment {
     remark: "As table 3, on the L times (0, 1).",
     columns: COLUMNS,
     points: |sizes| {
-        let last = if sizes.gpu { 7 } else { 3 };
+        let last = if sizes.gpu { 7 } else { 5 };
         cycles(sizes, [3, 2, 3], last, &published::TABLE4, published::DEALII_TABLE4)
     },
     picture: PICTURE,

@@ -55,7 +55,7 @@ pub const TABLE6: Experiment = Experiment {
     remark: "u = sin(2 pi (x + y)) on the boundary: the paper's text says sin(pi (x + y)), its numbers agree with this. Newton's method to a residual of \
              1e-12 from the solution of Laplace's equation; corrections by conjugate gradients to 1e-4 in mixed precision, Chebyshev smoothing of degree \
              5. Residuals are counted as the paper seems to do: one at the start, two in each step and one for each halving. The paper's times are those \
-             of residuals and of solutions, added up; ours, on a GPU alone, are of all, with the coefficients of each step and Laplace's solution.",
+             of residuals and of solutions, added up; ours, on a GPU alone, are of all but the set-up, with the coefficients of each step and Laplace's solution.",
     columns: COLUMNS,
     points: |sizes| {
         let refinements: &[usize] = match (sizes.quick, sizes.gpu) {
