@@ -17,8 +17,8 @@ fn results(coarse: &CoarseMesh, degree: usize) -> (Vec<[f64; 6]>, Info) {
     let mut places = vec![DVec3::NAN; mesh.kinds().len()];
     let positions = mesh.node_positions().unwrap();
     for cell in 0..system.cells() {
-        let own = mesh.numbering().leaf_nodes(cell).zip(positions.positions(cell));
-        own.for_each(|(node, &place)| places[node as usize] = place);
+        let own = positions.positions(cell);
+        mesh.numbering().leaf_nodes(cell).zip(own.iter()).for_each(|(node, &place)| places[node as usize] = place);
     }
     let level = Runs::<Elliptic>::level::<f64>(&cpu, &system).unwrap();
     let unknowns: Vec<usize> = (0..places.len()).filter(|&node| mesh.kinds()[node].is_unknown()).collect();
