@@ -31,6 +31,7 @@ pub trait Real:
     /// `1 / x` of a normal number. On the GPU its last digit may be another: an approximation and Newton's method take a quarter of the
     /// instructions of a division, and no call.
     fn reciprocal(self) -> Self;
+    fn sqrt(self) -> Self;
 }
 
 /// What a contraction sums up: `T` itself, or several `T` side by side.
@@ -43,7 +44,7 @@ pub trait Value<T>: Copy + Add<Output = Self> + Sub<Output = Self> {
 }
 
 macro_rules! real {
-    ($t:ident, $fma:ident, $register:ident, $approximation:literal, $steps:literal) => {
+    ($t:ident, $fma:ident, $sqrt:ident, $register:ident, $approximation:literal, $steps:literal) => {
         impl Real for $t {
             const NAME: &'static str = stringify!($t);
             const MANTISSA_DIGITS: u32 = <$t>::MANTISSA_DIGITS;
@@ -54,6 +55,13 @@ macro_rules! real {
             #[inline(always)]
             fn to_f64(self) -> f64 {
                 self as f64
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                #[cfg(target_arch = "nvptx64")]
+                return core::intrinsics::$sqrt(self);
+                #[cfg(not(target_arch = "nvptx64"))]
+                return self.sqrt();
             }
             #[inline(always)]
             fn reciprocal(self) -> Self {
@@ -95,9 +103,9 @@ macro_rules! real {
         }
     };
 }
-real!(f32, fmaf32, reg32, "rcp.approx.ftz.f32 {}, {};", 1);
+real!(f32, fmaf32, sqrtf32, reg32, "rcp.approx.ftz.f32 {}, {};", 1);
 // 23 digits of 53.
-real!(f64, fmaf64, reg64, "rcp.approx.ftz.f64 {}, {};", 2);
+real!(f64, fmaf64, sqrtf64, reg64, "rcp.approx.ftz.f64 {}, {};", 2);
 
 /// Whether the operator of discontinuous elements is applied to nodes less a constant, which it sees at the boundary alone:
 /// rounding is then relative to what they vary nearby. In `f64` it is far below what is asked for, and registers are few.

@@ -2,7 +2,8 @@
 
 use super::list::ROWS;
 use super::{
-    Apply, ApplyBoxes, ApplyBoxesHanging, ApplyHanging, Metric, Prolongate, Restrict, Target, Writes, degrees,
+    Apply, ApplyBoxes, ApplyBoxesHanging, ApplyHanging, Diagonal, DiagonalHanging, Evaluate, EvaluateHanging,
+    FluxPoints, Interpolate, InterpolateHanging, Metric, PowerLaw, Prolongate, Restrict, Target, Writes, degrees,
 };
 use crate::scalar::Real;
 use crate::typed::{Kind, Sample};
@@ -47,6 +48,10 @@ fn sample<T: Real>(name: &str) -> Sample {
     fn at_points<T>(tensor: *const T) -> Metric<T> {
         Metric { tensor, reaction: tensor, weights: core::ptr::null() }
     }
+    fn flux<T>(v: *mut T) -> FluxPoints<T> {
+        let law = PowerLaw { offset: 1.0, quarters: -2 };
+        FluxPoints { geometry: at_points(v), inverse_weights: v, derivative: v, law }
+    }
     match name {
         "apply" => kernel!(Apply, |n, v| { matrices: v, nodes: n, metric: at_points(v), x: v, target: target(v, n) }),
         "apply_hanging" => kernel!(ApplyHanging, |n, v| {
@@ -55,6 +60,20 @@ fn sample<T: Real>(name: &str) -> Sample {
         "apply_boxes" => kernel!(ApplyBoxes, |n, v| { matrices: v, nodes: n, metric: v, x: v, target: target(v, n) }),
         "apply_boxes_hanging" => kernel!(ApplyBoxesHanging, |n, v| {
             matrices: v, nodes: n, lines: n, metric: v, x: v, target: target(v, n)
+        }),
+        "evaluate" => kernel!(Evaluate, |n, v| { matrices: v, nodes: n, points: flux(v), u: v, sums: v }),
+        "evaluate_hanging" => kernel!(EvaluateHanging, |n, v| {
+            matrices: v, nodes: n, lines: n, points: flux(v), u: v, sums: v
+        }),
+        "diagonal" => kernel!(Diagonal, |_n, v| { matrices: v, metric: at_points(v), sums: v }),
+        "diagonal_hanging" => kernel!(DiagonalHanging, |n, v| {
+            matrices: v, lines: n, metric: at_points(v), column: 0, sums: v
+        }),
+        "interpolate" => kernel!(Interpolate, |n, v| {
+            matrices: v, nodes: n, children: n, targets: n, u: v, coarse: v
+        }),
+        "interpolate_hanging" => kernel!(InterpolateHanging, |n, v| {
+            matrices: v, nodes: n, lines: n, children: n, targets: n, u: v, coarse: v
         }),
         "prolongate" => kernel!(Prolongate, |n, v| { matrices: v, nodes: n, lines: n, targets: n, coarse: v, x: v }),
         _ => kernel!(Restrict, |n, v| { matrices: v, lines: n, targets: n, r: v, sums: v }),

@@ -1,7 +1,10 @@
 //! The kernels of cells.
 
 use super::boxes::{apply_boxes, apply_boxes_hanging};
+use super::diagonal::{SquareMatrices, diagonal, diagonal_hanging};
+use super::interpolation::{ParentMatrices, interpolate, interpolate_hanging};
 use super::lines::{BoxMatrices, CellMatrices, Halves};
+use super::newton::{FluxPoints, evaluate, evaluate_hanging};
 use super::operator::{Metric, apply, apply_hanging};
 use super::transfer::{prolongate, restrict};
 use super::writes::Target;
@@ -90,6 +93,90 @@ crate::kernels! {
         /// By lines along the last direction.
         target: Target<T>,
     ), super::boxes::block::<DIM, N>(size_of::<T>(), true);
+
+    /// Local results of a flux at `u` for each cell, and the metric of its derivative there if it is asked for.
+    Evaluate = evaluate::<DIM, N>[
+        /// [`CellMatrices`].
+        matrices: CellMatrices<T, N>
+    ](
+        /// Nodes, by lines along the last direction.
+        nodes: *const u32,
+        points: FluxPoints<T>,
+        u: *const T,
+        /// Local results, by lines along the last direction.
+        sums: *mut T,
+    ), super::newton::block::<DIM, N>(size_of::<T>(), false);
+
+    /// [`Evaluate`] for cells with lines that hang.
+    EvaluateHanging = evaluate_hanging::<DIM, N>[
+        /// [`CellMatrices`].
+        matrices: CellMatrices<T, N>
+    ](
+        /// Nodes, by lines along x.
+        nodes: *const u32,
+        /// [`HangingLines`](super::HangingLines) of each cell.
+        lines: *const u32,
+        points: FluxPoints<T>,
+        u: *const T,
+        /// Local results, by lines along x.
+        sums: *mut T,
+    ), super::newton::block::<DIM, N>(size_of::<T>(), true);
+
+    /// The diagonal of `A_cell` of each cell.
+    Diagonal = diagonal::<DIM, N>[
+        /// [`SquareMatrices`].
+        matrices: SquareMatrices<T, N>
+    ](
+        /// That of each point, not of cells.
+        metric: Metric<T>,
+        /// Local results, by lines along the last direction.
+        sums: *mut T,
+    ), super::diagonal::block::<DIM, N>(size_of::<T>());
+
+    /// An entry of the diagonal of `Cᵀ A_cell C` of each cell, from the column of `A_cell C` with that number.
+    DiagonalHanging = diagonal_hanging::<DIM, N>[
+        /// [`CellMatrices`].
+        matrices: CellMatrices<T, N>
+    ](
+        /// [`HangingLines`](super::HangingLines) of each cell.
+        lines: *const u32,
+        metric: Metric<T>,
+        column: u32,
+        /// Local results, by lines along x.
+        sums: *mut T,
+    ), super::diagonal::block_hanging::<DIM, N>(size_of::<T>());
+
+    /// Values of `u` at nodes of the next coarser mesh, from each cell those that it is to give.
+    Interpolate = interpolate::<DIM, N>[
+        /// [`ParentMatrices`].
+        matrices: ParentMatrices<T, N>
+    ](
+        /// Nodes, by lines along the last direction.
+        nodes: *const u32,
+        /// Which child of its parent each cell is, or [`STAYS`](super::STAYS) if the coarser mesh has it, too.
+        children: *const u32,
+        /// By lines along x, in the place of the node of the coarser cell: a node of `coarse`, or [`NONE`](super::NONE).
+        targets: *const u32,
+        u: *const T,
+        coarse: *mut T,
+    ), super::interpolation::block::<DIM, N>(size_of::<T>(), false);
+
+    /// [`Interpolate`] for cells with lines that hang.
+    InterpolateHanging = interpolate_hanging::<DIM, N>[
+        /// [`ParentMatrices`].
+        matrices: ParentMatrices<T, N>
+    ](
+        /// Nodes, by lines along x.
+        nodes: *const u32,
+        /// [`HangingLines`](super::HangingLines) of each cell.
+        lines: *const u32,
+        /// As for [`Interpolate`].
+        children: *const u32,
+        /// As for [`Interpolate`].
+        targets: *const u32,
+        u: *const T,
+        coarse: *mut T,
+    ), super::interpolation::block::<DIM, N>(size_of::<T>(), true);
 
     /// `x += P coarse` at the nodes of children of refined cells, a block a group of these.
     Prolongate = prolongate::<DIM, N>[

@@ -6,13 +6,19 @@
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
 mod boxes;
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
+mod diagonal;
+#[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
 mod family;
+#[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
+mod interpolation;
 #[cfg(not(target_arch = "nvptx64"))]
 mod kind;
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
 mod lines;
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
 mod list;
+#[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
+mod newton;
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic_nodes"))]
 pub mod nodes;
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
@@ -22,12 +28,21 @@ mod transfer;
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
 mod writes;
 
+#[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
+pub use diagonal::SquareMatrices;
+#[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
+pub use interpolation::ParentMatrices;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use kind::KIND;
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
 pub use lines::{BoxMatrices, CellMatrices, Halves};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use list::{Apply, ApplyBoxes, ApplyBoxesHanging, ApplyHanging, Prolongate, Restrict};
+pub use list::{
+    Apply, ApplyBoxes, ApplyBoxesHanging, ApplyHanging, Diagonal, DiagonalHanging, Evaluate, EvaluateHanging,
+    Interpolate, InterpolateHanging, Prolongate, Restrict,
+};
+#[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
+pub use newton::{FluxPoints, PowerLaw};
 
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
 pub use operator::Metric;
@@ -36,6 +51,9 @@ pub use writes::{Target, Writes};
 
 /// In a list of nodes, beside the number: the results that are left there are a node's whole sum.
 pub const WHOLE: u32 = 1 << 31;
+
+/// In a list of children: no child but the cell itself.
+pub const STAYS: u32 = u32::MAX;
 
 /// In a list of nodes: none.
 pub const NONE: u32 = u32::MAX;

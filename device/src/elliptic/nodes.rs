@@ -43,6 +43,12 @@ crate::kernels! {
         least: u32,
     ), Block::of(THREADS);
 
+    /// `y_i = 1 / y_i` where that is not 0.
+    Invert = invert(
+        y: *mut T,
+        nodes: u32,
+    ), Block::of(THREADS);
+
     /// `x_j += coarse_i` where `j = same_i` is not [`NONE`].
     AddSame = add_same(
         same: *const u32,
@@ -178,6 +184,20 @@ pub unsafe fn start<T: Real>(kinds: *const u8, b: *const T, y: *mut T, nodes: u3
     unsafe {
         let is_zero = b.is_null() || (*kinds.add(node) as u32) < least;
         *y.add(node) = if is_zero { T::ZERO } else { *b.add(node) };
+    }
+}
+
+/// See [`Invert`].
+///
+/// # Safety
+/// [`THREADS`] threads a block, at least one a node; `y` is as long as there are nodes.
+#[inline(always)]
+pub unsafe fn invert<T: Real>(y: *mut T, nodes: u32) {
+    let Some(node) = node(nodes) else { return };
+    // SAFETY: the caller's promise.
+    let entry = unsafe { &mut *y.add(node) };
+    if *entry != T::ZERO {
+        *entry = entry.reciprocal();
     }
 }
 

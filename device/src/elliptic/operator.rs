@@ -51,6 +51,49 @@ pub struct Metric<T> {
 // SAFETY: null pointers are values.
 unsafe impl<T: bytemuck::Zeroable> bytemuck::Zeroable for Metric<T> {}
 
+/// What becomes of derivatives and values at Gauss points.
+pub trait AtPoints<T: Real, const DIM: usize, const N: usize>: Copy {
+    /// Derivatives in each direction, in 2D `x` and `z`, on the thread's line along x, become what is multiplied with those of the basis.
+    ///
+    /// # Safety
+    /// The numbers are those of the cells of the place.
+    unsafe fn times(self, place: Place<DIM, N>, derivatives: [&mut [T; N]; 3]);
+
+    /// Whether values count, too.
+    fn reacts(self) -> bool;
+
+    /// What a value is multiplied by, on the thread's line along x.
+    ///
+    /// # Safety
+    /// As for [`Self::times`].
+    unsafe fn reaction(self, place: Place<DIM, N>, layer: usize) -> T;
+}
+
+impl<T: Real, const DIM: usize, const N: usize> AtPoints<T, DIM, N> for Metric<T> {
+    #[inline(always)]
+    unsafe fn times(self, place: Place<DIM, N>, derivatives: [&mut [T; N]; 3]) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.weights.is_null() {
+                times_metric::<T, DIM, N, false>(self, place, derivatives);
+            } else {
+                times_metric::<T, DIM, N, true>(self, place, derivatives);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn reacts(self) -> bool {
+        !self.reaction.is_null()
+    }
+
+    #[inline(always)]
+    unsafe fn reaction(self, place: Place<DIM, N>, layer: usize) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { reaction(self, place, layer) }
+    }
+}
+
 /// See [`Apply`](super::Apply).
 ///
 /// # Safety
@@ -101,11 +144,11 @@ pub unsafe fn apply_hanging<T: Real, const DIM: usize, const N: usize>(
 /// `A_cell u`, from lines along the last direction to such lines.
 ///
 /// # Safety
-/// The metric is that of the cells of the place.
+/// As for [`AtPoints::times`].
 #[inline(always)]
-unsafe fn times_cell<T: Real, const DIM: usize, const N: usize>(
+pub unsafe fn times_cell<T: Real, const DIM: usize, const N: usize>(
     matrices: &CellMatrices<T, N>,
-    metric: Metric<T>,
+    points: impl AtPoints<T, DIM, N>,
     place: Place<DIM, N>,
     u: [T; N],
 ) -> [T; N] {
@@ -123,7 +166,7 @@ unsafe fn times_cell<T: Real, const DIM: usize, const N: usize>(
         sync_threads();
     }
     // SAFETY: the caller's promise.
-    unsafe { at_gauss_points(matrices, metric, place, tensors) };
+    unsafe { at_gauss_points(matrices, points, place, tensors) };
     sync_threads();
     if DIM == 3 {
         let line = add_transposed(slopes, &of_middle.read(1), transposed(values, &other.read(1)));
@@ -141,7 +184,7 @@ unsafe fn times_cell<T: Real, const DIM: usize, const N: usize>(
 #[inline(always)]
 unsafe fn at_gauss_points<T: Real, const DIM: usize, const N: usize>(
     matrices: &CellMatrices<T, N>,
-    metric: Metric<T>,
+    points: impl AtPoints<T, DIM, N>,
     place: Place<DIM, N>,
     [other, of_last, of_middle]: [Tensor<T, DIM, N>; 3],
 ) {
@@ -150,23 +193,17 @@ unsafe fn at_gauss_points<T: Real, const DIM: usize, const N: usize>(
     let mut z = times(values, &of_last.read(0));
     let mut y = if DIM == 3 { times(values, &of_middle.read(0)) } else { z };
     // SAFETY: the caller's promise.
-    unsafe {
-        if metric.weights.is_null() {
-            times_metric::<T, DIM, N, false>(metric, place, [&mut x, &mut y, &mut z]);
-        } else {
-            times_metric::<T, DIM, N, true>(metric, place, [&mut x, &mut y, &mut z]);
-        }
-    }
+    unsafe { points.times(place, [&mut x, &mut y, &mut z]) };
     of_last.write(0, &transposed(values, &z));
     if DIM == 3 {
         of_middle.write(0, &transposed(values, &y));
     }
     let mut sum = transposed(slopes, &x);
-    if !metric.reaction.is_null() {
+    if points.reacts() {
         let mut u = times(values, &other.read(0));
         for layer in 0..N {
             // SAFETY: as above.
-            u[layer] = unsafe { reaction(metric, place, layer) } * u[layer];
+            u[layer] = unsafe { points.reaction(place, layer) } * u[layer];
         }
         sum = add_transposed(values, &u, sum);
     }

@@ -37,7 +37,7 @@ mod transposed;
 
 pub use benchmark::Benchmark;
 pub use equation::{Coefficient, Diffusion, Equation, Smoothing};
-pub use flux::{Flux, MinimalSurface};
+pub use flux::{Flux, MinimalSurface, PLaplacian, PowerLaw};
 pub use forest_function::{ForestFunction, Norms};
 pub use patchmg_device::elliptic::Writes;
 pub use problem::{EllipticProblem, SharedField};

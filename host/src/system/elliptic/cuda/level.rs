@@ -6,7 +6,7 @@ use super::super::level::{CellOperator, is_coarsest, is_for_products, is_linear,
 use super::super::mesh::{Mesh, Node};
 use super::super::robin::{self, RobinRows};
 use super::super::transfer::Transfer;
-use super::linearized::Linearizing;
+use super::linearized::{self, Linearizing};
 use super::order::{Part, groups};
 use super::tables::{
     self, Form, InverseTables, OperatorAddresses, OperatorArguments, OperatorTables, TransferAddresses, TransferTables,
@@ -31,14 +31,14 @@ use std::ptr;
 use std::sync::{Arc, Mutex};
 
 /// Sums at nodes.
-struct Sums {
+pub(super) struct Sums {
     first: Vector<u32>,
     places: Vector<u32>,
     kinds: Vector<u8>,
 }
 
 impl Sums {
-    fn new(cuda: &Cuda, sums: &tables::Sums, kinds: &[u8]) -> Result<Self> {
+    pub fn new(cuda: &Cuda, sums: &tables::Sums, kinds: &[u8]) -> Result<Self> {
         let gpu = &cuda.gpu;
         Ok(Self {
             first: Vector::uploaded(gpu, &sums.first)?,
@@ -60,11 +60,11 @@ pub(super) struct Operator<T: Scalar> {
     writes: Writes,
     plain: Part,
     hanging: Part,
-    matrices: Vec<T>,
+    pub(super) matrices: Vec<T>,
     nodes: Vector<u32>,
     lines: Vector<u32>,
     pub(super) metric: Mutex<Vector<T>>,
-    reaction: Option<Vector<T>>,
+    pub(super) reaction: Option<Vector<T>>,
     weights: Vector<T>,
     sums: Sums,
 }
@@ -248,9 +248,9 @@ pub(super) struct Inverse<T: Scalar> {
 }
 
 /// What kernels leave to the next ones.
-struct Between<T: Scalar> {
+pub(super) struct Between<T: Scalar> {
     /// Local results of cells.
-    sums: Vector<T>,
+    pub(super) sums: Vector<T>,
     /// Before it is restricted; empty on the coarsest level.
     residual: Vector<T>,
 }
@@ -269,18 +269,18 @@ pub(super) struct CudaLevel<T: Scalar> {
     inverse_diagonal: Option<Vec<T>>,
     /// If the equation is nonlinear.
     pub(super) linearizing: Option<Linearizing<T>>,
-    between: Mutex<Between<T>>,
+    pub(super) between: Mutex<Between<T>>,
 }
 
 /// What sums at nodes are made part of.
 #[derive(Clone, Copy)]
-struct Sum<T> {
-    b: *const T,
+pub(super) struct Sum<T> {
+    pub b: *const T,
     /// Nodes of `b`; null if they are the same.
-    same: *const u32,
+    pub same: *const u32,
     /// The first kind of nodes that have one.
-    least: Node,
-    sign: f64,
+    pub least: Node,
+    pub sign: f64,
 }
 
 impl<T: Scalar> CudaLevel<T> {
@@ -297,6 +297,7 @@ impl<T: Scalar> CudaLevel<T> {
         let coarser = coarser.transpose()?;
         let robin = Robin::new(cuda, &operator.robin)?;
         let tables = OperatorTables::new(system, &operator)?;
+        let matrices = tables.matrices.clone();
         let groups = tables.order.groups().max(coarser.as_ref().map_or(0, |coarser| coarser.groups));
         let sums = Vector::zeros(gpu, groups * super::order::groups(mesh).entries())?;
         let storage = if coarser.is_some() { mesh.kinds().len() } else { 0 };
@@ -309,7 +310,7 @@ impl<T: Scalar> CudaLevel<T> {
             inverse: if coarser.is_none() && system.has_solver() { Some(inverse(cuda, system)?) } else { None },
             inverse_diagonal,
             coarser,
-            linearizing: Linearizing::new(system, operator)?,
+            linearizing: Linearizing::new(cuda, system, operator, &matrices)?,
             between: Mutex::new(Between { sums, residual: Vector::zeros(gpu, storage)? }),
         })
     }
@@ -328,7 +329,7 @@ impl<T: Scalar> CudaLevel<T> {
         Ok(coarser)
     }
 
-    fn gather(&self, of: &Sums, sum: Sum<T>, values: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+    pub(super) fn gather(&self, of: &Sums, sum: Sum<T>, values: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
         let arguments = Gather {
             first: of.first.as_ptr(),
             places: of.places.as_ptr(),
@@ -405,7 +406,7 @@ fn inverse<T: Scalar>(cuda: &Cuda, system: &Elliptic) -> Result<Inverse<T>> {
 }
 
 /// A thread a node.
-fn blocks_of(nodes: usize) -> [u32; 3] {
+pub(super) fn blocks_of(nodes: usize) -> [u32; 3] {
     stride_blocks(nodes, THREADS as u32, u32::MAX).unwrap_or_default()
 }
 
@@ -513,7 +514,7 @@ pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
     let unknowns = if system.has_solver() { mesh.unknowns() } else { 0 };
     let inverse = unknowns * (unknowns * size_of::<f64>() + size_of::<u32>());
     let other = system.coarser.as_ref().map_or(inverse as u64, |coarser| transfer_bytes::<T>(system, coarser));
-    (numbers + tables) as u64 + robin::bytes::<T>(system) + other
+    (numbers + tables) as u64 + robin::bytes::<T>(system) + other + linearized::bytes::<T>(system, &order)
 }
 
 /// Bytes of its transfer, and of the residual.

@@ -3,6 +3,7 @@
 mod colors;
 mod level;
 mod linearized;
+mod newton;
 mod order;
 mod tables;
 #[cfg(test)]

@@ -101,7 +101,7 @@ impl Order {
     }
 
     /// Slots that have a cell, with their cell.
-    fn cells(&self) -> impl Iterator<Item = (usize, usize)> {
+    pub fn cells(&self) -> impl Iterator<Item = (usize, usize)> {
         let with_cell = self.cells.iter().enumerate().filter(|(_, cell)| **cell != NONE);
         with_cell.map(|(slot, &cell)| (slot, cell as usize))
     }

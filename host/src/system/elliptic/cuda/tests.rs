@@ -5,17 +5,19 @@ use super::super::level::CellOperator;
 use super::super::mesh::Node;
 use super::super::robin::{self, RobinRows};
 use super::super::transfer::Transfer;
-use super::super::{Coefficient, Diffusion, Equation, Smoothing};
+use super::super::{Coefficient, Diffusion, Equation, Flux, MinimalSurface, PLaplacian, Smoothing};
+use super::newton::*;
 use super::order::{Launch, Order, groups};
 use super::tables::*;
 use super::*;
+use crate::backend::Backend;
 use crate::backend::cpu::Cpu;
 use crate::forest::{Adaptation, CoarseMesh, Forest};
 use crate::testing::random;
 use glam::{DMat3, DVec3};
 use patchmg_device::blas1::THREADS;
-use patchmg_device::elliptic::nodes::{AddRows, AddSame, Gather, MODULE, Solve, Start};
-use patchmg_device::elliptic::{Metric, NONE, Target, WHOLE, Writes, degrees};
+use patchmg_device::elliptic::nodes::{AddRows, AddSame, Gather, Invert, MODULE, Solve, Start};
+use patchmg_device::elliptic::{Metric, NONE, PowerLaw, Target, WHOLE, Writes, degrees};
 use patchmg_device::typed::Arguments as _;
 use patchmg_emulation::{Arguments, Kernel};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,6 +63,22 @@ impl<'a, T: Scalar> Emulated<'a, T> {
         self.run(MODULE, kinds.len().div_ceil(THREADS), arguments);
     }
 
+    fn addresses(&self) -> OperatorAddresses<T> {
+        let tables = &self.operator;
+        OperatorAddresses {
+            groups: groups(&self.system.mesh),
+            form: tables.form,
+            matrices: tables.matrices.as_ptr(),
+            nodes: tables.nodes.as_ptr(),
+            lines: tables.lines.as_ptr(),
+            metric: Metric {
+                tensor: tables.metric.as_ptr(),
+                reaction: tables.reaction.as_ref().map_or(ptr::null(), |reaction| reaction.as_ptr()),
+                weights: if tables.form == Form::Cells { tables.weights.as_ptr() } else { ptr::null() },
+            },
+        }
+    }
+
     fn multiply(&self, b: Option<&[T]>, x: &[T], least: Node) -> Vec<T> {
         let (tables, groups, writes) = (&self.operator, groups(&self.system.mesh), self.system.writes);
         // What nobody computes must not be read.
@@ -85,18 +103,7 @@ impl<'a, T: Scalar> Emulated<'a, T> {
             families,
             sign,
         };
-        let addresses = OperatorAddresses {
-            groups,
-            form: tables.form,
-            matrices: tables.matrices.as_ptr(),
-            nodes: tables.nodes.as_ptr(),
-            lines: tables.lines.as_ptr(),
-            metric: Metric {
-                tensor: tables.metric.as_ptr(),
-                reaction: tables.reaction.as_ref().map_or(ptr::null(), |reaction| reaction.as_ptr()),
-                weights: if tables.form == Form::Cells { tables.weights.as_ptr() } else { ptr::null() },
-            },
-        };
+        let addresses = self.addresses();
         let (parts, of_smoothed) = ([&tables.order.plain, &tables.order.hanging], least == Node::Smoothed);
         let module = module(self.system);
         let launch = |blocks: usize, arguments: OperatorArguments<T>| {
@@ -226,6 +233,142 @@ fn check<T: Scalar>(name: &str, system: &Elliptic) {
     compare("prolongation", &found, &expected);
 }
 
+/// The tables of a level of a nonlinear equation.
+struct EmulatedNewton<T> {
+    cells: CellTables<T>,
+    geometry: GeometryTables<T>,
+    interpolation: Option<InterpolationTables<T>>,
+}
+
+impl<T: Scalar> EmulatedNewton<T> {
+    fn new(emulated: &Emulated<T>) -> Self {
+        let system = emulated.system;
+        let (mesh, order) = (&*system.mesh, Order::new(&system.mesh, system.writes, false));
+        let operator = CellOperator::<T>::new(system).unwrap();
+        let of_coarser = |coarser: &Arc<Elliptic>| {
+            InterpolationTables::new(&coarser.mesh, mesh, &order, operator.shape.halves()).unwrap()
+        };
+        Self {
+            cells: CellTables::new(mesh, &order, &operator.gather, &emulated.operator.matrices).unwrap(),
+            geometry: GeometryTables::new(mesh, &order).unwrap(),
+            interpolation: system.coarser.as_ref().map(of_coarser),
+        }
+    }
+}
+
+impl<T: Scalar> Emulated<'_, T> {
+    /// Of which `metric` is written.
+    fn newton_addresses(&self, newton: &EmulatedNewton<T>, metric: &mut [T], sums: &mut [T]) -> NewtonAddresses<T> {
+        NewtonAddresses {
+            groups: groups(&self.system.mesh),
+            matrices: self.operator.matrices.as_ptr(),
+            squares: newton.cells.squares.as_ptr(),
+            nodes: newton.cells.nodes.as_ptr(),
+            lines: newton.cells.lines.as_ptr(),
+            geometry: newton.geometry.tensor.as_ptr(),
+            inverse_weights: newton.geometry.inverse_weights.as_ptr(),
+            metric: metric.as_mut_ptr(),
+            reaction: self.operator.reaction.as_ref().map_or(ptr::null(), |reaction| reaction.as_ptr()),
+            sums: sums.as_mut_ptr(),
+        }
+    }
+
+    fn launch(&self, all: impl IntoIterator<Item = (usize, NewtonArguments<T>)>) {
+        let module = module(self.system);
+        for (blocks, arguments) in all {
+            match arguments {
+                NewtonArguments::Evaluate(arguments) => self.run(module, blocks, arguments),
+                NewtonArguments::EvaluateHanging(arguments) => self.run(module, blocks, arguments),
+                NewtonArguments::Diagonal(arguments) => self.run(module, blocks, arguments),
+                NewtonArguments::DiagonalHanging(arguments) => self.run(module, blocks, arguments),
+                NewtonArguments::Interpolate(arguments) => self.run(module, blocks, arguments),
+                NewtonArguments::InterpolateHanging(arguments) => self.run(module, blocks, arguments),
+            }
+        }
+    }
+
+    /// Local results, summed up.
+    fn summed(&self, newton: &EmulatedNewton<T>, b: Option<&[T]>, sums: &[T], least: Node) -> Vec<T> {
+        let mut y = vec![T::from_f64(f64::NAN); self.operator.kinds.len()];
+        let (sign, b) = b.map_or((1.0, ptr::null()), |b| (-1.0, b.as_ptr()));
+        let (values, sign, least) = (sums.as_ptr(), T::from_f64(sign), least as u32);
+        let sum = Gather { values, b, y: y.as_mut_ptr(), least, sign, ..Gather::zeros() };
+        self.gather(&newton.cells.sums, &self.operator.kinds, sum);
+        y
+    }
+
+    /// `b - A(u)`; the metric becomes that of the derivative.
+    fn evaluate(&mut self, newton: &EmulatedNewton<T>, law: PowerLaw, b: &[T], u: &[T]) -> Vec<T> {
+        let nan = T::from_f64(f64::NAN);
+        let (mut sums, mut metric) = (vec![nan; newton.cells.nodes.len()], vec![nan; self.operator.metric.len()]);
+        let addresses = self.newton_addresses(newton, &mut metric, &mut sums);
+        self.launch(addresses.evaluate(&newton.cells.parts, law, u.as_ptr(), true));
+        let found = self.summed(newton, Some(b), &sums, Node::Unknown);
+        sums.fill(nan);
+        let before = metric.clone();
+        self.launch(addresses.evaluate(&newton.cells.parts, law, u.as_ptr(), false));
+        assert_eq!(self.summed(newton, Some(b), &sums, Node::Unknown), found);
+        assert_eq!(metric, before);
+        self.operator.metric = metric;
+        found
+    }
+
+    fn diagonal(&mut self, newton: &EmulatedNewton<T>) -> Vec<T> {
+        let mut sums = vec![T::from_f64(f64::NAN); newton.cells.nodes.len()];
+        let mut metric = self.operator.metric.clone();
+        self.launch(self.newton_addresses(newton, &mut metric, &mut sums).diagonal(&newton.cells.parts));
+        let mut y = self.summed(newton, None, &sums, Node::Smoothed);
+        let nodes = y.len() as u32;
+        self.run(MODULE, y.len().div_ceil(THREADS), Invert { y: y.as_mut_ptr(), nodes });
+        y
+    }
+
+    fn interpolate(&self, newton: &EmulatedNewton<T>, u: &[T], coarse: &mut [T]) {
+        let Some(tables) = &newton.interpolation else { return };
+        let tables = InterpolationAddresses {
+            matrices: tables.matrices.as_ptr(),
+            children: tables.children.as_ptr(),
+            targets: tables.targets.as_ptr(),
+        };
+        let addresses = self.newton_addresses(newton, &mut [], &mut []);
+        self.launch(addresses.interpolate(&newton.cells.parts, tables, u.as_ptr(), coarse.as_mut_ptr()));
+    }
+}
+
+/// What Newton's method asks of a level.
+fn check_newton<T: Scalar>(name: &str, system: &Elliptic, law: PowerLaw) {
+    let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
+    let level = Runs::<Elliptic>::level::<T>(&cpu, system).unwrap();
+    let nonlinear = level.nonlinear().unwrap();
+    let mut emulated = Emulated::<T>::new(system);
+    let newton = EmulatedNewton::new(&emulated);
+    let name = format!("{name}, {}, degree {}", T::NAME, system.degree());
+    let compare = |what: &str, found: &[T], expected: &[T]| compare(&format!("{name}, {what}"), found, expected);
+    let [b, mut u, mut expected] = [1, 2, 3].map(|seed| {
+        let values = random(system.nodes(), seed);
+        level.vector_of(&mut |unknown| values[unknown]).unwrap()
+    });
+    // Also where they are given.
+    for (node, _) in system.mesh.kinds().iter().enumerate().filter(|(_, kind)| **kind == Node::Given) {
+        u[node] = T::from_f64(0.25 + (node % 7) as f64 * 0.1);
+    }
+    nonlinear.nonlinear_residual(&b, &u, &mut expected).unwrap();
+    compare("residual", &emulated.evaluate(&newton, law, &b, &u), &expected);
+    nonlinear.linearize(&u).unwrap();
+    level.apply(&b, &mut expected).unwrap();
+    compare("derivative", &emulated.multiply(None, &b, Node::Unknown), &expected);
+    nonlinear.update_inverse_diagonal(&mut expected).unwrap();
+    if expected.iter().any(|&entry| entry != T::ZERO) {
+        compare("diagonal", &emulated.diagonal(&newton), &expected);
+    }
+    if let Some(coarser) = &system.coarser {
+        let (mut found, mut expected) = (vec![T::ZERO; coarser.nodes()], cpu.zeros(coarser.nodes()).unwrap());
+        nonlinear.interpolate(&u, &mut expected).unwrap();
+        emulated.interpolate(&newton, &u, &mut found);
+        compare("interpolation", &found, &expected);
+    }
+}
+
 /// A mesh with hanging nodes, one cell of `coarse` being refined twice.
 fn refined(coarse: CoarseMesh, cell: usize) -> Forest {
     let forest = Forest::new(coarse).refine_uniformly(1).unwrap();
@@ -241,15 +384,17 @@ fn anisotropic(smoothing: Smoothing) -> Equation {
     Equation { diffusion, reaction: 0.75, smoothing, ..Equation::default() }
 }
 
-/// With hanging edges and faces in all orientations, by degree; also with Robin's condition on the boundary.
+/// With hanging edges and faces in all orientations.
+fn meshes() -> [(&'static str, Forest); 3] {
+    [
+        ("box in 2D", refined(CoarseMesh::of_box(&[2, 1], &[2.0, 1.0]).unwrap(), 2)),
+        ("disk", refined(CoarseMesh::disk(1.0).unwrap(), 5)),
+        ("box in 3D", refined(CoarseMesh::of_box(&[2, 1, 1], &[1.5, 1.0, 1.0]).unwrap(), 6)),
+    ]
+}
+
+/// On them, by degree; also with Robin's condition on the boundary.
 fn systems() -> impl Iterator<Item = (&'static str, Elliptic)> {
-    let meshes = || {
-        [
-            ("box in 2D", refined(CoarseMesh::of_box(&[2, 1], &[2.0, 1.0]).unwrap(), 2)),
-            ("disk", refined(CoarseMesh::disk(1.0).unwrap(), 5)),
-            ("box in 3D", refined(CoarseMesh::of_box(&[2, 1, 1], &[1.5, 1.0, 1.0]).unwrap(), 6)),
-        ]
-    };
     meshes().into_iter().flat_map(|(name, forest)| {
         degrees(forest.dim()).flat_map(move |degree| {
             let natural = BTreeSet::from([0]);
@@ -315,8 +460,14 @@ fn cells_of_one_launch_have_no_node_in_common() {
 
 #[test]
 fn memory_is_counted() {
-    for level in systems().flat_map(|(_, system)| levels(&system).cloned().collect::<Vec<_>>()) {
-        let Emulated { robin, operator, transfer, inverse, .. } = Emulated::<f32>::new(&level);
+    let films = meshes().map(|(name, forest)| {
+        let equation = Equation { flux: Some(Arc::new(MinimalSurface)), ..Equation::default() };
+        (name, Elliptic::new(&forest, 2, equation).unwrap())
+    });
+    for level in systems().chain(films).flat_map(|(_, system)| levels(&system).cloned().collect::<Vec<_>>()) {
+        let emulated = Emulated::<f32>::new(&level);
+        let newton = level.equation.flux.is_some().then(|| EmulatedNewton::new(&emulated));
+        let Emulated { robin, operator, transfer, inverse, .. } = emulated;
         let words = |list: &[u32]| 4 * list.len();
         let sums = |sums: &Sums, kinds: &[u8]| words(&sums.first) + words(&sums.places) + kinds.len();
         let numbers = operator.metric.len() + operator.reaction.map_or(0, |reaction| reaction.len());
@@ -331,6 +482,11 @@ fn memory_is_counted() {
         // Whole sums have no places, and a constant metric has few numbers.
         let whole = level.mesh.cells().all().len() - operator.sums.places.len();
         expected += 4 * whole;
+        expected += newton.map_or(0, |EmulatedNewton { cells, geometry, interpolation }| {
+            let lists = interpolation.map_or(0, |tables| words(&tables.children) + words(&tables.targets));
+            let of_cells = words(&cells.nodes) + words(&cells.lines) + sums(&cells.sums, &operator.kinds);
+            4 * (geometry.tensor.len() + geometry.inverse_weights.len()) + lists + of_cells
+        });
         let of_rows = 2 * robin.nodes.len() + robin.columns.len() + robin.entries.len();
         let at_most = robin::bytes::<f32>(&level);
         assert!(robin.nodes.is_empty() || (at_most / 4..=at_most).contains(&(4 * of_rows as u64)), "{level:?}");
@@ -339,6 +495,25 @@ fn memory_is_counted() {
             assert_eq!(counted, expected as u64, "{level:?}");
         } else {
             assert!(counted > (expected + 4 * operator.weights.len()) as u64, "{level:?}");
+        }
+    }
+}
+
+#[test]
+fn kernels_of_newtons_method_compute_what_the_cpu_does() {
+    for (name, forest) in meshes() {
+        for degree in degrees(forest.dim()).filter(|degree| forest.dim() == 2 || *degree < 4) {
+            for flux in [PLaplacian { p: 1.0, epsilon: 1.0 }, PLaplacian { p: 3.5, epsilon: 0.5 }] {
+                let law = flux.power_law().unwrap();
+                let equation = Equation { flux: Some(Arc::new(flux)), ..anisotropic(Smoothing::Local) };
+                let system = Elliptic::new(&forest, degree, equation).unwrap();
+                for level in levels(&system).filter(|level| level.mesh.unknowns() > 0) {
+                    check_newton::<f64>(name, level, law);
+                    if degree < 3 {
+                        check_newton::<f32>(name, level, law);
+                    }
+                }
+            }
         }
     }
 }
