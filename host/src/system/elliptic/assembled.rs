@@ -5,7 +5,10 @@ use super::mesh::Mesh;
 use crate::backend::Scalar;
 use crate::error::{Error, Result};
 use crate::memory;
+#[cfg(feature = "cuda")]
+use nalgebra::DVectorViewMut;
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+use rayon::prelude::*;
 
 /// More unknowns are not solved by a dense factorization.
 pub(super) const MOST: usize = 4096;
@@ -28,16 +31,22 @@ impl Factor {
         let mut number = vec![None; kinds.len()];
         nodes.iter().enumerate().for_each(|(i, &node)| number[node] = Some(i));
         let mut matrix = DMatrix::zeros(nodes.len(), nodes.len());
-        for cell in 0..mesh.cells().cells() {
+        let columns = |cell: usize| {
+            let mut columns = Vec::new();
+            operator.for_each_column(cell, |_, entries| columns.extend_from_slice(entries));
+            columns
+        };
+        let of_cells: Vec<Vec<f64>> = (0..mesh.cells().cells()).into_par_iter().map(columns).collect();
+        for (cell, columns) in of_cells.iter().enumerate() {
             let read = mesh.cells().of(cell);
-            operator.for_each_column(cell, |column, entries| {
-                let Some(j) = number[read[column] as usize] else { return };
+            for (&column, entries) in read.iter().zip(columns.chunks_exact(read.len())) {
+                let Some(j) = number[column as usize] else { continue };
                 for (&node, &entry) in read.iter().zip(entries) {
                     if let Some(i) = number[node as usize] {
                         matrix[(i, j)] += entry;
                     }
                 }
-            });
+            }
         }
         for (row, entries) in operator.robin.rows() {
             let Some(i) = number[row] else { continue };
@@ -52,7 +61,11 @@ impl Factor {
     /// Nodes of the unknowns, and the entries of the inverse, which is symmetric.
     #[cfg(feature = "cuda")]
     pub fn inverse(&self) -> (&[usize], DMatrix<f64>) {
-        (&self.nodes, self.factor.inverse())
+        let count = self.nodes.len();
+        let mut inverse = DMatrix::identity(count, count);
+        let columns = inverse.as_mut_slice().par_chunks_mut(count.max(1));
+        columns.for_each(|column| self.factor.solve_mut(&mut DVectorViewMut::from_slice(column, count)));
+        (&self.nodes, inverse)
     }
 
     /// `x = A⁻¹ b`.
