@@ -85,6 +85,9 @@ fn main() -> ExitCode {
     gpu::elliptic::add::<f64>(&mut suite);
     gpu::elliptic::add_writes::<f32>(&mut suite);
     gpu::elliptic::add_writes::<f64>(&mut suite);
+    gpu::elliptic::add_newton::<f32>(&mut suite);
+    gpu::elliptic::add_newton::<f64>(&mut suite);
+    gpu::elliptic::add_films(&mut suite);
     gpu::elliptic::add_solves(&mut suite);
     gpu::elliptic::add_large_coarsest_mesh(&mut suite);
     gpu::oracles::add(&mut suite);

@@ -12,8 +12,8 @@ use patchmg::krylov::{Stopping, unobserved};
 use patchmg::level::SharedLevel;
 use patchmg::multigrid::SmootherConfig;
 use patchmg::operator::LinearOperator;
-use patchmg::solve::{Case, Config, Method, Precision};
-use patchmg::system::elliptic::{Benchmark, Coefficient, Equation, Smoothing, Writes};
+use patchmg::solve::{Case, Config, Method, Precision, Report};
+use patchmg::system::elliptic::{Benchmark, Coefficient, Equation, Flux, PLaplacian, Smoothing, Writes};
 use patchmg::system::{Elliptic, Runs, System};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -148,6 +148,80 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
                 }
             }
         }
+    }
+}
+
+/// What Newton's method asks of a level: the residual, products with the derivative, its diagonal, values on the next coarser mesh.
+pub fn add_newton<T: Scalar>(suite: &mut Suite) {
+    for domain in DOMAINS {
+        for degree in 1..=if domain.dim() == 2 { 8 } else { 6 } {
+            for by_kernels in [true, false] {
+                let name = format!("elliptic::newton::{domain:?}::q{degree}::{by_kernels}::{}", T::NAME);
+                suite.test(name, move |gpu| {
+                    let flux = PLaplacian { p: if by_kernels { 3.0 } else { 3.25 }, epsilon: 0.5 };
+                    let flux: Option<Arc<dyn Flux>> = Some(Arc::new(flux));
+                    let equation = Equation { flux, reaction: 0.5, ..domain.benchmark().equation(domain.dim()) };
+                    let system = domain.system(degree, if domain.dim() == 2 { 2 } else { 1 }, 2, equation)?;
+                    let found = linearized::<_, T>(gpu, &system)?;
+                    let expected = linearized::<_, T>(&Arc::new(Cpu::new(None)?), &system)?;
+                    for (found, expected) in found.iter().zip(&expected) {
+                        assert_close(found, expected, 10.0 * tolerance::<T>())?;
+                    }
+                    let again = linearized::<_, T>(gpu, &system)?;
+                    found.iter().zip(&again).try_for_each(|(found, again)| assert_identical(again, found))
+                });
+            }
+        }
+    }
+}
+
+fn linearized<B: Runs<Elliptic>, T: Scalar>(backend: &Arc<B>, system: &Elliptic) -> Result<[Vec<T>; 4]> {
+    let level: SharedLevel<B, T> = backend.level(system)?;
+    let nonlinear = level.nonlinear()?;
+    let vector = |seed: u64| {
+        let values = random::<f64>(seed, system.layout().dofs());
+        level.vector_of(&mut |dof| values[dof])
+    };
+    let (b, u, x, mut y) = (vector(1)?, vector(2)?, vector(3)?, vector(4)?);
+    let found = |vector: &B::Vector<T>| downloaded(&**backend, vector, system.layout().storage());
+    nonlinear.nonlinear_residual(&b, &u, &mut y)?;
+    let residual = found(&y)?;
+    nonlinear.linearize(&u)?;
+    level.apply(&x, &mut y)?;
+    let product = found(&y)?;
+    nonlinear.update_inverse_diagonal(&mut y)?;
+    let diagonal = found(&y)?;
+    let coarser = system.coarser().transpose()?.unwrap_or_else(|| system.clone());
+    let mut coarse = backend.zeros(coarser.layout().storage())?;
+    nonlinear.interpolate(&u, &mut coarse)?;
+    let on_coarser = downloaded(&**backend, &coarse, coarser.layout().storage())?;
+    Ok([residual, product, diagonal, on_coarser])
+}
+
+/// Steps of Newton's method, on an adaptive mesh.
+pub fn add_films(suite: &mut Suite) {
+    for precision in [Precision::F64, Precision::Mixed] {
+        suite.test(format!("elliptic::film::{precision:?}"), move |gpu| {
+            let benchmark = Benchmark::MinimalSurface { frequency: 2 };
+            let mut forest = Forest::new(CoarseMesh::disk(1.0)?).refine_uniformly(3)?;
+            let flag = |leaf| if leaf % 5 == 0 { Adaptation::Refine } else { Adaptation::Keep };
+            forest = forest.adapt(&(0..forest.leaves().len()).map(flag).collect::<Vec<_>>())?;
+            let stopping = Stopping { rtol: 1e-4, ..Stopping::default() };
+            let smoother = SmootherConfig::Chebyshev { degree: 5, range: 12.0 };
+            let config = Config { method: Method::Cg, precision, smoother, stopping, ..Config::default() };
+            let system = Elliptic::new(&forest, 4, benchmark.equation(2))?;
+            let case = Case { system, problem: benchmark.problem(2), config };
+            let (found, _) = case.clone().solve(gpu, &mut unobserved)?;
+            let (expected, _) = case.clone().solve(&Arc::new(Cpu::new(None)?), &mut unobserved)?;
+            let steps = |report: &Report| -> Vec<(usize, f64)> {
+                report.newton.iter().map(|step| (step.linear_iterations, step.step_length)).collect()
+            };
+            if !found.info.converged || steps(&found) != steps(&expected) {
+                return Err(format!("steps {:?}, expected {:?}", found.newton, expected.newton).into());
+            }
+            let (again, _) = case.solve(gpu, &mut unobserved)?;
+            assert_identical(&again.info.residual_history, &found.info.residual_history)
+        });
     }
 }
 
