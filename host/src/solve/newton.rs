@@ -201,8 +201,7 @@ impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> PartsIn<B, T, M> {
                 }
                 halvings += 1;
             };
-            // Also if it is no number.
-            if !(norm < last) {
+            if norm.is_nan() || norm >= last {
                 break Outcome::Stagnated { residual: last / first, rounding: false };
             }
             std::mem::swap(u, next);

@@ -186,7 +186,7 @@ impl Offered for ForestProblem {
             return Err(Failure::usage("smoother", args.smoother_name(), reason));
         }
         args.marking()?.map(|marking| marking.check()).transpose()?;
-        if let Some(estimate) = args.forest.until_estimate.filter(|estimate| !(*estimate > 0.0)) {
+        if let Some(estimate) = args.forest.until_estimate.filter(|estimate| estimate.is_nan() || *estimate <= 0.0) {
             return Err(Failure::usage("until-estimate", estimate, "must be positive"));
         }
         let benchmark = args.benchmark()?;
@@ -216,11 +216,17 @@ impl Offered for ForestProblem {
         }
     }
 
-    fn kernels(args: &CaseArgs, _system: &Elliptic) -> String {
-        match args.forest.smoothing.unwrap_or_default() {
-            SmoothingName::Local => ", where cells are of the finest size".into(),
-            SmoothingName::Global => ", on whole levels".into(),
-        }
+    fn kernels(args: &CaseArgs, system: &Elliptic) -> String {
+        let flux = match &system.equation().flux {
+            None => "",
+            Some(flux) if flux.power_law().is_some() => "; the machine evaluates the flux",
+            Some(_) => "; the host evaluates the flux",
+        };
+        let smoothed = match args.forest.smoothing.unwrap_or_default() {
+            SmoothingName::Local => ", where cells are of the finest size",
+            SmoothingName::Global => ", on whole levels",
+        };
+        format!("{smoothed}{flux}")
     }
 
     fn details(case: &Case<Self>, errors: Option<Estimates>) -> Details {
