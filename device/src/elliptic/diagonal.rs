@@ -61,7 +61,8 @@ pub unsafe fn diagonal<T: Real, const DIM: usize, const N: usize>(
         let mut line = [T::ZERO; N];
         for layer in 0..N {
             let entry = place.first(words) + (number * N + layer) * Place::<DIM, N>::STEP;
-            line[layer] = T::from_f64(factor) * ldg(metric.tensor.add(entry));
+            // No `ldg`: the compiler would load all words at once, for which there are no registers.
+            line[layer] = T::from_f64(factor) * *metric.tensor.add(entry);
         }
         line
     };
