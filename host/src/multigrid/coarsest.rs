@@ -7,7 +7,7 @@ use crate::level::{Level, SharedLevel};
 use crate::system::System;
 
 /// The energy norm of the error of a solution by iteration, relative to that of the solution: as in deal.II's tutorial program
-/// step-37. Smaller ones change no count of iterations.
+/// step-37.
 const REDUCTION: f64 = 1e-3;
 
 /// How the coarsest level is solved: the same linear, symmetric map each time.
