@@ -189,6 +189,10 @@ impl Offered for ForestProblem {
                 format_args!("must be chebyshev, chebyshev-patch, chebyshev4 or jacobi with --system {}", args.system);
             return Err(Failure::usage("smoother", args.smoother_name(), reason));
         }
+        if args.smoother_name() == ChebyshevPatch && args.is_nonlinear() {
+            let reason = "must be chebyshev, chebyshev4 or jacobi for a nonlinear equation";
+            return Err(Failure::usage("smoother", args.smoother_name(), reason));
+        }
         args.marking()?.map(|marking| marking.check()).transpose()?;
         if let Some(estimate) = args.forest.until_estimate.filter(|estimate| estimate.is_nan() || *estimate <= 0.0) {
             return Err(Failure::usage("until-estimate", estimate, "must be positive"));

@@ -90,9 +90,9 @@ impl<'a> SeparableShape<'a> {
         // Without a reaction, the exponential of -infinity.
         let reaction = mean(&logarithms(words - 1)).exp();
         let (mut functions, mut eigenvalues, mut diagonals) = (Vec::new(), Vec::new(), Vec::new());
-        for d in 0..dim {
+        for (d, own) in diagonal.iter().enumerate() {
             let ends = self.ends(cell, d);
-            let whole = mean(&diagonal[d]);
+            let whole = mean(own);
             let of_slopes = along(d, d).iter().map(|value| (whole + value).exp()).collect();
             let others: Vec<Vec<f64>> = (0..dim).filter(|&e| e != d).map(|e| along(e, d)).collect();
             let of_values = |q: usize| others.iter().map(|along| along[q]).sum::<f64>() / others.len() as f64;
