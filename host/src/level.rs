@@ -89,6 +89,15 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
     /// [`Unsupported`](crate::Error::Unsupported) if the level has none.
     fn patches(&self) -> Result<&dyn Patches<B, T>>;
 
+    /// Cell patches, for smoothers that iterate with these. The first call makes their tables.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::Error::Unsupported) if the level has none; those of the machine.
+    fn cell_patches(&self) -> Result<&dyn CellPatches<B, T>> {
+        let (asked, available) = ("chebyshev-patch".into(), "smoothers without patches of cells".into());
+        Err(Error::Unsupported { backend: "this level", what: "smoother", asked, available })
+    }
+
     /// A sweep of point Gauss-Seidel, `x_i += (b_i - (A x)_i) / A_ii` for one dof `i` after the other, or in the opposite
     /// order. A CPU takes them lexicographically, `x` fastest, a GPU by the colors of [`patchmg_device::point`].
     ///
@@ -153,6 +162,16 @@ pub trait Patches<B: Backend, T: Scalar> {
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
         Ok(Vec::new())
     }
+}
+
+/// The patches of a level's cells, as a symmetric preconditioner `P = Σ_c R_cᵀ W_c Ã_c⁻¹ W_c R_c`: each cell has an approximate inverse
+/// on its nodes, and weights because patches overlap.
+pub trait CellPatches<B: Backend, T: Scalar> {
+    /// `y = α P x + β y`; `y` is not read if `β` is 0.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    fn apply_axpby(&self, alpha: f64, x: &B::Vector<T>, beta: f64, y: &mut B::Vector<T>) -> Result<()>;
 }
 
 impl<B: Backend, T: Scalar> LinearOperator<B, T> for SharedLevel<B, T> {

@@ -220,8 +220,8 @@ pub struct CaseArgs {
     /// Smoother of the cycle. [default: patch, of elliptic chebyshev]
     #[arg(long, value_enum)]
     pub smoother: Option<Smoother>,
-    /// Degree of the polynomial of --smoother chebyshev, at least 1, or chebyshev4, 1 to 6. [default: 5 for chebyshev, 2 for
-    /// chebyshev4]
+    /// Degree of the polynomial of --smoother chebyshev or chebyshev-patch, at least 1, or chebyshev4, 1 to 6. [default: 5 for
+    /// chebyshev, 3 for chebyshev-patch, 2 for chebyshev4]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub smoother_degree: Option<usize>,
     /// Factor of the smoother's correction, above 0 and below 2. [default: 1/4 in 2D and 1/8 in 3D for additive-patch, 2/3
@@ -363,6 +363,8 @@ choice!(Smoother {
     Jacobi,
     /// Chebyshev iteration over Jacobi
     Chebyshev,
+    /// Chebyshev iteration over additive patches of cells, for stretched cells; elliptic on a CPU alone
+    ChebyshevPatch,
     /// Chebyshev iteration of the fourth kind over Jacobi
     Chebyshev4,
 });

@@ -91,6 +91,10 @@ impl CaseArgs {
             args::Smoother::PointGs => SmootherConfig::PointGaussSeidel,
             args::Smoother::Jacobi => SmootherConfig::jacobi(),
             args::Smoother::Chebyshev => SmootherConfig::chebyshev(),
+            args::Smoother::ChebyshevPatch if !self.is_on_forest() => {
+                return Err(Failure::usage("smoother", name, "belongs to --system elliptic"));
+            }
+            args::Smoother::ChebyshevPatch => SmootherConfig::chebyshev_patch(),
             args::Smoother::Chebyshev4 => SmootherConfig::chebyshev_fourth_kind(),
         };
         if let Some(given) = self.damping {
@@ -104,12 +108,15 @@ impl CaseArgs {
         }
         if let Some(given) = self.smoother_degree {
             match &mut smoother {
-                SmootherConfig::Chebyshev { degree, .. } | SmootherConfig::ChebyshevFourthKind { degree } => {
+                SmootherConfig::Chebyshev { degree, .. }
+                | SmootherConfig::ChebyshevPatch { degree, .. }
+                | SmootherConfig::ChebyshevFourthKind { degree } => {
                     *degree = given;
                 }
                 _ => {
-                    let reason =
-                        format_args!("belongs to --smoother chebyshev and chebyshev4, and --smoother is {name}");
+                    let reason = format_args!(
+                        "belongs to --smoother chebyshev, chebyshev-patch and chebyshev4, and --smoother is {name}"
+                    );
                     return Err(Failure::usage("smoother-degree", given, reason));
                 }
             }

@@ -4,6 +4,7 @@
 //! sums them up at nodes.
 
 use super::lanes::{Lanes, SimdLevel, Vectorized};
+use super::separable::{self, SeparableCells};
 use super::sweep::{Shared, Sweep};
 use core::marker::PhantomData;
 use core::ops::Range;
@@ -52,6 +53,13 @@ pub trait IndexedKernels<T>: Send + Sync {
     /// # Panics
     /// If a list is not as long as it must be, a node is not below the length of `x`, or there is no batch of a number.
     fn apply(&self, sweep: Sweep, cells: &IndexedCells<T>, batches: Option<&[u32]>, x: &[T], sums: &mut [T]);
+
+    /// `W S (Σ_d Λ_d)⁻¹ Sᵀ W x` of all cells to their places in `sums`, which are those of `nodes`; `S` is the product over
+    /// directions.
+    ///
+    /// # Panics
+    /// If a list is not as long as it must be, or a node is not below the length of `x`.
+    fn solve_separable(&self, sweep: Sweep, cells: &SeparableCells<T>, x: &[T], sums: &mut [T]);
 }
 
 /// Cells of a batch.
@@ -92,11 +100,14 @@ struct Element<T, const D: usize, const N: usize, const H: usize, const L: usize
 }
 
 /// A tensor: node `(x, y, z)` is entry `x` of row `y + N z`.
-type Tensor<S, T, const N: usize, const L: usize> = [[Lanes<S, T>; N]; L];
+pub(super) type Tensor<S, T, const N: usize, const L: usize> = [[Lanes<S, T>; N]; L];
 
 /// A line of a tensor along a direction, at `i` and `a` in the others.
 #[inline(always)]
-fn line<V: Value<T>, T, const N: usize, const L: usize>(tensor: &[[V; N]; L], [d, i, a]: [usize; 3]) -> [V; N] {
+pub(super) fn line<V: Value<T>, T, const N: usize, const L: usize>(
+    tensor: &[[V; N]; L],
+    [d, i, a]: [usize; 3],
+) -> [V; N] {
     if d == 0 {
         return tensor[i + N * a];
     }
@@ -108,7 +119,7 @@ fn line<V: Value<T>, T, const N: usize, const L: usize>(tensor: &[[V; N]; L], [d
 }
 
 #[inline(always)]
-fn set_line<V: Value<T>, T, const N: usize, const L: usize>(
+pub(super) fn set_line<V: Value<T>, T, const N: usize, const L: usize>(
     tensor: &mut [[V; N]; L],
     [d, i, a]: [usize; 3],
     values: &[V; N],
@@ -234,6 +245,20 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
         let nodes_each = width * (N - 1).pow(D as u32);
         sweep.share_out_by(1, batches.map_or(count, <[u32]>::len), nodes_each, &|range| {
             sweep.simd.dispatch(Part { element: self, cells, batches, range, x, sums });
+        });
+    }
+
+    fn solve_separable(&self, sweep: Sweep, cells: &SeparableCells<T>, x: &[T], sums: &mut [T]) {
+        let width = indexed_width::<T>(sweep.simd);
+        let SeparableCells { nodes, weights, functions, inverse_eigenvalues } = cells;
+        let count = nodes.len() / (Self::NODES * width);
+        assert_eq!(nodes.len(), count * Self::NODES * width, "nodes of whole batches");
+        assert_eq!(functions.len(), count * D * N * N * width, "entries of functions");
+        assert!(weights.len() == nodes.len() && inverse_eigenvalues.len() == nodes.len(), "a number for each place");
+        assert!(sums.len() >= nodes.len(), "places for all results");
+        let sums = Shared::new(sums);
+        sweep.share_out_by(1, count, width * (N - 1).pow(D as u32), &|range| {
+            sweep.simd.dispatch(separable::Part::<T, D, N, L> { cells, range, x, sums });
         });
     }
 }

@@ -120,7 +120,8 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         let (coarser, finer) = (&systems[..systems.len() - 1], &systems[1..]);
         let vectors: u64 = coarser.iter().map(|system| vector_bytes::<S>(2, system.layout().storage())).sum();
         let smoothers = |system: &E| {
-            smoother.bytes::<B, S>(system.layout().storage(), system.is_nonlinear()) + B::patches_bytes::<S>(system)
+            let patches = if smoother.has_patches() { B::patches_bytes::<S>(system) } else { 0 };
+            smoother.bytes::<B, S>(system.layout().storage(), system.is_nonlinear()) + patches
         };
         let smoothers: u64 = finer.iter().map(smoothers).sum();
         let solver = Coarsest::<B, S>::bytes(&systems[0]);

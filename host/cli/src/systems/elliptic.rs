@@ -48,6 +48,9 @@ pub struct ForestArgs {
     /// Fraction of cells that kelly coarsens. [default: 0.03]
     #[arg(long, value_name = "F", value_parser = number, allow_hyphen_values = true)]
     pub coarsen_fraction: Option<f64>,
+    /// Radius of the inner boundary of the shell, whose outer one has radius 1; near 1, cells are stretched. [default: 0.5]
+    #[arg(long, value_name = "R", value_parser = number, allow_hyphen_values = true)]
+    pub inner_radius: Option<f64>,
     /// Degree of the mapping of cells. [default: that of the elements]
     #[arg(long, value_name = "M", value_parser = whole, allow_hyphen_values = true)]
     pub mapping_degree: Option<usize>,
@@ -180,9 +183,14 @@ impl Offered for ForestProblem {
         if let Some((option, value)) = args.kernel_options().into_iter().chain(engine).next() {
             return Err(Failure::usage(option, value, format_args!("is not there with --system {}", args.system)));
         }
-        let smoothers = [args::Smoother::Chebyshev, args::Smoother::Chebyshev4, args::Smoother::Jacobi];
-        if !smoothers.contains(&args.smoother_name()) {
-            let reason = format_args!("must be chebyshev, chebyshev4 or jacobi with --system {}", args.system);
+        use args::Smoother::{Chebyshev, Chebyshev4, ChebyshevPatch, Jacobi};
+        if ![Chebyshev, ChebyshevPatch, Chebyshev4, Jacobi].contains(&args.smoother_name()) {
+            let reason =
+                format_args!("must be chebyshev, chebyshev-patch, chebyshev4 or jacobi with --system {}", args.system);
+            return Err(Failure::usage("smoother", args.smoother_name(), reason));
+        }
+        if args.smoother_name() == ChebyshevPatch && args.is_nonlinear() {
+            let reason = "must be chebyshev, chebyshev4 or jacobi for a nonlinear equation";
             return Err(Failure::usage("smoother", args.smoother_name(), reason));
         }
         args.marking()?.map(|marking| marking.check()).transpose()?;
@@ -374,6 +382,7 @@ impl CaseArgs {
     pub(super) fn forest_options(&self) -> Vec<(&'static str, String)> {
         let ForestArgs {
             mesh,
+            inner_radius,
             adapt,
             until_estimate,
             until_dofs,
@@ -389,6 +398,7 @@ impl CaseArgs {
         } = &self.forest;
         let options = [
             ("mesh", mesh.as_ref().map(MeshChoice::to_string)),
+            ("inner-radius", inner_radius.map(|radius| radius.to_string())),
             ("adapt", adapt.map(|cycles| cycles.to_string())),
             ("until-estimate", until_estimate.map(|estimate| estimate.to_string())),
             ("until-dofs", until_dofs.map(|dofs| dofs.to_string())),

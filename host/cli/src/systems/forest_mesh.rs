@@ -21,7 +21,7 @@ choice!(MeshName {
     LshapeExtruded,
     /// The cube (-1, 1)^3 without an octant
     HyperL,
-    /// The shell between radii 1/2 and 1; in 2D the ring
+    /// The shell between radii 1/2, or --inner-radius, and 1; in 2D the ring
     Shell,
     /// The unit ball; in 2D the disk
     Disk,
@@ -154,6 +154,15 @@ impl CaseArgs {
             let reason = format_args!("belongs to --mesh box, and --mesh is {mesh}");
             return Err(Failure::usage(option, "X,Y[,Z]", reason));
         }
+        if let Some(radius) = self.forest.inner_radius {
+            if !matches!(mesh, MeshChoice::Named(MeshName::Shell)) {
+                let reason = format_args!("belongs to --mesh shell, and --mesh is {mesh}");
+                return Err(Failure::usage("inner-radius", radius, reason));
+            }
+            if !(radius > 0.0 && radius < 1.0) {
+                return Err(Failure::usage("inner-radius", radius, "must be above 0 and below 1"));
+            }
+        }
         match mesh {
             MeshChoice::Named(name) => self.named_mesh(name, dim),
             MeshChoice::File(file) => file.coarse_mesh(!self.forest.side.is_empty()),
@@ -163,6 +172,7 @@ impl CaseArgs {
     fn named_mesh(&self, name: MeshName, dim: usize) -> Result<CoarseMesh, Failure> {
         // As deal.II has them: 10 cells around.
         const RING: usize = 10;
+        let inner = self.forest.inner_radius.unwrap_or(0.5);
         Ok(match (name, dim) {
             (MeshName::Box, _) => {
                 self.check_box()?;
@@ -171,8 +181,8 @@ impl CaseArgs {
             (MeshName::Lshape, _) => CoarseMesh::l_shape(2)?,
             (MeshName::LshapeExtruded, _) => CoarseMesh::l_shape(2)?.extruded(1.0, 1)?,
             (MeshName::HyperL, _) => CoarseMesh::l_shape(3)?,
-            (MeshName::Shell, 2) => CoarseMesh::annulus(0.5, 1.0, RING)?,
-            (MeshName::Shell, _) => CoarseMesh::shell(0.5, 1.0)?,
+            (MeshName::Shell, 2) => CoarseMesh::annulus(inner, 1.0, RING)?,
+            (MeshName::Shell, _) => CoarseMesh::shell(inner, 1.0)?,
             (MeshName::Disk, 2) => CoarseMesh::disk(1.0)?,
             (MeshName::Disk, _) => CoarseMesh::ball(1.0)?,
             (MeshName::Cylinder, _) => CoarseMesh::cylinder(1.0, 1.0, 1)?,

@@ -286,7 +286,14 @@ fn what_forests_do_not_take_is_refused() {
     forest(&["--problem", "sine"], &["--problem", "'sine'", "corner, shell", "--system elliptic"]);
     forest(&["--frequency", "2"], &["--frequency", "'2'", "belongs to --problem minimal-surface"]);
     forest(&["--problem", "minimal-surface", "--frequency", "0"], &["--frequency", "'0'", "at least 1"]);
-    forest(&["--smoother", "patch"], &["--smoother", "'patch'", "chebyshev, chebyshev4 or jacobi"]);
+    forest(&["--smoother", "patch"], &["--smoother", "'patch'", "chebyshev, chebyshev-patch, chebyshev4 or jacobi"]);
+    refused(&["--smoother", "chebyshev-patch"], &["--smoother", "'chebyshev-patch'", "belongs to --system elliptic"]);
+    forest(
+        &["--problem", "minimal-surface", "--dim", "2", "--smoother", "chebyshev-patch"],
+        &["--smoother", "'chebyshev-patch'", "chebyshev, chebyshev4 or jacobi for a nonlinear equation"],
+    );
+    forest(&["--mesh", "disk", "--inner-radius", "0.8"], &["--inner-radius", "'0.8'", "belongs to --mesh shell"]);
+    forest(&["--mesh", "shell", "--inner-radius", "1"], &["--inner-radius", "'1'", "above 0 and below 1"]);
     forest(&["--variant", "basic"], &["--variant", "'basic'", "not there with --system elliptic"]);
     forest(&["--backend", "cpu", "--writes", "atomics"], &["--writes", "'atomics'", "cpu has: gather"]);
     refused(&["--writes", "colors"], &["--writes", "'colors'", "belongs to --system elliptic"]);

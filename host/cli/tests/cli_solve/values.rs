@@ -84,7 +84,7 @@ fn choices_that_do_not_exist_are_refused_with_what_does() {
         ("--system", "poisson-fv", "poisson-cg, poisson-dg"),
         ("--problem", "two", "one, sine, cosine"),
         ("--solver", "lu", "fmg, vcycle, gmres, fgmres, cg"),
-        ("--smoother", "sor", "patch, additive-patch, point-gs, jacobi, chebyshev, chebyshev4"),
+        ("--smoother", "sor", "patch, additive-patch, point-gs, jacobi, chebyshev, chebyshev-patch, chebyshev4"),
         ("--kernel", "global", "fused"),
         ("--variant", "linear", "register"),
         ("--local", "inverse", "fdm"),

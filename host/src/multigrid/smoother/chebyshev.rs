@@ -1,7 +1,8 @@
-//! Chebyshev iteration, preconditioned by the diagonal.
+//! Chebyshev iteration, preconditioned by the diagonal or by patches of cells.
 
 use super::Smoother;
 use super::lanczos::Lanczos;
+use super::preconditioning::Preconditioning;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::{Level, SharedLevel};
@@ -16,10 +17,10 @@ const SAFETY: f64 = 1.2;
 const SMALLEST_STEPS: [usize; 2] = [32, 1 << 12];
 const SETTLED: f64 = 0.1;
 
-/// Chebyshev iteration of degree `m` for `D⁻¹ A`, `D` being the diagonal of `A` (Saad, Iterative Methods for Sparse Linear
-/// Systems, algorithm 12.1; Adams, Brezina, Hu and Tuminaro, J. Comput. Phys. 188, 2003).
+/// Chebyshev iteration of degree `m` for `P A`, `P` being the inverse diagonal of `A` or [patches of cells](Level::cell_patches)
+/// (Saad, Iterative Methods for Sparse Linear Systems, algorithm 12.1; Adams, Brezina, Hu and Tuminaro, J. Comput. Phys. 188, 2003).
 ///
-/// A step multiplies the error by `T_m((θ - D⁻¹ A) / δ) / T_m(θ / δ)`, small on `[θ - δ, θ + δ] = [b / range, b]`. The
+/// A step multiplies the error by `T_m((θ - P A) / δ) / T_m(θ / δ)`, small on `[θ - δ, θ + δ] = [b / range, b]`. The
 /// bound `b` is 1.2 times the largest eigenvalue that 10 steps of Lanczos' method find, the coefficients being those of
 /// conjugate gradients for a right-hand side whose unknown `i` is `i mod 11 - 5`: as in deal.II.
 pub struct Chebyshev<B: Backend, S: Scalar> {
@@ -37,21 +38,31 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
         Scaled::<B, S>::bytes(storage, is_nonlinear)
     }
 
-    /// On a level; estimates the largest eigenvalue.
+    /// Over the diagonal of a level; estimates the largest eigenvalue.
     ///
     /// # Errors
     /// [`NotPositiveDefinite`](crate::Error::NotPositiveDefinite) if the estimate meets a negative eigenvalue; those of the backend.
     pub fn new(level: &SharedLevel<B, S>, degree: usize, range: f64) -> Result<Self> {
-        Ok(Self { level: level.clone(), degree, range, reduction: None, scaled: Scaled::new(&**level, false)? })
+        let scaled = Scaled::new(&**level, Preconditioning::Diagonal(level.inverse_diagonal()?), false)?;
+        Ok(Self { level: level.clone(), degree, range, reduction: None, scaled })
     }
 
-    /// For all eigenvalues, of the degree that multiplies the energy norm of every error by `reduction` at most: estimates the
+    /// The same over patches of cells.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`] and [`Level::cell_patches`].
+    pub fn over_cell_patches(level: &SharedLevel<B, S>, degree: usize, range: f64) -> Result<Self> {
+        let scaled = Scaled::new(&**level, Preconditioning::CellPatches, false)?;
+        Ok(Self { level: level.clone(), degree, range, reduction: None, scaled })
+    }
+
+    /// Over the diagonal and for all eigenvalues, of the degree that multiplies the energy norm of every error by `reduction` at most: estimates the
     /// smallest one, too.
     ///
     /// # Errors
     /// Those of [`Self::new`].
     pub(in crate::multigrid) fn solver(level: &SharedLevel<B, S>, reduction: f64) -> Result<Self> {
-        let scaled = Scaled::new(&**level, true)?;
+        let scaled = Scaled::new(&**level, Preconditioning::Diagonal(level.inverse_diagonal()?), true)?;
         let mut own = Self { level: level.clone(), degree: 1, range: 1.0, reduction: Some(reduction), scaled };
         own.follow_estimates();
         Ok(own)
@@ -79,9 +90,9 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
     }
 }
 
-/// What iterations for `D⁻¹ A` need: an upper bound of its eigenvalues, and two vectors whose entries mean nothing.
+/// What iterations for `P A` need: an upper bound of its eigenvalues, and two vectors whose entries mean nothing.
 pub(super) struct Scaled<B: Backend, S: Scalar> {
-    pub inverse_diagonal: B::Vector<S>,
+    pub preconditioner: Preconditioning<B, S>,
     pub bound: f64,
     /// A lower bound, or 0 if it was not asked for.
     smallest: f64,
@@ -101,8 +112,7 @@ impl<B: Backend, S: Scalar> Scaled<B, S> {
     ///
     /// # Errors
     /// Those of [`Lanczos::advance`].
-    pub fn new(level: &dyn Level<B, S>, of_all: bool) -> Result<Self> {
-        let inverse_diagonal = level.inverse_diagonal()?;
+    pub fn new(level: &dyn Level<B, S>, preconditioner: Preconditioning<B, S>, of_all: bool) -> Result<Self> {
         let mut residual = level.vector_of(&mut |i| (i % 11) as f64 - 5.0)?;
         let (mut direction, mut work) = (level.vector()?, level.vector()?);
         let again = match level.nonlinear() {
@@ -114,8 +124,8 @@ impl<B: Backend, S: Scalar> Scaled<B, S> {
             }
         };
         let vectors = [&mut direction, &mut work];
-        let [smallest, bound] = bounds(level, &inverse_diagonal, &mut residual, vectors, of_all)?;
-        Ok(Self { inverse_diagonal, bound, smallest, residual, direction, again: again.map(|start| [start, work]) })
+        let [smallest, bound] = bounds(level, &preconditioner, &mut residual, vectors, of_all)?;
+        Ok(Self { preconditioner, bound, smallest, residual, direction, again: again.map(|start| [start, work]) })
     }
 
     /// For the level's operator, which has changed.
@@ -123,25 +133,25 @@ impl<B: Backend, S: Scalar> Scaled<B, S> {
     /// # Errors
     /// Those of [`Self::new`], and of a level that cannot be linearized.
     pub fn update(&mut self, level: &dyn Level<B, S>) -> Result<()> {
-        let Self { inverse_diagonal, bound, smallest, residual, direction, again } = self;
-        level.nonlinear()?.update_inverse_diagonal(inverse_diagonal)?;
+        let Self { preconditioner, bound, smallest, residual, direction, again } = self;
+        preconditioner.update(level)?;
         if let Some([start, work]) = again {
             level.backend().axpby(1.0, start, 0.0, residual)?;
-            [*smallest, *bound] = bounds(level, inverse_diagonal, residual, [direction, work], *smallest > 0.0)?;
+            [*smallest, *bound] = bounds(level, preconditioner, residual, [direction, work], *smallest > 0.0)?;
         }
         Ok(())
     }
 }
 
-/// Bounds of the eigenvalues of `D⁻¹ A`, for the right-hand side in `residual`; 0 for a lower one that is not asked for.
+/// Bounds of the eigenvalues of `P A`, for the right-hand side in `residual`; 0 for a lower one that is not asked for.
 fn bounds<B: Backend, S: Scalar>(
     level: &dyn Level<B, S>,
-    inverse_diagonal: &B::Vector<S>,
+    preconditioner: &Preconditioning<B, S>,
     residual: &mut B::Vector<S>,
     vectors: [&mut B::Vector<S>; 2],
     of_all: bool,
 ) -> Result<[f64; 2]> {
-    let mut lanczos = Lanczos::new(level, inverse_diagonal, residual, vectors);
+    let mut lanczos = Lanczos::new(level, preconditioner, residual, vectors);
     if !of_all {
         return Ok([0.0, SAFETY * lanczos.advance(ESTIMATE_STEPS)?.largest()]);
     }
@@ -160,7 +170,7 @@ fn bounds<B: Backend, S: Scalar>(
 impl<B: Backend, S: Scalar> Smoother<B, S> for Chebyshev<B, S> {
     fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         let [center, radius] = self.center_and_radius();
-        let Self { level, scaled: Scaled { inverse_diagonal, residual, direction, .. }, .. } = self;
+        let Self { level, scaled: Scaled { preconditioner, residual, direction, .. }, .. } = self;
         let backend = level.backend();
         let ratio = center / radius;
         let mut rho = 1.0 / ratio;
@@ -168,7 +178,7 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for Chebyshev<B, S> {
         for _ in 0..self.degree {
             level.smoothed_residual(b, x, residual)?;
             let (of_residual, of_direction) = factors;
-            backend.diagonal_axpby(of_residual, inverse_diagonal, residual, of_direction, direction)?;
+            preconditioner.axpby(&**level, of_residual, residual, of_direction, direction)?;
             backend.axpby(1.0, direction, 1.0, x)?;
             let next = 1.0 / (2.0 * ratio - rho);
             factors = (2.0 * next / radius, next * rho);

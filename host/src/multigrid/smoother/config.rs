@@ -33,6 +33,13 @@ pub enum SmootherConfig {
         /// Largest over smallest eigenvalue of those that are smoothed; above 1.
         range: f64,
     },
+    /// Chebyshev iteration over [patches of cells](crate::level::Level::cell_patches), [`Chebyshev`]: for stretched cells.
+    ChebyshevPatch {
+        /// Degree of the polynomial, and so residuals a step; at least 1.
+        degree: usize,
+        /// Largest over smallest eigenvalue of those that are smoothed; above 1.
+        range: f64,
+    },
     /// Chebyshev iteration of the fourth kind over Jacobi's, [`ChebyshevFourthKind`].
     ChebyshevFourthKind {
         /// Degree of the polynomial, and so residuals a step; 1 to 6.
@@ -57,6 +64,16 @@ impl SmootherConfig {
         Self::Chebyshev { degree: 5, range: 15.0 }
     }
 
+    /// Chebyshev over patches of cells, of degree 3 and range 12.
+    pub fn chebyshev_patch() -> Self {
+        Self::ChebyshevPatch { degree: 3, range: 12.0 }
+    }
+
+    /// Whether it asks levels for patches.
+    pub(crate) fn has_patches(&self) -> bool {
+        matches!(self, Self::Patch | Self::AdditivePatch { .. } | Self::ChebyshevPatch { .. })
+    }
+
     /// Chebyshev of the fourth kind, of degree 2.
     pub fn chebyshev_fourth_kind() -> Self {
         Self::ChebyshevFourthKind { degree: 2 }
@@ -73,7 +90,7 @@ impl SmootherConfig {
             Self::AdditivePatch { damping } | Self::Jacobi { damping } if !(damping > 0.0 && damping < 2.0) => {
                 invalid("damping", format!("{damping:?}"), "above 0 and below 2")
             }
-            Self::Chebyshev { degree: 0, .. } => {
+            Self::Chebyshev { degree: 0, .. } | Self::ChebyshevPatch { degree: 0, .. } => {
                 invalid("degree of the Chebyshev polynomial", "0".into(), "at least 1")
             }
             Self::ChebyshevFourthKind { degree } if !(1..=MOST).contains(&degree) => invalid(
@@ -81,7 +98,9 @@ impl SmootherConfig {
                 degree.to_string(),
                 &format!("1 to {MOST}"),
             ),
-            Self::Chebyshev { range, .. } if !(range > 1.0 && range.is_finite()) => {
+            Self::Chebyshev { range, .. } | Self::ChebyshevPatch { range, .. }
+                if !(range > 1.0 && range.is_finite()) =>
+            {
                 invalid("range of the Chebyshev polynomial", format!("{range:?}"), "above 1")
             }
             _ => Ok(()),
@@ -96,6 +115,7 @@ impl SmootherConfig {
         let (name, chebyshev) = match self {
             Self::Patch => return Ok(()),
             Self::Chebyshev { .. } => ("chebyshev", true),
+            Self::ChebyshevPatch { .. } => ("chebyshev-patch", false),
             Self::ChebyshevFourthKind { .. } => ("chebyshev4", true),
             Self::AdditivePatch { .. } => ("additive-patch", false),
             Self::PointGaussSeidel => ("point-gs", false),
@@ -122,6 +142,7 @@ impl SmootherConfig {
             Self::PointGaussSeidel => Box::new(PointGaussSeidel::new(level)),
             Self::Jacobi { damping } => Box::new(Jacobi::new(level, damping)?),
             Self::Chebyshev { degree, range } => Box::new(Chebyshev::new(level, degree, range)?),
+            Self::ChebyshevPatch { degree, range } => Box::new(Chebyshev::over_cell_patches(level, degree, range)?),
             Self::ChebyshevFourthKind { degree } => Box::new(ChebyshevFourthKind::new(level, degree)?),
         })
     }
@@ -136,8 +157,10 @@ impl SmootherConfig {
             Self::AdditivePatch { .. } => 3 + (1 + patches + 3) * colors,
             Self::PointGaussSeidel => 3,
             Self::Jacobi { .. } => 3 + 4,
-            // The residual, the direction, and the sum.
-            Self::Chebyshev { degree, .. } | Self::ChebyshevFourthKind { degree } => (3 + 4 + 3) * degree,
+            // The residual, the direction, and the sum; tables of patches are not counted.
+            Self::Chebyshev { degree, .. }
+            | Self::ChebyshevPatch { degree, .. }
+            | Self::ChebyshevFourthKind { degree } => (3 + 4 + 3) * degree,
         };
         words as f64
     }
@@ -149,7 +172,7 @@ impl SmootherConfig {
             Self::Patch | Self::PointGaussSeidel => 0,
             Self::AdditivePatch { .. } => AdditivePatchSmoother::<B, S>::bytes(storage),
             Self::Jacobi { .. } => Jacobi::<B, S>::bytes(storage),
-            Self::Chebyshev { .. } => Chebyshev::<B, S>::bytes(storage, is_nonlinear),
+            Self::Chebyshev { .. } | Self::ChebyshevPatch { .. } => Chebyshev::<B, S>::bytes(storage, is_nonlinear),
             Self::ChebyshevFourthKind { .. } => ChebyshevFourthKind::<B, S>::bytes(storage, is_nonlinear),
         }
     }

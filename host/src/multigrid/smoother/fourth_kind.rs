@@ -2,6 +2,7 @@
 
 use super::Smoother;
 use super::chebyshev::Scaled;
+use super::preconditioning::Preconditioning;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::{Level, SharedLevel};
@@ -49,7 +50,7 @@ impl<B: Backend, S: Scalar> ChebyshevFourthKind<B, S> {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for another degree; those of [`Chebyshev::new`](super::Chebyshev::new).
     pub fn new(level: &SharedLevel<B, S>, degree: usize) -> Result<Self> {
         super::SmootherConfig::ChebyshevFourthKind { degree }.check()?;
-        let scaled = Scaled::new(&**level, false)?;
+        let scaled = Scaled::new(&**level, Preconditioning::Diagonal(level.inverse_diagonal()?), false)?;
         Ok(Self { level: level.clone(), weights: WEIGHTS[degree - 1], scaled, residual: level.vector()? })
     }
 }
@@ -62,7 +63,7 @@ fn recurrence(k: usize) -> (f64, f64) {
 
 impl<B: Backend, S: Scalar> Smoother<B, S> for ChebyshevFourthKind<B, S> {
     fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        let Self { level, scaled: Scaled { inverse_diagonal, bound, residual, direction, .. }, .. } = self;
+        let Self { level, scaled: Scaled { preconditioner, bound, residual, direction, .. }, .. } = self;
         let backend = level.backend();
         let (mut residual, mut next) = (residual, &mut self.residual);
         level.smoothed_residual(b, x, residual)?;
@@ -70,7 +71,7 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for ChebyshevFourthKind<B, S> {
             let (of_direction, of_residual) = recurrence(k);
             let of_direction = if k == 1 { 0.0 } else { of_direction };
             let of_residual = of_residual / *bound;
-            backend.diagonal_axpby(of_residual, inverse_diagonal, residual, of_direction, direction)?;
+            preconditioner.axpby(&**level, of_residual, residual, of_direction, direction)?;
             backend.axpby(weight, direction, 1.0, x)?;
             if k < self.weights.len() {
                 // The residual of the iteration without weights.

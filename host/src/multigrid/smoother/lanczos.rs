@@ -1,17 +1,18 @@
-//! Eigenvalues of `D⁻¹ A` by Lanczos' method, `D` being the diagonal of `A`.
+//! Eigenvalues of `P A` by Lanczos' method, `P` being a preconditioner.
 
+use super::preconditioning::Preconditioning;
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::Level;
 
 /// The tridiagonal matrix that the coefficients of conjugate gradients give (Saad, Iterative Methods for Sparse Linear Systems,
-/// section 6.7.3). Its eigenvalues lie between those of `D⁻¹ A`; the smallest falls with each step, and the largest rises.
+/// section 6.7.3). Its eigenvalues lie between those of `P A`; the smallest falls with each step, and the largest rises.
 pub(super) struct Lanczos<'a, B: Backend, S: Scalar> {
     level: &'a dyn Level<B, S>,
-    inverse_diagonal: &'a B::Vector<S>,
+    preconditioner: &'a Preconditioning<B, S>,
     residual: &'a mut B::Vector<S>,
     direction: &'a mut B::Vector<S>,
-    /// `D⁻¹ r`, then `A p`.
+    /// `P r`, then `A p`.
     work: &'a mut B::Vector<S>,
     matrix: Tridiagonal,
     first_product: f64,
@@ -23,13 +24,13 @@ impl<'a, B: Backend, S: Scalar> Lanczos<'a, B, S> {
     /// For the right-hand side in `residual`; these vectors change.
     pub fn new(
         level: &'a dyn Level<B, S>,
-        inverse_diagonal: &'a B::Vector<S>,
+        preconditioner: &'a Preconditioning<B, S>,
         residual: &'a mut B::Vector<S>,
         [direction, work]: [&'a mut B::Vector<S>; 2],
     ) -> Self {
         let matrix = Tridiagonal::default();
         let [first_product, last_product, last_alpha] = [0.0; 3];
-        Self { level, inverse_diagonal, residual, direction, work, matrix, first_product, last_product, last_alpha }
+        Self { level, preconditioner, residual, direction, work, matrix, first_product, last_product, last_alpha }
     }
 
     /// Goes on until there are so many steps in all; fewer if the Krylov space then holds the solution.
@@ -37,10 +38,10 @@ impl<'a, B: Backend, S: Scalar> Lanczos<'a, B, S> {
     /// # Errors
     /// [`Error::NotPositiveDefinite`] if it meets a negative eigenvalue; those of the backend.
     pub fn advance(&mut self, steps: usize) -> Result<&Tridiagonal> {
-        let Self { level, inverse_diagonal, residual, direction, work, matrix, .. } = self;
+        let Self { level, preconditioner, residual, direction, work, matrix, .. } = self;
         let backend = level.backend();
         while matrix.diagonal.len() < steps {
-            backend.diagonal_axpby(1.0, inverse_diagonal, residual, 0.0, work)?;
+            preconditioner.axpby(*level, 1.0, residual, 0.0, work)?;
             let product = backend.dot(residual, work)?;
             let is_first = matrix.diagonal.is_empty();
             if is_first {

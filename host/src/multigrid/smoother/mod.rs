@@ -8,6 +8,7 @@ mod jacobi;
 mod lanczos;
 mod patch;
 mod point;
+mod preconditioning;
 
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;

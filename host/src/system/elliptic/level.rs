@@ -4,6 +4,7 @@ use super::Elliptic;
 use super::assembled::{Factor, MOST};
 use super::batched::{self, BatchedOperator};
 use super::cell::{CellShape, Workspace};
+use super::cell_patches::ForestCellPatches;
 use super::linearized::Linearizing;
 use super::mesh::{Mesh, Node};
 use super::metric::{Geometry, Place, words};
@@ -15,7 +16,7 @@ use crate::backend::cpu::{Cpu, Vector};
 use crate::backend::{Backend, Scalar, unit_roundoff};
 use crate::error::{Error, Result, check_length};
 use crate::forest::HangingLines;
-use crate::level::{Level, NonlinearLevel, Patches};
+use crate::level::{CellPatches, Level, NonlinearLevel, Patches};
 use crate::memory;
 use crate::operator::LinearOperator;
 use crate::sync::lock;
@@ -24,7 +25,7 @@ use glam::DMat3;
 use patchmg_cpu::Prepared;
 use rayon::prelude::*;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// `A` on the cells of one mesh: `sum_cells Rᵀ Cᵀ A_cell C R`, `R` reading the nodes of a cell and `C` interpolating those that hang.
 #[derive(Debug)]
@@ -89,7 +90,8 @@ impl<T: Scalar> CellOperator<T> {
         Ok(())
     }
 
-    fn metric_of(&self, cell: usize) -> &[T] {
+    /// [`words`] at the Gauss points of a cell.
+    pub fn metric_of(&self, cell: usize) -> &[T] {
         let words = words(self.mesh.dim()) * self.mesh.cells().nodes_a_cell();
         &self.metric[words * cell..words * (cell + 1)]
     }
@@ -256,6 +258,9 @@ pub(super) struct EllipticLevel<T> {
     pub(super) factor: Mutex<Option<Factor>>,
     /// If the equation is nonlinear.
     pub(super) linearizing: Option<Linearizing<T>>,
+    /// Cell patches are made of it when a smoother asks for them.
+    system: Elliptic,
+    cell_patches: OnceLock<ForestCellPatches<T>>,
 }
 
 /// Bytes of a level.
@@ -287,6 +292,8 @@ impl<T: Scalar + Prepared> EllipticLevel<T> {
             linearizing,
             mesh: mesh.clone(),
             transfer,
+            system: system.clone(),
+            cell_patches: OnceLock::new(),
         })
     }
 
@@ -392,6 +399,19 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for EllipticLevel<T> {
         Err(only_diagonal("vertex patches"))
     }
 
+    fn cell_patches(&self) -> Result<&dyn CellPatches<Cpu, T>> {
+        if let Some(patches) = self.cell_patches.get() {
+            return Ok(patches);
+        }
+        if self.linearizing.is_some() {
+            return Err(only_diagonal("chebyshev-patch for a nonlinear equation"));
+        }
+        let inverse = lock(self.inverse_diagonal.as_ref().ok_or_else(is_for_products)?);
+        let inverse: &[T] = &inverse;
+        let made = self.cpu.install(|| ForestCellPatches::new(&self.cpu, &self.system, inverse))?;
+        Ok(self.cell_patches.get_or_init(|| made))
+    }
+
     fn point_gauss_seidel(&self, _b: &Vector<T>, _x: &mut Vector<T>, _reverse: bool) -> Result<()> {
         Err(only_diagonal("point Gauss-Seidel"))
     }
@@ -422,6 +442,6 @@ pub(super) fn is_linear() -> Error {
 }
 
 pub(super) fn only_diagonal(asked: &str) -> Error {
-    let available = String::from("chebyshev, chebyshev4, jacobi");
+    let available = String::from("chebyshev, chebyshev4, jacobi, on a CPU chebyshev-patch");
     Error::Unsupported { backend: "elliptic", what: "smoother", asked: asked.into(), available }
 }

@@ -15,6 +15,7 @@ mod batched;
 mod benchmark;
 mod boundary;
 mod cell;
+mod cell_patches;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod equation;
@@ -29,6 +30,7 @@ mod metric;
 mod nonlinear;
 mod problem;
 mod robin;
+mod separable;
 #[cfg(test)]
 mod tests;
 mod traces;
@@ -194,6 +196,10 @@ impl Runs<Elliptic> for Cpu {
 
     fn level_bytes<T: Scalar>(system: &Elliptic) -> u64 {
         level::bytes::<T>(system)
+    }
+
+    fn patches_bytes<T: Scalar>(system: &Elliptic) -> u64 {
+        cell_patches::bytes::<T>(system)
     }
 }
 

@@ -132,13 +132,24 @@ impl Transposed {
         f: impl Fn(usize, T) -> T + Sync,
     ) {
         y.par_iter_mut().enumerate().with_min_len(1 << 12).for_each(|(node, y)| {
-            if !is_wanted(node) {
-                *y = T::ZERO;
-                return;
-            }
-            let places = &self.places[self.first[node] as usize..self.first[node + 1] as usize];
-            *y = f(node, places.iter().fold(T::ZERO, |sum, &place| sum + values[place as usize]));
+            *y = if is_wanted(node) { f(node, self.sum(node, values)) } else { T::ZERO };
         });
+    }
+
+    /// Calls `f(sum_p values_p, y_i)` for each node `i` and its places `p`.
+    pub fn for_each_sum<T: Scalar>(&self, values: &[T], y: &mut [T], f: impl Fn(T, &mut T) + Sync) {
+        y.par_iter_mut().enumerate().with_min_len(1 << 12).for_each(|(node, y)| f(self.sum(node, values), y));
+    }
+
+    /// How many places a node has.
+    pub fn count(&self, node: usize) -> usize {
+        (self.first[node + 1] - self.first[node]) as usize
+    }
+
+    /// `sum_p values_p` over the places `p` of a node.
+    fn sum<T: Scalar>(&self, node: usize, values: &[T]) -> T {
+        let places = &self.places[self.first[node] as usize..self.first[node + 1] as usize];
+        places.iter().fold(T::ZERO, |sum, &place| sum + values[place as usize])
     }
 }
 

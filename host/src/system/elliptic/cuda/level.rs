@@ -16,7 +16,7 @@ use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::{TypedKernel, stride_blocks};
 use crate::backend::cuda::{Cuda, Vector};
 use crate::error::Result;
-use crate::level::{Level, NonlinearLevel, Patches};
+use crate::level::{CellPatches, Level, NonlinearLevel, Patches};
 use crate::memory;
 use crate::operator::LinearOperator;
 use crate::sync::lock;
@@ -495,6 +495,10 @@ impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
 
     fn patches(&self) -> Result<&dyn Patches<Cuda, T>> {
         Err(only_diagonal("vertex patches"))
+    }
+
+    fn cell_patches(&self) -> Result<&dyn CellPatches<Cuda, T>> {
+        Err(only_diagonal("chebyshev-patch"))
     }
 
     fn point_gauss_seidel(&self, _b: &Vector<T>, _x: &mut Vector<T>, _reverse: bool) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The operator against a dense matrix, polynomials, orders of convergence, and what is refused.
 
 mod batched;
+mod cell_patches;
 mod coarse;
 mod edges;
 mod estimator;
