@@ -58,7 +58,7 @@ use mesh::Mesh;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// [`Error::Unsupported`](crate::Error::Unsupported) if a machine does not sum up as [`Elliptic::with_writes`] asks.
+/// [`Error::Unsupported`] if a machine does not sum up as [`Elliptic::with_writes`] asks.
 pub const WRITES: &str = "way to sum up at nodes";
 
 /// `-div(κ ∇u) + s u = f` by continuous elements `Q_k` on the leaves of a forest, on all its levels.
@@ -76,8 +76,8 @@ impl Elliptic {
     /// An equation on a forest, by elements of degree `k`: 1 to 8 in 2D and 1 to 6 in 3D.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for another degree, a negative `s`, sides that the mesh does not
-    /// have, no unknowns, and an equation that leaves constants free; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    /// [`Error::InvalidArgument`] for another degree, a negative `s`, sides that the mesh does not
+    /// have, no unknowns, and an equation that leaves constants free; [`Error::OutOfMemory`].
     pub fn new(forest: &Forest, degree: usize, equation: Equation) -> Result<Self> {
         equation.check(forest.coarse())?;
         memory::check(Self::least_bytes(forest.dim(), degree, forest.leaves().len() as u64))?;
