@@ -139,6 +139,6 @@ fn wavefronts_of_the_operator_on_forests() {
         let Wavefronts { total, least } = wavefronts(module, spec.unwrap().clone());
         (total, least)
     });
-    let expected = [(512, 368), (933, 552), (1024, 736), (1420, 920), (2778, 1656), (2744, 1610)];
+    let expected = [(500, 416), (1082, 660), (926, 753), (2304, 1520), (4131, 2489), (2870, 1540)];
     assert_eq!(counts.collect::<Vec<_>>(), expected);
 }
