@@ -6,32 +6,31 @@
 //!
 //! with the factor of x first, `g_d = κ det J / h_d²` and `s` times `det J` for sides `h_d`; in 2D without the third factors.
 
-#[cfg(not(target_arch = "nvptx64"))]
-use super::Groups;
 use super::HangingLines;
 use super::lines::{BoxMatrices, Place, Tensor, add_times, times};
 use super::writes::{Target, read_nodes};
+#[cfg(not(target_arch = "nvptx64"))]
+use super::{Groups, MinBlocks};
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
 use cuda_std::ptr::ldg;
 use cuda_std::thread::sync_threads;
 
-/// Blocks that a multiprocessor should hold: at most 8 in `f64` and 12 in `f32`, as many as have registers without spills.
 #[cfg(not(target_arch = "nvptx64"))]
-const fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS_2D: [[usize; 8]; 2] = [[12, 12, 12, 12, 12, 8, 4, 4], [8, 8, 8, 8, 6, 5, 2, 2]];
-    const BLOCKS_3D: [[usize; 6]; 2] = [[12, 9, 12, 6, 4, 4], [8, 6, 8, 4, 2, 3]];
-    if dim == 2 { BLOCKS_2D[scalar_bytes / 8][nodes - 2] } else { BLOCKS_3D[scalar_bytes / 8][nodes - 2] }
-}
+const MIN_BLOCKS: MinBlocks =
+    MinBlocks([[12, 12, 12, 12, 12, 8, 4, 4], [8, 8, 8, 8, 6, 5, 2, 2]], [[12, 9, 12, 6, 4, 4], [8, 6, 8, 4, 2, 3]]);
 
 /// See [`ApplyBoxes`](super::ApplyBoxes) and, for cells with lines that hang, [`ApplyBoxesHanging`](super::ApplyBoxesHanging).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block<const DIM: usize, const N: usize>(scalar_bytes: usize, hanging: bool) -> Block {
+    let groups = Groups::new(DIM, N);
     Block {
-        threads: Groups::new(DIM, N).threads(),
-        // Few cells hang, and their kernel needs more registers.
-        min_blocks: (min_blocks(DIM, N, scalar_bytes) * if hanging { 3 } else { 4 } / 4).max(1),
+        threads: groups.threads(),
+        min_blocks: match hanging {
+            true => MIN_BLOCKS.of_hanging(groups, scalar_bytes),
+            false => MIN_BLOCKS.of(groups, scalar_bytes),
+        },
         shared_bytes: 2 * Place::<DIM, N>::tensor_words() * scalar_bytes,
         barriers: if hanging { 3 * (DIM - 1) } else { DIM },
     }

@@ -1,5 +1,5 @@
-//! Families: the children of one cell, side by side in a group. Their results are summed up at common nodes, each of which one of
-//! them has for all: the upper one in each direction.
+//! Families: the children of one cell, side by side in a group. They sum up their results at common nodes; the upper cell in each direction
+//! keeps the sum.
 
 use super::across;
 use super::lines::{Place, Tensor};
@@ -39,7 +39,7 @@ impl<const DIM: usize, const N: usize> Shares<DIM, N> {
         !self.is_family || !(of_upper(a, first) || DIM == 3 && of_upper(b, second) || of_upper(layer, self.direction))
     }
 
-    /// Results of the line, and where cells of a family have common nodes those of all, if this one leaves them.
+    /// Results of the line; at common nodes of a family the sum over its cells, if this cell keeps it.
     #[inline(always)]
     pub fn sum<T: Real + Word>(&self, own: Tensor<T, DIM, N>, mut u: [T; N]) -> [T; N] {
         let (place, direction) = (self.place, self.direction);

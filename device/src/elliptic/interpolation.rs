@@ -33,8 +33,8 @@ pub fn block<const DIM: usize, const N: usize>(scalar_bytes: usize, hanging: boo
 /// See [`Interpolate`](super::Interpolate).
 ///
 /// # Safety
-/// One block for each group of the tables, with the threads of [`block`]; nodes are those of `u`, targets [`NONE`] or nodes of `coarse`,
-/// none of them twice.
+/// One block for each group of the tables, with the threads of [`block`]. Nodes are entries of `u`; a target is [`NONE`] or an entry of
+/// `coarse`, and no entry is a target twice.
 #[inline(always)]
 pub unsafe fn interpolate<T: Real, const DIM: usize, const N: usize>(
     matrices: &ParentMatrices<T, N>,

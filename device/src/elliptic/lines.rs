@@ -6,7 +6,7 @@ use crate::scalar::Real;
 use cuda_std::shared::Word;
 use cuda_std::thread::{self, sync_threads};
 
-/// From the nodes of a line to those of its halves, by rows.
+/// Interpolation from the nodes of a line to the nodes of each half, by rows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Halves<T, const N: usize> {

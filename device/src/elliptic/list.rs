@@ -94,7 +94,7 @@ crate::kernels! {
         target: Target<T>,
     ), super::boxes::block::<DIM, N>(size_of::<T>(), true);
 
-    /// Local results of a flux at `u` for each cell, and the metric of its derivative there if it is asked for.
+    /// Evaluates a flux at `u`: the local results of each cell, and on request the metric of the flux's derivative.
     Evaluate = evaluate::<DIM, N>[
         /// [`CellMatrices`].
         matrices: CellMatrices<T, N>

@@ -1,7 +1,7 @@
 //! Elliptic equations on forests (paper 3): the operator of each cell, sums over cells at nodes, transfers between meshes.
 //!
 //! Cells come in *groups*, a block each. A thread has a line of nodes of a cell, in registers; shared memory turns lines of one
-//! direction into those of another. Cells add their local results up at nodes in one of three ways ([`Writes`]).
+//! direction into those of another. Cells sum up their results at nodes in one of three ways ([`Writes`]).
 
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic"))]
 mod boxes;
@@ -57,6 +57,24 @@ pub const STAYS: u32 = u32::MAX;
 
 /// In a list of nodes: none.
 pub const NONE: u32 = u32::MAX;
+
+/// Blocks that a multiprocessor should hold: at most 12 in `f32` and 8 in `f64`, as many as have registers without spills. First those
+/// in 2D, then those in 3D, each in `f32` and in `f64`, for 2, 3, ... nodes a direction.
+#[cfg(not(target_arch = "nvptx64"))]
+struct MinBlocks([[usize; 8]; 2], [[usize; 6]; 2]);
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl MinBlocks {
+    fn of(&self, groups: Groups, scalar_bytes: usize) -> usize {
+        let (scalar, nodes) = (scalar_bytes / 8, groups.nodes - 2);
+        if groups.dim == 2 { self.0[scalar][nodes] } else { self.1[scalar][nodes] }
+    }
+
+    /// Of the same kernel for cells with lines that hang, which are few: it needs more registers.
+    fn of_hanging(&self, groups: Groups, scalar_bytes: usize) -> usize {
+        (3 * self.of(groups, scalar_bytes) / 4).max(1)
+    }
+}
 
 /// How cells with so many nodes a direction lie on blocks and in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

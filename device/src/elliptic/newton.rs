@@ -132,7 +132,7 @@ impl<T: Real, const DIM: usize, const N: usize> AtPoints<T, DIM, N> for FluxPoin
 /// Values at the nodes of the thread's line, by which `nodes` lie, too.
 ///
 /// # Safety
-/// The list is that of the cells of the place, and its nodes those of `x`.
+/// `nodes` lists the nodes of the place's cells, and each is an entry of `x`.
 #[inline(always)]
 pub unsafe fn read_line<T: Real, const DIM: usize, const N: usize>(
     nodes: *const u32,

@@ -7,6 +7,8 @@
 //! `V = B ⊗ B ⊗ B` from nodes to Gauss points, `D_i` the derivatives there, with `E` in the place of the `B` of direction `i`, `G` and `s`
 //! diagonal. Lines go along the last direction at nodes, then along the middle one, and along x at Gauss points, and back.
 
+#[cfg(not(target_arch = "nvptx64"))]
+use super::MinBlocks;
 use super::lines::{CellMatrices, Place, Tensor, add_transposed, times, transposed};
 use super::writes::{Target, read_nodes};
 use super::{Groups, HangingLines};
@@ -16,21 +18,20 @@ use crate::typed::Block;
 use cuda_std::ptr::ldg;
 use cuda_std::thread::sync_threads;
 
-/// Blocks that a multiprocessor should hold: at most 8 in `f64` and 12 in `f32`, as many as have registers without spills.
 #[cfg(not(target_arch = "nvptx64"))]
-const fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS_2D: [[usize; 8]; 2] = [[12, 12, 12, 12, 10, 6, 5, 4], [8, 8, 8, 8, 6, 4, 4, 3]];
-    const BLOCKS_3D: [[usize; 6]; 2] = [[12, 9, 10, 5, 4, 4], [8, 6, 8, 3, 2, 2]];
-    if dim == 2 { BLOCKS_2D[scalar_bytes / 8][nodes - 2] } else { BLOCKS_3D[scalar_bytes / 8][nodes - 2] }
-}
+const MIN_BLOCKS: MinBlocks =
+    MinBlocks([[12, 12, 12, 12, 10, 6, 5, 4], [8, 8, 8, 8, 6, 4, 4, 3]], [[12, 9, 10, 5, 4, 4], [8, 6, 8, 3, 2, 2]]);
 
 /// See [`Apply`](super::Apply) and, for cells with lines that hang, [`ApplyHanging`](super::ApplyHanging).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block<const DIM: usize, const N: usize>(scalar_bytes: usize, hanging: bool) -> Block {
+    let groups = Groups::new(DIM, N);
     Block {
-        threads: Groups::new(DIM, N).threads(),
-        // Few cells hang, and their kernel needs more registers.
-        min_blocks: (min_blocks(DIM, N, scalar_bytes) * if hanging { 3 } else { 4 } / 4).max(1),
+        threads: groups.threads(),
+        min_blocks: match hanging {
+            true => MIN_BLOCKS.of_hanging(groups, scalar_bytes),
+            false => MIN_BLOCKS.of(groups, scalar_bytes),
+        },
         shared_bytes: DIM * Place::<DIM, N>::tensor_words() * scalar_bytes,
         barriers: if hanging { 4 * (DIM - 1) } else { 2 * DIM - 1 },
     }

@@ -2,6 +2,8 @@
 //! other, and back. A thread has a line of a refined cell.
 
 use super::lines::{Halves, Place, Tensor};
+#[cfg(not(target_arch = "nvptx64"))]
+use super::{Groups, MinBlocks};
 use super::{HangingLines, NONE};
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -10,20 +12,16 @@ use cuda_std::hint::opaque;
 use cuda_std::ptr::ldg;
 use cuda_std::thread::sync_threads;
 
-/// Blocks that a multiprocessor should hold: at most 8 in `f64` and 12 in `f32`, as many as have registers without spills.
 #[cfg(not(target_arch = "nvptx64"))]
-const fn min_blocks(dim: usize, nodes: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS_2D: [[usize; 8]; 2] = [[12, 12, 12, 12, 12, 10, 10, 10], [8, 8, 8, 8, 8, 7, 6, 5]];
-    const BLOCKS_3D: [[usize; 6]; 2] = [[12, 9, 12, 3, 1, 3], [8, 6, 8, 2, 2, 1]];
-    if dim == 2 { BLOCKS_2D[scalar_bytes / 8][nodes - 2] } else { BLOCKS_3D[scalar_bytes / 8][nodes - 2] }
-}
+const MIN_BLOCKS: MinBlocks =
+    MinBlocks([[12, 12, 12, 12, 12, 10, 10, 10], [8, 8, 8, 8, 8, 7, 6, 5]], [[12, 9, 12, 3, 1, 3], [8, 6, 8, 2, 2, 1]]);
 
 /// See [`Prolongate`](super::Prolongate) and [`Restrict`](super::Restrict).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block<const DIM: usize, const N: usize>(scalar_bytes: usize) -> Block {
     Block {
         threads: Place::<DIM, N>::STEP,
-        min_blocks: min_blocks(DIM, N, scalar_bytes),
+        min_blocks: MIN_BLOCKS.of(Groups::new(DIM, N), scalar_bytes),
         shared_bytes: 2 * Place::<DIM, N>::tensor_words() * scalar_bytes,
         barriers: 2 * DIM - 1,
     }

@@ -12,7 +12,7 @@ use cuda_std::ptr::ldg;
 /// Values at the nodes of the thread's line along `direction`, by which `nodes` lie, too.
 ///
 /// # Safety
-/// The list is that of the cells of the place, and its nodes those of `x`.
+/// `nodes` lists the nodes of the place's cells, and each is an entry of `x`.
 #[inline(always)]
 pub unsafe fn read_nodes<T: Real, const DIM: usize, const N: usize>(
     nodes: *const u32,
