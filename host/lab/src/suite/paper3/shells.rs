@@ -63,8 +63,8 @@ fn solve(series: String, size: [usize; 3], timed: bool) -> Point {
 pub const TABLE2: Experiment = Experiment {
     name: "table2",
     title: "Table 2: double and mixed precision on the shell",
-    remark: "Conjugate gradients to 1e-9, a V-cycle with Chebyshev smoothing of degree 5; mixed is a V-cycle in f32 under f64. The paper's \
-             errors are not those of deal.II on these meshes, which ours are. Times on a GPU alone, without set-up.",
+    remark: "Conjugate gradients to 1e-9, a V-cycle with Chebyshev smoothing of degree 5; mixed is a V-cycle in f32 under f64. Our errors \
+             are deal.II's on these meshes; the paper's are not. Times on a GPU alone, without set-up.",
     columns: &[
         Column::new("cells", "cells"),
         Column::new("l2_error", "error, L2"),

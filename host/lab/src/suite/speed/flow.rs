@@ -3,7 +3,7 @@
 use super::super::drawing::Picture;
 use super::super::experiment::{Column, Experiment, FlowPart, FlowTask, Point, Task};
 use super::super::sizes::Sizes;
-use super::{on_cpu, on_gpu};
+use super::{FOR_AN_UNKNOWN, on_cpu, on_gpu};
 use patchmg::solve::{Method, Precision};
 
 /// Degrees and levels on which goals are stated.
@@ -25,13 +25,7 @@ pub const STOKES: Experiment = Experiment {
     remark: "Raviart-Thomas elements; Q2 stands for RT2. Product with the operator, a step of the patch smoother (eight colors, \
              each with a residual of all unknowns and exact local solves), and solves of paper 2's problem to 1e-6 by flexible \
              GMRES with a V-cycle, without set-up; mixed is a V-cycle in f32 under f64.",
-    columns: &[
-        Column::new("measured", "median for an unknown [ns/DoF]").lower(),
-        Column::new("min", "least for an unknown [ns/DoF]"),
-        Column::new("max", "most for an unknown [ns/DoF]"),
-        Column::new("time_ms", "median time [ms]"),
-        Column::new("iterations", "iterations").lower(),
-    ],
+    columns: FOR_AN_UNKNOWN,
     points: |sizes| {
         let mut points = Vec::new();
         for size in sizes_of(sizes) {

@@ -4,7 +4,7 @@ use super::super::domain::Domain;
 use super::super::drawing::{By, Picture};
 use super::super::experiment::{Column, Experiment, ForestPart, ForestTask, Point, Task};
 use super::super::goal::Goal;
-use super::{on_cpu, on_gpu};
+use super::{FOR_AN_UNKNOWN, on_cpu, on_gpu};
 use patchmg::solve::Precision;
 
 /// On a mesh of `[dim, degree, refine]`.
@@ -40,13 +40,7 @@ pub const FORESTS: Experiment = Experiment {
     remark: "Products with the operator: on the shell with its coefficient, and on boxes with the coefficient 1. Solves to 1e-9 by conjugate gradients \
              with a V-cycle in f32 under f64, Chebyshev smoothing of degree 5, without set-up: on the shell, and on the L (extruded in 3D) after \
              cycles of refinement where the error seems large.",
-    columns: &[
-        Column::new("measured", "median for an unknown [ns/DoF]").lower(),
-        Column::new("min", "least for an unknown [ns/DoF]"),
-        Column::new("max", "most for an unknown [ns/DoF]"),
-        Column::new("time_ms", "median time [ms]"),
-        Column::new("iterations", "iterations").lower(),
-    ],
+    columns: FOR_AN_UNKNOWN,
     points: |sizes| {
         let (double, single) = (Precision::F64, Precision::F32);
         if sizes.quick {

@@ -6,11 +6,20 @@ mod parts;
 mod whole;
 
 use super::Suite;
-use super::experiment::Point;
+use super::experiment::{Column, Point};
 use super::goal::Goal;
 use super::sizes::Sizes;
 use patchmg::solve::Precision;
 use patchmg_device::kernels::{DEGREES_2D, DEGREES_3D};
+
+/// Of what is judged by its time for an unknown.
+const FOR_AN_UNKNOWN: &[Column] = &[
+    Column::new("measured", "median for an unknown [ns/DoF]").lower(),
+    Column::new("min", "least for an unknown [ns/DoF]"),
+    Column::new("max", "most for an unknown [ns/DoF]"),
+    Column::new("time_ms", "median time [ms]"),
+    Column::new("iterations", "iterations").lower(),
+];
 
 /// From a part to the whole.
 pub const SPEED: Suite = Suite {

@@ -4,7 +4,7 @@ use super::super::drawing::{By, Picture};
 use super::super::experiment::{Column, Experiment, Kernels, Point, Task};
 use super::super::goal::Goal;
 use super::super::sizes::Sizes;
-use super::{on_cpu, on_gpu};
+use super::{FOR_AN_UNKNOWN, on_cpu, on_gpu};
 use patchmg::solve::{Method, Precision};
 
 const METHODS: [(&str, Method); 2] = [("full multigrid", Method::Fmg), ("GMRES", Method::Gmres)];
@@ -46,13 +46,7 @@ pub const SOLVE: Experiment = Experiment {
     title: "Solve to 1e-9 in 3D",
     remark: "-Laplace u = f with u = prod sin(pi x_i), without set-up, in nanoseconds for an unknown; mixed is a V-cycle in \
              f32 under f64. Both methods are judged; the targets are stated for the faster one.",
-    columns: &[
-        Column::new("measured", "median for an unknown [ns/DoF]").lower(),
-        Column::new("min", "least for an unknown [ns/DoF]"),
-        Column::new("max", "most for an unknown [ns/DoF]"),
-        Column::new("time_ms", "median time [ms]"),
-        Column::new("iterations", "iterations").lower(),
-    ],
+    columns: FOR_AN_UNKNOWN,
     points: |sizes| {
         by_methods(sizes, |series, method, ([degree, refine], precision, goal)| {
             Point::new(format!("{series}, L = {refine}"), [3, degree, refine], Task::Speed(method))
