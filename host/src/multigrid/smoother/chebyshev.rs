@@ -43,8 +43,7 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
     /// # Errors
     /// [`NotPositiveDefinite`](crate::Error::NotPositiveDefinite) if the estimate meets a negative eigenvalue; those of the backend.
     pub fn new(level: &SharedLevel<B, S>, degree: usize, range: f64) -> Result<Self> {
-        let scaled = Scaled::new(&**level, Preconditioning::Diagonal(level.inverse_diagonal()?), false)?;
-        Ok(Self { level: level.clone(), degree, range, reduction: None, scaled })
+        Self::over(level, Preconditioning::Diagonal(level.inverse_diagonal()?), degree, range)
     }
 
     /// The same over patches of cells.
@@ -52,7 +51,16 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
     /// # Errors
     /// Those of [`Self::new`] and [`Level::cell_patches`].
     pub fn over_cell_patches(level: &SharedLevel<B, S>, degree: usize, range: f64) -> Result<Self> {
-        let scaled = Scaled::new(&**level, Preconditioning::CellPatches, false)?;
+        Self::over(level, Preconditioning::CellPatches, degree, range)
+    }
+
+    fn over(
+        level: &SharedLevel<B, S>,
+        preconditioner: Preconditioning<B, S>,
+        degree: usize,
+        range: f64,
+    ) -> Result<Self> {
+        let scaled = Scaled::new(&**level, preconditioner, false)?;
         Ok(Self { level: level.clone(), degree, range, reduction: None, scaled })
     }
 
