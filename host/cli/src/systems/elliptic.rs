@@ -225,10 +225,11 @@ impl Offered for ForestProblem {
     }
 
     fn kernels(args: &CaseArgs, system: &Elliptic) -> String {
-        let flux = match &system.equation().flux {
-            None => "",
-            Some(flux) if flux.power_law().is_some() => "; the machine evaluates the flux",
-            Some(_) => "; the host evaluates the flux",
+        let equation = system.equation();
+        let flux = match (&equation.flux, equation.power_law()) {
+            (None, _) => "",
+            (Some(_), Some(_)) => "; the machine evaluates the flux",
+            (Some(_), None) => "; the host evaluates the flux",
         };
         let smoothed = match args.forest.smoothing.unwrap_or_default() {
             SmoothingName::Local => ", where cells are of the finest size",

@@ -1,6 +1,6 @@
 //! Coefficients, kinds of sides, and what levels smooth.
 
-use super::flux::Flux;
+use super::flux::{Flux, PowerLaw};
 use crate::error::{Error, Result, invalid};
 use crate::forest::CoarseMesh;
 use glam::{DMat3, DVec3};
@@ -139,6 +139,11 @@ impl Default for Equation {
 }
 
 impl Equation {
+    /// The flux, if GPU kernels evaluate it: they know it, and no side has Robin's condition. The host evaluates any other one.
+    pub fn power_law(&self) -> Option<PowerLaw> {
+        self.flux.as_ref().filter(|_| self.robin.is_empty())?.power_law()
+    }
+
     /// Whether there is a term `s u`.
     pub(super) fn reacts(&self) -> bool {
         self.reaction > 0.0

@@ -1,7 +1,6 @@
 //! A level on the CPU as the derivative of a nonlinear equation.
 
 use super::Elliptic;
-use super::assembled::Factor;
 use super::interpolation::Interpolation;
 use super::level::{CellOperator, EllipticLevel, is_coarsest, is_for_products};
 use super::nonlinear::HostFlux;
@@ -52,16 +51,9 @@ impl<T: Scalar + Prepared> NonlinearLevel<Cpu, T> for EllipticLevel<T> {
             self.check(what, vector)?;
         }
         let Linearizing { flux, operator, sums, .. } = self.linearizing()?;
-        let (sums, kinds) = (&mut *lock(sums), self.mesh.kinds());
+        let sums = &mut *lock(sums);
         sums.resize(self.mesh.cells().all().len(), T::ZERO);
-        self.cpu.install(|| {
-            flux.apply(u, sums)?;
-            let operator = &*lock(operator);
-            let all = |node: usize, sum: T| b[node] - sum - operator.robin.times(node, u);
-            let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { all(node, sum) } else { T::ZERO };
-            operator.gather.gather(sums, r, unknown);
-            Ok(())
-        })
+        self.cpu.install(|| flux.residual(&lock(operator), b, u, sums, r))
     }
 
     fn linearize(&self, u: &Vector<T>) -> Result<()> {
@@ -75,9 +67,7 @@ impl<T: Scalar + Prepared> NonlinearLevel<Cpu, T> for EllipticLevel<T> {
             }
             self.operator.set_metric(&operator.metric);
             if let Some(factor) = &mut *lock(&self.factor) {
-                let mut operator = CellOperator::<f64>::new(system)?;
-                flux.linearize(u, &mut operator.metric)?;
-                *factor = Factor::new(&self.mesh, &operator)?;
+                *factor = flux.factor(system, u)?;
             }
             Ok(())
         })

@@ -86,6 +86,12 @@ impl Mesh {
         &self.kinds
     }
 
+    /// The same, a byte each, as kernels take them.
+    #[cfg(feature = "cuda")]
+    pub fn kinds_as_bytes(&self) -> Vec<u8> {
+        self.kinds.par_iter().map(|&kind| kind as u8).collect()
+    }
+
     /// Sets the entries of the unknowns to a function of their number.
     pub fn set_unknowns<T: Scalar>(&self, entries: &mut [T], value: &mut dyn FnMut(usize) -> f64) {
         let unknowns = entries.iter_mut().zip(&self.kinds).filter(|(_, kind)| kind.is_unknown());

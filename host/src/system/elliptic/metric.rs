@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::fe::{Element, Quadrature};
 use crate::forest::Mapping;
 use glam::{DMat3, DVec3};
+use std::ops::{Add, Mul};
 
 /// Words that the operator has at a point: `det J w J⁻¹ κ J⁻ᵀ`, its lower triangle by rows, then `det J w s`.
 pub(super) fn words(dim: usize) -> usize {
@@ -94,28 +95,34 @@ impl<'a> Geometry<'a> {
 }
 
 /// Appends the product of a matrix, given by rows, with lines of `columns` entries that lie `inner` apart.
-fn contract(matrix: &[f64], columns: usize, inner: usize, x: &[DVec3], y: &mut Vec<DVec3>) {
+pub(super) fn contract<V>(matrix: &[f64], columns: usize, inner: usize, x: &[V], y: &mut Vec<V>)
+where
+    V: Copy + Default + Add<Output = V> + Mul<f64, Output = V>,
+{
     match columns {
-        2 => contract_lines::<2>(matrix, inner, x, y),
-        3 => contract_lines::<3>(matrix, inner, x, y),
-        4 => contract_lines::<4>(matrix, inner, x, y),
-        5 => contract_lines::<5>(matrix, inner, x, y),
-        6 => contract_lines::<6>(matrix, inner, x, y),
-        7 => contract_lines::<7>(matrix, inner, x, y),
-        8 => contract_lines::<8>(matrix, inner, x, y),
-        9 => contract_lines::<9>(matrix, inner, x, y),
-        10 => contract_lines::<10>(matrix, inner, x, y),
+        2 => contract_lines::<2, V>(matrix, inner, x, y),
+        3 => contract_lines::<3, V>(matrix, inner, x, y),
+        4 => contract_lines::<4, V>(matrix, inner, x, y),
+        5 => contract_lines::<5, V>(matrix, inner, x, y),
+        6 => contract_lines::<6, V>(matrix, inner, x, y),
+        7 => contract_lines::<7, V>(matrix, inner, x, y),
+        8 => contract_lines::<8, V>(matrix, inner, x, y),
+        9 => contract_lines::<9, V>(matrix, inner, x, y),
+        10 => contract_lines::<10, V>(matrix, inner, x, y),
         // The degree is 10 at most.
-        _ => contract_lines::<11>(matrix, inner, x, y),
+        _ => contract_lines::<11, V>(matrix, inner, x, y),
     }
 }
 
-fn contract_lines<const COLUMNS: usize>(matrix: &[f64], inner: usize, x: &[DVec3], y: &mut Vec<DVec3>) {
+fn contract_lines<const COLUMNS: usize, V>(matrix: &[f64], inner: usize, x: &[V], y: &mut Vec<V>)
+where
+    V: Copy + Default + Add<Output = V> + Mul<f64, Output = V>,
+{
     for lines in x.chunks_exact(COLUMNS * inner) {
         for row in matrix.as_chunks::<COLUMNS>().0 {
             y.extend((0..inner).map(|i| {
                 let line = lines[i..].iter().step_by(inner);
-                row.iter().zip(line).fold(DVec3::ZERO, |sum, (&entry, &x)| sum + entry * x)
+                row.iter().zip(line).fold(V::default(), |sum, (&entry, &x)| sum + x * entry)
             }));
         }
     }

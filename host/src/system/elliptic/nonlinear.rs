@@ -1,10 +1,11 @@
 //! `-div F(x, ∇u) + s u = f`, evaluated by the host: its residual, and the metric of its derivative.
 
 use super::Elliptic;
+use super::assembled::Factor;
 use super::cell::{CellShape, Workspace};
 use super::equation::check_tensor;
 use super::flux::Flux;
-use super::level::set_metric;
+use super::level::{CellOperator, set_metric};
 use super::mesh::Mesh;
 use super::metric::{Geometry, words};
 use crate::backend::Scalar;
@@ -43,11 +44,42 @@ impl HostFlux {
         }
     }
 
+    /// `r = b - ∫ F(x, ∇u) · ∇φ_i + s u φ_i + ∫_natural α u φ_i` at the unknowns, else 0, with memory for the local results of all cells.
+    /// Sums at nodes and Robin's condition are those of the operator.
+    ///
+    /// # Errors
+    /// That a cell is inverted.
+    pub fn residual<T: Scalar>(
+        &self,
+        operator: &CellOperator<T>,
+        b: &[T],
+        u: &[T],
+        sums: &mut [T],
+        r: &mut [T],
+    ) -> Result<()> {
+        self.apply(u, sums)?;
+        let kinds = self.mesh.kinds();
+        let all = |node: usize, sum: T| b[node] - sum - operator.robin.times(node, u);
+        let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { all(node, sum) } else { T::ZERO };
+        operator.gather.gather(sums, r, unknown);
+        Ok(())
+    }
+
+    /// The factor of the derivative's matrix, on a mesh that is factorized.
+    ///
+    /// # Errors
+    /// Those of [`Self::linearize`] and [`Factor::new`].
+    pub fn factor<T: Scalar>(&self, system: &Elliptic, u: &[T]) -> Result<Factor> {
+        let mut operator = CellOperator::<f64>::new(system)?;
+        self.linearize(u, &mut operator.metric)?;
+        Factor::new(&self.mesh, &operator)
+    }
+
     /// `Cᵀ ∫ F(x, ∇u) · ∇φ_i + s u φ_i` of each cell, for its basis.
     ///
     /// # Errors
     /// That a cell is inverted.
-    pub fn apply<T: Scalar>(&self, u: &[T], sums: &mut [T]) -> Result<()> {
+    fn apply<T: Scalar>(&self, u: &[T], sums: &mut [T]) -> Result<()> {
         let geometry = self.geometry()?;
         let of_cell = |(own, workspace): &mut (Vec<f64>, _), cell: usize, sums: &mut [T]| -> Result<()> {
             self.read(cell, u, own);
@@ -82,7 +114,7 @@ impl HostFlux {
         Ok(())
     }
 
-    /// The metric of `-div(∂F/∂p(x, ∇u) ∇w) + s w`, as [`CellOperator`](super::level::CellOperator) has it.
+    /// The metric of `-div(∂F/∂p(x, ∇u) ∇w) + s w`, as [`CellOperator`] has it.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) unless the derivative is symmetric positive definite.

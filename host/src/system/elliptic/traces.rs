@@ -1,5 +1,6 @@
 //! Functions and mappings on the faces of cells: values and derivatives at the points of Gauss's rule.
 
+use super::metric::contract;
 use crate::fe::{Element, Quadrature};
 use crate::forest::Part;
 use std::ops::{Add, Mul};
@@ -74,15 +75,7 @@ impl Traces {
             let (matrix, inner) =
                 (&self.along[part as usize][usize::from(slope == Some(axis))], self.points.pow(axis as u32));
             let mut next = Vec::with_capacity(values.len() / self.n * self.points);
-            for line in values.chunks_exact(inner * self.n) {
-                for row in matrix.chunks_exact(self.n) {
-                    let term = |i: usize| {
-                        let values = line[i..].iter().step_by(inner);
-                        values.zip(row).fold(V::default(), |sum, (&value, &weight)| sum + value * weight)
-                    };
-                    next.extend((0..inner).map(term));
-                }
-            }
+            contract(matrix, self.n, inner, &values, &mut next);
             values = next;
         }
         values

@@ -1,16 +1,16 @@
 //! A level on a GPU as the derivative of a nonlinear equation.
 
 use super::super::Elliptic;
-use super::super::assembled::Factor;
 use super::super::interpolation::Interpolation;
 use super::super::level::{CellOperator, is_coarsest, is_linear};
 use super::super::mesh::Node;
 use super::super::metric::words;
 use super::super::nonlinear::HostFlux;
-use super::level::{CudaLevel, Sum, Sums, blocks_of};
+use super::level::CudaLevel;
 use super::newton::{
     CellTables, GeometryTables, InterpolationAddresses, InterpolationTables, NewtonAddresses, NewtonArguments,
 };
+use super::operator::{Sum, Sums, blocks_of};
 use super::order::{Order, groups};
 use super::tables::InverseTables;
 use crate::backend::Scalar;
@@ -126,13 +126,12 @@ impl<T: Scalar> Linearizing<T> {
         let Some(flux) = HostFlux::new(system)? else { return Ok(None) };
         let (gpu, mesh, coarser) = (&cuda.gpu, &system.mesh, system.coarser.as_ref());
         let order = Order::new(mesh, system.writes, false);
-        let Some(law) = power_law(system) else {
+        let Some(law) = system.equation.power_law() else {
             let interpolation = coarser.map(|coarser| Interpolation::new(&coarser.mesh, mesh)).transpose()?;
             let operator = Mutex::new(operator);
             return Ok(Some(Self::Host(Box::new(ByHost { flux, order, operator, interpolation }))));
         };
         let cells = CellTables::new(mesh, &order, &operator.gather, matrices)?;
-        let kinds: Vec<u8> = mesh.kinds().iter().map(|&kind| kind as u8).collect();
         let geometry = GeometryTables::<T>::new(mesh, &order)?;
         let interpolation = coarser.map(|coarser| -> Result<_> {
             let tables = InterpolationTables::new(&coarser.mesh, mesh, &order, operator.shape.halves())?;
@@ -150,7 +149,7 @@ impl<T: Scalar> Linearizing<T> {
             squares: cells.squares,
             nodes: Vector::uploaded(gpu, &cells.nodes)?,
             lines: Vector::uploaded(gpu, &cells.lines)?,
-            sums: Sums::new(cuda, &cells.sums, &kinds)?,
+            sums: Sums::new(cuda, &cells.sums, &mesh.kinds_as_bytes())?,
             parts: cells.parts,
             geometry: Vector::uploaded(gpu, &geometry.tensor)?,
             inverse_weights: Vector::uploaded(gpu, &geometry.inverse_weights)?,
@@ -160,15 +159,9 @@ impl<T: Scalar> Linearizing<T> {
     }
 }
 
-/// The flux of a system, if kernels know it and all else that the equation has.
-fn power_law(system: &Elliptic) -> Option<PowerLaw> {
-    let flux = system.equation.flux.as_ref().filter(|_| system.equation.robin.is_empty());
-    flux.and_then(|flux| flux.power_law())
-}
-
 /// Bytes of it on the machine.
 pub(super) fn bytes<T: Scalar>(system: &Elliptic, order: &Order) -> u64 {
-    if power_law(system).is_none() {
+    if system.equation.power_law().is_none() {
         return 0;
     }
     let (mesh, groups) = (&system.mesh, groups(&system.mesh));
@@ -217,9 +210,7 @@ impl<T: Scalar> CudaLevel<T> {
     /// The inverse on the coarsest mesh, for values there.
     fn factorize(&self, flux: &HostFlux, u: &[T]) -> Result<()> {
         let Some(inverse) = &self.inverse else { return Ok(()) };
-        let mut operator = CellOperator::<f64>::new(&self.system)?;
-        flux.linearize(u, &mut operator.metric)?;
-        lock(&inverse.entries).write(&InverseTables::new(&Factor::new(&self.system.mesh, &operator)?).entries)
+        lock(&inverse.entries).write(&InverseTables::new(&flux.factor(&self.system, u)?).entries)
     }
 }
 
@@ -236,15 +227,10 @@ impl<T: Scalar> NonlinearLevel<Cuda, T> for CudaLevel<T> {
                 self.gather(&by.sums, sum, sums, r)
             }
             Linearizing::Host(by) => {
-                let (b, u, mesh) = (self.read(b)?, self.read(u)?, &self.system.mesh);
-                let mut sums: Vec<T> = memory::zeros(mesh.cells().all().len())?;
-                by.flux.apply(&u, &mut sums)?;
+                let (b, u) = (self.read(b)?, self.read(u)?);
+                let mut sums: Vec<T> = memory::zeros(self.system.mesh.cells().all().len())?;
                 let mut residual: Vec<T> = memory::zeros(b.len())?;
-                let operator = &*lock(&by.operator);
-                let all = |node: usize, sum: T| b[node] - sum - operator.robin.times(node, &u);
-                let is_unknown = |node: usize| mesh.kinds()[node].is_unknown();
-                let unknown = |node: usize, sum: T| if is_unknown(node) { all(node, sum) } else { T::ZERO };
-                operator.gather.gather(&sums, &mut residual, unknown);
+                by.flux.residual(&lock(&by.operator), &b, &u, &mut sums, &mut residual)?;
                 r.write(&residual)
             }
         }

@@ -4,6 +4,7 @@ mod colors;
 mod level;
 mod linearized;
 mod newton;
+mod operator;
 mod order;
 mod tables;
 #[cfg(test)]

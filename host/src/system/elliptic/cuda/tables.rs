@@ -93,7 +93,7 @@ impl<T: Scalar> OperatorTables<T> {
             reaction: has_reaction.then_some(reaction),
             weights: if form == Form::Cells { by_lines_along_x(&at_points, n) } else { Vec::new() },
             sums: Sums { first: sums.first().to_vec(), places: sums.places().to_vec() },
-            kinds: mesh.kinds().par_iter().map(|&kind| kind as u8).collect(),
+            kinds: mesh.kinds_as_bytes(),
             order,
         })
     }
@@ -242,8 +242,8 @@ impl<T: Scalar> TransferTables<T> {
         let places = transfer.gather().places().par_iter().map(|&place| place as usize);
         let places = places.map(|place| number(groups.place(place / nodes_a_cell, 0, place % nodes_a_cell)));
         let sums = Sums { first: transfer.gather().first().to_vec(), places: places.collect::<Result<_>>()? };
-        let kinds = coarse.kinds().par_iter().map(|&kind| kind as u8).collect();
-        Ok(Self { groups: count, matrices: shape.halves(), nodes, lines: hanging, targets, sums, kinds })
+        let (matrices, kinds) = (shape.halves(), coarse.kinds_as_bytes());
+        Ok(Self { groups: count, matrices, nodes, lines: hanging, targets, sums, kinds })
     }
 }
 
