@@ -158,7 +158,7 @@ impl Order {
             }
         });
         let all = Transposed::new(&left, count)?;
-        let is_whole = |node: u32| all.first()[node as usize + 1] - all.first()[node as usize] == 1;
+        let is_whole = |node: u32| all.count(node as usize) == 1;
         nodes.par_chunks_exact_mut(entries).zip(self.by_groups()).enumerate().for_each(|(group, (nodes, cells))| {
             for (slot, cell) in cells {
                 let [read, _] = self.directions(slot, mesh.dim());
