@@ -15,10 +15,12 @@ use std::boxed::Box;
 crate::kernels! {
     by any_size;
 
-    /// `y_i = b_j + sign Σ_p values_p` over the places `p` of node `i`, ascending, where it is of the least kind or above, else 0;
-    /// without `same` only where there are places.
+    /// `y_i = b_j + sign Σ_p values_p` over the places `p` of each row, ascending, where its node `i` is of the least kind or above,
+    /// else 0; without `same` the first only where there are places.
     Gather = gather(
-        /// Places of node `i` are those from `first[i]` to `first[i + 1]`.
+        /// Node of each row; null if rows are the nodes.
+        row_nodes: *const u32,
+        /// Places of row `r` are those from `first[r]` to `first[r + 1]`.
         first: *const u32,
         places: *const u32,
         values: *const T,
@@ -28,7 +30,7 @@ crate::kernels! {
         /// Node `j` of `b` for each node `i`, or [`NONE`]; null if they are the same.
         same: *const u32,
         y: *mut T,
-        nodes: u32,
+        rows: u32,
         least: u32,
         sign: T,
     ), Block::of(THREADS);
@@ -115,7 +117,7 @@ fn sample<T: Real>(name: &str) -> crate::typed::Sample {
 }
 
 /// Values that a thread loads at once.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
 
 /// The calling thread's node, or row, if there is one.
 #[inline(always)]
@@ -127,10 +129,11 @@ fn node(nodes: u32) -> Option<usize> {
 /// See [`Gather`].
 ///
 /// # Safety
-/// [`THREADS`] threads a block, at least one a node; tables and vectors are as long as each other needs.
+/// [`THREADS`] threads a block, at least one a row; tables and vectors are as long as each other needs, and no node has two rows.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)] // a kernel's
 pub unsafe fn gather<T: Real>(
+    row_nodes: *const u32,
     first: *const u32,
     places: *const u32,
     values: *const T,
@@ -138,18 +141,19 @@ pub unsafe fn gather<T: Real>(
     b: *const T,
     same: *const u32,
     y: *mut T,
-    nodes: u32,
+    rows: u32,
     least: u32,
     sign: T,
 ) {
-    let Some(node) = node(nodes) else { return };
+    let Some(row) = node(rows) else { return };
     // SAFETY: the caller's promise.
     unsafe {
+        let node = if row_nodes.is_null() { row } else { ldg(row_nodes.add(row)) as usize };
         if (*kinds.add(node) as u32) < least {
             *y.add(node) = T::ZERO;
             return;
         }
-        let (mut place, end) = (ldg(first.add(node)), ldg(first.add(node + 1)));
+        let (mut place, end) = (ldg(first.add(row)), ldg(first.add(row + 1)));
         if place == end && same.is_null() {
             return;
         }

@@ -108,7 +108,8 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
     pub fn apply(&self, cpu: &Cpu, x: &[T], y: &mut [T]) {
         let Work { cells, sums } = &mut *lock(&self.work);
         self.kernels.apply(cpu.sweep(), cells, None, x, sums);
-        let is_unknown = |node: usize| self.mesh.kinds()[node].is_unknown();
+        let kinds = self.mesh.kinds();
+        let is_unknown = |node: usize| kinds[node].is_unknown();
         self.gather.gather_where(sums, y, is_unknown, |_, sum| sum);
         self.robin.add(1.0, x, y, is_unknown);
     }
@@ -135,7 +136,8 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
     ) {
         let Work { cells, sums } = &mut *lock(&self.work);
         self.kernels.apply(cpu.sweep(), cells, batches, x, sums);
-        let is_wanted = |node: usize| is_wanted(self.mesh.kinds()[node]);
+        let kinds = self.mesh.kinds();
+        let is_wanted = |node: usize| is_wanted(kinds[node]);
         self.gather.gather_where(sums, r, is_wanted, |node, sum| b[node] - sum);
         self.robin.add(-1.0, x, r, is_wanted);
     }

@@ -113,6 +113,17 @@ impl Transposed {
         self
     }
 
+    /// The nodes that have places or are `wanted`, and where the places of each begin, and behind them where the last ones end.
+    #[cfg(feature = "cuda")]
+    pub fn rows(&self, wanted: impl Fn(usize) -> bool) -> [Vec<u32>; 2] {
+        let nodes: Vec<u32> = (0..self.first.len() - 1)
+            .filter(|&node| self.count(node) > 0 || wanted(node))
+            .map(|node| node as u32)
+            .collect();
+        let first = nodes.iter().map(|&node| self.first[node as usize]).chain(self.first.last().copied()).collect();
+        [nodes, first]
+    }
+
     /// Bytes of that for so many nodes and so long a list.
     pub fn bytes(nodes: usize, places: usize) -> u64 {
         ((nodes + 1 + places) * size_of::<u32>()) as u64
@@ -147,6 +158,7 @@ impl Transposed {
     }
 
     /// `sum_p values_p` over the places `p` of a node.
+    #[inline]
     fn sum<T: Scalar>(&self, node: usize, values: &[T]) -> T {
         let places = &self.places[self.first[node] as usize..self.first[node + 1] as usize];
         places.iter().fold(T::ZERO, |sum, &place| sum + values[place as usize])

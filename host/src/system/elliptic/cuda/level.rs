@@ -174,6 +174,7 @@ impl<T: Scalar> CudaLevel<T> {
 
     pub(super) fn gather(&self, of: &Sums, sum: Sum<T>, values: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
         let arguments = Gather {
+            row_nodes: of.row_nodes.as_ref().map_or(ptr::null(), Vector::as_ptr),
             first: of.first.as_ptr(),
             places: of.places.as_ptr(),
             values: values.as_ptr(),
@@ -181,11 +182,11 @@ impl<T: Scalar> CudaLevel<T> {
             b: sum.b,
             same: sum.same,
             y: y.as_mut_ptr(),
-            nodes: of.nodes() as u32,
+            rows: of.rows() as u32,
             least: sum.least as u32,
             sign: T::from_f64(sum.sign),
         };
-        let blocks = blocks_of(of.nodes());
+        let blocks = blocks_of(of.rows());
         // SAFETY: tables and vectors of the level, checked by the caller; `y` is as long as there are nodes.
         unsafe { self.gather.launch(&self.cuda.gpu, blocks, arguments) }
     }
@@ -344,7 +345,7 @@ impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
     }
 }
 
-/// Bytes of a level, at most: where cells have a constant metric or nodes in families have whole sums there are fewer.
+/// Bytes of a level, at most: where cells have a constant metric or nodes have whole sums there are fewer.
 pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
     let mesh = &system.mesh;
     let (groups, order) = (groups(mesh), super::order::Order::new(mesh, system.writes, false));
@@ -352,7 +353,7 @@ pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
     let reaction = usize::from(system.equation.reacts());
     let lines = order.hanging.all.len() * groups.cells();
     let numbers = (groups.words() + reaction + 1) * entries * size_of::<T>();
-    let tables = (entries + lines + nodes + 1 + places) * size_of::<u32>() + nodes;
+    let tables = (entries + lines + 2 * nodes + 1 + places) * size_of::<u32>() + nodes;
     let unknowns = if system.has_solver() { mesh.unknowns() } else { 0 };
     let inverse = unknowns * (unknowns * size_of::<f64>() + size_of::<u32>());
     let other = system.coarser.as_ref().map_or(inverse as u64, |coarser| transfer_bytes::<T>(system, coarser));

@@ -35,6 +35,7 @@ pub(super) fn blocks_of(nodes: usize) -> [u32; 3] {
 
 /// Sums at nodes.
 pub(super) struct Sums {
+    pub row_nodes: Option<Vector<u32>>,
     pub first: Vector<u32>,
     pub places: Vector<u32>,
     pub kinds: Vector<u8>,
@@ -44,6 +45,7 @@ impl Sums {
     pub fn new(cuda: &Cuda, sums: &tables::Sums, kinds: &[u8]) -> Result<Self> {
         let gpu = &cuda.gpu;
         Ok(Self {
+            row_nodes: sums.rows.as_ref().map(|rows| Vector::uploaded(gpu, rows)).transpose()?,
             first: Vector::uploaded(gpu, &sums.first)?,
             places: Vector::uploaded(gpu, &sums.places)?,
             kinds: Vector::uploaded(gpu, kinds)?,
@@ -52,6 +54,10 @@ impl Sums {
 
     pub fn nodes(&self) -> usize {
         self.kinds.len()
+    }
+
+    pub fn rows(&self) -> usize {
+        self.row_nodes.as_ref().map_or(self.nodes(), Vector::len)
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::assembled::Factor;
 use super::super::batched::gauss_weights;
 use super::super::cell::{CellShape, at_points};
 use super::super::level::CellOperator;
-use super::super::mesh::Mesh;
+use super::super::mesh::{Mesh, Node};
 use super::super::metric::words;
 use super::super::transfer::{Transfer, place_in_family};
 use super::super::transposed::NONE;
@@ -19,9 +19,11 @@ use patchmg_device::elliptic::{
 };
 use rayon::prelude::*;
 
-/// Sums at nodes: `first` and places.
+/// Sums at nodes: rows, `first` and places.
 #[derive(Debug)]
 pub(super) struct Sums {
+    /// Node of each row; none if rows are the nodes.
+    pub rows: Option<Vec<u32>>,
     pub first: Vec<u32>,
     pub places: Vec<u32>,
 }
@@ -84,6 +86,9 @@ impl<T: Scalar> OperatorTables<T> {
         };
         let has_reaction = system.equation.reacts() && form != Form::Boxes;
         let (nodes, sums) = order.nodes(mesh)?;
+        let kinds = mesh.kinds_as_bytes();
+        // Not every product computes at nodes of lesser kinds; there sums set 0. All others have places, or are whole.
+        let [rows, first] = sums.rows(|node| kinds[node] < Node::Smoothed as u8);
         Ok(Self {
             form,
             matrices: line_matrices(mesh, form, &operator.shape)?,
@@ -92,8 +97,8 @@ impl<T: Scalar> OperatorTables<T> {
             metric,
             reaction: has_reaction.then_some(reaction),
             weights: if form == Form::Cells { by_lines_along_x(&at_points, n) } else { Vec::new() },
-            sums: Sums { first: sums.first().to_vec(), places: sums.places().to_vec() },
-            kinds: mesh.kinds_as_bytes(),
+            sums: Sums { rows: Some(rows), first, places: sums.places().to_vec() },
+            kinds,
             order,
         })
     }
@@ -241,7 +246,8 @@ impl<T: Scalar> TransferTables<T> {
         });
         let places = transfer.gather().places().par_iter().map(|&place| place as usize);
         let places = places.map(|place| number(groups.place(place / nodes_a_cell, 0, place % nodes_a_cell)));
-        let sums = Sums { first: transfer.gather().first().to_vec(), places: places.collect::<Result<_>>()? };
+        let sums =
+            Sums { rows: None, first: transfer.gather().first().to_vec(), places: places.collect::<Result<_>>()? };
         let (matrices, kinds) = (shape.halves(), coarse.kinds_as_bytes());
         Ok(Self { groups: count, matrices, nodes, lines: hanging, targets, sums, kinds })
     }

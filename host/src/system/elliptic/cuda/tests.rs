@@ -59,8 +59,10 @@ impl<'a, T: Scalar> Emulated<'a, T> {
 
     fn gather(&self, sums: &Sums, kinds: &[u8], arguments: Gather<T>) {
         let (first, places) = (sums.first.as_ptr(), sums.places.as_ptr());
-        let arguments = Gather { first, places, kinds: kinds.as_ptr(), nodes: kinds.len() as u32, ..arguments };
-        self.run(MODULE, kinds.len().div_ceil(THREADS), arguments);
+        let row_nodes = sums.rows.as_ref().map_or(ptr::null(), |rows| rows.as_ptr());
+        let (kinds, rows) = (kinds.as_ptr(), sums.first.len() - 1);
+        let arguments = Gather { row_nodes, first, places, kinds, rows: rows as u32, ..arguments };
+        self.run(MODULE, rows.div_ceil(THREADS), arguments);
     }
 
     fn addresses(&self) -> OperatorAddresses<T> {
@@ -469,7 +471,9 @@ fn memory_is_counted() {
         let newton = level.equation.flux.is_some().then(|| EmulatedNewton::new(&emulated));
         let Emulated { robin, operator, transfer, inverse, .. } = emulated;
         let words = |list: &[u32]| 4 * list.len();
-        let sums = |sums: &Sums, kinds: &[u8]| words(&sums.first) + words(&sums.places) + kinds.len();
+        let sums = |sums: &Sums, kinds: &[u8]| {
+            sums.rows.as_ref().map_or(0, |rows| words(rows)) + words(&sums.first) + words(&sums.places) + kinds.len()
+        };
         let numbers = operator.metric.len() + operator.reaction.map_or(0, |reaction| reaction.len());
         let between = operator.nodes.len();
         let mut expected = words(&operator.nodes) + words(&operator.lines) + 4 * (numbers + between);
@@ -479,9 +483,9 @@ fn memory_is_counted() {
             expected += sums(&tables.sums, &tables.kinds) + 4 * operator.kinds.len();
         }
         expected += inverse.map_or(0, |inverse| 8 * inverse.entries.len() + words(&inverse.unknowns));
-        // Whole sums have no places, and a constant metric has few numbers.
+        // Whole sums have neither places nor rows, and a constant metric has few numbers.
         let whole = level.mesh.cells().all().len() - operator.sums.places.len();
-        expected += 4 * whole;
+        expected += 4 * whole + 2 * 4 * (operator.kinds.len() + 1 - operator.sums.first.len());
         expected += newton.map_or(0, |EmulatedNewton { cells, geometry, interpolation }| {
             let lists = interpolation.map_or(0, |tables| words(&tables.children) + words(&tables.targets));
             let of_cells = words(&cells.nodes) + words(&cells.lines) + sums(&cells.sums, &operator.kinds);
