@@ -115,11 +115,9 @@ impl Transposed {
 
     /// The nodes that have places or are `wanted`, and where the places of each begin, and behind them where the last ones end.
     #[cfg(feature = "cuda")]
-    pub fn rows(&self, wanted: impl Fn(usize) -> bool) -> [Vec<u32>; 2] {
-        let nodes: Vec<u32> = (0..self.first.len() - 1)
-            .filter(|&node| self.count(node) > 0 || wanted(node))
-            .map(|node| node as u32)
-            .collect();
+    pub fn rows(&self, wanted: impl Fn(usize) -> bool + Sync) -> [Vec<u32>; 2] {
+        let nodes = (0..self.first.len() - 1).into_par_iter().filter(|&node| self.count(node) > 0 || wanted(node));
+        let nodes: Vec<u32> = nodes.map(|node| node as u32).collect();
         let first = nodes.iter().map(|&node| self.first[node as usize]).chain(self.first.last().copied()).collect();
         [nodes, first]
     }

@@ -187,7 +187,7 @@ impl<T: Scalar> CudaLevel<T> {
             sign: T::from_f64(sum.sign),
         };
         let blocks = blocks_of(of.rows());
-        // SAFETY: tables and vectors of the level, checked by the caller; `y` is as long as there are nodes.
+        // SAFETY: tables and vectors of the level, checked by the caller; `y` is as long as there are nodes, and these have one row at most.
         unsafe { self.gather.launch(&self.cuda.gpu, blocks, arguments) }
     }
 

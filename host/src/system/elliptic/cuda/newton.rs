@@ -55,7 +55,7 @@ impl<T: Scalar> CellTables<T> {
             number(groups.place(slot, direction(slot), place as usize % nodes_a_cell))
         };
         let places = gather.places().iter().map(place).collect::<Result<_>>()?;
-        let sums = Sums { rows: None, first: gather.first().to_vec(), places };
+        let sums = Sums { row_nodes: None, first: gather.first().to_vec(), places };
         Ok(Self { squares: squares(mesh, matrices), lines: order.lines(mesh), parts, nodes, sums })
     }
 }

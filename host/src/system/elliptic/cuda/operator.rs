@@ -45,7 +45,7 @@ impl Sums {
     pub fn new(cuda: &Cuda, sums: &tables::Sums, kinds: &[u8]) -> Result<Self> {
         let gpu = &cuda.gpu;
         Ok(Self {
-            row_nodes: sums.rows.as_ref().map(|rows| Vector::uploaded(gpu, rows)).transpose()?,
+            row_nodes: sums.row_nodes.as_ref().map(|nodes| Vector::uploaded(gpu, nodes)).transpose()?,
             first: Vector::uploaded(gpu, &sums.first)?,
             places: Vector::uploaded(gpu, &sums.places)?,
             kinds: Vector::uploaded(gpu, kinds)?,

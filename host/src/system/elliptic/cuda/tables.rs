@@ -23,7 +23,7 @@ use rayon::prelude::*;
 #[derive(Debug)]
 pub(super) struct Sums {
     /// Node of each row; none if rows are the nodes.
-    pub rows: Option<Vec<u32>>,
+    pub row_nodes: Option<Vec<u32>>,
     pub first: Vec<u32>,
     pub places: Vec<u32>,
 }
@@ -88,7 +88,7 @@ impl<T: Scalar> OperatorTables<T> {
         let (nodes, sums) = order.nodes(mesh)?;
         let kinds = mesh.kinds_as_bytes();
         // Not every product computes at nodes of lesser kinds; there sums set 0. All others have places, or are whole.
-        let [rows, first] = sums.rows(|node| kinds[node] < Node::Smoothed as u8);
+        let [row_nodes, first] = sums.rows(|node| kinds[node] < Node::Smoothed as u8);
         Ok(Self {
             form,
             matrices: line_matrices(mesh, form, &operator.shape)?,
@@ -97,7 +97,7 @@ impl<T: Scalar> OperatorTables<T> {
             metric,
             reaction: has_reaction.then_some(reaction),
             weights: if form == Form::Cells { by_lines_along_x(&at_points, n) } else { Vec::new() },
-            sums: Sums { rows: Some(rows), first, places: sums.places().to_vec() },
+            sums: Sums { row_nodes: Some(row_nodes), first, places: sums.places().to_vec() },
             kinds,
             order,
         })
@@ -247,7 +247,7 @@ impl<T: Scalar> TransferTables<T> {
         let places = transfer.gather().places().par_iter().map(|&place| place as usize);
         let places = places.map(|place| number(groups.place(place / nodes_a_cell, 0, place % nodes_a_cell)));
         let sums =
-            Sums { rows: None, first: transfer.gather().first().to_vec(), places: places.collect::<Result<_>>()? };
+            Sums { row_nodes: None, first: transfer.gather().first().to_vec(), places: places.collect::<Result<_>>()? };
         let (matrices, kinds) = (shape.halves(), coarse.kinds_as_bytes());
         Ok(Self { groups: count, matrices, nodes, lines: hanging, targets, sums, kinds })
     }
