@@ -9,6 +9,7 @@ pub mod chart;
 mod choices;
 pub mod console;
 pub mod error;
+mod expression;
 pub mod failure;
 pub mod hashes;
 mod info;

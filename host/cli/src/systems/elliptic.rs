@@ -1,5 +1,6 @@
 //! Elliptic equations on forests.
 
+use super::data::{DataArgs, Exact, GIVEN};
 use super::forest_mesh::{MeshChoice, MeshParser};
 use super::side::{Side, side};
 use super::{Details, Offered, SystemName};
@@ -18,6 +19,7 @@ use patchmg::system::elliptic::{
 };
 use patchmg::system::{ModelProblem, Nonlinear};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Elliptic equations on forests: meshes that are refined where it matters.
 #[derive(Debug, Args)]
@@ -63,8 +65,11 @@ pub struct ForestArgs {
     /// How a GPU sums up results of cells at nodes. [default: gather]
     #[arg(long, value_enum)]
     pub writes: Option<WritesName>,
-    /// Of variable: the condition on the boundary of a number, which is that of a physical group in a file of Gmsh:
-    /// NUMBER=dirichlet:VALUE, NUMBER=neumann:FLUX, or NUMBER=robin:ALPHA:VALUE for kappa du/dn + ALPHA u = VALUE. On others u = 0.
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// Of given and variable: the condition on the boundary of a number, which is that of a physical group in a file of Gmsh:
+    /// NUMBER=dirichlet:VALUE, NUMBER=neumann:FLUX, or NUMBER=robin:ALPHA:VALUE for kappa du/dn + ALPHA u = VALUE, with expressions,
+    /// for example "3=neumann:sin(pi * x)". On others u is that of --boundary, 0 by default.
     #[arg(long, value_name = "NUMBER=KIND", value_parser = side)]
     pub side: Vec<Side>,
 }
@@ -107,12 +112,14 @@ choice!(WritesName {
     Atomics,
 });
 
-/// A problem of the library, by its name.
+/// A problem of the library, by its name, or that of the expressions.
 #[derive(Clone, Debug)]
 pub struct ForestProblem {
-    benchmark: Benchmark,
+    benchmark: Option<Benchmark>,
     problem: EllipticProblem,
     equation: Equation,
+    /// The solution, if it is an expression.
+    exact: Option<Arc<Exact>>,
 }
 
 /// What is known of a solution's error, and the solution's size.
@@ -149,13 +156,16 @@ impl ModelProblem for ForestProblem {
 
     fn errors(&self, solution: &ForestFunction) -> patchmg::Result<Option<Estimates>> {
         let area = match self.benchmark {
-            Benchmark::MinimalSurface { .. } => {
+            Some(Benchmark::MinimalSurface { .. }) => {
                 Some(solution.integral(|_, _, gradient| MinimalSurface::area(gradient))?)
             }
             _ => None,
         };
         let indicators = solution.kelly_indicators(&self.equation)?;
-        Ok(Some(Estimates { errors: self.problem.errors(solution)?, norms: solution.norms()?, indicators, area }))
+        let errors = self.problem.errors(solution);
+        // The point, before the integral that is not finite.
+        self.exact.as_ref().map_or(Ok(()), |exact| exact.checked())?;
+        Ok(Some(Estimates { errors: errors?, norms: solution.norms()?, indicators, area }))
     }
 
     fn nonlinear(&self, system: &Elliptic) -> patchmg::Result<Option<Nonlinear>> {
@@ -172,6 +182,7 @@ impl Offered for ForestProblem {
         ("variable-flux", "elliptic: the same, flux 1 where x = 1"),
         ("hyper-l", "elliptic: f = 1, u = 0 where x = -1, no flux elsewhere; mesh hyper-l"),
         ("minimal-surface", "elliptic: the graph of least area, u = sin(F pi (x + y)) on the boundary; mesh disk"),
+        (GIVEN, "elliptic: what --rhs, --coefficient, --boundary, --exact and --side say; mesh box"),
     ];
     const DEFAULT: &'static str = "corner";
     const ELEMENTS: &'static str = "Q";
@@ -199,11 +210,12 @@ impl Offered for ForestProblem {
         }
         let benchmark = args.benchmark()?;
         let mut coarse = args.coarse_mesh()?;
-        benchmark.number_sides(&mut coarse).map_err(|_| {
+        benchmark.map_or(Ok(()), |benchmark| benchmark.number_sides(&mut coarse)).map_err(|_| {
             let reason = format_args!("needs a side of the mesh that {} does not have", args.forest_mesh());
-            Failure::usage("problem", benchmark, reason)
+            Failure::usage("problem", args.problem_name(), reason)
         })?;
-        args.check_sides(benchmark, &coarse)?;
+        args.check_sides(&coarse)?;
+        args.check_data(&coarse)?;
         // Before there is any of them.
         let children = 1_u64.checked_shl(u32::try_from(coarse.dim().saturating_mul(args.refine)).unwrap_or(u32::MAX));
         let cells = children.and_then(|children| children.checked_mul(coarse.cells() as u64));
@@ -328,15 +340,22 @@ impl Offered for ForestProblem {
 }
 
 /// The case on a forest.
-fn case_on(args: &CaseArgs, benchmark: Benchmark, forest: &Forest) -> Result<Case<ForestProblem>, Failure> {
+fn case_on(args: &CaseArgs, benchmark: Option<Benchmark>, forest: &Forest) -> Result<Case<ForestProblem>, Failure> {
     let (dim, config) = (forest.dim(), args.config()?);
     let smoothing = match args.forest.smoothing.unwrap_or_default() {
         SmoothingName::Local => Smoothing::Local,
         SmoothingName::Global => Smoothing::Global,
     };
     let mapping_degree = args.forest.mapping_degree;
-    let (mut problem, mut equation) = (benchmark.problem(dim), benchmark.equation(dim));
+    let (mut problem, mut equation) = match benchmark {
+        Some(benchmark) => (benchmark.problem(dim), benchmark.equation(dim)),
+        None => (EllipticProblem::new(|_| 0.0), Equation::default()),
+    };
     args.apply_sides(&mut equation, &mut problem);
+    let exact = match benchmark {
+        Some(_) => None,
+        None => args.apply_data(forest.coarse(), &mut equation, &mut problem),
+    };
     let equation = Equation { mapping_degree, smoothing, ..equation };
     let writes = match args.forest.writes.unwrap_or_default() {
         WritesName::Gather => Writes::Gather,
@@ -349,16 +368,18 @@ fn case_on(args: &CaseArgs, benchmark: Benchmark, forest: &Forest) -> Result<Cas
         SmootherConfig::Chebyshev { degree, .. } => SmootherConfig::Chebyshev { degree, range: 12.0 },
         other => other,
     };
-    let problem = ForestProblem { benchmark, problem, equation };
+    let problem = ForestProblem { benchmark, problem, equation, exact };
     Ok(Case { system, problem, config: Config { smoother, ..config } })
 }
 
 impl CaseArgs {
-    fn benchmark(&self) -> Result<Benchmark, Failure> {
-        let mut benchmark: Benchmark = self.problem_of::<ForestProblem>()?.parse()?;
+    /// The problem of the library; none if expressions say what it is.
+    fn benchmark(&self) -> Result<Option<Benchmark>, Failure> {
+        let name = self.problem_of::<ForestProblem>()?;
+        let mut benchmark: Option<Benchmark> = if name == GIVEN { None } else { Some(name.parse()?) };
         if let Some(given) = self.forest.frequency {
-            let Benchmark::MinimalSurface { frequency } = &mut benchmark else {
-                let reason = format_args!("belongs to --problem minimal-surface, and --problem is {benchmark}");
+            let Some(Benchmark::MinimalSurface { frequency }) = &mut benchmark else {
+                let reason = format_args!("belongs to --problem minimal-surface, and --problem is {name}");
                 return Err(Failure::usage("frequency", given, reason));
             };
             let number = u32::try_from(given).ok().filter(|&number| number > 0);
@@ -395,6 +416,7 @@ impl CaseArgs {
             frequency,
             smoothing,
             writes,
+            data,
             side,
         } = &self.forest;
         let options = [
@@ -413,7 +435,8 @@ impl CaseArgs {
             ("writes", writes.map(|writes| writes.to_string())),
             ("side", side.first().map(Side::to_string)),
         ];
-        options.into_iter().filter_map(|(option, value)| Some((option, value?))).collect()
+        let data = data.expressions().map(|(option, expression)| (option, expression.to_string()));
+        options.into_iter().filter_map(|(option, value)| Some((option, value?))).chain(data).collect()
     }
 
     /// The rule that marks by indicators; none if it marks by place.

@@ -1,5 +1,6 @@
 //! Coarse meshes of forests: by name, or from a file of Gmsh.
 
+use super::data::GIVEN;
 use crate::args::{CaseArgs, choice};
 use crate::failure::Failure;
 use clap::ValueEnum;
@@ -113,13 +114,17 @@ impl CaseArgs {
             Some("hyper-l") => MeshName::HyperL,
             Some("minimal-surface") => MeshName::Disk,
             Some(problem) if problem.starts_with("variable") => MeshName::Box,
+            _ if self.is_given() => MeshName::Box,
             _ => MeshName::Lshape,
         };
         self.forest.mesh.clone().unwrap_or_else(|| MeshChoice::Named(of_problem()))
     }
 
-    /// The problem that a mesh has by itself.
+    /// The problem of the expressions, or else that a mesh has by itself.
     pub(super) fn forest_problem(&self) -> &'static str {
+        if self.is_given() {
+            return GIVEN;
+        }
         match self.forest_mesh() {
             MeshChoice::Named(MeshName::Lshape | MeshName::LshapeExtruded) => "corner",
             MeshChoice::Named(MeshName::Shell) => "shell",

@@ -1,5 +1,6 @@
 //! The systems that the program offers. A system is a module here, a name, and a line of [`with_system!`].
 
+mod data;
 mod elliptic;
 mod forest_mesh;
 mod poisson;

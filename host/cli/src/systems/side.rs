@@ -1,32 +1,33 @@
 //! Conditions on boundaries by number.
 
+use super::data::{GIVEN, boundaries, check_dim, field};
 use crate::args::CaseArgs;
+use crate::expression::Expression;
 use crate::failure::Failure;
 use patchmg::forest::CoarseMesh;
-use patchmg::system::elliptic::{Benchmark, Coefficient, EllipticProblem, Equation, SharedField};
+use patchmg::system::elliptic::{Coefficient, EllipticProblem, Equation};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 /// What --side takes: the boundary of a number, and its condition.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Side {
     number: u32,
     condition: Condition,
 }
 
-/// Of `κ ∇u · n + α u` or `u`, with constants.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Of `κ ∇u · n + α u` or `u`.
+#[derive(Clone, Debug, PartialEq)]
 enum Condition {
-    Dirichlet { value: f64 },
-    Neumann { flux: f64 },
-    Robin { alpha: f64, value: f64 },
+    Dirichlet { value: Expression },
+    Neumann { flux: Expression },
+    Robin { alpha: Expression, value: Expression },
 }
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}=", self.number)?;
-        match self.condition {
+        match &self.condition {
             Condition::Dirichlet { value } => write!(f, "dirichlet:{value}"),
             Condition::Neumann { flux } => write!(f, "neumann:{flux}"),
             Condition::Robin { alpha, value } => write!(f, "robin:{alpha}:{value}"),
@@ -34,62 +35,86 @@ impl fmt::Display for Side {
     }
 }
 
-/// `NUMBER=KIND`, with constants behind colons.
+/// `NUMBER=KIND`, with expressions behind colons.
 pub fn side(text: &str) -> Result<Side, String> {
-    let parse = || {
-        let (number, condition) = text.split_once('=')?;
-        let mut words = condition.split(':');
-        let kind = words.next()?;
-        let constants: Option<Vec<f64>> =
-            words.map(|word| word.parse().ok().filter(|value: &f64| value.is_finite())).collect();
-        let condition = match (kind, &*constants?) {
-            ("dirichlet", []) => Condition::Dirichlet { value: 0.0 },
-            ("dirichlet", &[value]) => Condition::Dirichlet { value },
-            ("neumann", []) => Condition::Neumann { flux: 0.0 },
-            ("neumann", &[flux]) => Condition::Neumann { flux },
-            ("robin", &[alpha, value]) => Condition::Robin { alpha, value },
-            _ => return None,
-        };
-        Some(Side { number: number.parse().ok()?, condition })
+    let allowed = "NUMBER=dirichlet:VALUE, NUMBER=neumann:FLUX or NUMBER=robin:ALPHA:VALUE, with expressions";
+    let refused = || format!("must be {allowed}");
+    let (number, condition) = text.split_once('=').ok_or_else(refused)?;
+    let number = number.parse().map_err(|_| refused())?;
+    let mut words = condition.split(':');
+    let kind = words.next().ok_or_else(refused)?;
+    let parse = |word: &str| word.parse().map_err(|error| format!("'{word}': {error}; must be {allowed}"));
+    let expressions = words.map(parse).collect::<Result<Vec<Expression>, String>>()?;
+    let zero = || parse("0");
+    let condition = match (kind, &*expressions) {
+        ("dirichlet", []) => Condition::Dirichlet { value: zero()? },
+        ("dirichlet", [value]) => Condition::Dirichlet { value: value.clone() },
+        ("neumann", []) => Condition::Neumann { flux: zero()? },
+        ("neumann", [flux]) => Condition::Neumann { flux: flux.clone() },
+        ("robin", [alpha, value]) => Condition::Robin { alpha: alpha.clone(), value: value.clone() },
+        _ => return Err(refused()),
     };
-    parse().ok_or_else(|| {
-        String::from("must be NUMBER=dirichlet:VALUE, NUMBER=neumann:FLUX or NUMBER=robin:ALPHA:VALUE, with constants")
-    })
+    Ok(Side { number, condition })
 }
 
 impl Side {
+    /// That of the boundary.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
     /// Makes it part of a problem.
-    fn apply(self, equation: &mut Equation, problem: &mut EllipticProblem) {
-        let constant = |value: f64| -> SharedField { Arc::new(move |_| value) };
-        match self.condition {
+    fn apply(&self, equation: &mut Equation, problem: &mut EllipticProblem) {
+        match &self.condition {
             Condition::Dirichlet { value } => {
-                problem.values.insert(self.number, constant(value));
+                problem.values.insert(self.number, field(value));
             }
             Condition::Neumann { flux } => {
                 equation.natural.insert(self.number);
-                problem.fluxes.insert(self.number, constant(flux));
+                problem.fluxes.insert(self.number, field(flux));
             }
             Condition::Robin { alpha, value } => {
                 equation.natural.insert(self.number);
-                if alpha > 0.0 {
-                    equation.robin.insert(self.number, Coefficient::new(move |_| alpha));
+                // Without it the condition is Neumann's.
+                if alpha.constant() != Some(0.0) {
+                    let alpha = alpha.clone();
+                    equation.robin.insert(self.number, Coefficient::new(move |point| alpha.value(point.into())));
                 }
-                problem.fluxes.insert(self.number, constant(value));
+                problem.fluxes.insert(self.number, field(value));
             }
+        }
+    }
+
+    /// That its expressions know no third coordinate in 2D, and that `α` is not negative; where it is not constant, the library
+    /// looks at its values.
+    fn check(&self, dim: usize) -> Result<(), Failure> {
+        let expressions = match &self.condition {
+            Condition::Dirichlet { value } => vec![value],
+            Condition::Neumann { flux } => vec![flux],
+            Condition::Robin { alpha, value } => vec![alpha, value],
+        };
+        for expression in expressions {
+            check_dim("side", self, expression, dim)?;
+        }
+        match &self.condition {
+            Condition::Robin { alpha, .. } if alpha.constant().is_some_and(|alpha| alpha < 0.0) => {
+                Err(Failure::usage("side", self, "ALPHA must be 0 or positive"))
+            }
+            _ => Ok(()),
         }
     }
 }
 
 impl CaseArgs {
     /// That the sides are those of a mesh, each given once, and that the problem leaves them open.
-    pub(super) fn check_sides(&self, benchmark: Benchmark, mesh: &CoarseMesh) -> Result<(), Failure> {
+    pub(super) fn check_sides(&self, mesh: &CoarseMesh) -> Result<(), Failure> {
         let Some(first) = self.forest.side.first() else { return Ok(()) };
-        if benchmark != Benchmark::Variable {
-            let reason = format_args!("belongs to --problem variable, and --problem is {benchmark}");
+        let problem = self.problem_name();
+        if !["variable", GIVEN].contains(&problem) {
+            let reason = format_args!("belongs to --problem variable or {GIVEN}, and --problem is {problem}");
             return Err(Failure::usage("side", first, reason));
         }
-        let faces = (0..mesh.cells()).flat_map(|cell| (0..2 * mesh.dim()).map(move |face| (cell, face)));
-        let numbers: BTreeSet<u32> = faces.filter_map(|(cell, face)| mesh.boundary(cell, face)).collect();
+        let numbers = boundaries(mesh);
         let mut given = BTreeSet::new();
         for side in &self.forest.side {
             if !numbers.contains(&side.number) {
@@ -99,11 +124,7 @@ impl CaseArgs {
             if !given.insert(side.number) {
                 return Err(Failure::usage("side", side, format_args!("boundary {} is given twice", side.number)));
             }
-            if let Condition::Robin { alpha, .. } = side.condition
-                && alpha < 0.0
-            {
-                return Err(Failure::usage("side", side, "ALPHA must be 0 or positive"));
-            }
+            side.check(mesh.dim())?;
         }
         Ok(())
     }
@@ -120,7 +141,7 @@ mod tests {
 
     #[test]
     fn sides_are_read_as_they_are_written() {
-        for text in ["7=dirichlet:0.5", "0=neumann:-2", "12=robin:3:0.25"] {
+        for text in ["7=dirichlet:0.5", "0=neumann:-2", "12=robin:3:0.25", "3=neumann:sin(pi * x)"] {
             assert_eq!(side(text).unwrap().to_string(), text);
         }
         assert_eq!(side("1=neumann"), side("1=neumann:0"));
@@ -133,7 +154,7 @@ mod tests {
             "-1=neumann",
             "7=robin",
             "7=robin:1",
-            "7=neumann:x",
+            "7=neumann:u",
             "7=flux:1",
             "7=dirichlet:1:2",
             "7=dirichlet:inf",

@@ -157,7 +157,7 @@ fn meshes_are_read_from_files_of_gmsh() {
 }
 
 /// A file of Gmsh with `n x n` squares in the unit square; its lower side is group 3, its right one group 5, the others are in none.
-fn square(n: usize) -> String {
+pub fn square(n: usize) -> String {
     let node = |i: usize, j: usize| 1 + i + (n + 1) * j;
     let places = (0..=n).flat_map(|j| (0..=n).map(move |i| (i, j)));
     let nodes: String =

@@ -1,0 +1,317 @@
+//! Expressions of x, y and z: `exp(x) * sin(3 * pi * y)`, with values and gradients.
+
+mod parser;
+
+pub use parser::ExpressionError;
+use std::fmt;
+
+const VARIABLES: [&str; 3] = ["x", "y", "z"];
+
+/// An expression, and its text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression {
+    text: String,
+    root: Node,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Node {
+    Constant(f64),
+    Variable(usize),
+    Negative(Box<Node>),
+    One(Function, Box<Node>),
+    Two(Operation, Box<Node>, Box<Node>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Function {
+    Sin,
+    Cos,
+    Tan,
+    Exp,
+    Log,
+    Sqrt,
+    Abs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Operation {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Power,
+    Min,
+    Max,
+    Atan2,
+}
+
+const FUNCTIONS: [(&str, Function); 7] = [
+    ("sin", Function::Sin),
+    ("cos", Function::Cos),
+    ("tan", Function::Tan),
+    ("exp", Function::Exp),
+    ("log", Function::Log),
+    ("sqrt", Function::Sqrt),
+    ("abs", Function::Abs),
+];
+const OF_TWO: [(&str, Operation); 3] = [("min", Operation::Min), ("max", Operation::Max), ("atan2", Operation::Atan2)];
+
+impl std::str::FromStr for Expression {
+    type Err = ExpressionError;
+
+    fn from_str(text: &str) -> Result<Self, ExpressionError> {
+        Ok(Self { text: text.into(), root: parser::parse(text)? })
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Expression {
+    /// The value at a point.
+    pub fn value(&self, point: [f64; 3]) -> f64 {
+        self.root.at(&point)
+    }
+
+    /// The gradient at a point, by dual numbers. Where there is none, as of `abs(x)` for `x = 0`, it is that of one side.
+    pub fn gradient(&self, point: [f64; 3]) -> [f64; 3] {
+        let dual = |d: usize| Dual { value: point[d], gradient: [0, 1, 2].map(|e| f64::from(e == d)) };
+        self.root.at(&[0, 1, 2].map(dual)).gradient
+    }
+
+    /// The value, if it depends on no variable.
+    pub fn constant(&self) -> Option<f64> {
+        self.is_of(0).then(|| self.value([0.0; 3]))
+    }
+
+    /// Whether it depends on none of the variables from that number on.
+    pub fn is_of(&self, variables: usize) -> bool {
+        self.root.is_of(variables)
+    }
+}
+
+/// A number that carries derivatives along, or does not.
+trait Number: Copy {
+    fn constant(value: f64) -> Self;
+    fn value(self) -> f64;
+    /// `f(self)`, from `f` and `f'` there.
+    fn one(self, value: f64, slope: impl FnOnce() -> f64) -> Self;
+    /// `f(self, other)`, from `f` and its partial derivatives there.
+    fn two(self, other: Self, value: f64, slopes: impl FnOnce() -> [f64; 2]) -> Self;
+}
+
+impl Number for f64 {
+    fn constant(value: f64) -> Self {
+        value
+    }
+
+    fn value(self) -> f64 {
+        self
+    }
+
+    fn one(self, value: f64, _: impl FnOnce() -> f64) -> Self {
+        value
+    }
+
+    fn two(self, _: Self, value: f64, _: impl FnOnce() -> [f64; 2]) -> Self {
+        value
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Dual {
+    value: f64,
+    gradient: [f64; 3],
+}
+
+/// A derivative that does not count may be infinite, as that of `x^2` by its exponent.
+fn times(slope: f64, derivative: f64) -> f64 {
+    if derivative == 0.0 { 0.0 } else { slope * derivative }
+}
+
+impl Number for Dual {
+    fn constant(value: f64) -> Self {
+        Self { value, gradient: [0.0; 3] }
+    }
+
+    fn value(self) -> f64 {
+        self.value
+    }
+
+    fn one(self, value: f64, slope: impl FnOnce() -> f64) -> Self {
+        let slope = slope();
+        Self { value, gradient: self.gradient.map(|derivative| times(slope, derivative)) }
+    }
+
+    fn two(self, other: Self, value: f64, slopes: impl FnOnce() -> [f64; 2]) -> Self {
+        let [a, b] = slopes();
+        let gradient = [0, 1, 2].map(|d| times(a, self.gradient[d]) + times(b, other.gradient[d]));
+        Self { value, gradient }
+    }
+}
+
+impl Node {
+    fn at<T: Number>(&self, point: &[T; 3]) -> T {
+        match self {
+            Self::Constant(value) => T::constant(*value),
+            Self::Variable(d) => point[*d],
+            Self::Negative(node) => {
+                let x = node.at(point);
+                x.one(-x.value(), || -1.0)
+            }
+            Self::One(function, node) => function.of(node.at(point)),
+            Self::Two(operation, a, b) => operation.of(a.at(point), b.at(point)),
+        }
+    }
+
+    fn is_of(&self, variables: usize) -> bool {
+        match self {
+            Self::Constant(_) => true,
+            Self::Variable(d) => *d < variables,
+            Self::Negative(node) | Self::One(_, node) => node.is_of(variables),
+            Self::Two(_, a, b) => a.is_of(variables) && b.is_of(variables),
+        }
+    }
+}
+
+impl Function {
+    fn of<T: Number>(self, argument: T) -> T {
+        let x = argument.value();
+        match self {
+            Self::Sin => argument.one(x.sin(), || x.cos()),
+            Self::Cos => argument.one(x.cos(), || -x.sin()),
+            Self::Tan => argument.one(x.tan(), || 1.0 + x.tan().powi(2)),
+            Self::Exp => argument.one(x.exp(), || x.exp()),
+            Self::Log => argument.one(x.ln(), || 1.0 / x),
+            Self::Sqrt => argument.one(x.sqrt(), || 0.5 / x.sqrt()),
+            Self::Abs => argument.one(x.abs(), || x.signum()),
+        }
+    }
+}
+
+impl Operation {
+    fn of<T: Number>(self, first: T, second: T) -> T {
+        let (a, b) = (first.value(), second.value());
+        let choose = |is_first: bool| if is_first { first } else { second };
+        match self {
+            Self::Add => first.two(second, a + b, || [1.0, 1.0]),
+            Self::Subtract => first.two(second, a - b, || [1.0, -1.0]),
+            Self::Multiply => first.two(second, a * b, || [b, a]),
+            Self::Divide => first.two(second, a / b, || [1.0 / b, -a / (b * b)]),
+            Self::Power => first.two(second, a.powf(b), || [b * a.powf(b - 1.0), a.powf(b) * a.ln()]),
+            // Unlike f64::min and max, these hide no NaN.
+            Self::Min => choose(a <= b || a.is_nan()),
+            Self::Max => choose(a >= b || a.is_nan()),
+            Self::Atan2 => first.two(second, a.atan2(b), || [b / (a * a + b * b), -a / (a * a + b * b)]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use approx::assert_relative_eq;
+    use std::f64::consts::PI;
+
+    const POINT: [f64; 3] = [0.3, -0.7, 1.9];
+
+    fn parsed(text: &str) -> Expression {
+        text.parse().unwrap()
+    }
+
+    fn refused(text: &str) -> String {
+        text.parse::<Expression>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn operators_bind_as_in_mathematics() {
+        let [x, y, z] = POINT;
+        for (text, expected) in [
+            ("-2^2", -4.0),
+            ("2^3^2", 512.0),
+            ("2^-1", 0.5),
+            ("2 - 3 - 4", -5.0),
+            ("8/4/2", 1.0),
+            ("2+3*4", 14.0),
+            ("-2*-3", 6.0),
+            ("1e-3", 0.001),
+            (".5E+2", 50.0),
+            ("min(1, 2) + 10*max(1, 2)", 21.0),
+            ("-x^2", -x * x),
+            ("(x - y)*z", (x - y) * z),
+            ("y^2", y * y),
+            ("sin(pi*x) + cos(y) + tan(z)", (PI * x).sin() + y.cos() + z.tan()),
+            ("exp(x)*log(z)/sqrt(z) - abs(y)", x.exp() * z.ln() / z.sqrt() - y.abs()),
+            ("atan2(y, -x)", y.atan2(-x)),
+        ] {
+            assert_relative_eq!(parsed(text).value(POINT), expected, max_relative = 1e-15);
+        }
+        assert!(parsed("min(0/0, 1)").value(POINT).is_nan() && parsed("max(1, 0/0)").value(POINT).is_nan());
+    }
+
+    #[test]
+    fn gradients_are_limits_of_differences() {
+        for text in [
+            "x*y - z/x + 3",
+            "sin(x)*cos(y*z) - tan(x*z)",
+            "exp(x*y)*log(z)*sqrt(z + x)",
+            "y^3 + z^x + (x + z)^(1/3)",
+            "abs(y*z) + min(x, y) - max(x*z, y)",
+            "-atan2(y, x*z)",
+        ] {
+            let (expression, h) = (parsed(text), 1e-5);
+            for (d, found) in expression.gradient(POINT).into_iter().enumerate() {
+                let moved = |by: f64| [0, 1, 2].map(|e| POINT[e] + if e == d { by } else { 0.0 });
+                let difference = (expression.value(moved(h)) - expression.value(moved(-h))) / (2.0 * h);
+                assert!((found - difference).abs() < 1e-8 * (1.0 + found.abs()), "{text}: {found}, {difference}");
+            }
+        }
+        assert_eq!(parsed("x^2 + y^2").gradient([0.0; 3]), [0.0; 3]);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        for (text, parts) in [
+            ("1 + sine(x)", &["column 5", "'sine'", "did you mean 'sin'", "atan2"][..]),
+            ("foo", &["column 1", "'foo' is unknown", "there are x, y, z, pi, sin"]),
+            ("2 x", &["column 3", "found 'x'", "an operator"]),
+            ("x *", &["column 4", "found the end", "a number"]),
+            ("", &["column 1", "found the end"]),
+            ("(x", &["column 3", "or ')'"]),
+            ("x)", &["column 2", "found ')'"]),
+            ("sin x", &["column 5", "'('"]),
+            ("min(x)", &["column 6", "second argument"]),
+            ("sin(x, y)", &["column 6", "one argument"]),
+            ("é + 1", &["column 1", "'é'"]),
+            ("x + €", &["column 5", "'€'"]),
+            ("1e999", &["column 1", "'1e999' is not a finite number"]),
+            ("1.2.3", &["column 1", "'1.2.3'"]),
+        ] {
+            let message = refused(text);
+            parts.iter().for_each(|part| assert!(message.contains(part), "no '{part}' in {message}"));
+        }
+        assert!(!refused("foo").contains("mean"));
+    }
+
+    #[test]
+    fn deep_and_long_texts_are_refused() {
+        let nested = |n: usize, open: &str, close: &str| format!("{}x{}", open.repeat(n), close.repeat(n));
+        for (open, close) in [("(", ")"), ("-", ""), ("2^", ""), ("sin(", ")")] {
+            assert!(nested(90, open, close).parse::<Expression>().is_ok());
+            assert!(refused(&nested(300, open, close)).contains("nested deeper than 100"), "{open}");
+        }
+        assert!(refused(&nested(1 << 20, "(", ")")).contains("has 2097153 bytes, must have at most 2000"));
+        assert_eq!(parsed(&format!("x{}", "+x".repeat(999))).gradient(POINT), [1000.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn variables_are_known() {
+        assert_eq!((parsed("-2 + 3").constant(), parsed("x - x").constant()), (Some(1.0), None));
+        assert!(parsed("x + sin(-y)").is_of(2));
+        assert!(!parsed("x^z").is_of(2) && !parsed("-abs(z)").is_of(2) && !parsed("x").is_of(0));
+    }
+}
