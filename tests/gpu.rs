@@ -3,6 +3,10 @@
 
 #[path = "common/mod.rs"]
 mod dense;
+#[path = "common/films.rs"]
+mod films;
+#[path = "common/forests.rs"]
+mod forests;
 #[path = "common/histories.rs"]
 mod histories;
 #[path = "../device/emulation/tests/common/boxes.rs"]
@@ -90,6 +94,7 @@ fn main() -> ExitCode {
     gpu::elliptic::add_films(&mut suite);
     gpu::elliptic::add_solves(&mut suite);
     gpu::elliptic::add_large_coarsest_mesh(&mut suite);
+    gpu::elliptic::add_oracles(&mut suite);
     gpu::oracles::add(&mut suite);
     libtest_mimic::run(&Arguments::from_args(), suite.trials).exit_code()
 }

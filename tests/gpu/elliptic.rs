@@ -1,6 +1,8 @@
 //! Elliptic equations on forests: levels and solves against the CPU backend.
 
 use super::compare::{assert_close, assert_identical, downloaded, random, tolerance};
+use crate::films::Film;
+use crate::forests::{Oracle, check_chain};
 use crate::{Outcome, Suite};
 use glam::DVec3;
 use patchmg::Result;
@@ -285,6 +287,32 @@ pub fn add_solves(suite: &mut Suite) {
                 });
             }
         }
+    }
+}
+
+/// deal.II's numbers.
+pub fn add_oracles(suite: &mut Suite) {
+    for (line, oracle) in (1..).zip(Oracle::of_rules()) {
+        let Oracle { case, degree, cells, .. } = &oracle;
+        suite.test(format!("elliptic::oracles::line{line}::{case}::q{degree}::{cells}"), move |gpu| {
+            oracle.check(gpu, 1);
+            Ok(())
+        });
+    }
+    for (number, chain) in (1..).zip(Oracle::chains()) {
+        let Oracle { case, degree, .. } = &chain[0];
+        suite.test(format!("elliptic::oracles::chain{number}::{case}::q{degree}"), move |gpu| {
+            check_chain(gpu, &chain);
+            Ok(())
+        });
+    }
+    for film in Film::all() {
+        let Film { dim, mapping_degree, refinements, boundary_frequency, .. } = &film;
+        let name = format!("{dim}d::mapping{mapping_degree}::level{refinements}::frequency{boundary_frequency}");
+        suite.test(format!("elliptic::oracles::film::{name}"), move |gpu| {
+            film.check(gpu);
+            Ok(())
+        });
     }
 }
 
