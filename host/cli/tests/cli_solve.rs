@@ -5,6 +5,7 @@ mod common;
 
 mod cli_solve {
     mod combinations;
+    mod cycles;
     mod data;
     mod files;
     mod forests;
