@@ -1,5 +1,6 @@
 //! The error type of the library.
 
+use glam::DVec3;
 use std::path::PathBuf;
 
 /// What can go wrong, with the values that explain it.
@@ -140,6 +141,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// An [`Error::InvalidArgument`].
 pub(crate) fn invalid(name: &'static str, value: impl ToString, allowed: impl ToString) -> Error {
     Error::InvalidArgument { name, value: value.to_string(), allowed: allowed.to_string() }
+}
+
+/// The value of a function at a point.
+///
+/// # Errors
+/// [`Error::NotFinite`].
+pub(crate) fn finite(what: &'static str, value: f64, point: DVec3) -> Result<f64> {
+    if value.is_finite() { Ok(value) } else { Err(Error::NotFinite { what, value, place: point.to_string() }) }
 }
 
 /// An [`Error::MeshFile`].

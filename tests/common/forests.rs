@@ -1,7 +1,5 @@
 //! Elliptic equations on forests, against deal.II.
 
-#![allow(dead_code)] // every test uses a part
-
 use glam::DVec3;
 use patchmg::forest::{Adaptation, Cell, CoarseMesh, Forest, Marking, Numbering};
 use patchmg::krylov::{Info, Stopping};

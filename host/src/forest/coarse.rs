@@ -7,6 +7,7 @@ use super::manifold::Manifold;
 use super::quadratic::Quadratic;
 use crate::error::{Result, invalid};
 use glam::DVec3;
+use std::collections::BTreeSet;
 
 /// A conforming mesh of quadrilaterals (2D) or hexahedra (3D), whose cells become the trees of a [`Forest`](super::Forest).
 ///
@@ -122,6 +123,12 @@ impl CoarseMesh {
     pub fn boundary(&self, cell: usize, face: usize) -> Option<u32> {
         let face = self.face(cell, face);
         self.is_boundary(face).then(|| self.boundary[face as usize])
+    }
+
+    /// Numbers that boundary faces have.
+    pub fn boundary_numbers(&self) -> BTreeSet<u32> {
+        let faces = (0..self.cells()).flat_map(|cell| (0..2 * self.dim()).map(move |face| (cell, face)));
+        faces.filter_map(|(cell, face)| self.boundary(cell, face)).collect()
     }
 
     /// Gives the boundary face with these vertices, in any order, a number.

@@ -2,7 +2,7 @@
 
 use super::fields::Field;
 use super::sum_factorization::{Bases, Basis, LANES, Lanes, cell_nodes, contract, first_nodes, unravel};
-use crate::error::{Error, Result};
+use crate::error::{Result, finite};
 use crate::space::Space;
 use glam::DVec3;
 use pulp::Arch;
@@ -12,8 +12,8 @@ use pulp::Arch;
 /// the basis function of node `i`. Faces of a direction without such factors are left out.
 ///
 /// # Errors
-/// [`Error::SizeMismatch`] unless `b` has [`Space::storage`] entries; [`Error::NotFinite`] with the point where `g` is not a
-/// finite number.
+/// [`SizeMismatch`](crate::Error::SizeMismatch) unless `b` has [`Space::storage`] entries; [`NotFinite`](crate::Error::NotFinite) with
+/// the point where `g` is not a finite number.
 pub(crate) fn add_boundary_integrals(
     space: &Space,
     normal: &[Vec<f64>],
@@ -42,7 +42,7 @@ pub(crate) fn add_boundary_integrals(
 /// along the face: `visit` gets the node, with 0 in the direction, and the integral.
 ///
 /// # Errors
-/// [`Error::NotFinite`] with the point where `g` is not a finite number.
+/// [`NotFinite`](crate::Error::NotFinite) with the point where `g` is not a finite number.
 pub(crate) fn side_integrals(
     space: &Space,
     bases: &Bases,
@@ -118,10 +118,7 @@ impl Face<'_> {
             for (lane, entry) in entry[..self.lanes].iter_mut().enumerate() {
                 let mut point: DVec3 = self.bases.point(self.cell(lane), q);
                 point[self.direction] = self.side as f64 * self.space.mesh().lengths()[self.direction];
-                *entry = g.value(point);
-                if !entry.is_finite() {
-                    return Err(Error::NotFinite { what: "boundary value", value: *entry, place: point.to_string() });
-                }
+                *entry = finite("boundary value", g.value(point), point)?;
             }
             values.push(entry);
         }

@@ -92,29 +92,24 @@ impl<'a> Parser<'a> {
     }
 
     fn sum(&mut self) -> Result<Node, ExpressionError> {
-        let mut sum = self.product()?;
-        loop {
-            let operation = match self.peek() {
-                Some('+') => Operation::Add,
-                Some('-') => Operation::Subtract,
-                _ => return Ok(sum),
-            };
-            self.at += 1;
-            sum = Node::Two(operation, sum.into(), self.product()?.into());
-        }
+        self.left_to_right([('+', Operation::Add), ('-', Operation::Subtract)], Self::product)
     }
 
     fn product(&mut self) -> Result<Node, ExpressionError> {
-        let mut product = self.signed()?;
-        loop {
-            let operation = match self.peek() {
-                Some('*') => Operation::Multiply,
-                Some('/') => Operation::Divide,
-                _ => return Ok(product),
-            };
-            self.at += 1;
-            product = Node::Two(operation, product.into(), self.signed()?.into());
+        self.left_to_right([('*', Operation::Multiply), ('/', Operation::Divide)], Self::signed)
+    }
+
+    /// Operands with operators of one precedence between them.
+    fn left_to_right(
+        &mut self,
+        operators: [(char, Operation); 2],
+        operand: fn(&mut Self) -> Result<Node, ExpressionError>,
+    ) -> Result<Node, ExpressionError> {
+        let mut first = operand(self)?;
+        while let Some((_, operation)) = operators.into_iter().find(|&(symbol, _)| self.takes(symbol)) {
+            first = Node::Two(operation, first.into(), operand(self)?.into());
         }
+        Ok(first)
     }
 
     /// A power with its signs: `-x^2` is `-(x^2)`. All nesting passes here.

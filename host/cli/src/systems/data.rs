@@ -4,12 +4,10 @@ use crate::args::CaseArgs;
 use crate::expression::Expression;
 use crate::failure::Failure;
 use glam::DVec3;
-use patchmg::Error;
 use patchmg::forest::CoarseMesh;
 use patchmg::problem::{ExactSolution, Field};
 use patchmg::system::elliptic::{Diffusion, EllipticProblem, Equation, SharedField};
-use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The problem whose data are these.
 pub const GIVEN: &str = "given";
@@ -47,7 +45,7 @@ pub fn field(expression: &Expression) -> SharedField {
     Arc::new(move |point| expression.value(point.into()))
 }
 
-/// That an expression knows no third coordinate in 2D.
+/// Refuses z in 2D.
 pub fn check_dim(option: &str, value: impl std::fmt::Display, of: &Expression, dim: usize) -> Result<(), Failure> {
     match of.is_of(dim) {
         true => Ok(()),
@@ -55,52 +53,20 @@ pub fn check_dim(option: &str, value: impl std::fmt::Display, of: &Expression, d
     }
 }
 
-/// A solution, and the first point and value that was not finite.
-#[derive(Debug)]
-pub struct Exact {
-    expression: Expression,
-    not_finite: OnceLock<(DVec3, f64)>,
-}
-
-impl Exact {
-    fn check(&self, point: DVec3, value: f64) {
-        if !value.is_finite() {
-            self.not_finite.get_or_init(|| (point, value));
-        }
-    }
-
-    /// That it was finite so far.
-    pub fn checked(&self) -> patchmg::Result<()> {
-        let what = "the exact solution or its gradient";
-        let error = |&(point, value): &(DVec3, f64)| Error::NotFinite { what, value, place: point.to_string() };
-        self.not_finite.get().map_or(Ok(()), |found| Err(error(found)))
-    }
-}
-
-impl Field for Exact {
+impl Field for Expression {
     fn value(&self, point: DVec3) -> f64 {
-        let value = self.expression.value(point.into());
-        self.check(point, value);
-        value
+        Self::value(self, point.into())
     }
 }
 
-impl ExactSolution for Exact {
+impl ExactSolution for Expression {
     fn gradient(&self, point: DVec3) -> DVec3 {
-        let gradient = self.expression.gradient(point.into());
-        gradient.into_iter().for_each(|derivative| self.check(point, derivative));
-        gradient.into()
+        Self::gradient(self, point.into()).into()
     }
-}
-
-/// Numbers of a mesh's boundaries.
-pub fn boundaries(mesh: &CoarseMesh) -> BTreeSet<u32> {
-    let faces = (0..mesh.cells()).flat_map(|cell| (0..2 * mesh.dim()).map(move |face| (cell, face)));
-    faces.filter_map(|(cell, face)| mesh.boundary(cell, face)).collect()
 }
 
 impl CaseArgs {
-    /// Whether the problem is that of the expressions.
+    /// Whether expressions give the problem.
     pub(super) fn is_given(&self) -> bool {
         let has_data = self.forest.data.expressions().next().is_some();
         self.problem.as_deref().map_or(has_data, |problem| problem == GIVEN)
@@ -117,20 +83,15 @@ impl CaseArgs {
         }
         let has_side = |number: &u32| self.forest.side.iter().any(|side| side.number() == *number);
         match &self.forest.data.boundary {
-            Some(values) if boundaries(mesh).iter().all(has_side) => {
+            Some(values) if mesh.boundary_numbers().iter().all(has_side) => {
                 Err(Failure::usage("boundary", values, "each boundary has a --side, there must be one without"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Makes the data part of a problem; the solution, if it is known.
-    pub(super) fn apply_data(
-        &self,
-        mesh: &CoarseMesh,
-        equation: &mut Equation,
-        problem: &mut EllipticProblem,
-    ) -> Option<Arc<Exact>> {
+    /// Makes the data part of a problem.
+    pub(super) fn apply_data(&self, mesh: &CoarseMesh, equation: &mut Equation, problem: &mut EllipticProblem) {
         let DataArgs { rhs, coefficient, boundary, exact } = self.forest.data.clone();
         if let Some(rhs) = &rhs {
             problem.right_hand_side = field(rhs);
@@ -139,12 +100,10 @@ impl CaseArgs {
             equation.diffusion = Diffusion::scalar(move |point| coefficient.value(point.into()));
         }
         if let Some(values) = boundary.as_ref().or(exact.as_ref()) {
-            for number in boundaries(mesh).difference(&equation.natural) {
+            for number in mesh.boundary_numbers().difference(&equation.natural) {
                 problem.values.entry(*number).or_insert_with(|| field(values));
             }
         }
-        let exact = exact.map(|expression| Arc::new(Exact { expression, not_finite: OnceLock::new() }));
-        problem.exact = exact.clone().map(|exact| exact as _);
-        exact
+        problem.exact = exact.map(|exact| Arc::new(exact) as _);
     }
 }

@@ -1,6 +1,6 @@
 //! Elliptic equations on forests.
 
-use super::data::{DataArgs, Exact, GIVEN};
+use super::data::{DataArgs, GIVEN};
 use super::forest_mesh::{MeshChoice, MeshParser};
 use super::side::{Side, side};
 use super::{Details, Offered, SystemName};
@@ -19,7 +19,6 @@ use patchmg::system::elliptic::{
 };
 use patchmg::system::{ModelProblem, Nonlinear};
 use std::path::Path;
-use std::sync::Arc;
 
 /// Elliptic equations on forests: meshes that are refined where it matters.
 #[derive(Debug, Args)]
@@ -112,14 +111,12 @@ choice!(WritesName {
     Atomics,
 });
 
-/// A problem of the library, by its name, or that of the expressions.
+/// A problem that the library has by name, or one that expressions give.
 #[derive(Clone, Debug)]
 pub struct ForestProblem {
     benchmark: Option<Benchmark>,
     problem: EllipticProblem,
     equation: Equation,
-    /// The solution, if it is an expression.
-    exact: Option<Arc<Exact>>,
 }
 
 /// What is known of a solution's error, and the solution's size.
@@ -162,10 +159,7 @@ impl ModelProblem for ForestProblem {
             _ => None,
         };
         let indicators = solution.kelly_indicators(&self.equation)?;
-        let errors = self.problem.errors(solution);
-        // The point, before the integral that is not finite.
-        self.exact.as_ref().map_or(Ok(()), |exact| exact.checked())?;
-        Ok(Some(Estimates { errors: errors?, norms: solution.norms()?, indicators, area }))
+        Ok(Some(Estimates { errors: self.problem.errors(solution)?, norms: solution.norms()?, indicators, area }))
     }
 
     fn nonlinear(&self, system: &Elliptic) -> patchmg::Result<Option<Nonlinear>> {
@@ -352,10 +346,9 @@ fn case_on(args: &CaseArgs, benchmark: Option<Benchmark>, forest: &Forest) -> Re
         None => (EllipticProblem::new(|_| 0.0), Equation::default()),
     };
     args.apply_sides(&mut equation, &mut problem);
-    let exact = match benchmark {
-        Some(_) => None,
-        None => args.apply_data(forest.coarse(), &mut equation, &mut problem),
-    };
+    if benchmark.is_none() {
+        args.apply_data(forest.coarse(), &mut equation, &mut problem);
+    }
     let equation = Equation { mapping_degree, smoothing, ..equation };
     let writes = match args.forest.writes.unwrap_or_default() {
         WritesName::Gather => Writes::Gather,
@@ -368,12 +361,12 @@ fn case_on(args: &CaseArgs, benchmark: Option<Benchmark>, forest: &Forest) -> Re
         SmootherConfig::Chebyshev { degree, .. } => SmootherConfig::Chebyshev { degree, range: 12.0 },
         other => other,
     };
-    let problem = ForestProblem { benchmark, problem, equation, exact };
+    let problem = ForestProblem { benchmark, problem, equation };
     Ok(Case { system, problem, config: Config { smoother, ..config } })
 }
 
 impl CaseArgs {
-    /// The problem of the library; none if expressions say what it is.
+    /// The library's problem; none if expressions give it.
     fn benchmark(&self) -> Result<Option<Benchmark>, Failure> {
         let name = self.problem_of::<ForestProblem>()?;
         let mut benchmark: Option<Benchmark> = if name == GIVEN { None } else { Some(name.parse()?) };

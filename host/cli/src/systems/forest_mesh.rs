@@ -120,7 +120,7 @@ impl CaseArgs {
         self.forest.mesh.clone().unwrap_or_else(|| MeshChoice::Named(of_problem()))
     }
 
-    /// The problem of the expressions, or else that a mesh has by itself.
+    /// [`GIVEN`] if expressions give the problem, else the mesh's own.
     pub(super) fn forest_problem(&self) -> &'static str {
         if self.is_given() {
             return GIVEN;

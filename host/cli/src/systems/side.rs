@@ -1,6 +1,6 @@
 //! Conditions on boundaries by number.
 
-use super::data::{GIVEN, boundaries, check_dim, field};
+use super::data::{GIVEN, check_dim, field};
 use crate::args::CaseArgs;
 use crate::expression::Expression;
 use crate::failure::Failure;
@@ -85,8 +85,7 @@ impl Side {
         }
     }
 
-    /// That its expressions know no third coordinate in 2D, and that `α` is not negative; where it is not constant, the library
-    /// looks at its values.
+    /// Refuses z in 2D, and a constant `α` below 0; the library looks at the values of others.
     fn check(&self, dim: usize) -> Result<(), Failure> {
         let expressions = match &self.condition {
             Condition::Dirichlet { value } => vec![value],
@@ -114,7 +113,7 @@ impl CaseArgs {
             let reason = format_args!("belongs to --problem variable or {GIVEN}, and --problem is {problem}");
             return Err(Failure::usage("side", first, reason));
         }
-        let numbers = boundaries(mesh);
+        let numbers = mesh.boundary_numbers();
         let mut given = BTreeSet::new();
         for side in &self.forest.side {
             if !numbers.contains(&side.number) {

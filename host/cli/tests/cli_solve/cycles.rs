@@ -1,4 +1,4 @@
-//! Cycles of refinement of which a later one fails: the files have the results of the last one that did not.
+//! A later refinement cycle fails: the files keep the results of the last one that succeeded.
 
 use crate::common::{DEVICE, NOT_CONVERGED, in_shell, stderr};
 use crate::solve;

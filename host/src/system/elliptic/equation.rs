@@ -154,7 +154,7 @@ impl Equation {
         if !(self.reaction >= 0.0 && self.reaction.is_finite()) {
             return Err(invalid("the reaction coefficient", self.reaction, "0 or positive, and finite"));
         }
-        let sides = boundary_numbers(mesh);
+        let sides = mesh.boundary_numbers();
         for number in &self.natural {
             check_side(*number, &sides)?;
         }
@@ -203,12 +203,6 @@ fn lowest(lower: &mut [usize], mut vertex: usize) -> usize {
         vertex = lower[vertex];
     }
     vertex
-}
-
-/// Numbers that boundary faces of a mesh have.
-pub(super) fn boundary_numbers(mesh: &CoarseMesh) -> BTreeSet<u32> {
-    let faces = (0..mesh.cells()).flat_map(|cell| (0..2 * mesh.dim()).map(move |face| (cell, face)));
-    faces.filter_map(|(cell, face)| mesh.boundary(cell, face)).collect()
 }
 
 /// That there is a boundary of that number.

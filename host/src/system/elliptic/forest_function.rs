@@ -5,7 +5,7 @@ use super::cell::{CellShape, Workspace};
 use super::mesh::Mesh;
 use super::metric::Geometry;
 use crate::backend::cpu::parallel::{try_map_chunks, try_map_with};
-use crate::error::{Error, Result, check_length, invalid};
+use crate::error::{Error, Result, check_length, finite, invalid};
 use crate::memory;
 use crate::output::vtu_file::{Grid, array};
 use crate::output::{file, vtk_cell};
@@ -119,7 +119,7 @@ impl ForestFunction {
     /// Norms of the difference to a known function, by the same rule.
     ///
     /// # Errors
-    /// As for [`Self::norms`], also for the values of `u`.
+    /// As for [`Self::norms`], with the point for values and derivatives of `u`.
     pub fn error_to(&self, u: &(impl ExactSolution + ?Sized)) -> Result<ErrorNorms> {
         self.difference(|point| (u.value(point), u.gradient(point)))
     }
@@ -188,7 +188,7 @@ impl ForestFunction {
     /// # Errors
     /// [`Error::NotFinite`] if it is not finite.
     pub fn integral(&self, g: impl Fn(DVec3, f64, DVec3) -> f64 + Sync) -> Result<f64> {
-        let [sum] = self.integrate(self.mesh.degree() + 3, |point, value, gradient| [g(point, value, gradient)])?;
+        let [sum] = self.integrate(self.mesh.degree() + 3, |point, value, gradient| Ok([g(point, value, gradient)]))?;
         Ok(sum)
     }
 
@@ -199,7 +199,10 @@ impl ForestFunction {
             if dim == 2 {
                 exact_gradient.z = 0.0;
             }
-            [(value - exact).powi(2), (gradient - exact_gradient).length_squared()]
+            for given in [exact, exact_gradient.x, exact_gradient.y, exact_gradient.z] {
+                finite("the exact solution or its gradient", given, point)?;
+            }
+            Ok([(value - exact).powi(2), (gradient - exact_gradient).length_squared()])
         })?;
         let [l2, h1] = squares.map(f64::sqrt);
         Ok(ErrorNorms { l2, h1 })
@@ -209,7 +212,7 @@ impl ForestFunction {
     fn integrate<const N: usize>(
         &self,
         points: usize,
-        integrands: impl Fn(DVec3, f64, DVec3) -> [f64; N] + Sync,
+        integrands: impl Fn(DVec3, f64, DVec3) -> Result<[f64; N]> + Sync,
     ) -> Result<[f64; N]> {
         let mesh = &*self.mesh;
         let (geometry, shape) = (Geometry::new(mesh, points)?, CellShape::<f64>::with_points(mesh, points)?);
@@ -219,7 +222,7 @@ impl ForestFunction {
             let mut sums = [0.0; N];
             geometry.for_each_point(cell, |q, place| {
                 let gradient = place.jacobian.inverse().transpose() * workspace.gradient(q);
-                let integrands = integrands(place.point, values[q], gradient);
+                let integrands = integrands(place.point, values[q], gradient)?;
                 sums.iter_mut().zip(integrands).for_each(|(sum, value)| *sum += place.weight * value);
                 Ok(())
             })?;

@@ -3,13 +3,13 @@
 use super::Elliptic;
 use super::boundary::for_each_face_point;
 use super::cell::{CellShape, Workspace};
-use super::equation::{boundary_numbers, check_side};
+use super::equation::check_side;
 use super::forest_function::ForestFunction;
 use super::level::CellOperator;
 use super::mesh::{Mesh, Node};
 use super::metric::Geometry;
 use crate::backend::cpu::parallel::try_map_chunks;
-use crate::error::{Error, Result, invalid};
+use crate::error::{Result, finite, invalid};
 use crate::forest::Cell;
 use crate::memory;
 use crate::problem::{ErrorNorms, ExactSolution};
@@ -133,16 +133,12 @@ impl EllipticProblem {
     }
 }
 
-fn finite(what: &'static str, value: f64, point: DVec3) -> Result<f64> {
-    if value.is_finite() { Ok(value) } else { Err(Error::NotFinite { what, value, place: point.to_string() }) }
-}
-
 impl ModelProblem for EllipticProblem {
     type System = Elliptic;
     type Errors = ErrorNorms;
 
     fn check(&self, system: &Elliptic) -> Result<()> {
-        let sides = boundary_numbers(system.forest().coarse());
+        let sides = system.forest().coarse().boundary_numbers();
         let natural = &system.equation().natural;
         for number in self.values.keys().chain(self.fluxes.keys()) {
             check_side(*number, &sides)?;
