@@ -12,7 +12,7 @@ use crate::{result, solve};
 use patchmg::backend::DeviceInfo;
 use patchmg::backend::cpu::Cpu;
 use patchmg::krylov::unobserved;
-use patchmg::measure::{Measurement, Protocol, Timing, parts};
+use patchmg::measure::{LevelTimes, Measurement, Parts, Protocol, Timing, parts};
 use patchmg::output::table::{Table, seconds};
 use patchmg::system::Runs;
 use std::process::ExitCode;
@@ -58,13 +58,14 @@ fn on<P: Offered, B: Runs<P::System>>(
     let (report, _) = host.install(|| case.prepare(&**backend)?.solve(backend, protocol, &mut unobserved))?;
     let solve_timing = report.timing;
     let solve = solve::record(&args.case, &asked, &device, report);
-    let measurements = parts(backend, &asked.system, &asked.config, protocol)?;
+    let Parts { measurements, levels } = parts(backend, &asked.system, &asked.config, protocol)?;
     console.line(table(&solve, solve_timing, &measurements));
+    console.line(table_of_levels(&levels));
 
     let DeviceInfo { driver, cuda_api, .. } = device;
     let kernels = backend.take_launched();
     let kernels = Hashes::default().of(kernels.iter().map(String::as_str))?.filter(|_| device.backend.is_gpu());
-    let report = BenchReport { solve, driver, cuda_api, kernels, protocol, solve_timing, measurements };
+    let report = BenchReport { solve, driver, cuda_api, kernels, protocol, solve_timing, measurements, levels };
     if let Some(path) = &args.json {
         result::write_json(&report, path)?;
     }
@@ -83,5 +84,18 @@ fn table(solve: &SolveReport, solve_timing: Timing, measurements: &[Measurement]
     let [median, min, max] = times(&solve_timing);
     let name = format!("{}, {}", solve.solver, iterations(solve.iterations));
     table.row([name, solve.precision.clone(), median, min, max, format!("{:.4}", solve.ns_per_dof)]);
+    table
+}
+
+/// Medians level by level.
+fn table_of_levels(levels: &[LevelTimes]) -> Table {
+    let parts = ["operator", "smoothing", "restriction", "prolongation", "solution", "V-cycle from there down"];
+    let mut table = Table::new(["level", "unknowns"].into_iter().chain(parts));
+    for times in levels {
+        let LevelTimes { level, dofs, operator, smoothing, restriction, prolongation, solution, cycle } = times;
+        let of_parts = [Some(*operator), *smoothing, *restriction, *prolongation, *solution, Some(*cycle)];
+        let medians = of_parts.map(|timing| timing.map_or_else(String::new, |timing| seconds(timing.median_s)));
+        table.row([level.to_string(), dofs.to_string()].into_iter().chain(medians));
+    }
     table
 }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::hashes::KernelHashes;
 use crate::systems::FlowParameters;
-use patchmg::measure::{Measurement, Protocol, Timing};
+use patchmg::measure::{LevelTimes, Measurement, Protocol, Timing};
 use patchmg::solve::NewtonStep;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -146,6 +146,9 @@ pub struct BenchReport {
     /// Of the solve, whose median is `solve_s`.
     pub solve_timing: Timing,
     pub measurements: Vec<Measurement>,
+    /// Coarse to fine.
+    #[serde(default)]
+    pub levels: Vec<LevelTimes>,
 }
 
 /// A value as indented JSON with a line end.

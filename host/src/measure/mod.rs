@@ -1,10 +1,12 @@
 //! How long work takes on a backend, and how long the parts of a problem take.
 
 mod level_bench;
+mod levels;
 mod parts;
 
 pub use level_bench::{LevelBench, Part};
-pub use parts::{Measurement, cycle_words_per_dof, parts};
+pub use levels::LevelTimes;
+pub use parts::{Measurement, Parts, cycle_words_per_dof, parts};
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};

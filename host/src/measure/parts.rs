@@ -1,10 +1,11 @@
 //! Times of a model problem's parts.
 
 use super::level_bench::{LevelBench, Part};
+use super::levels::{LevelTimes, levels};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::measure::{Protocol, Timing, measure};
-use crate::multigrid::{Multigrid, SmootherConfig};
+use crate::multigrid::{Multigrid, SmootherConfig, hierarchy};
 use crate::operator::Preconditioner;
 use crate::solve::{Config, Precision};
 use crate::system::{Runs, System};
@@ -31,6 +32,15 @@ pub struct Measurement {
     pub gb_per_s: f64,
 }
 
+/// How long a model problem's parts take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parts {
+    /// On the finest level, and the V-cycle.
+    pub measurements: Vec<Measurement>,
+    /// On each level, coarse to fine, in the scalar of the V-cycle.
+    pub levels: Vec<LevelTimes>,
+}
+
 /// Times of the parts of a V-cycle, in its scalar, and of the operator, in the solver's.
 ///
 /// # Errors
@@ -40,10 +50,10 @@ pub fn parts<E: System, B: Runs<E>>(
     system: &E,
     config: &Config,
     protocol: Protocol,
-) -> Result<Vec<Measurement>> {
+) -> Result<Parts> {
     config.check(&**backend, system)?;
     let smoother = config.smoother;
-    let (operator, cycle) = match config.precision {
+    let (operator, (cycle, levels)) = match config.precision {
         Precision::F64 => (
             operator::<E, B, f64>(backend, system, protocol)?,
             cycle::<E, B, f64>(backend, system, smoother, protocol)?,
@@ -57,7 +67,7 @@ pub fn parts<E: System, B: Runs<E>>(
             cycle::<E, B, f32>(backend, system, smoother, protocol)?,
         ),
     };
-    Ok([operator, cycle].concat())
+    Ok(Parts { measurements: [operator, cycle].concat(), levels })
 }
 
 fn operator<E: System, B: Runs<E>, T: Scalar>(
@@ -75,7 +85,7 @@ fn cycle<E: System, B: Runs<E>, S: Scalar>(
     system: &E,
     smoother: SmootherConfig,
     protocol: Protocol,
-) -> Result<Vec<Measurement>> {
+) -> Result<(Vec<Measurement>, Vec<LevelTimes>)> {
     let mut bench = LevelBench::<B, S>::new(backend, system)?;
     let (step, step_words) = (step(backend, system, smoother, &mut bench, protocol)?, smoother.words_per_dof(system));
     let mut results = vec![Measurement::of::<S>(Part::Step.name(), step, system, step_words)];
@@ -88,7 +98,9 @@ fn cycle<E: System, B: Runs<E>, S: Scalar>(
     let (b, x) = bench.vectors();
     let v_cycle = measure(&**backend, protocol, || multigrid.apply(b, x))?;
     results.push(Measurement::of::<S>("V-cycle", v_cycle, system, cycle_words_per_dof(system, step_words)));
-    Ok(results)
+    let dofs: Vec<usize> = hierarchy(system)?.iter().map(|system| system.layout().dofs()).collect();
+    let levels = levels(&mut multigrid, &dofs, b, x, protocol)?;
+    Ok((results, levels))
 }
 
 /// Words of memory that a V-cycle must move for an unknown of its finest level: two steps of a smoother that moves

@@ -9,6 +9,7 @@ mod coarsest;
 mod fmg;
 mod level;
 mod nested;
+mod part;
 mod precision;
 mod repeated;
 mod smoother;
@@ -17,6 +18,7 @@ mod vcycle;
 pub use fmg::{Fmg, NestedIteration};
 pub use level::{SmoothedLevel, hierarchy, levels};
 pub use nested::LowPrecisionNesting;
+pub use part::LevelPart;
 pub use precision::LowPrecision;
 pub use smoother::{
     AdditivePatchSmoother, Chebyshev, ChebyshevFourthKind, Jacobi, PatchSmoother, PointGaussSeidel, Smoother,

@@ -210,7 +210,7 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
         coarse_cycle.run(level.backend(), &mut || v_cycle(cycle, coarsest, coarser, coarse_b, coarse_x))
     }
 
-    fn pre_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+    pub(super) fn pre_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         (0..cycle.pre).try_for_each(|_| self.smoother.step(b, x))
     }
 

@@ -263,7 +263,7 @@ mod tests {
         use patchmg::system::Poisson;
         let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
         let system = Poisson::continuous(Mesh::unit_cube(2, 2).unwrap(), 2).unwrap();
-        let measurements = patchmg::measure::parts(&cpu, &system, &Config::default(), Protocol::ONCE).unwrap();
+        let parts = patchmg::measure::parts(&cpu, &system, &Config::default(), Protocol::ONCE).unwrap();
         let text = serde_json::json!({
             "system": "poisson-cg", "dim": 2, "degree": 2, "refine": 2, "cells": 16, "dofs": 49, "problem": "one",
             "solver": "fmg", "smoother": "patch", "kernel": "fused", "variant": "register", "local": "fdm",
@@ -272,7 +272,7 @@ mod tests {
             "h1_error": null, "setup_s": 1.0, "solve_s": 2.0, "ns_per_dof": 1.0, "version": "0.1.0", "commit": "a",
             "driver": null, "protocol": { "warmup": 0, "repetitions": 1 },
             "solve_timing": { "median_s": 2.0, "min_s": 2.0, "max_s": 2.0, "repetitions": 1 },
-            "measurements": measurements,
+            "measurements": parts.measurements,
         });
         let earlier: BenchReport = serde_json::from_value(text).unwrap();
         let compare =
