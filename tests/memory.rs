@@ -113,6 +113,29 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.divide(x, d, y)
     }
 
+    fn axpby_first<T: Scalar>(
+        &self,
+        entries: usize,
+        alpha: f64,
+        x: &B::Vector<T>,
+        beta: f64,
+        y: &mut B::Vector<T>,
+    ) -> Result<()> {
+        self.inner.axpby_first(entries, alpha, x, beta, y)
+    }
+
+    fn diagonal_axpby_first<T: Scalar>(
+        &self,
+        entries: usize,
+        alpha: f64,
+        d: &B::Vector<T>,
+        x: &B::Vector<T>,
+        beta: f64,
+        y: &mut B::Vector<T>,
+    ) -> Result<()> {
+        self.inner.diagonal_axpby_first(entries, alpha, d, x, beta, y)
+    }
+
     fn diagonal_axpby<T: Scalar>(
         &self,
         alpha: f64,

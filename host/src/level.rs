@@ -18,6 +18,20 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
     /// Those of the machine, and [`InvalidArgument`](crate::Error::InvalidArgument) on the coarsest level.
     fn restrict_residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()>;
 
+    /// The same for an `x` that is zero wherever [`Self::inverse_diagonal`] is: smoothing steps from zero leave such a one. A level on
+    /// which little is smoothed needs to compute little.
+    ///
+    /// # Errors
+    /// Those of [`Self::restrict_residual`].
+    fn restrict_residual_of_smoothed(
+        &self,
+        b: &B::Vector<T>,
+        x: &B::Vector<T>,
+        coarse: &mut B::Vector<T>,
+    ) -> Result<()> {
+        self.restrict_residual(b, x, coarse)
+    }
+
     /// `coarse = Pᵀ b`, the load vector of the next coarser level. `zero` is a vector of zeros.
     ///
     /// # Errors
@@ -61,6 +75,12 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
     /// # Errors
     /// As for [`Self::vector_of`].
     fn inverse_diagonal(&self) -> Result<B::Vector<T>>;
+
+    /// Number of entries before and up to the last for which [`Self::inverse_diagonal`] is not zero: smoothers by the diagonal need not
+    /// look at others.
+    fn smoothed_entries(&self) -> usize {
+        self.storage()
+    }
 
     /// `r = b - A x` where [`Self::inverse_diagonal`] is not zero, and anything elsewhere: what smoothers by the diagonal need.
     ///

@@ -20,23 +20,25 @@ use patchmg::system::{Elliptic, Runs, System};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Apply,
     Residual,
     SmoothedResidual,
     RestrictResidual,
+    RestrictResidualOfSmoothed,
     ProlongateAdd,
     InverseDiagonal,
     /// On the coarsest level.
     Solve,
 }
 
-const OPERATIONS: [Operation; 7] = [
+const OPERATIONS: [Operation; 8] = [
     Operation::Apply,
     Operation::Residual,
     Operation::SmoothedResidual,
     Operation::RestrictResidual,
+    Operation::RestrictResidualOfSmoothed,
     Operation::ProlongateAdd,
     Operation::InverseDiagonal,
     Operation::Solve,
@@ -103,8 +105,13 @@ impl Domain {
 pub fn add_writes<T: Scalar>(suite: &mut Suite) {
     for domain in DOMAINS {
         for (degree, writes) in [(2, Writes::Colors), (2, Writes::Atomics), (3, Writes::Colors), (3, Writes::Atomics)] {
-            let sums =
-                [Operation::Apply, Operation::Residual, Operation::SmoothedResidual, Operation::RestrictResidual];
+            let sums = [
+                Operation::Apply,
+                Operation::Residual,
+                Operation::SmoothedResidual,
+                Operation::RestrictResidual,
+                Operation::RestrictResidualOfSmoothed,
+            ];
             for operation in sums {
                 let name = format!("elliptic::{domain:?}::q{degree}::{writes}::{operation:?}::{}", T::NAME);
                 suite.test(name, move |gpu| {
@@ -239,13 +246,22 @@ fn run<B: Runs<Elliptic>, T: Scalar>(operation: Operation, backend: &Arc<B>, sys
     match operation {
         Operation::Apply => level.apply(&x, &mut y)?,
         Operation::Residual => level.residual(&b, &x, &mut y)?,
-        Operation::SmoothedResidual => level.smoothed_residual(&b, &x, &mut y)?,
+        Operation::SmoothedResidual => {
+            // Behind the last node that is smoothed anything may be left.
+            backend.set_zero(&mut y)?;
+            level.smoothed_residual(&b, &x, &mut y)?;
+        }
         Operation::InverseDiagonal => y = level.inverse_diagonal()?,
-        Operation::RestrictResidual | Operation::ProlongateAdd => {
+        Operation::RestrictResidual | Operation::RestrictResidualOfSmoothed | Operation::ProlongateAdd => {
             let coarser = system.coarser().transpose()?.unwrap_or_else(|| system.clone());
             let mut coarse = vector(4, &backend.level(&coarser)?, &coarser)?;
-            if let Operation::RestrictResidual = operation {
-                level.restrict_residual(&b, &x, &mut coarse)?;
+            if operation != Operation::ProlongateAdd {
+                if let Operation::RestrictResidual = operation {
+                    level.restrict_residual(&b, &x, &mut coarse)?;
+                } else {
+                    backend.diagonal_axpby(1.0, &level.inverse_diagonal()?, &x, 0.0, &mut y)?;
+                    level.restrict_residual_of_smoothed(&b, &y, &mut coarse)?;
+                }
                 return downloaded(&**backend, &coarse, coarser.layout().storage());
             }
             level.prolongate_add(&coarse, &mut x)?;

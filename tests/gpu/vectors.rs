@@ -131,6 +131,11 @@ fn axpby<T: Scalar>(gpu: &Cuda) -> Outcome {
             assert_close(&downloaded(gpu, &result, len)?, &expected, 4.0 * epsilon::<T>())?;
         }
     }
+    let (x, mut first) = (random::<T>(5, 1000), random::<T>(6, 1000));
+    let mut y = uploaded(gpu, &first)?;
+    gpu.axpby_first(700, 1.0, &uploaded(gpu, &x)?, 0.0, &mut y)?;
+    first[..700].copy_from_slice(&x[..700]);
+    assert_identical(&downloaded(gpu, &y, 1000)?, &first)?;
     let nan = vec![T::from_f64(f64::NAN); 100];
     let (x, mut y) = (random::<T>(7, 100), uploaded(gpu, &nan)?);
     gpu.axpby(1.0, &uploaded(gpu, &x)?, 0.0, &mut y)?;
@@ -146,7 +151,11 @@ fn diagonal_axpby<T: Scalar>(gpu: &Cuda) -> Outcome {
             let mut result = uploaded(gpu, &old)?;
             gpu.diagonal_axpby(alpha, &uploaded(gpu, &d)?, &uploaded(gpu, &x)?, beta, &mut result)?;
             let entry = |i: usize| T::from_f64(alpha * d[i].to_f64() * x[i].to_f64() + beta * y[i].to_f64());
-            let expected: Vec<T> = (0..len).map(entry).collect();
+            let mut expected: Vec<T> = (0..len).map(entry).collect();
+            assert_close(&downloaded(gpu, &result, len)?, &expected, 4.0 * epsilon::<T>())?;
+            let part = len / 3;
+            gpu.diagonal_axpby_first(part, 0.5, &uploaded(gpu, &d)?, &uploaded(gpu, &x)?, 0.0, &mut result)?;
+            (0..part).for_each(|i| expected[i] = T::from_f64(0.5 * d[i].to_f64() * x[i].to_f64()));
             assert_close(&downloaded(gpu, &result, len)?, &expected, 4.0 * epsilon::<T>())?;
         }
     }

@@ -192,6 +192,25 @@ pub trait Backend: Send + Sync + Sized + 'static {
         beta: f64,
         y: &mut Self::Vector<T>,
     ) -> Result<()>;
+    /// [`Self::axpby`] for the first entries, so many; others of `y` stay as they are.
+    fn axpby_first<T: Scalar>(
+        &self,
+        entries: usize,
+        alpha: f64,
+        x: &Self::Vector<T>,
+        beta: f64,
+        y: &mut Self::Vector<T>,
+    ) -> Result<()>;
+    /// [`Self::diagonal_axpby`] for the first entries, so many; others of `y` stay as they are.
+    fn diagonal_axpby_first<T: Scalar>(
+        &self,
+        entries: usize,
+        alpha: f64,
+        d: &Self::Vector<T>,
+        x: &Self::Vector<T>,
+        beta: f64,
+        y: &mut Self::Vector<T>,
+    ) -> Result<()>;
     /// `y_i = x_i / d_i`, and 0 where `d_i` is 0.
     fn divide<T: Scalar>(&self, x: &Self::Vector<T>, d: &Self::Vector<T>, y: &mut Self::Vector<T>) -> Result<()>;
     /// `x_j · y` for every `j`, in one pass over `y`; the order of summation does not change between runs.

@@ -53,6 +53,11 @@ impl CellEntities {
         &mut self.first_nodes[self.positions * cell..self.positions * (cell + 1)]
     }
 
+    /// Those of one cell after the other, to be changed.
+    pub(super) fn first_nodes_mut(&mut self) -> &mut [u32] {
+        &mut self.first_nodes
+    }
+
     /// First nodes and frames of so many cells after the other, to be changed on all threads.
     pub(super) fn par_pieces_mut(
         &mut self,

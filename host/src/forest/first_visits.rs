@@ -74,6 +74,11 @@ pub(super) struct OpenEntities {
 }
 
 impl OpenEntities {
+    /// To be changed.
+    pub(super) fn first_nodes_mut(&mut self) -> &mut [u32] {
+        &mut self.first_nodes
+    }
+
     /// [`NONE`] unless it is there.
     pub(super) fn first_node(&self, dimension: usize, key: &Key) -> u32 {
         let wanted = (dimension as u8, key);
@@ -83,14 +88,13 @@ impl OpenEntities {
     }
 }
 
-/// Numbers nodes in the order in which leaves first have them, `length` leaves a piece: sets the first nodes of all entities of `cells`, frames, and the number
-/// of nodes before each leaf. Returns the number of nodes, and entities that are open.
+/// Numbers nodes in the order in which leaves first have them, `length` leaves a piece: sets the first nodes of all entities of `cells`, and frames.
+/// Returns the number of nodes, and entities that are open.
 pub(super) fn number_nodes(
     forest: &Forest,
     degree: usize,
     length: usize,
     cells: &mut CellEntities,
-    before: &mut [u32],
 ) -> (usize, OpenEntities) {
     let positions = forest.coarse().entities().positions();
     let nodes_of: Vec<usize> = (0..positions).map(|position| (degree - 1).pow(dimension(position) as u32)).collect();
@@ -148,14 +152,11 @@ pub(super) fn number_nodes(
         nodes += count;
     }
 
-    let pieces = cells.par_pieces_mut(length).zip(before.par_chunks_mut(length)).zip(&shared).zip(begins);
-    pieces.enumerate().for_each(|(piece, ((((first_nodes, _), before), shared), begin))| {
+    let pieces = cells.par_pieces_mut(length).zip(&shared).zip(begins);
+    pieces.enumerate().for_each(|(piece, (((first_nodes, _), shared), begin))| {
         let mut next = begin as u32;
         let mut shared = shared.iter().peekable();
         for place in 0..first_nodes.len() {
-            if place.is_multiple_of(positions) {
-                before[place / positions] = next;
-            }
             let met = first_nodes[place] as usize;
             if met != place {
                 first_nodes[place] = first_nodes[met];

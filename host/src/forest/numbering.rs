@@ -10,13 +10,14 @@ use crate::fe::Element;
 use crate::memory;
 use nalgebra::DMatrix;
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Numbers of the Gauss-Lobatto nodes of continuous elements `Q_k` on the leaves of a forest.
 ///
 /// Vertices, edges, faces and interiors of leaves have `1`, `k - 1`, `(k - 1)²` and `(k - 1)³` nodes in 3D. Leaves of one
 /// level share the nodes of common entities; leaves of different levels share vertices only. Nodes of a fine leaf that lie on an
 /// edge or a face of a coarser leaf hang, except at the vertices of the coarser leaf. Nodes are numbered in the order in which
-/// leaves first have them.
+/// leaves first have them, those first that only leaves of the finest level have: vectors begin with what is smoothed locally.
 ///
 /// Stored are, for each leaf, `3^dim` numbers, whatever the degree: the first node of each entity, and how its own frame lies
 /// in the leaf.
@@ -26,8 +27,6 @@ pub struct Numbering {
     pub(super) degree: usize,
     nodes: usize,
     pub(super) leaves: CellEntities,
-    /// Nodes of the leaves before each leaf.
-    before: Vec<u32>,
     /// Refined cells that have an edge or a face of a leaf: the parents of leaves that have hanging nodes there.
     pub(super) parents: CellEntities,
     /// Bits, by node.
@@ -86,17 +85,21 @@ impl Numbering {
         let positions = forest.coarse().entities().positions();
         let leaves = forest.leaves();
         let mut cells = CellEntities::new(degree, positions, leaves.len())?;
-        let mut before = memory::zeros(leaves.len())?;
-        let (nodes, open) = number_nodes(forest, degree, length, &mut cells, &mut before);
+        let (nodes, mut open) = number_nodes(forest, degree, length, &mut cells);
         if nodes >= NONE as usize {
             return Err(invalid("the number of nodes", nodes, "below 2^32 - 1"));
+        }
+        if let Some(numbers) = finest_first(forest, &cells, nodes)? {
+            // Entities without nodes may have the number behind the last one.
+            let renumber = |first: &mut u32| *first = numbers.get(*first as usize).copied().unwrap_or(*first);
+            cells.first_nodes_mut().par_iter_mut().for_each(renumber);
+            open.first_nodes_mut().par_iter_mut().for_each(renumber);
         }
         let mut numbering = Self {
             dim,
             degree,
             nodes,
             leaves: cells,
-            before,
             parents: CellEntities::new(degree, positions, 0)?,
             hangs: memory::zeros(nodes.div_ceil(64))?,
             hanging: Vec::new(),
@@ -179,11 +182,30 @@ impl Numbering {
         assert!(leaf < self.leaves.len(), "leaf {leaf} of {}", self.leaves.len());
         self.leaves.nodes(leaf)
     }
+}
 
-    /// Whether no leaf before it has a node of a leaf.
-    pub(crate) fn is_first(&self, leaf: usize, node: u32) -> bool {
-        node >= self.before[leaf]
+/// Numbers, for each node, that count nodes which only leaves of the finest level have first; none if these are all.
+///
+/// An entity's nodes belong to the same leaves, so that they stay next to each other.
+fn finest_first(forest: &Forest, cells: &CellEntities, nodes: usize) -> Result<Option<Vec<u32>>> {
+    let finest = forest.levels() as u8 - 1;
+    if forest.leaves().par_iter().all(|leaf| leaf.level == finest) {
+        return Ok(None);
     }
+    memory::check(nodes as u64)?;
+    let is_of_coarser: Vec<AtomicBool> = (0..nodes).into_par_iter().map(|_| false.into()).collect();
+    let coarser = forest.leaves().par_iter().enumerate().filter(|(_, leaf)| leaf.level < finest);
+    coarser.for_each(|(leaf, _)| cells.nodes(leaf).for_each(|node| is_of_coarser[node as usize].store(true, Relaxed)));
+    let mut numbers: Vec<u32> = memory::zeros(nodes)?;
+    let mut next = 0;
+    for of_coarser in [false, true] {
+        let wanted = is_of_coarser.iter().zip(&mut numbers).filter(|(is, _)| is.load(Relaxed) == of_coarser);
+        for (_, number) in wanted {
+            *number = next;
+            next += 1;
+        }
+    }
+    Ok(Some(numbers))
 }
 
 /// Children of the same cell that are leaves.

@@ -53,10 +53,7 @@ impl<B: Backend, S: Scalar> Coarsest<B, S> {
     pub fn solve(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         match self {
             Self::Solved(level) => level.solve(b, x),
-            Self::Iterated(chebyshev) => {
-                chebyshev.level().backend().set_zero(x)?;
-                chebyshev.step(b, x)
-            }
+            Self::Iterated(chebyshev) => chebyshev.step_from_zero(b, x),
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct SmoothedLevel<B: Backend, S: Scalar> {
     pub(super) coarse_x: B::Vector<S>,
     /// The V-cycle on these two.
     pub(super) coarse_cycle: Repeated<B>,
+    /// The same from zero.
+    pub(super) coarse_correction: Repeated<B>,
 }
 
 impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
@@ -35,6 +37,7 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
             coarse_b: coarse.vector()?,
             coarse_x: coarse.vector()?,
             coarse_cycle: Repeated::unrecorded(),
+            coarse_correction: Repeated::unrecorded(),
         })
     }
 }

@@ -4,7 +4,7 @@ use super::coarsest::Coarsest;
 use super::fmg::NestedIteration;
 use super::level::{SmoothedLevel, hierarchy};
 use super::precision::{LowPrecision, scaled};
-use super::vcycle::{Multigrid, VCycle, v_cycle};
+use super::vcycle::{Multigrid, Start, VCycle, v_cycle};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::SharedLevel;
@@ -135,7 +135,7 @@ fn guess<B: Backend, T: Scalar, S: Scalar>(
     let norm = backend.norm(coarse_r)?;
     scaled(backend, coarse_r, norm, rounded, z, |r, z| {
         backend.set_zero(z)?;
-        coarse_cycle.run(backend, &mut || v_cycle(cycle, coarsest, levels, r, z))
+        coarse_cycle.run(backend, &mut || v_cycle(cycle, coarsest, levels, Start::Given, r, z))
     })?;
     backend.convert(norm, &smoothed.coarse_x, coarse_r)?;
     backend.axpby(1.0, coarse_r, 1.0, coarse_x)?;

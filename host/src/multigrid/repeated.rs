@@ -19,6 +19,11 @@ impl<B: Backend> Repeated<B> {
         Ok(Self { is_fixed, recording })
     }
 
+    /// The same, recorded when it is first done.
+    pub fn later(is_fixed: bool) -> Self {
+        Self { is_fixed, recording: None }
+    }
+
     /// Work that is done as it is, without a recording.
     pub fn unrecorded() -> Self {
         Self { is_fixed: false, recording: None }

@@ -102,7 +102,11 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         for count in 1..=levels.len() {
             if let Some((level, coarser)) = levels[..count].split_last_mut() {
                 level.record_coarse_cycle(cycle, &mut coarsest, coarser)?;
+                level.coarse_correction = Repeated::later(is_fixed(&coarsest, coarser));
             }
+        }
+        if let Some((level, coarser)) = levels.split_last_mut() {
+            level.record_coarse_correction(cycle, &mut coarsest, coarser)?;
         }
         Ok(Self { backend: coarsest.level().backend().clone(), cycle, coarsest, levels })
     }
@@ -135,8 +139,17 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
 
     /// `x ← V(x, b)` on the finest level.
     pub fn cycle(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        v_cycle(self.cycle, &mut self.coarsest, &mut self.levels, b, x)
+        v_cycle(self.cycle, &mut self.coarsest, &mut self.levels, Start::Given, b, x)
     }
+}
+
+/// What a cycle begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// What is in `x`.
+    Given,
+    /// Zero, whatever is in `x`.
+    Zero,
 }
 
 /// `x ← V_l(x, b)`, `l` being the last of `levels`, or the coarsest level if there are none.
@@ -144,18 +157,22 @@ pub(super) fn v_cycle<B: Backend, S: Scalar>(
     cycle: VCycle,
     coarsest: &mut Coarsest<B, S>,
     levels: &mut [SmoothedLevel<B, S>],
+    start: Start,
     b: &B::Vector<S>,
     x: &mut B::Vector<S>,
 ) -> Result<()> {
     let Some((level, coarser)) = levels.split_last_mut() else {
         return coarsest.solve(b, x);
     };
-    level.pre_smooth(cycle, b, x)?;
-    level.level.restrict_residual(b, x, &mut level.coarse_b)?;
-    level.level.backend().set_zero(&mut level.coarse_x)?;
+    level.pre_smooth(cycle, start, b, x)?;
+    match start {
+        Start::Given => level.level.restrict_residual(b, x, &mut level.coarse_b)?,
+        Start::Zero => level.level.restrict_residual_of_smoothed(b, x, &mut level.coarse_b)?,
+    }
+    level.coarse_correction(cycle, coarsest, coarser)?;
     // The coarsest level is solved: once is enough.
     let coarse_cycles = if coarser.is_empty() { 1 } else { cycle.coarse_cycles };
-    for _ in 0..coarse_cycles {
+    for _ in 1..coarse_cycles {
         level.coarse_cycle(cycle, coarsest, coarser)?;
     }
     level.correct_and_smooth(cycle, b, x)
@@ -167,15 +184,17 @@ fn linearize<B: Backend, S: Scalar>(
     levels: &mut [SmoothedLevel<B, S>],
     u: &B::Vector<S>,
 ) -> Result<()> {
-    let Some((SmoothedLevel { level, smoother, coarse_x, coarse_cycle, .. }, coarser)) = levels.split_last_mut() else {
+    let Some((own, coarser)) = levels.split_last_mut() else {
         return coarsest.linearize(u);
     };
+    let SmoothedLevel { level, smoother, coarse_x, coarse_cycle, coarse_correction, .. } = own;
     let nonlinear = level.nonlinear()?;
     nonlinear.linearize(u)?;
     nonlinear.interpolate(u, coarse_x)?;
     linearize(coarsest, coarser, coarse_x)?;
     smoother.update()?;
     coarse_cycle.forget();
+    coarse_correction.forget();
     Ok(())
 }
 
@@ -194,7 +213,21 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
     ) -> Result<()> {
         let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;
         *coarse_cycle = Repeated::new(&**level.backend(), is_fixed(coarsest, coarser), &mut || {
-            v_cycle(cycle, coarsest, coarser, coarse_b, coarse_x)
+            v_cycle(cycle, coarsest, coarser, Start::Given, coarse_b, coarse_x)
+        })?;
+        Ok(())
+    }
+
+    /// Records what [`Self::coarse_correction`] does. That of coarser levels is part of it.
+    fn record_coarse_correction(
+        &mut self,
+        cycle: VCycle,
+        coarsest: &mut Coarsest<B, S>,
+        coarser: &mut [Self],
+    ) -> Result<()> {
+        let Self { level, coarse_b, coarse_x, coarse_correction, .. } = self;
+        *coarse_correction = Repeated::new(&**level.backend(), is_fixed(coarsest, coarser), &mut || {
+            v_cycle(cycle, coarsest, coarser, Start::Zero, coarse_b, coarse_x)
         })?;
         Ok(())
     }
@@ -207,11 +240,37 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
         coarser: &mut [Self],
     ) -> Result<()> {
         let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;
-        coarse_cycle.run(level.backend(), &mut || v_cycle(cycle, coarsest, coarser, coarse_b, coarse_x))
+        let work = &mut || v_cycle(cycle, coarsest, coarser, Start::Given, coarse_b, coarse_x);
+        coarse_cycle.run(level.backend(), work)
     }
 
-    pub(super) fn pre_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        (0..cycle.pre).try_for_each(|_| self.smoother.step(b, x))
+    /// The same from zero.
+    pub(super) fn coarse_correction(
+        &mut self,
+        cycle: VCycle,
+        coarsest: &mut Coarsest<B, S>,
+        coarser: &mut [Self],
+    ) -> Result<()> {
+        let Self { level, coarse_b, coarse_x, coarse_correction, .. } = self;
+        let work = &mut || v_cycle(cycle, coarsest, coarser, Start::Zero, coarse_b, coarse_x);
+        coarse_correction.run(level.backend(), work)
+    }
+
+    pub(super) fn pre_smooth(
+        &mut self,
+        cycle: VCycle,
+        start: Start,
+        b: &B::Vector<S>,
+        x: &mut B::Vector<S>,
+    ) -> Result<()> {
+        match (start, cycle.pre) {
+            (Start::Given, steps) => (0..steps).try_for_each(|_| self.smoother.step(b, x)),
+            (Start::Zero, 0) => self.level.backend().set_zero(x),
+            (Start::Zero, steps) => {
+                self.smoother.step_from_zero(b, x)?;
+                (1..steps).try_for_each(|_| self.smoother.step(b, x))
+            }
+        }
     }
 
     fn correct_and_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
@@ -231,8 +290,7 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
 
 impl<B: Backend, S: Scalar> Preconditioner<B, S> for Multigrid<B, S> {
     fn apply(&mut self, r: &B::Vector<S>, z: &mut B::Vector<S>) -> Result<()> {
-        self.backend.set_zero(z)?;
-        self.cycle(r, z)
+        v_cycle(self.cycle, &mut self.coarsest, &mut self.levels, Start::Zero, r, z)
     }
 
     fn update(&mut self, u: &B::Vector<S>) -> Result<()> {

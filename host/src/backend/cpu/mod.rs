@@ -147,14 +147,7 @@ impl Backend for Cpu {
     }
 
     fn axpby<T: Scalar>(&self, alpha: f64, x: &Vector<T>, beta: f64, y: &mut Vector<T>) -> Result<()> {
-        check_length("x", y.len(), x.len())?;
-        let (alpha, overwrite, beta) = (T::from_f64(alpha), beta == 0.0, T::from_f64(beta));
-        self.for_pieces(y, |place, y| {
-            for (y, &x) in y.iter_mut().zip(&x[place]) {
-                *y = if overwrite { alpha * x } else { alpha * x + beta * *y };
-            }
-        });
-        Ok(())
+        self.axpby_first(y.len(), alpha, x, beta, y)
     }
 
     fn diagonal_axpby<T: Scalar>(
@@ -165,10 +158,42 @@ impl Backend for Cpu {
         beta: f64,
         y: &mut Vector<T>,
     ) -> Result<()> {
+        self.diagonal_axpby_first(y.len(), alpha, d, x, beta, y)
+    }
+
+    fn axpby_first<T: Scalar>(
+        &self,
+        entries: usize,
+        alpha: f64,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        check_length("x", y.len(), x.len())?;
+        check_at_least("y", entries, y.len())?;
+        let (alpha, overwrite, beta) = (T::from_f64(alpha), beta == 0.0, T::from_f64(beta));
+        self.for_pieces(&mut y[..entries], |place, y| {
+            for (y, &x) in y.iter_mut().zip(&x[place]) {
+                *y = if overwrite { alpha * x } else { alpha * x + beta * *y };
+            }
+        });
+        Ok(())
+    }
+
+    fn diagonal_axpby_first<T: Scalar>(
+        &self,
+        entries: usize,
+        alpha: f64,
+        d: &Vector<T>,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
         check_length("d", y.len(), d.len())?;
         check_length("x", y.len(), x.len())?;
+        check_at_least("y", entries, y.len())?;
         let (alpha, overwrite, beta) = (T::from_f64(alpha), beta == 0.0, T::from_f64(beta));
-        self.for_pieces(y, |place, y| {
+        self.for_pieces(&mut y[..entries], |place, y| {
             for ((y, &d), &x) in y.iter_mut().zip(&d[place.clone()]).zip(&x[place]) {
                 *y = if overwrite { alpha * d * x } else { alpha * d * x + beta * *y };
             }

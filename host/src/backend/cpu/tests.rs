@@ -36,6 +36,12 @@ fn check_vector_operations<T: Scalar>(len: usize, tolerance: f64) {
     let mut undefined = upload(&vec![f64::NAN; len]);
     cpu.axpby(2.0, &x, 0.0, &mut undefined).unwrap();
     assert_close("overwriting axpby", &download(&undefined), &a.iter().map(|a| 2.0 * a).collect::<Vec<_>>(), 0.0);
+    let part = len / 3;
+    cpu.axpby_first(part, 0.5, &x, -1.0, &mut undefined).unwrap();
+    cpu.diagonal_axpby_first(part, 1.0, &x, &z, 2.0, &mut undefined).unwrap();
+    let first = |i: usize| a[i] * c[i] + 2.0 * (0.5 * a[i] - 2.0 * a[i]);
+    let expected: Vec<f64> = (0..len).map(|i| if i < part { first(i) } else { 2.0 * a[i] }).collect();
+    assert_close("the first entries", &download(&undefined), &expected, 4.0 * tolerance);
     cpu.convert(1.0, &x, &mut y).unwrap();
     assert_eq!(download(&y), a);
     cpu.set_zero(&mut y).unwrap();
@@ -70,6 +76,9 @@ fn arguments_are_checked() {
     assert!(matches!(cpu.upload(&[0.0], &mut y), Err(Error::SizeMismatch { .. })));
     assert!(matches!(cpu.dots(&[&short], &y), Err(Error::SizeMismatch { .. })));
     assert!(matches!(cpu.add_combination(&[1.0], &[], &mut y), Err(Error::SizeMismatch { .. })));
+    let x = cpu.zeros::<f64>(10).unwrap();
+    assert!(matches!(cpu.axpby_first(11, 1.0, &x, 1.0, &mut y), Err(Error::SizeMismatch { .. })));
+    assert!(matches!(cpu.diagonal_axpby_first(11, 1.0, &x, &x, 1.0, &mut y), Err(Error::SizeMismatch { .. })));
 }
 
 #[test]

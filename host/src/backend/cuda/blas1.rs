@@ -42,29 +42,32 @@ impl Blas1 {
         })
     }
 
-    /// `y = alpha x + beta y`.
+    /// `y = alpha x + beta y` for the first `n` entries.
     pub fn axpby<T: Scalar>(
         &self,
         gpu: &Arc<Gpu>,
+        n: usize,
         alpha: f64,
         x: &Vector<T>,
         beta: f64,
         y: &mut Vector<T>,
     ) -> Result<()> {
         x.check(gpu, "x", y.len())?;
-        y.check(gpu, "y", y.len())?;
-        let Some(blocks) = elementwise(gpu, &self.axpby, y.len()) else { return Ok(()) };
-        let (alpha, beta, n) = (T::from_f64(alpha), T::from_f64(beta), y.len() as u64);
+        y.check_at_least(gpu, "y", n)?;
+        let Some(blocks) = elementwise(gpu, &self.axpby, n) else { return Ok(()) };
+        let (alpha, beta, n) = (T::from_f64(alpha), T::from_f64(beta), n as u64);
         let (x, y) = (x.pointer(), y.pointer());
         let arguments = [bytes_of(&alpha), bytes_of(&x), bytes_of(&beta), bytes_of(&y), bytes_of(&n)];
-        // SAFETY: two vectors of `n` entries, checked above.
+        // SAFETY: two vectors of `n` entries or more, checked above.
         unsafe { self.axpby.launch(gpu, blocks, arguments) }
     }
 
-    /// `y = alpha D x + beta y`.
+    /// `y = alpha D x + beta y` for the first `n` entries.
+    #[allow(clippy::too_many_arguments)] // a kernel's
     pub fn diagonal_axpby<T: Scalar>(
         &self,
         gpu: &Arc<Gpu>,
+        n: usize,
         alpha: f64,
         d: &Vector<T>,
         x: &Vector<T>,
@@ -73,12 +76,12 @@ impl Blas1 {
     ) -> Result<()> {
         d.check(gpu, "d", y.len())?;
         x.check(gpu, "x", y.len())?;
-        y.check(gpu, "y", y.len())?;
-        let Some(blocks) = elementwise(gpu, &self.diagonal_axpby, y.len()) else { return Ok(()) };
-        let (alpha, beta, n) = (T::from_f64(alpha), T::from_f64(beta), y.len() as u64);
+        y.check_at_least(gpu, "y", n)?;
+        let Some(blocks) = elementwise(gpu, &self.diagonal_axpby, n) else { return Ok(()) };
+        let (alpha, beta, n) = (T::from_f64(alpha), T::from_f64(beta), n as u64);
         let (d, x, y) = (d.pointer(), x.pointer(), y.pointer());
         let arguments = [bytes_of(&alpha), bytes_of(&d), bytes_of(&x), bytes_of(&beta), bytes_of(&y), bytes_of(&n)];
-        // SAFETY: three vectors of `n` entries, checked above.
+        // SAFETY: three vectors of `n` entries or more, checked above.
         unsafe { self.diagonal_axpby.launch(gpu, blocks, arguments) }
     }
 

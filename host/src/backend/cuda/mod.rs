@@ -124,7 +124,7 @@ impl Backend for Cuda {
     }
 
     fn axpby<T: Scalar>(&self, alpha: f64, x: &Vector<T>, beta: f64, y: &mut Vector<T>) -> Result<()> {
-        self.blas1::<T>()?.axpby(&self.gpu, alpha, x, beta, y)
+        self.axpby_first(y.len(), alpha, x, beta, y)
     }
 
     fn diagonal_axpby<T: Scalar>(
@@ -135,7 +135,30 @@ impl Backend for Cuda {
         beta: f64,
         y: &mut Vector<T>,
     ) -> Result<()> {
-        self.blas1::<T>()?.diagonal_axpby(&self.gpu, alpha, d, x, beta, y)
+        self.diagonal_axpby_first(y.len(), alpha, d, x, beta, y)
+    }
+
+    fn axpby_first<T: Scalar>(
+        &self,
+        entries: usize,
+        alpha: f64,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        self.blas1::<T>()?.axpby(&self.gpu, entries, alpha, x, beta, y)
+    }
+
+    fn diagonal_axpby_first<T: Scalar>(
+        &self,
+        entries: usize,
+        alpha: f64,
+        d: &Vector<T>,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        self.blas1::<T>()?.diagonal_axpby(&self.gpu, entries, alpha, d, x, beta, y)
     }
 
     fn divide<T: Scalar>(&self, x: &Vector<T>, d: &Vector<T>, y: &mut Vector<T>) -> Result<()> {

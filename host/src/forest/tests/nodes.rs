@@ -202,13 +202,22 @@ fn pieces_change_no_number() {
                 assert_eq!(nodes(&pieces, leaf), nodes(&whole, leaf));
             }
         }
-        // Nodes are numbered as leaves first have them.
-        let mut known = 0;
-        for leaf in 0..forest.leaves().len() {
-            let new: Vec<u32> = whole.leaf_nodes(leaf).filter(|&node| whole.is_first(leaf, node)).collect();
-            let distinct: HashSet<u32> = new.iter().copied().collect();
-            assert_eq!(distinct, (known..known + new.len() as u32).collect());
-            known += new.len() as u32;
+        // Nodes are numbered as leaves first have them, before others those of the finest leaves alone.
+        let is_coarse = |leaf: &usize| usize::from(forest.leaves()[*leaf].level) + 1 < forest.levels();
+        let of_coarse: HashSet<u32> =
+            (0..forest.leaves().len()).filter(is_coarse).flat_map(|leaf| nodes(&whole, leaf)).collect();
+        let (mut seen, mut known) = (HashSet::new(), 0);
+        for wants_coarse in [false, true] {
+            for leaf in 0..forest.leaves().len() {
+                let is_wanted = |node: &u32| of_coarse.contains(node) == wants_coarse;
+                let new = whole
+                    .leaf_nodes(leaf)
+                    .filter(|&node| is_wanted(&node) && seen.insert(node))
+                    .collect::<HashSet<_>>();
+                let end = known + new.len() as u32;
+                assert_eq!(new, (known..end).collect());
+                known = end;
+            }
         }
         assert_eq!(known as usize, whole.nodes());
     }

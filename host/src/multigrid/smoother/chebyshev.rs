@@ -175,24 +175,44 @@ fn bounds<B: Backend, S: Scalar>(
     }
 }
 
-impl<B: Backend, S: Scalar> Smoother<B, S> for Chebyshev<B, S> {
-    fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+impl<B: Backend, S: Scalar> Chebyshev<B, S> {
+    /// A step, from `x` or from 0.
+    fn iterate(&mut self, from_zero: bool, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         let [center, radius] = self.center_and_radius();
         let Self { level, scaled: Scaled { preconditioner, residual, direction, .. }, .. } = self;
-        let backend = level.backend();
+        let (backend, entries) = (level.backend(), level.smoothed_entries());
         let ratio = center / radius;
         let mut rho = 1.0 / ratio;
         let mut factors = (1.0 / center, 0.0);
-        for _ in 0..self.degree {
-            level.smoothed_residual(b, x, residual)?;
+        if from_zero {
+            backend.set_zero(x)?;
+        }
+        for number in 0..self.degree {
             let (of_residual, of_direction) = factors;
-            preconditioner.axpby(&**level, of_residual, residual, of_direction, direction)?;
-            backend.axpby(1.0, direction, 1.0, x)?;
+            // The residual of 0 is `b`.
+            let (residual, of_x) = if from_zero && number == 0 {
+                (b, 0.0)
+            } else {
+                level.smoothed_residual(b, x, residual)?;
+                (&*residual, 1.0)
+            };
+            preconditioner.axpby_smoothed(&**level, of_residual, residual, of_direction, direction)?;
+            backend.axpby_first(entries, 1.0, direction, of_x, x)?;
             let next = 1.0 / (2.0 * ratio - rho);
             factors = (2.0 * next / radius, next * rho);
             rho = next;
         }
         Ok(())
+    }
+}
+
+impl<B: Backend, S: Scalar> Smoother<B, S> for Chebyshev<B, S> {
+    fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        self.iterate(false, b, x)
+    }
+
+    fn step_from_zero(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        self.iterate(true, b, x)
     }
 
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {

@@ -61,25 +61,43 @@ fn recurrence(k: usize) -> (f64, f64) {
     ((2.0 * k - 3.0) / (2.0 * k + 1.0), (8.0 * k - 4.0) / (2.0 * k + 1.0))
 }
 
-impl<B: Backend, S: Scalar> Smoother<B, S> for ChebyshevFourthKind<B, S> {
-    fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+impl<B: Backend, S: Scalar> ChebyshevFourthKind<B, S> {
+    /// A step, from `x` or from 0.
+    fn iterate(&mut self, from_zero: bool, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         let Self { level, scaled: Scaled { preconditioner, bound, residual, direction, .. }, .. } = self;
-        let backend = level.backend();
+        let (backend, entries) = (level.backend(), level.smoothed_entries());
         let (mut residual, mut next) = (residual, &mut self.residual);
-        level.smoothed_residual(b, x, residual)?;
+        if from_zero {
+            backend.set_zero(x)?;
+        } else {
+            level.smoothed_residual(b, x, residual)?;
+        }
         for (k, &weight) in (1..).zip(self.weights) {
             let (of_direction, of_residual) = recurrence(k);
             let of_direction = if k == 1 { 0.0 } else { of_direction };
             let of_residual = of_residual / *bound;
-            preconditioner.axpby(&**level, of_residual, residual, of_direction, direction)?;
-            backend.axpby(weight, direction, 1.0, x)?;
+            // The residual of 0 is `b`.
+            let starts = from_zero && k == 1;
+            let own = if starts { b } else { &*residual };
+            preconditioner.axpby_smoothed(&**level, of_residual, own, of_direction, direction)?;
+            backend.axpby_first(entries, weight, direction, if starts { 0.0 } else { 1.0 }, x)?;
             if k < self.weights.len() {
                 // The residual of the iteration without weights.
-                level.smoothed_residual(residual, direction, next)?;
+                level.smoothed_residual(own, direction, next)?;
                 std::mem::swap(&mut residual, &mut next);
             }
         }
         Ok(())
+    }
+}
+
+impl<B: Backend, S: Scalar> Smoother<B, S> for ChebyshevFourthKind<B, S> {
+    fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        self.iterate(false, b, x)
+    }
+
+    fn step_from_zero(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        self.iterate(true, b, x)
     }
 
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {

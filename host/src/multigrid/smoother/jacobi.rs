@@ -33,7 +33,14 @@ impl<B: Backend, S: Scalar> Jacobi<B, S> {
 impl<B: Backend, S: Scalar> Smoother<B, S> for Jacobi<B, S> {
     fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         self.level.smoothed_residual(b, x, &mut self.residual)?;
-        self.level.backend().diagonal_axpby(self.damping, &self.inverse_diagonal, &self.residual, 1.0, x)
+        let Self { level, damping, inverse_diagonal, residual } = self;
+        level.backend().diagonal_axpby_first(level.smoothed_entries(), *damping, inverse_diagonal, residual, 1.0, x)
+    }
+
+    fn step_from_zero(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        let Self { level, damping, inverse_diagonal, .. } = self;
+        level.backend().set_zero(x)?;
+        level.backend().diagonal_axpby_first(level.smoothed_entries(), *damping, inverse_diagonal, b, 0.0, x)
     }
 
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {

@@ -27,6 +27,12 @@ pub trait Smoother<B: Backend, S: Scalar> {
     /// `x ← S(x, b)`.
     fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()>;
 
+    /// `x ← S(0, b)`, whatever was in `x`.
+    fn step_from_zero(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
+        self.level().backend().set_zero(x)?;
+        self.step(b, x)
+    }
+
     /// The step whose error propagation is the `A`-adjoint of that of [`Self::step`]: the same for `x + B (b - A x)` with
     /// a symmetric `B`.
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()>;

@@ -28,6 +28,23 @@ impl<B: Backend, S: Scalar> Preconditioning<B, S> {
         }
     }
 
+    /// The same where anything is smoothed; other entries of `y` are zero before and after it.
+    pub fn axpby_smoothed(
+        &self,
+        level: &dyn Level<B, S>,
+        alpha: f64,
+        r: &B::Vector<S>,
+        beta: f64,
+        y: &mut B::Vector<S>,
+    ) -> Result<()> {
+        match self {
+            Self::Diagonal(inverse) => {
+                level.backend().diagonal_axpby_first(level.smoothed_entries(), alpha, inverse, r, beta, y)
+            }
+            Self::CellPatches => self.axpby(level, alpha, r, beta, y),
+        }
+    }
+
     /// For the level's operator, which has changed.
     ///
     /// # Errors

@@ -1,12 +1,12 @@
 //! The operator on a CPU: cells side by side in SIMD lanes.
 
-use super::Elliptic;
 use super::cell::CellShape;
 use super::level::CellOperator;
 use super::mesh::{Mesh, Node};
 use super::metric::words;
 use super::robin::RobinRows;
-use super::transposed::{NONE, Transposed};
+use super::transposed::{NONE, Rows, Transposed};
+use super::{Elliptic, Smoothing};
 use crate::backend::Scalar;
 use crate::backend::cpu::Cpu;
 use crate::error::{Result, invalid};
@@ -27,9 +27,17 @@ pub(super) struct BatchedOperator<T> {
     lanes: Lanes,
     robin: Arc<RobinRows<T>>,
     gather: Transposed,
-    /// Batches with cells of nodes that are smoothed, ascending; none if these are all.
-    smoothed: Option<Vec<u32>>,
+    /// None if all batches have nodes that are smoothed.
+    smoothed: Option<SmoothedPart>,
     work: Mutex<Work<T>>,
+}
+
+/// The part of a mesh on which a vector that is zero where nothing is smoothed has a product.
+struct SmoothedPart {
+    /// Batches with cells of nodes that are smoothed, ascending.
+    batches: Vec<u32>,
+    /// Sums of what these cells leave.
+    rows: Rows,
 }
 
 /// What a product needs.
@@ -59,23 +67,18 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
             }
         });
         let gather = Transposed::new(&numbers, mesh.kinds().len())?;
+        let smoothed = SmoothedPart::new(mesh, &numbers, width)?;
         // Lanes behind the last cell read any node: nobody reads their results.
         numbers.iter_mut().for_each(|number| *number = if *number == NONE { 0 } else { *number });
         let weights = if *is_constant { gauss_weights(dim, mesh.degree() + 1)? } else { Vec::new() };
         let lanes = Lanes { dim, nodes, width, has_mass };
         let mut in_lanes = memory::zeros(batches * lanes.words(&weights))?;
         lanes.set(metric, &weights, &mut in_lanes);
-        let is_smoothed = |&node: &u32| mesh.kinds()[node as usize] == Node::Smoothed;
-        let smoothed: Vec<u32> = (0..batches)
-            .into_par_iter()
-            .filter(|batch| numbers[batch * width * nodes..][..width * nodes].iter().any(is_smoothed))
-            .map(|batch| batch as u32)
-            .collect();
         let hanging = cells.hanging().iter().map(|lines| (lines.cell, HangingLines::new(lines.child, lines.along)));
         let kernels = T::indexed(&shape.matrices(mesh.degree()))
             .ok_or_else(|| invalid("degree", mesh.degree(), "1 to 8 in 2D, 1 to 6 in 3D"))?;
         Ok(Self {
-            smoothed: Some(smoothed).filter(|smoothed| smoothed.len() < batches),
+            smoothed,
             work: Mutex::new(Work {
                 cells: IndexedCells {
                     nodes: numbers,
@@ -119,10 +122,24 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
         self.residual_where(cpu, None, Node::is_unknown, b, x, r);
     }
 
-    /// `r = b - A x` at nodes that are smoothed, 0 at others.
+    /// `r = b - A x` at nodes that are smoothed, 0 at others before [`Mesh::smoothed_end`].
     pub fn smoothed_residual(&self, cpu: &Cpu, b: &[T], x: &[T], r: &mut [T]) {
         // Elsewhere cells may have left what they once had.
-        self.residual_where(cpu, self.smoothed.as_deref(), |kind| kind == Node::Smoothed, b, x, r);
+        let batches = self.smoothed.as_ref().map(|smoothed| &*smoothed.batches);
+        let r = &mut r[..self.mesh.smoothed_end()];
+        self.residual_where(cpu, batches, |kind| kind == Node::Smoothed, b, x, r);
+    }
+
+    /// The same as [`Self::residual`], for `x` that is zero where nothing is smoothed.
+    pub fn residual_of_smoothed(&self, cpu: &Cpu, b: &[T], x: &[T], r: &mut [T]) {
+        let Some(SmoothedPart { batches, rows }) = &self.smoothed else { return self.residual(cpu, b, x, r) };
+        let Work { cells, sums } = &mut *lock(&self.work);
+        self.kernels.apply(cpu.sweep(), cells, Some(batches), x, sums);
+        let kinds = self.mesh.kinds();
+        let is_unknown = |node: usize| kinds[node].is_unknown();
+        r.par_iter_mut().zip(b).with_min_len(1 << 12).for_each(|(r, &b)| *r = b);
+        rows.subtract(sums, r, is_unknown);
+        self.robin.add(-1.0, x, r, is_unknown);
     }
 
     fn residual_where(
@@ -143,12 +160,48 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
     }
 }
 
+impl SmoothedPart {
+    /// Of batches of `width` cells, whose nodes are given lane by lane, [`NONE`] behind the last cell.
+    fn new(mesh: &Mesh, numbers: &[u32], width: usize) -> Result<Option<Self>> {
+        let cells = mesh.cells();
+        let is_smoothed = |&node: &u32| mesh.kinds()[node as usize] == Node::Smoothed;
+        let is_smoothed: Vec<bool> =
+            (0..cells.cells()).into_par_iter().map(|cell| cells.of(cell).iter().any(is_smoothed)).collect();
+        let of_batches = is_smoothed.chunks(width).enumerate();
+        let batches: Vec<u32> =
+            of_batches.filter(|(_, cells)| cells.contains(&true)).map(|(batch, _)| batch as u32).collect();
+        if batches.len() == is_smoothed.len().div_ceil(width) {
+            return Ok(None);
+        }
+        let mut left: Vec<u32> = memory::zeros(numbers.len())?;
+        let of_batches = left.par_chunks_exact_mut(width * cells.nodes_a_cell()).zip(is_smoothed.par_chunks(width));
+        of_batches.enumerate().for_each(|(batch, (left, is_smoothed))| {
+            for (place, left) in left.iter_mut().enumerate() {
+                let is_left = is_smoothed.get(place % width).is_some_and(|&is| is);
+                *left = if is_left { numbers[batch * width * cells.nodes_a_cell() + place] } else { NONE };
+            }
+        });
+        Ok(Some(Self { batches, rows: Transposed::new(&left, mesh.kinds().len())?.into_rows() }))
+    }
+
+    /// Bytes, at most: only leaves of the finest level have nodes that are smoothed, where these are some.
+    fn bytes(mesh: &Mesh) -> u64 {
+        let leaves = mesh.forest().leaves();
+        let finest = leaves.iter().filter(|leaf| usize::from(leaf.level) + 1 == mesh.forest().levels()).count();
+        let count = if finest == leaves.len() { 0 } else { finest * mesh.cells().nodes_a_cell() };
+        (3 * count * size_of::<u32>()) as u64
+    }
+}
+
 /// Bytes of the operator of a system.
 pub(super) fn bytes<T>(system: &Elliptic) -> u64 {
     let Elliptic { mesh, equation, .. } = system;
     let places = mesh.cells().all().len();
     let words = words(mesh.dim()) - usize::from(!equation.reacts());
-    Transposed::bytes(mesh.kinds().len(), places) + (places * ((words + 1) * size_of::<T>() + size_of::<u32>())) as u64
+    let of_smoothed = if equation.smoothing == Smoothing::Local { SmoothedPart::bytes(mesh) } else { 0 };
+    Transposed::bytes(mesh.kinds().len(), places)
+        + of_smoothed
+        + (places * ((words + 1) * size_of::<T>() + size_of::<u32>())) as u64
 }
 
 /// Weights of Gauss's rule of so many points a direction.

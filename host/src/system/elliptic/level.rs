@@ -338,6 +338,15 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for EllipticLevel<T> {
         self.restrict_load(&residual, x, coarse)
     }
 
+    fn restrict_residual_of_smoothed(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
+        self.check("b", b)?;
+        self.check("x", x)?;
+        self.transfer()?;
+        let residual = &mut *lock(&self.residual);
+        self.cpu.install(|| self.operator.residual_of_smoothed(&self.cpu, b, x, residual));
+        self.restrict_load(residual, x, coarse)
+    }
+
     fn restrict_load(&self, b: &Vector<T>, _zero: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
         let transfer = self.transfer()?;
         self.check("b", b)?;
@@ -373,6 +382,10 @@ impl<T: Scalar + Prepared> Level<Cpu, T> for EllipticLevel<T> {
         let mut vector: Vector<T> = self.cpu.zeros(self.storage())?;
         self.mesh.set_unknowns(&mut vector, value);
         Ok(vector)
+    }
+
+    fn smoothed_entries(&self) -> usize {
+        self.mesh.smoothed_end()
     }
 
     fn smoothed_residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {

@@ -24,6 +24,8 @@ pub(super) struct Mesh {
     gather: OnceLock<Arc<Transposed>>,
     kinds: Vec<Node>,
     unknowns: usize,
+    /// Nodes from this one on are not smoothed.
+    smoothed_end: usize,
 }
 
 /// What is to be known of a node. Of several that cells say, the first is right.
@@ -52,9 +54,11 @@ impl Mesh {
         let element = Element::new(degree)?;
         let kinds = kinds(&forest, &numbering, equation)?;
         let unknowns = kinds.par_iter().filter(|kind| kind.is_unknown()).count();
+        let last = kinds.par_iter().position_last(|&kind| kind == Node::Smoothed);
+        let smoothed_end = last.map_or(0, |last| last + 1);
         let mapping_degree = equation.mapping_degree.unwrap_or(degree);
         let (mapping, gather) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { forest, numbering, cells, element, mapping_degree, mapping, gather, kinds, unknowns })
+        Ok(Self { forest, numbering, cells, element, mapping_degree, mapping, gather, kinds, unknowns, smoothed_end })
     }
 
     pub fn forest(&self) -> &Forest {
@@ -101,6 +105,12 @@ impl Mesh {
     /// Number of unknowns.
     pub fn unknowns(&self) -> usize {
         self.unknowns
+    }
+
+    /// Nodes from this one on are not smoothed: with local smoothing there are few others before it, because nodes of the finest
+    /// level come first.
+    pub fn smoothed_end(&self) -> usize {
+        self.smoothed_end
     }
 
     /// Where the cells lie: made once, and kept as long as the mesh, with 24 bytes for each node of each cell, or for each vertex if all

@@ -47,7 +47,7 @@ pub(super) fn place_in_family(k: usize, child: usize, node: usize) -> usize {
     x + n_family * (y + n_family * z)
 }
 
-/// A list that threads set entries of, at first [`NONE`]. Those that set the same entry set the same number.
+/// A list that threads set entries of, at first [`NONE`].
 struct Shared(Vec<AtomicU32>);
 
 impl Shared {
@@ -56,8 +56,14 @@ impl Shared {
         Ok(Self((0..len).into_par_iter().map(|_| NONE.into()).collect()))
     }
 
+    /// Those that set the same entry set the same number.
     fn set(&self, at: u32, number: u32) {
         self.0[at as usize].store(number, Relaxed);
+    }
+
+    /// The least number that any sets stays.
+    fn set_least(&self, at: u32, number: u32) {
+        self.0[at as usize].fetch_min(number, Relaxed);
     }
 
     fn get(&self, at: u32) -> u32 {
@@ -103,13 +109,19 @@ impl Transfer {
             targets.fill(NONE);
             for (leaf, places) in (first..).zip(&places) {
                 for (node, &place) in fine.numbering().leaf_nodes(leaf).zip(places) {
-                    // The first cell that has the node. A cell that stays has said so above.
-                    let is_own = fine.numbering().is_first(leaf, node) && fine.kinds()[node as usize].is_unknown();
-                    if is_own && sources.get(node) == NONE {
+                    // A cell that stays has said so above.
+                    let stays = (targets_of_all as u32..NONE).contains(&sources.get(node));
+                    if fine.kinds()[node as usize].is_unknown() && !stays {
                         targets[place] = node;
-                        sources.set(node, (targets_a_family * family + place) as u32);
+                        sources.set_least(node, (targets_a_family * family + place) as u32);
                     }
                 }
+            }
+        });
+        // The first of all places takes the node.
+        targets.par_iter_mut().enumerate().for_each(|(place, target)| {
+            if *target != NONE && sources.get(*target) != place as u32 {
+                *target = NONE;
             }
         });
         let mut read: Vec<u32> = memory::zeros(nodes_a_cell * refined.len())?;

@@ -114,12 +114,17 @@ impl Transposed {
     }
 
     /// The nodes that have places or are `wanted`, and where the places of each begin, and behind them where the last ones end.
-    #[cfg(feature = "cuda")]
     pub fn rows(&self, wanted: impl Fn(usize) -> bool + Sync) -> [Vec<u32>; 2] {
         let nodes = (0..self.first.len() - 1).into_par_iter().filter(|&node| self.count(node) > 0 || wanted(node));
         let nodes: Vec<u32> = nodes.map(|node| node as u32).collect();
         let first = nodes.iter().map(|&node| self.first[node as usize]).chain(self.first.last().copied()).collect();
         [nodes, first]
+    }
+
+    /// Sums at nodes that have places alone.
+    pub fn into_rows(self) -> Rows {
+        let [nodes, first] = self.rows(|_| false);
+        Rows { nodes, first, places: self.places }
     }
 
     /// Bytes of that for so many nodes and so long a list.
@@ -160,6 +165,33 @@ impl Transposed {
     fn sum<T: Scalar>(&self, node: usize, values: &[T]) -> T {
         let places = &self.places[self.first[node] as usize..self.first[node + 1] as usize];
         places.iter().fold(T::ZERO, |sum, &place| sum + values[place as usize])
+    }
+}
+
+/// Sums at some nodes, ascending.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub nodes: Vec<u32>,
+    /// Places of row `i` are those from `first[i]` to `first[i + 1]`.
+    pub first: Vec<u32>,
+    pub places: Vec<u32>,
+}
+
+impl Rows {
+    /// `y_i -= sum_p values_p` where `is_wanted`, over the places `p` of each row's node `i`.
+    pub fn subtract<T: Scalar>(&self, values: &[T], y: &mut [T], is_wanted: impl Fn(usize) -> bool + Sync) {
+        y.par_chunks_mut(NODES_A_TASK).enumerate().for_each(|(task, y)| {
+            let (begin, end) = (NODES_A_TASK * task, NODES_A_TASK * task + y.len());
+            let first = self.nodes.partition_point(|&node| (node as usize) < begin);
+            let rows = (first..).zip(&self.nodes[first..]).map(|(row, &node)| (row, node as usize));
+            for (row, node) in rows.take_while(|(_, node)| *node < end) {
+                if is_wanted(node) {
+                    let places = &self.places[self.first[row] as usize..self.first[row + 1] as usize];
+                    let sum = places.iter().fold(T::ZERO, |sum, &place| sum + values[place as usize]);
+                    y[node - begin] = y[node - begin] - sum;
+                }
+            }
+        });
     }
 }
 

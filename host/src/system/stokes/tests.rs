@@ -296,6 +296,29 @@ impl Backend for Counting {
         self.cpu.axpby(alpha, x, beta, y)
     }
 
+    fn axpby_first<T: Scalar>(
+        &self,
+        entries: usize,
+        alpha: f64,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        self.cpu.axpby_first(entries, alpha, x, beta, y)
+    }
+
+    fn diagonal_axpby_first<T: Scalar>(
+        &self,
+        entries: usize,
+        alpha: f64,
+        d: &Vector<T>,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        self.cpu.diagonal_axpby_first(entries, alpha, d, x, beta, y)
+    }
+
     fn diagonal_axpby<T: Scalar>(
         &self,
         alpha: f64,

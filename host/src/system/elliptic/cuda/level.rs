@@ -10,9 +10,9 @@ use super::linearized::{self, Linearizing};
 use super::operator::{Operator, Sum, Sums, blocks_of};
 use super::order::groups;
 use super::tables::{InverseTables, OperatorTables, TransferAddresses, TransferTables};
-use crate::backend::Scalar;
 use crate::backend::cuda::launch::TypedKernel;
 use crate::backend::cuda::{Cuda, Vector};
+use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::{CellPatches, Level, NonlinearLevel, Patches};
 use crate::memory;
@@ -34,6 +34,8 @@ struct OnCoarser<T: Scalar> {
     lines: Vector<u32>,
     targets: Vector<u32>,
     same: Vector<u32>,
+    /// What each node of the coarser mesh is.
+    kinds: Vector<u8>,
     sums: Sums,
 }
 
@@ -50,7 +52,8 @@ impl<T: Scalar> OnCoarser<T> {
             lines: Vector::uploaded(gpu, &tables.lines)?,
             targets: Vector::uploaded(gpu, &tables.targets)?,
             same: Vector::uploaded(gpu, same)?,
-            sums: Sums::new(cuda, &tables.sums, &tables.kinds)?,
+            sums: Sums::new(cuda, &tables.sums, tables.kinds.len())?,
+            kinds: Vector::uploaded(gpu, &tables.kinds)?,
         })
     }
 
@@ -168,27 +171,33 @@ impl<T: Scalar> CudaLevel<T> {
 
     fn coarser(&self, coarse: &Vector<T>) -> Result<&OnCoarser<T>> {
         let coarser = self.coarser.as_ref().ok_or_else(is_coarsest)?;
-        coarse.check(&self.cuda.gpu, "coarse", coarser.sums.nodes())?;
+        coarse.check(&self.cuda.gpu, "coarse", coarser.kinds.len())?;
         Ok(coarser)
     }
 
-    pub(super) fn gather(&self, of: &Sums, sum: Sum<T>, values: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+    /// Sums of so many rows.
+    pub(super) fn gather(
+        &self,
+        (of, kinds, rows): (&Sums, &Vector<u8>, usize),
+        sum: Sum<T>,
+        values: &Vector<T>,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
         let arguments = Gather {
             row_nodes: of.row_nodes.as_ref().map_or(ptr::null(), Vector::as_ptr),
             first: of.first.as_ptr(),
             places: of.places.as_ptr(),
             values: values.as_ptr(),
-            kinds: of.kinds.as_ptr(),
+            kinds: kinds.as_ptr(),
             b: sum.b,
             same: sum.same,
             y: y.as_mut_ptr(),
-            rows: of.rows() as u32,
+            rows: rows as u32,
             least: sum.least as u32,
             sign: T::from_f64(sum.sign),
         };
-        let blocks = blocks_of(of.rows());
         // SAFETY: tables and vectors of the level, checked by the caller; `y` is as long as there are nodes, and these have one row at most.
-        unsafe { self.gather.launch(&self.cuda.gpu, blocks, arguments) }
+        unsafe { self.gather.launch(&self.cuda.gpu, blocks_of(rows), arguments) }
     }
 
     /// `y = A x` without `b`, else `b - A x`: where nodes are of the least kind or above.
@@ -202,14 +211,38 @@ impl<T: Scalar> CudaLevel<T> {
     }
 
     fn multiply_to(&self, sums: &mut Vector<T>, x: &Vector<T>, sum: Sum<T>, y: &mut Vector<T>) -> Result<()> {
+        let of_smoothed = sum.least == Node::Smoothed;
         if self.operator.writes == Writes::Gather {
             let target = self.operator.target(sums.as_mut_ptr(), sum, y);
-            self.operator.apply_cells(&self.cuda, x, target, sum.least == Node::Smoothed)?;
-            self.gather(&self.operator.sums, sum, sums, y)?;
+            self.operator.apply_cells(&self.cuda, x, target, of_smoothed)?;
+            let Operator { sums: of, kinds, .. } = &self.operator;
+            self.gather((of, kinds, if of_smoothed { of.smoothed_rows } else { of.rows }), sum, sums, y)?;
         } else {
-            self.operator.add_cells(&self.cuda, x, sum, y)?;
+            self.operator.add_cells(&self.cuda, x, sum, y, of_smoothed)?;
         }
         self.robin.as_ref().map_or(Ok(()), |robin| self.add_robin(robin, x, sum, y))
+    }
+
+    /// `r = b - A x` for `x` that is zero where nothing is smoothed.
+    fn residual_of_smoothed(
+        &self,
+        sums: &mut Vector<T>,
+        b: &Vector<T>,
+        x: &Vector<T>,
+        r: &mut Vector<T>,
+    ) -> Result<()> {
+        let sum = Sum { b: b.as_ptr(), same: ptr::null(), least: Node::Unknown, sign: -1.0 };
+        let Operator { sums_of_smoothed, kinds, writes, .. } = &self.operator;
+        let Some(of) = sums_of_smoothed else { return self.multiply_to(sums, x, sum, r) };
+        if *writes == Writes::Gather {
+            self.cuda.axpby(1.0, b, 0.0, r)?;
+            let target = self.operator.target(sums.as_mut_ptr(), sum, r);
+            self.operator.apply_cells(&self.cuda, x, target, true)?;
+            self.gather((of, kinds, of.rows), sum, sums, r)?;
+        } else {
+            self.operator.add_cells(&self.cuda, x, sum, r, true)?;
+        }
+        self.robin.as_ref().map_or(Ok(()), |robin| self.add_robin(robin, x, sum, r))
     }
 
     fn add_robin(&self, robin: &Robin<T>, x: &Vector<T>, sum: Sum<T>, y: &mut Vector<T>) -> Result<()> {
@@ -218,7 +251,7 @@ impl<T: Scalar> CudaLevel<T> {
             first: robin.first.as_ptr(),
             columns: robin.columns.as_ptr(),
             entries: robin.entries.as_ptr(),
-            kinds: self.operator.sums.kinds.as_ptr(),
+            kinds: self.operator.kinds.as_ptr(),
             x: x.as_ptr(),
             y: y.as_mut_ptr(),
             rows: robin.nodes.len() as u32,
@@ -235,7 +268,8 @@ impl<T: Scalar> CudaLevel<T> {
         // SAFETY: tables and vectors of the level, checked here and by the caller.
         unsafe { coarser.restrict.launch(&self.cuda.gpu, coarser.blocks(), arguments)? };
         let sum = Sum { b: r.as_ptr(), same: coarser.same.as_ptr(), least: Node::Unknown, sign: 1.0 };
-        self.gather(&coarser.sums, sum, sums, coarse)
+        let OnCoarser { sums: of, kinds, .. } = coarser;
+        self.gather((of, kinds, of.rows), sum, sums, coarse)
     }
 }
 
@@ -275,6 +309,15 @@ impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
         let Between { sums, residual } = &mut *lock(&self.between);
         let sum = Sum { b: b.as_ptr(), same: ptr::null(), least: Node::Unknown, sign: -1.0 };
         self.multiply_to(sums, x, sum, residual)?;
+        self.restrict(residual, sums, coarse)
+    }
+
+    fn restrict_residual_of_smoothed(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
+        self.check("b", b)?;
+        self.check("x", x)?;
+        self.coarser(coarse)?;
+        let Between { sums, residual } = &mut *lock(&self.between);
+        self.residual_of_smoothed(sums, b, x, residual)?;
         self.restrict(residual, sums, coarse)
     }
 
@@ -318,6 +361,10 @@ impl<T: Scalar> Level<Cuda, T> for CudaLevel<T> {
         Vector::uploaded(&self.cuda.gpu, &entries)
     }
 
+    fn smoothed_entries(&self) -> usize {
+        self.mesh().smoothed_end()
+    }
+
     fn smoothed_residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
         self.multiply(Some(b), x, r, Node::Smoothed)
     }
@@ -357,7 +404,10 @@ pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
     let unknowns = if system.has_solver() { mesh.unknowns() } else { 0 };
     let inverse = unknowns * (unknowns * size_of::<f64>() + size_of::<u32>());
     let other = system.coarser.as_ref().map_or(inverse as u64, |coarser| transfer_bytes::<T>(system, coarser));
-    (numbers + tables) as u64 + robin::bytes::<T>(system) + other + linearized::bytes::<T>(system, &order)
+    (numbers + tables + order.bytes_of_smoothed()) as u64
+        + robin::bytes::<T>(system)
+        + other
+        + linearized::bytes::<T>(system, &order)
 }
 
 /// Bytes of its transfer, and of the residual.

@@ -149,7 +149,7 @@ impl<T: Scalar> Linearizing<T> {
             squares: cells.squares,
             nodes: Vector::uploaded(gpu, &cells.nodes)?,
             lines: Vector::uploaded(gpu, &cells.lines)?,
-            sums: Sums::new(cuda, &cells.sums, &mesh.kinds_as_bytes())?,
+            sums: Sums::new(cuda, &cells.sums, mesh.smoothed_end())?,
             parts: cells.parts,
             geometry: Vector::uploaded(gpu, &geometry.tensor)?,
             inverse_weights: Vector::uploaded(gpu, &geometry.inverse_weights)?,
@@ -168,7 +168,7 @@ pub(super) fn bytes<T: Scalar>(system: &Elliptic, order: &Order) -> u64 {
     let (entries, nodes) = (order.groups() * groups.entries(), mesh.kinds().len());
     let numbers = (groups.words() + 1) * entries * size_of::<T>();
     let lines = order.hanging.all.len() * groups.cells();
-    let tables = (entries + lines + nodes + 1 + mesh.cells().all().len()) * size_of::<u32>() + nodes;
+    let tables = (entries + lines + nodes + 1 + mesh.cells().all().len()) * size_of::<u32>();
     let on_coarser = (entries + order.groups() * groups.cells()) * size_of::<u32>();
     (numbers + tables + if system.coarser.is_some() { on_coarser } else { 0 }) as u64
 }
@@ -224,7 +224,7 @@ impl<T: Scalar> NonlinearLevel<Cuda, T> for CudaLevel<T> {
                 let sums = &mut lock(&self.between).sums;
                 self.evaluate(by, u, sums, false)?;
                 let sum = Sum { b: b.as_ptr(), same: ptr::null(), least: Node::Unknown, sign: -1.0 };
-                self.gather(&by.sums, sum, sums, r)
+                self.gather((&by.sums, &self.operator.kinds, by.sums.rows), sum, sums, r)
             }
             Linearizing::Host(by) => {
                 let (b, u) = (self.read(b)?, self.read(u)?);
@@ -262,7 +262,7 @@ impl<T: Scalar> NonlinearLevel<Cuda, T> for CudaLevel<T> {
                 // SAFETY: tables of the level's groups.
                 unsafe { by.kernels.launch(gpu, arguments)? };
                 let sum = Sum { b: ptr::null(), same: ptr::null(), least: Node::Smoothed, sign: 1.0 };
-                self.gather(&by.sums, sum, sums, inverse)?;
+                self.gather((&by.sums, &self.operator.kinds, by.sums.rows), sum, sums, inverse)?;
                 let invert = Invert { y: inverse.as_mut_ptr(), nodes: inverse.len() as u32 };
                 // SAFETY: a vector of the level, checked above.
                 unsafe { by.kernels.invert.launch(gpu, blocks_of(inverse.len()), invert) }

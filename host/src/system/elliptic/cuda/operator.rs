@@ -38,26 +38,24 @@ pub(super) struct Sums {
     pub row_nodes: Option<Vector<u32>>,
     pub first: Vector<u32>,
     pub places: Vector<u32>,
-    pub kinds: Vector<u8>,
+    /// Rows before it are those of nodes that may be smoothed.
+    pub smoothed_rows: usize,
+    /// All rows.
+    pub rows: usize,
 }
 
 impl Sums {
-    pub fn new(cuda: &Cuda, sums: &tables::Sums, kinds: &[u8]) -> Result<Self> {
-        let gpu = &cuda.gpu;
+    /// Of which nodes before `smoothed_end` may be smoothed.
+    pub fn new(cuda: &Cuda, sums: &tables::Sums, smoothed_end: usize) -> Result<Self> {
+        let (gpu, rows) = (&cuda.gpu, sums.first.len() - 1);
+        let before = |nodes: &Vec<u32>| nodes.partition_point(|&node| (node as usize) < smoothed_end);
         Ok(Self {
             row_nodes: sums.row_nodes.as_ref().map(|nodes| Vector::uploaded(gpu, nodes)).transpose()?,
             first: Vector::uploaded(gpu, &sums.first)?,
             places: Vector::uploaded(gpu, &sums.places)?,
-            kinds: Vector::uploaded(gpu, kinds)?,
+            smoothed_rows: sums.row_nodes.as_ref().map_or(rows.min(smoothed_end), before),
+            rows,
         })
-    }
-
-    pub fn nodes(&self) -> usize {
-        self.kinds.len()
-    }
-
-    pub fn rows(&self) -> usize {
-        self.row_nodes.as_ref().map_or(self.nodes(), Vector::len)
     }
 }
 
@@ -76,7 +74,11 @@ pub(super) struct Operator<T: Scalar> {
     pub metric: Mutex<Vector<T>>,
     pub reaction: Option<Vector<T>>,
     weights: Vector<T>,
+    /// What each node is.
+    pub kinds: Vector<u8>,
     pub sums: Sums,
+    /// Of what groups with nodes that are smoothed leave, if these are not all.
+    pub sums_of_smoothed: Option<Sums>,
 }
 
 struct OperatorKernels<T: Scalar> {
@@ -115,6 +117,7 @@ impl<T: Scalar> OperatorKernels<T> {
 impl<T: Scalar> Operator<T> {
     pub fn new(cuda: &Cuda, system: &Elliptic, tables: OperatorTables<T>) -> Result<Self> {
         let (gpu, module) = (&cuda.gpu, super::module(system));
+        let sums = |sums: &tables::Sums| Sums::new(cuda, sums, system.mesh.smoothed_end());
         let reaction = tables.reaction.map(|reaction| Vector::uploaded(gpu, &reaction)).transpose()?;
         Ok(Self {
             kernels: OperatorKernels::new(gpu, module)?,
@@ -130,7 +133,9 @@ impl<T: Scalar> Operator<T> {
             metric: Mutex::new(Vector::uploaded(gpu, &tables.metric)?),
             reaction,
             weights: Vector::uploaded(gpu, &tables.weights)?,
-            sums: Sums::new(cuda, &tables.sums, &tables.kinds)?,
+            kinds: Vector::uploaded(gpu, &tables.kinds)?,
+            sums: sums(&tables.sums)?,
+            sums_of_smoothed: tables.sums_of_smoothed.as_ref().map(sums).transpose()?,
         })
     }
 
@@ -156,13 +161,20 @@ impl<T: Scalar> Operator<T> {
         })
     }
 
-    /// Makes `y` what [`Sum`] begins with, and adds `sign A x` to it.
-    pub fn add_cells(&self, cuda: &Cuda, x: &Vector<T>, sum: Sum<T>, y: &mut Vector<T>) -> Result<()> {
-        let (kinds, least) = (self.sums.kinds.as_ptr(), sum.least as u32);
-        let start = Start { kinds, b: sum.b, y: y.as_mut_ptr(), nodes: self.sums.nodes() as u32, least };
+    /// Makes `y` what [`Sum`] begins with, and adds `sign A x` to it, of all cells or of those with nodes that are smoothed.
+    pub fn add_cells(
+        &self,
+        cuda: &Cuda,
+        x: &Vector<T>,
+        sum: Sum<T>,
+        y: &mut Vector<T>,
+        of_smoothed: bool,
+    ) -> Result<()> {
+        let (kinds, least) = (self.kinds.as_ptr(), sum.least as u32);
+        let start = Start { kinds, b: sum.b, y: y.as_mut_ptr(), nodes: y.len() as u32, least };
         // SAFETY: vectors of the level, checked by the caller.
-        unsafe { self.start.launch(&cuda.gpu, blocks_of(self.sums.nodes()), start)? };
-        self.apply_cells(cuda, x, self.target(ptr::null_mut(), sum, y), sum.least == Node::Smoothed)
+        unsafe { self.start.launch(&cuda.gpu, blocks_of(y.len()), start)? };
+        self.apply_cells(cuda, x, self.target(ptr::null_mut(), sum, y), of_smoothed)
     }
 
     /// What cells leave their results in; of how many groups are families, a launch knows.
@@ -171,7 +183,7 @@ impl<T: Scalar> Operator<T> {
             sums,
             y: y.as_mut_ptr(),
             b: sum.b,
-            kinds: self.sums.kinds.as_ptr(),
+            kinds: self.kinds.as_ptr(),
             least: sum.least as u32,
             writes: self.writes as u32,
             families: 0,

@@ -2,7 +2,7 @@
 //! apart if results are summed up by colors.
 
 use super::super::mesh::{Mesh, Node};
-use super::super::transposed::{NONE, Transposed};
+use super::super::transposed::{NONE, Rows, Transposed};
 use super::colors::colors;
 use crate::backend::Scalar;
 use crate::error::{Result, invalid};
@@ -133,8 +133,20 @@ impl Order {
         !is_family || !(0..dim).any(is_of_upper)
     }
 
-    /// Nodes that cells read, [`NONE`] where a group is not full, and which of their results are [`WHOLE`]; and the sums of others.
-    pub fn nodes(&self, mesh: &Mesh) -> Result<(Vec<u32>, Transposed)> {
+    /// Whether all groups have cells of nodes that are smoothed.
+    fn all_are_smoothed(&self) -> bool {
+        [&self.plain, &self.hanging].iter().all(|part| part.smoothed == part.all)
+    }
+
+    /// Bytes of the sums of groups with nodes that are smoothed, at most: each entry has a row of its own.
+    pub fn bytes_of_smoothed(&self) -> usize {
+        let entries = (self.plain.smoothed.len() + self.hanging.smoothed.len()) * self.groups.entries();
+        if self.all_are_smoothed() { 0 } else { (3 * entries + 1) * size_of::<u32>() }
+    }
+
+    /// Nodes that cells read, [`NONE`] where a group is not full, and which of their results are [`WHOLE`]; and the sums of others, of all
+    /// groups, and of those with nodes that are smoothed if these are not all.
+    pub fn nodes(&self, mesh: &Mesh) -> Result<(Vec<u32>, Transposed, Option<Rows>)> {
         let count = mesh.kinds().len();
         if count >= WHOLE as usize {
             return Err(invalid("the number of nodes", count, "below 2^31"));
@@ -169,7 +181,17 @@ impl Order {
                 }
             }
         });
-        Ok((nodes, all.without_single_places()))
+        let mut rows = || -> Result<Rows> {
+            left.par_chunks_exact_mut(entries).enumerate().for_each(|(group, left)| {
+                if [&self.plain, &self.hanging].iter().all(|part| !part.smoothed.contains(&group)) {
+                    left.fill(NONE);
+                }
+                left.iter_mut().filter(|node| **node != NONE && is_whole(**node)).for_each(|node| *node = NONE);
+            });
+            Ok(Transposed::new(&left, count)?.into_rows())
+        };
+        let of_smoothed = if self.all_are_smoothed() { None } else { Some(rows()?) };
+        Ok((nodes, all.without_single_places(), of_smoothed))
     }
 
     /// Lines that hang, of the slots of [`Self::hanging`].

@@ -8,7 +8,7 @@ use super::super::level::CellOperator;
 use super::super::mesh::{Mesh, Node};
 use super::super::metric::words;
 use super::super::transfer::{Transfer, place_in_family};
-use super::super::transposed::NONE;
+use super::super::transposed::{NONE, Rows};
 use super::order::{Launch, Order, Part, groups, lines, number};
 use crate::backend::Scalar;
 use crate::error::Result;
@@ -26,6 +26,12 @@ pub(super) struct Sums {
     pub row_nodes: Option<Vec<u32>>,
     pub first: Vec<u32>,
     pub places: Vec<u32>,
+}
+
+impl From<Rows> for Sums {
+    fn from(Rows { nodes, first, places }: Rows) -> Self {
+        Self { row_nodes: Some(nodes), first, places }
+    }
 }
 
 /// How the coefficients of a mesh lie.
@@ -68,6 +74,8 @@ pub(super) struct OperatorTables<T> {
     /// Of [`Form::Cells`].
     pub weights: Vec<T>,
     pub sums: Sums,
+    /// Of what groups with nodes that are smoothed leave, if these are not all.
+    pub sums_of_smoothed: Option<Sums>,
     /// What each node is, a byte each, as [`Node`](super::super::mesh::Node) has it.
     pub kinds: Vec<u8>,
 }
@@ -85,7 +93,7 @@ impl<T: Scalar> OperatorTables<T> {
             Form::Boxes => of_cells(&(0..dim).map(|d| d * (d + 3) / 2).chain([words - 1]).collect::<Vec<_>>()),
         };
         let has_reaction = system.equation.reacts() && form != Form::Boxes;
-        let (nodes, sums) = order.nodes(mesh)?;
+        let (nodes, sums, of_smoothed) = order.nodes(mesh)?;
         let kinds = mesh.kinds_as_bytes();
         // Not every product computes at nodes of lesser kinds; there sums set 0. All others have places, or are whole.
         let [row_nodes, first] = sums.rows(|node| kinds[node] < Node::Smoothed as u8);
@@ -98,6 +106,7 @@ impl<T: Scalar> OperatorTables<T> {
             reaction: has_reaction.then_some(reaction),
             weights: if form == Form::Cells { by_lines_along_x(&at_points, n) } else { Vec::new() },
             sums: Sums { row_nodes: Some(row_nodes), first, places: sums.places().to_vec() },
+            sums_of_smoothed: of_smoothed.map(Sums::from),
             kinds,
             order,
         })

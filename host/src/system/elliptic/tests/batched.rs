@@ -35,6 +35,7 @@ fn compare<T: Scalar>(tolerance: f64) {
                 let unknown = |node: usize, sum: T| if kinds[node].is_unknown() { sum } else { T::ZERO };
                 reference.apply_with(&x, &mut expected, unknown).unwrap();
                 close("A x", &found, &expected);
+                cpu.set_zero(&mut found).unwrap();
                 level.smoothed_residual(&b, &x, &mut found).unwrap();
                 let smoothed = |node: usize, sum: T| match kinds[node] {
                     mesh::Node::Smoothed => b[node] - sum,
@@ -42,6 +43,13 @@ fn compare<T: Scalar>(tolerance: f64) {
                 };
                 reference.apply_with(&x, &mut expected, smoothed).unwrap();
                 close("the residual", &found, &expected);
+                let mut zero_elsewhere = level.vector().unwrap();
+                cpu.diagonal_axpby(1.0, &level.inverse_diagonal().unwrap(), &x, 0.0, &mut zero_elsewhere).unwrap();
+                let coarse = Runs::<Elliptic>::level::<T>(&cpu, system.coarser.as_deref().unwrap()).unwrap();
+                let [mut found, mut expected] = [0; 2].map(|_| coarse.vector().unwrap());
+                level.restrict_residual_of_smoothed(&b, &zero_elsewhere, &mut found).unwrap();
+                level.restrict_residual(&b, &zero_elsewhere, &mut expected).unwrap();
+                close("its restriction", &found, &expected);
             }
         }
     }

@@ -85,11 +85,32 @@ impl<'a, T: Scalar> Emulated<'a, T> {
     }
 
     fn multiply(&self, b: Option<&[T]>, x: &[T], least: Node) -> Vec<T> {
+        let of_smoothed = least == Node::Smoothed;
+        self.multiply_by(&self.operator.sums, of_smoothed, b, x, least, vec![T::from_f64(f64::NAN); x.len()])
+    }
+
+    /// `b - A x` for `x` that is zero where nothing is smoothed.
+    fn residual_of_smoothed(&self, b: &[T], x: &[T]) -> Vec<T> {
+        match &self.operator.sums_of_smoothed {
+            Some(sums) => self.multiply_by(sums, true, Some(b), x, Node::Unknown, b.to_vec()),
+            None => self.multiply(Some(b), x, Node::Unknown),
+        }
+    }
+
+    /// From what is in `y`.
+    fn multiply_by(
+        &self,
+        sums_at_nodes: &Sums,
+        of_smoothed: bool,
+        b: Option<&[T]>,
+        x: &[T],
+        least: Node,
+        mut y: Vec<T>,
+    ) -> Vec<T> {
         let (tables, groups, writes) = (&self.operator, groups(&self.system.mesh), self.system.writes);
         // What nobody computes must not be read.
         let entries = if writes == Writes::Gather { tables.order.groups() * groups.entries() } else { 0 };
-        let nan = T::from_f64(f64::NAN);
-        let (mut sums, mut y) = (vec![nan; entries], vec![nan; x.len()]);
+        let mut sums = vec![T::from_f64(f64::NAN); entries];
         let (sign, b) = b.map_or((1.0, ptr::null()), |b| (-1.0, b.as_ptr()));
         let (sign, kinds, y_pointer) = (T::from_f64(sign), tables.kinds.as_ptr(), y.as_mut_ptr());
         let least_kind = least as u32;
@@ -109,7 +130,7 @@ impl<'a, T: Scalar> Emulated<'a, T> {
             sign,
         };
         let addresses = self.addresses();
-        let (parts, of_smoothed) = ([&tables.order.plain, &tables.order.hanging], least == Node::Smoothed);
+        let parts = [&tables.order.plain, &tables.order.hanging];
         let module = module(self.system);
         let launch = |blocks: usize, arguments: OperatorArguments<T>| {
             match arguments {
@@ -123,7 +144,7 @@ impl<'a, T: Scalar> Emulated<'a, T> {
         addresses.apply(parts, of_smoothed, x.as_ptr(), target, launch).unwrap();
         if writes == Writes::Gather {
             let sum = Gather { values: sums.as_ptr(), b, y: y_pointer, least: least_kind, sign, ..Gather::zeros() };
-            self.gather(&tables.sums, &tables.kinds, sum);
+            self.gather(sums_at_nodes, &tables.kinds, sum);
         }
         let RobinRows { nodes, first, columns, entries } = &*self.robin;
         let rows = AddRows {
@@ -205,7 +226,7 @@ fn check<T: Scalar>(name: &str, system: &Elliptic) {
         let values = random(system.nodes(), seed);
         level.vector_of(&mut |unknown| values[unknown]).unwrap()
     };
-    let (b, x, mut expected) = (vector(1), vector(2), vector(3));
+    let (b, x, mut expected, mut zero_elsewhere) = (vector(1), vector(2), vector(3), vector(4));
     let all = [Writes::Gather, Writes::Colors, Writes::Atomics];
     let writes = if system.degree() < 4 && T::MANTISSA_DIGITS == f64::MANTISSA_DIGITS { &all[..] } else { &all[..1] };
     for &writes in writes {
@@ -215,9 +236,17 @@ fn check<T: Scalar>(name: &str, system: &Elliptic) {
         compare(&format!("product by {writes}"), &emulated.multiply(None, &x, Node::Unknown), &expected);
         level.residual(&b, &x, &mut expected).unwrap();
         compare(&format!("residual by {writes}"), &emulated.multiply(Some(&b), &x, Node::Unknown), &expected);
+        expected.fill(T::ZERO);
         level.smoothed_residual(&b, &x, &mut expected).unwrap();
         let found = emulated.multiply(Some(&b), &x, Node::Smoothed);
         compare(&format!("smoothed residual by {writes}"), &found, &expected);
+        let mut smoothed = x.to_vec();
+        let kinds = system.mesh.kinds().iter();
+        smoothed.iter_mut().zip(kinds).filter(|(_, kind)| **kind != Node::Smoothed).for_each(|(x, _)| *x = T::ZERO);
+        cpu.upload(&smoothed, &mut zero_elsewhere).unwrap();
+        level.residual(&b, &zero_elsewhere, &mut expected).unwrap();
+        let found = emulated.residual_of_smoothed(&b, &zero_elsewhere);
+        compare(&format!("residual where it is zero elsewhere by {writes}"), &found, &expected);
     }
     let Some(coarser) = &system.coarser else {
         level.solve(&b, &mut expected).unwrap();
@@ -308,7 +337,7 @@ fn kernels_compute_what_the_cpu_does() {
 fn cells_of_one_launch_have_no_node_in_common() {
     for (name, system) in systems() {
         let (order, sizes) = (Order::new(&system.mesh, Writes::Colors, false), groups(&system.mesh));
-        let (nodes, _) = order.nodes(&system.mesh).unwrap();
+        let (nodes, ..) = order.nodes(&system.mesh).unwrap();
         let launches = |of_smoothed| [&order.plain, &order.hanging].map(|part| part.launches(of_smoothed));
         for Launch { groups, families } in launches(false).into_iter().chain(launches(true)).flatten() {
             // The cell or the family of each node.
@@ -338,19 +367,16 @@ fn memory_is_counted() {
         let newton = level.equation.flux.is_some().then(|| EmulatedNewton::new(&emulated));
         let Emulated { robin, operator, transfer, inverse, .. } = emulated;
         let words = |list: &[u32]| 4 * list.len();
-        let sums = |sums: &Sums, kinds: &[u8]| {
-            sums.row_nodes.as_ref().map_or(0, |nodes| words(nodes))
-                + words(&sums.first)
-                + words(&sums.places)
-                + kinds.len()
+        let sums = |sums: &Sums| {
+            sums.row_nodes.as_ref().map_or(0, |nodes| words(nodes)) + words(&sums.first) + words(&sums.places)
         };
         let numbers = operator.metric.len() + operator.reaction.map_or(0, |reaction| reaction.len());
         let between = operator.nodes.len();
         let mut expected = words(&operator.nodes) + words(&operator.lines) + 4 * (numbers + between);
-        expected += sums(&operator.sums, &operator.kinds);
+        expected += sums(&operator.sums) + operator.kinds.len();
         if let Some((tables, same)) = transfer {
             expected += words(&tables.nodes) + words(&tables.lines) + words(&tables.targets) + words(&same);
-            expected += sums(&tables.sums, &tables.kinds) + 4 * operator.kinds.len();
+            expected += sums(&tables.sums) + tables.kinds.len() + 4 * operator.kinds.len();
         }
         expected += inverse.map_or(0, |inverse| 8 * inverse.entries.len() + words(&inverse.unknowns));
         // Whole sums have neither places nor rows, and a constant metric has few numbers.
@@ -358,9 +384,14 @@ fn memory_is_counted() {
         expected += 4 * whole + 2 * 4 * (operator.kinds.len() + 1 - operator.sums.first.len());
         expected += newton.map_or(0, |EmulatedNewton { cells, geometry, interpolation }| {
             let lists = interpolation.map_or(0, |tables| words(&tables.children) + words(&tables.targets));
-            let of_cells = words(&cells.nodes) + words(&cells.lines) + sums(&cells.sums, &operator.kinds);
+            let of_cells = words(&cells.nodes) + words(&cells.lines) + sums(&cells.sums);
             4 * (geometry.tensor.len() + geometry.inverse_weights.len()) + lists + of_cells
         });
+        // Where few nodes are smoothed their sums have tables of their own, with at most a row a place.
+        let of_smoothed = operator.sums_of_smoothed.as_ref().map_or(0, sums);
+        let at_most = operator.order.bytes_of_smoothed();
+        assert!(of_smoothed <= at_most && (of_smoothed > 0) == (at_most > 0), "{level:?}");
+        expected += at_most;
         let of_rows = 2 * robin.nodes.len() + robin.columns.len() + robin.entries.len();
         let at_most = robin::bytes::<f32>(&level);
         assert!(robin.nodes.is_empty() || (at_most / 4..=at_most).contains(&(4 * of_rows as u64)), "{level:?}");
