@@ -1,11 +1,16 @@
 //! The arguments: their names, defaults and help.
 
-use crate::choices;
-use crate::systems::{FlowArgs, ForestArgs, ProductArgs, SystemName};
+mod case;
+mod sizes;
+mod values;
+
+pub(crate) use case::choice;
+pub use case::{BackendChoice, CaseArgs, MachineArgs, PAPERS, Scalar, Smoother};
 use clap::{Args, Id, Parser, Subcommand};
-use patchmg::measure::Protocol;
-use patchmg::solve::{Cycle, Method, Precision};
+pub use sizes::Sizes;
 use std::path::PathBuf;
+use values::{dimension, percent, positive, repetitions, warmup};
+pub use values::{number, whole};
 
 /// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
 /// on NVIDIA GPUs and on CPUs.
@@ -33,6 +38,8 @@ pub enum Command {
     Solve(Box<SolveArgs>),
     /// Time the parts of a model problem and its solution.
     Bench(Box<BenchArgs>),
+    /// Solve on finer and finer meshes, or for several degrees: errors, orders of convergence, iterations and times.
+    Converge(Box<ConvergeArgs>),
     /// List the GPU kernels: registers, shared memory, spills, barriers, instructions and bank conflicts. Needs no GPU.
     Kernels(KernelsArgs),
     /// Show what was built in, which devices are there, and what would run by default.
@@ -123,6 +130,44 @@ impl BenchArgs {
     }
 }
 
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("degree", |degree| degree.value_name("K|K..K|K,K").value_parser(Sizes::several).long_help(
+        "Polynomial degrees, each of which gets a table: 3, or 1..4, which has both ends, or 1,3,7.")),
+    mut_arg("refine", |refine| refine.value_name("L|L..L|L,L").value_parser(Sizes::several).default_value("2..4").long_help(
+        "Refinements of the base cells, each of which becomes 2^L cells a direction: 3, or 2..6, which has both ends, or 2,4,6.")),
+    after_help = "\
+Examples:
+  patchmg converge --dim 2 --degree 3 --refine 2..6
+  patchmg converge --dim 2 --degree 1..4 --refine 2..6 --rtol 1e-12 --plot errors.svg
+  patchmg converge --dim 2 --degree 1..8 --refine 3 --csv errors.csv
+  patchmg converge --system stokes --dim 2 --degree 2 --refine 2..5 --solver fgmres --latex errors.tex
+  patchmg converge --system elliptic --rhs \"2*sin(x)*sin(y)\" --exact \"sin(x)*sin(y)\" --dim 2 --degree 2 --refine 2..5
+
+The solution must be known. Errors are absolute: those of u (of the velocity) in L2, those of its gradient in L2 as the H1 error,
+those of the pressure in L2. The mesh size h is the longest edge of the base cells over 2^L. The order of an error is that from
+the row before to this one, log(error / error) / log(h / h). If the solver does not converge for a row, the row says so, the
+others follow, and the exit code is 3.")]
+pub struct ConvergeArgs {
+    #[command(flatten)]
+    pub case: CaseArgs,
+    /// Write the results as one JSON object; `-` is standard output, which then holds nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+    /// Write the table as comma-separated values with all digits, times in seconds.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write the table as a tabular of LaTeX, which needs no package.
+    #[arg(long, value_name = "FILE")]
+    pub latex: Option<PathBuf>,
+    /// Draw the errors over the number of unknowns, of several degrees those in L2; the name of the file ends in .svg or .png.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Print nothing but errors (and what --json - asks for).
+    #[arg(long)]
+    pub quiet: bool,
+}
+
 /// Many experiments instead of one problem.
 #[derive(Debug, Args)]
 pub struct SuiteArgs {
@@ -177,90 +222,6 @@ fn single_case() -> Vec<Id> {
         ids(CaseArgs::augment_args(clap::Command::default())),
     );
     case.into_iter().filter(|id| !machine.contains(id)).chain(["json".into()]).collect()
-}
-
-/// Heading of options that choose kernels of the papers instead of the fastest ones.
-pub const PAPERS: &str = "Kernels of papers 1 and 4, to compare with";
-
-/// A model problem, how to solve it and where.
-#[derive(Debug, Args)]
-pub struct CaseArgs {
-    /// Equation and discretization.
-    #[arg(long, value_enum, default_value_t)]
-    pub system: SystemName,
-    /// Dimension. [default: that of --cells, else 3]
-    #[arg(long, value_name = "2|3", value_parser = dimension, allow_hyphen_values = true)]
-    pub dim: Option<usize>,
-    /// Polynomial degree: 1 to 10 in 2D, 1 to 8 in 3D and with discontinuous elements; of stokes k of RT_k, 1 to 8 in 2D, 1 to 5 in
-    /// 3D.
-    #[arg(long, value_name = "K", default_value_t = 4, value_parser = whole, allow_hyphen_values = true)]
-    pub degree: usize,
-    /// Refinements of the base cells, each of which becomes 2^L cells a direction.
-    #[arg(long, value_name = "L", default_value_t = 4, value_parser = whole, allow_hyphen_values = true)]
-    pub refine: usize,
-    /// Base cells in each direction. [default: 1 in each]
-    #[arg(long, value_name = "X,Y[,Z]", value_delimiter = ',', value_parser = positive, allow_hyphen_values = true)]
-    pub cells: Vec<usize>,
-    /// Side lengths of the domain, a rectangle or a box with a corner in the origin. [default: 1 in each direction]
-    #[arg(long, value_name = "X,Y[,Z]", value_delimiter = ',', value_parser = length, allow_hyphen_values = true)]
-    pub size: Vec<f64>,
-    /// Right-hand side and boundary values; those of continuous elements are zero. [default: sine, of stokes paper2, of elliptic
-    /// that of the mesh]
-    #[arg(long, value_parser = choices::problem())]
-    pub problem: Option<String>,
-    /// Solver; the Krylov methods are preconditioned by one V-cycle. [default: fmg, of elliptic cg]
-    #[arg(long, value_parser = choices::method())]
-    pub solver: Option<Method>,
-    /// Basis vectors of gmres and fgmres, which restart after as many iterations; at least 1. [default: 10, of stokes 30]
-    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
-    pub restart: Option<usize>,
-    /// Order in which a cycle visits the levels.
-    #[arg(long, value_parser = choices::cycle(), default_value = Cycle::default().name())]
-    pub cycle: Cycle,
-    /// Smoother of the cycle. [default: patch, of elliptic chebyshev]
-    #[arg(long, value_enum)]
-    pub smoother: Option<Smoother>,
-    /// Degree of the polynomial of --smoother chebyshev or chebyshev-patch, at least 1, or chebyshev4, 1 to 6. [default: 5 for
-    /// chebyshev, 3 for chebyshev-patch, 2 for chebyshev4]
-    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
-    pub smoother_degree: Option<usize>,
-    /// Factor of the smoother's correction, above 0 and below 2. [default: 1/4 in 2D and 1/8 in 3D for additive-patch, 2/3
-    /// for jacobi; others have none]
-    #[arg(long, value_name = "W", value_parser = damping, allow_hyphen_values = true)]
-    pub damping: Option<f64>,
-    /// Structure of the patch smoother. [default: fused]
-    #[arg(long, value_parser = choices::structure(), help_heading = PAPERS)]
-    pub kernel: Option<String>,
-    /// Optimization level of the patch smoother's kernel. [default: register]
-    #[arg(long, value_parser = choices::variant(), help_heading = PAPERS)]
-    pub variant: Option<String>,
-    /// Solver on a patch. [default: fdm, of stokes exact]
-    #[arg(long, value_parser = choices::local_solver(), help_heading = PAPERS)]
-    pub local: Option<String>,
-    /// What a thread of the patch smoother owns. [default: column]
-    #[arg(long, value_parser = choices::thread_structure(), help_heading = PAPERS)]
-    pub thread_structure: Option<String>,
-    /// Patches of a block of the patch smoother. [default: the kernel's own]
-    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true, help_heading = PAPERS)]
-    pub patches_per_block: Option<usize>,
-    #[command(flatten)]
-    pub flow: FlowArgs,
-    #[command(flatten)]
-    pub forest: ForestArgs,
-    #[command(flatten)]
-    pub products: ProductArgs,
-    /// Scalar type.
-    #[arg(long, value_parser = choices::precision(), default_value = Precision::default().name())]
-    pub precision: Precision,
-    /// Converged once the relative residual is at most this; above 0 and below 1. For minimal-surface, that of each of Newton's
-    /// corrections. [default: 1e-9, for minimal-surface 1e-4]
-    #[arg(long, value_name = "R", value_parser = tolerance, allow_hyphen_values = true)]
-    pub rtol: Option<f64>,
-    /// Iterations at most, and steps of Newton's method; at least 1.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive, allow_hyphen_values = true)]
-    pub max_iters: usize,
-    #[command(flatten)]
-    pub machine: MachineArgs,
 }
 
 #[derive(Debug, Args)]
@@ -318,120 +279,4 @@ pub struct InfoArgs {
     /// Write it as one JSON object; `-` is standard output, which then holds nothing else.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
-}
-
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = None)]
-pub struct MachineArgs {
-    /// Where to compute; auto is the GPU if there is one.
-    #[arg(long, value_enum, default_value_t)]
-    pub backend: BackendChoice,
-    /// Number of the GPU, from 0 on, as `patchmg info` lists them.
-    #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
-    pub device: Option<usize>,
-    /// Threads of the CPU, at most 4 for each core that the process may use. [default: one for each]
-    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
-    pub threads: Option<usize>,
-}
-
-/// Choices that only the command line has; their JSON name is the one here.
-macro_rules! choice {
-    ($(#[$meta:meta])* $name:ident { $($(#[$value_meta:meta])* $value:ident),+ $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-        pub enum $name { $($(#[$value_meta])* $value),+ }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                clap::ValueEnum::to_possible_value(self).map_or(Ok(()), |value| f.write_str(value.get_name()))
-            }
-        }
-    };
-}
-
-pub(crate) use choice;
-
-choice!(Smoother {
-    /// Multiplicative vertex patches, colored
-    #[default]
-    Patch,
-    /// Additive vertex patches, damped
-    AdditivePatch,
-    /// Gauss-Seidel dof by dof: lexicographic on the CPU, colored on a GPU
-    PointGs,
-    /// Damped Jacobi
-    Jacobi,
-    /// Chebyshev iteration over Jacobi
-    Chebyshev,
-    /// Chebyshev iteration over additive patches of cells, for stretched cells; elliptic on a CPU alone
-    ChebyshevPatch,
-    /// Chebyshev iteration of the fourth kind over Jacobi
-    Chebyshev4,
-});
-choice!(Scalar {
-    /// Single precision
-    F32,
-    /// Double precision
-    #[default]
-    F64,
-});
-choice!(BackendChoice {
-    /// The GPU if there is one, else the CPU
-    #[default]
-    Auto,
-    /// All cores of the CPU
-    Cpu,
-    /// An NVIDIA GPU
-    Cuda,
-});
-
-fn dimension(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|dim| [2, 3].contains(dim)).ok_or_else(|| String::from("must be 2 or 3"))
-}
-
-fn damping(text: &str) -> Result<f64, String> {
-    let allowed = |damping: &f64| *damping > 0.0 && *damping < 2.0;
-    text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number above 0 and below 2"))
-}
-
-/// Any; the library says which are allowed.
-pub fn number(text: &str) -> Result<f64, String> {
-    text.parse().map_err(|_| String::from("must be a number"))
-}
-
-fn tolerance(text: &str) -> Result<f64, String> {
-    let allowed = |rtol: &f64| *rtol > 0.0 && *rtol < 1.0;
-    text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number above 0 and below 1"))
-}
-
-fn length(text: &str) -> Result<f64, String> {
-    let allowed = |length: &f64| *length > 0.0 && length.is_finite();
-    text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number above 0"))
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    let allowed = |percent: &f64| (0.0..f64::INFINITY).contains(percent);
-    text.parse().ok().filter(allowed).ok_or_else(|| String::from("must be a number of percent, at least 0"))
-}
-
-pub fn whole(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| String::from("must be a whole number"))
-}
-
-fn positive(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| String::from("must be a whole number, at least 1"))
-}
-
-fn warmup(text: &str) -> Result<usize, String> {
-    times(text, 0)
-}
-
-fn repetitions(text: &str) -> Result<usize, String> {
-    times(text, 1)
-}
-
-fn times(text: &str, least: usize) -> Result<usize, String> {
-    let allowed = least..=Protocol::MOST;
-    let refused = || format!("must be a whole number from {least} to {}", Protocol::MOST);
-    text.parse().ok().filter(|times| allowed.contains(times)).ok_or_else(refused)
 }

@@ -28,6 +28,16 @@ impl CaseArgs {
         self.dim.or(given).or(self.forest_dim()).unwrap_or(3)
     }
 
+    /// The degree; the first of several.
+    pub fn degree(&self) -> usize {
+        self.degree.first()
+    }
+
+    /// Refinements of the base cells; the first of several.
+    pub fn refine(&self) -> usize {
+        self.refine.first()
+    }
+
     /// Base cells in each direction.
     pub fn base_cells(&self) -> Vec<usize> {
         if self.cells.is_empty() { vec![1; self.dim()] } else { self.cells.clone() }
@@ -54,11 +64,13 @@ impl CaseArgs {
 
     /// Cells in each direction, as a person reads it.
     pub fn cells_in_words(&self) -> String {
-        if !self.is_on_forest() && self.cells.iter().all(|&cells| cells == 1) {
-            return format!("2^{} cells a direction", self.refine);
-        }
-        let times = if self.refine == 1 { "once".into() } else { format!("{} times", self.refine) };
-        if self.is_on_forest() {
+        let is_one_cell = !self.is_on_forest() && self.cells.iter().all(|&cells| cells == 1);
+        let times = match &*self.refine {
+            [refine] if is_one_cell => return format!("2^{refine} cells a direction"),
+            [1] => String::from("once"),
+            _ => format!("{} times", self.refine),
+        };
+        if self.is_on_forest() || is_one_cell {
             return format!("refined {times}");
         }
         format!("{} cells refined {times}", product(&self.cells))
@@ -67,7 +79,7 @@ impl CaseArgs {
     /// The mesh.
     pub fn mesh(&self) -> Result<Mesh, Failure> {
         self.check_box()?;
-        Ok(Mesh::of_box(&self.base_cells(), &self.lengths(), self.refine)?)
+        Ok(Mesh::of_box(&self.base_cells(), &self.lengths(), self.refine())?)
     }
 
     /// That there is a number for each direction.

@@ -8,6 +8,7 @@ mod case;
 pub mod chart;
 mod choices;
 pub mod console;
+pub mod converge;
 pub mod error;
 mod expression;
 pub mod failure;
@@ -41,6 +42,7 @@ pub fn main() -> ExitCode {
         Command::Solve(args) => solve::run(args).or_else(laboratory::run_for_kernels),
         Command::Bench(args) if args.is_of_the_laboratory() => laboratory::run(),
         Command::Bench(args) => bench::run(args).or_else(laboratory::run_for_kernels),
+        Command::Converge(args) => converge::run(args).or_else(laboratory::run_for_kernels),
         Command::Kernels(_) => laboratory::run(),
         Command::Info(args) => info::run(args),
     })

@@ -184,8 +184,8 @@ pub fn record<P: Offered>(
     SolveReport {
         system: args.system.to_string(),
         dim: args.dim(),
-        degree: args.degree,
-        refine: args.refine,
+        degree: args.degree(),
+        refine: args.refine(),
         base_cells: if args.is_on_box() { args.base_cells() } else { Vec::new() },
         size: if args.is_on_box() { args.lengths() } else { Vec::new() },
         cells,
@@ -226,7 +226,8 @@ pub fn record<P: Offered>(
     }
 }
 
-fn summary(report: &SolveReport, outcome: Outcome) -> String {
+/// How the solver ended, after how many iterations and with which residual.
+pub(crate) fn ending(report: &SolveReport, outcome: Outcome) -> String {
     let iterations = iterations(report.iterations);
     let outcome = match (outcome, report.fractional_iterations) {
         (_, Some(fractional)) => format!("converged after {iterations} (fractional: {fractional:.2})"),
@@ -236,6 +237,11 @@ fn summary(report: &SolveReport, outcome: Outcome) -> String {
         _ => format!("{outcome} after {iterations}"),
     };
     let residual = report.relative_residual.map_or(String::new(), |value| format!(", relative residual {value:.3e}"));
+    outcome + &residual
+}
+
+fn summary(report: &SolveReport, outcome: Outcome) -> String {
+    let ending = ending(report, outcome);
     let mut errors = match (report.l2_error, report.h1_error, report.l2_error_p.flatten()) {
         (Some(l2), Some(h1), None) => format!("errors     L2 {l2:.4e}, H1 seminorm {h1:.4e}\n"),
         (Some(l2), Some(h1), Some(p)) => {
@@ -260,7 +266,7 @@ fn summary(report: &SolveReport, outcome: Outcome) -> String {
         false => format!("\n{}", newton_steps(&report.newton)),
     };
     format!(
-        "{newton}\n{outcome}{residual}\n{inner}{errors}times      setup {}, solve {}, {:.3} ns/DoF",
+        "{newton}\n{ending}\n{inner}{errors}times      setup {}, solve {}, {:.3} ns/DoF",
         seconds(report.setup_s),
         seconds(report.solve_s),
         report.ns_per_dof

@@ -127,9 +127,14 @@ fn without_the_laboratory_its_build_is_told() {
 
 #[test]
 fn help_has_examples_and_units() {
-    for arguments in
-        [&["--help"][..], &["solve", "--help"], &["bench", "--help"], &["kernels", "--help"], &["info", "--help"]]
-    {
+    for arguments in [
+        &["--help"][..],
+        &["solve", "--help"],
+        &["bench", "--help"],
+        &["converge", "--help"],
+        &["kernels", "--help"],
+        &["info", "--help"],
+    ] {
         let output = patchmg(arguments);
         assert_eq!(output.status.code(), Some(0));
         assert!(stdout(&output).contains("Example"), "{arguments:?}");

@@ -21,7 +21,7 @@ use patchmg::system::{ModelProblem, Nonlinear};
 use std::path::Path;
 
 /// Elliptic equations on forests: meshes that are refined where it matters.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Elliptic equations on forests")]
 pub struct ForestArgs {
     /// Mesh. [default: that of the problem]
@@ -178,6 +178,7 @@ impl Offered for ForestProblem {
         ("minimal-surface", "elliptic: the graph of least area, u = sin(F pi (x + y)) on the boundary; mesh disk"),
         (GIVEN, "elliptic: what --rhs, --coefficient, --boundary, --exact and --side say; mesh box"),
     ];
+    const WITH_SOLUTION: &'static str = "corner or shell, or given with --exact";
     const DEFAULT: &'static str = "corner";
     const ELEMENTS: &'static str = "Q";
     const SOLVER: Method = Method::Cg;
@@ -211,12 +212,12 @@ impl Offered for ForestProblem {
         args.check_sides(&coarse)?;
         args.check_data(&coarse)?;
         // Before there is any of them.
-        let children = 1_u64.checked_shl(u32::try_from(coarse.dim().saturating_mul(args.refine)).unwrap_or(u32::MAX));
+        let children = 1_u64.checked_shl(u32::try_from(coarse.dim().saturating_mul(args.refine())).unwrap_or(u32::MAX));
         let cells = children.and_then(|children| children.checked_mul(coarse.cells() as u64));
-        if let Some(bytes) = cells.map(|cells| Elliptic::least_bytes(coarse.dim(), args.degree, cells)) {
+        if let Some(bytes) = cells.map(|cells| Elliptic::least_bytes(coarse.dim(), args.degree(), cells)) {
             memory::check(bytes)?;
         }
-        let forest = Forest::new(coarse).refine_uniformly(args.refine)?;
+        let forest = Forest::new(coarse).refine_uniformly(args.refine())?;
         case_on(args, benchmark, &forest)
     }
 
@@ -242,6 +243,10 @@ impl Offered for ForestProblem {
             SmoothingName::Global => ", on whole levels",
         };
         format!("{smoothed}{flux}")
+    }
+
+    fn knows_solution(case: &Case<Self>) -> bool {
+        case.problem.problem.exact.is_some()
     }
 
     fn details(case: &Case<Self>, errors: Option<Estimates>) -> Details {
@@ -355,7 +360,7 @@ fn case_on(args: &CaseArgs, benchmark: Option<Benchmark>, forest: &Forest) -> Re
         WritesName::Colors => Writes::Colors,
         WritesName::Atomics => Writes::Atomics,
     };
-    let system = Elliptic::new(forest, args.degree, equation.clone())?.with_writes(writes);
+    let system = Elliptic::new(forest, args.degree(), equation.clone())?.with_writes(writes);
     // The bound is 1.2 times the estimate: eigenvalues from a tenth of the estimate on are smoothed, as in paper 3.
     let smoother = match config.smoother {
         SmootherConfig::Chebyshev { degree, .. } => SmootherConfig::Chebyshev { degree, range: 12.0 },
@@ -394,7 +399,7 @@ impl CaseArgs {
     }
 
     /// Options of forests that were given, with their values.
-    pub(super) fn forest_options(&self) -> Vec<(&'static str, String)> {
+    pub fn forest_options(&self) -> Vec<(&'static str, String)> {
         let ForestArgs {
             mesh,
             inner_radius,

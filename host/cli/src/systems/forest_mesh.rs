@@ -106,6 +106,17 @@ impl TypedValueParser for MeshParser {
     }
 }
 
+/// Lengths of the edges of all cells.
+fn edges(mesh: &CoarseMesh) -> Vec<f64> {
+    let lines = |corner: usize| (0..mesh.dim()).map(move |d| [corner, corner | 1 << d]);
+    let lines: Vec<_> = (0..1 << mesh.dim()).flat_map(lines).filter(|[a, b]| a != b).collect();
+    let of_cell = |cell| {
+        let vertex = move |corner: usize| mesh.vertices()[mesh.cell(cell)[corner] as usize];
+        lines.iter().map(move |&[a, b]| vertex(a).distance(vertex(b)))
+    };
+    (0..mesh.cells()).flat_map(of_cell).collect()
+}
+
 impl CaseArgs {
     /// The mesh that was given, or that of the problem.
     pub fn forest_mesh(&self) -> MeshChoice {
@@ -147,6 +158,16 @@ impl CaseArgs {
             MeshChoice::Named(MeshName::LshapeExtruded | MeshName::HyperL | MeshName::Cylinder) => Some(3),
             MeshChoice::Named(MeshName::Box | MeshName::Shell | MeshName::Disk) => None,
         }
+    }
+
+    /// The longest edge of the base cells, straight between its ends.
+    pub fn base_width(&self) -> Result<f64, Failure> {
+        let widths = if self.is_on_box() {
+            self.lengths().iter().zip(self.base_cells()).map(|(length, cells)| length / cells as f64).collect()
+        } else {
+            edges(&self.coarse_mesh()?)
+        };
+        Ok(widths.into_iter().fold(0.0, f64::max))
     }
 
     pub(super) fn coarse_mesh(&self) -> Result<CoarseMesh, Failure> {

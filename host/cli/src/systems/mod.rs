@@ -138,6 +138,9 @@ pub trait Offered: ModelProblem {
     /// Names on the command line, at least two, each with what it is.
     const PROBLEMS: &'static [(&'static str, &'static str)];
 
+    /// Those of them whose solution is known.
+    const WITH_SOLUTION: &'static str;
+
     /// The one that is taken where none is given.
     const DEFAULT: &'static str;
 
@@ -160,6 +163,9 @@ pub trait Offered: ModelProblem {
 
     /// The smoother's kernels, to follow its name.
     fn kernels(args: &CaseArgs, system: &Self::System) -> String;
+
+    /// Whether the solution is known, so that its errors can be computed.
+    fn knows_solution(case: &Case<Self>) -> bool;
 
     /// What results have of the case and of its solution's errors.
     fn details(case: &Case<Self>, errors: Option<Self::Errors>) -> Details;

@@ -21,7 +21,7 @@ use patchmg_device::tensor_core::list::listed;
 use std::path::Path;
 
 /// Kernels of the V-cycle of discontinuous elements in 3D by products of small matrices, on a GPU.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = PAPERS)]
 pub struct ProductArgs {
     /// Contract tensors of poisson-dg in 3D by products of small matrices, in the V-cycle. [default: columns in registers, which
@@ -48,6 +48,7 @@ impl Offered for Problem {
         ("sine", "f such that u = prod_i sin(pi x_i / size_i)"),
         ("cosine", "f and boundary values such that u = prod_i cos(pi x_i / size_i); poisson-dg alone"),
     ];
+    const WITH_SOLUTION: &'static str = "sine, or cosine with --system poisson-dg";
     const DEFAULT: &'static str = "sine";
     const ELEMENTS: &'static str = "Q";
 
@@ -66,7 +67,7 @@ impl Offered for Problem {
             "cosine" => Self::Cosine,
             _ => Self::Sine,
         };
-        let system = Poisson::new(args.family(), args.mesh()?, args.degree)?;
+        let system = Poisson::new(args.family(), args.mesh()?, args.degree())?;
         Ok(Case { system: system.with_kernel(kernel), problem, config })
     }
 
@@ -95,6 +96,10 @@ impl Offered for Problem {
                 format!(": kernel {structure}, variant {variant}, local solver {local}")
             }
         }
+    }
+
+    fn knows_solution(case: &Case<Self>) -> bool {
+        case.problem.solution(case.system.mesh()).is_some()
     }
 
     fn details(case: &Case<Self>, errors: Option<ErrorNorms>) -> Details {
@@ -176,7 +181,7 @@ impl CaseArgs {
     fn products(&self) -> Result<Option<Products>, Failure> {
         let ProductArgs { engine, operands, matrices, product_shape, boxes } = self.products;
         // A degree that there is not is found where the space is made.
-        let Some(engine) = engine.filter(|_| DgGrid::DEGREES.contains(&self.degree)) else { return Ok(None) };
+        let Some(engine) = engine.filter(|_| DgGrid::DEGREES.contains(&self.degree())) else { return Ok(None) };
         if self.family() != Family::Discontinuous || self.smoother_name() != args::Smoother::Patch {
             let reason = "needs --system poisson-dg and --smoother patch";
             return Err(Failure::usage("engine", engine, reason));
@@ -187,7 +192,7 @@ impl CaseArgs {
             _ => Operands::F16Corrected,
         });
         let boxes = boxes.unwrap_or_default();
-        let nodes = boxes.nodes(self.degree);
+        let nodes = boxes.nodes(self.degree());
         let kernels: Vec<_> = listed(nodes).into_iter().map(|listed| listed.kernel).collect();
         let fits = |kernel: &&TensorKernel| {
             (kernel.engine, kernel.operands) == (engine, operands)

@@ -14,7 +14,7 @@ use std::path::Path;
 const RESTART: usize = 30;
 
 /// The Stokes equations, `s u - nu Laplace(u) + grad(p) = f`, `div(u) = 0`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Stokes equations")]
 pub struct FlowArgs {
     /// Viscosity nu, above 0. [default: 1]
@@ -66,6 +66,7 @@ impl Offered for Problem {
             "stokes: steady vortices that turn along the boundary, in 2D the curl of sin(pi x / size_x) sin(pi y / size_y) / pi",
         ),
     ];
+    const WITH_SOLUTION: &'static str = "paper2 or taylor-green";
     const DEFAULT: &'static str = "paper2";
     const ELEMENTS: &'static str = "RT";
 
@@ -88,7 +89,7 @@ impl Offered for Problem {
             let reason = format_args!("belongs to --problem paper2, and --problem is {}", problem.name());
             return Err(Failure::usage(option, value, reason));
         }
-        let system = Stokes::new(args.mesh()?, args.degree)?
+        let system = Stokes::new(args.mesh()?, args.degree())?
             .with_viscosity(args.flow.nu.unwrap_or(1.0))?
             .with_mass(args.flow.mass.unwrap_or(0.0))?
             .with_local_solver(args.local_solver()?)?;
@@ -104,6 +105,10 @@ impl Offered for Problem {
             LocalSolver::Exact | LocalSolver::Inverse => String::new(),
         };
         format!(": residual of all dofs, then local solver {}{steps}", system.local_solver())
+    }
+
+    fn knows_solution(case: &Case<Self>) -> bool {
+        !matches!(case.problem, Self::Cavity)
     }
 
     fn details(case: &Case<Self>, errors: Option<FlowErrors>) -> Details {

@@ -7,7 +7,7 @@ mod progress;
 mod suite;
 
 use clap::Parser;
-use patchmg_cli::args::{BenchArgs, KernelsArgs, SolveArgs};
+use patchmg_cli::args::{BenchArgs, ConvergeArgs, KernelsArgs, SolveArgs};
 use std::process::ExitCode;
 
 /// The laboratory of patchmg: suites of experiments, comparisons of their results, the list of GPU kernels, and solves by the
@@ -34,6 +34,8 @@ enum Command {
     Solve(Box<SolveArgs>),
     /// Run a suite of experiments, compare results, or time the parts of a model problem.
     Bench(Box<BenchArgs>),
+    /// Solve on finer and finer meshes, or for several degrees, on a GPU also by the papers' kernels.
+    Converge(Box<ConvergeArgs>),
     /// List the GPU kernels: registers, shared memory, spills, barriers, instructions and bank conflicts. Needs no GPU.
     Kernels(KernelsArgs),
 }
@@ -44,6 +46,7 @@ pub fn main() -> ExitCode {
     patchmg_cli::program(|lab: &Lab| match &lab.command {
         Command::Solve(args) => patchmg_cli::solve::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Converge(args) => patchmg_cli::converge::run(args),
         Command::Kernels(args) => kernels::run(args),
     })
 }
