@@ -2,6 +2,7 @@
 
 mod data;
 mod elliptic;
+mod forest_args;
 mod forest_mesh;
 mod poisson;
 mod side;
@@ -11,7 +12,8 @@ use crate::args::{CaseArgs, Smoother};
 use crate::failure::Failure;
 use crate::report::CycleReport;
 use clap::ValueEnum;
-pub use elliptic::{ForestArgs, ForestProblem};
+pub use elliptic::ForestProblem;
+pub use forest_args::ForestArgs;
 use patchmg::Error;
 use patchmg::solve::{Case, Method, Report};
 use patchmg::system::{ModelProblem, System};
