@@ -3,6 +3,7 @@
 mod case;
 mod sizes;
 mod values;
+mod written;
 
 pub(crate) use case::choice;
 pub use case::{BackendChoice, CaseArgs, MachineArgs, PAPERS, Scalar, Smoother};
@@ -11,6 +12,7 @@ pub use sizes::Sizes;
 use std::path::PathBuf;
 use values::{dimension, percent, positive, repetitions, warmup};
 pub use values::{number, whole};
+pub(crate) use written::{text, written};
 
 /// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
 /// on NVIDIA GPUs and on CPUs.
@@ -59,6 +61,8 @@ Examples:
   patchmg solve --system elliptic --mesh lshape --degree 2 --refine 3 --adapt 6
   patchmg solve --system elliptic --mesh part.msh --degree 3 --refine 2
   patchmg solve --system poisson-dg --degree 7 --solver fgmres --precision mixed --engine mma-swizzled
+  patchmg solve problem.toml --refine 6
+  patchmg solve result.json --backend cpu
 
 Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds, memory in bytes.")]
 pub struct SolveArgs {

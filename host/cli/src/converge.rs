@@ -102,7 +102,9 @@ fn on<P: Offered, B: Runs<P::System>>(
     console.line(parameters(&args.case, &kernels, &backend.info(), memory));
     let columns = Columns::new(&args.case);
     console.line(columns.headings());
-    let mut study = Study::default();
+    let first = cases[0].1.effective(&cases[0].0, &backend.info());
+    let (degree, refine) = (args.case.degree.clone(), args.case.refine.clone());
+    let mut study = Study::new(CaseArgs { degree, refine, ..first }.options());
     for (case, case_args) in cases {
         let solved = case_args.base_width().and_then(|width| solve_one(backend, &case_args, case, width));
         match solved {

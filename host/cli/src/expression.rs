@@ -2,6 +2,7 @@
 
 mod parser;
 
+use crate::args::written;
 pub use parser::ExpressionError;
 use std::fmt;
 
@@ -70,6 +71,8 @@ impl fmt::Display for Expression {
         f.write_str(&self.text)
     }
 }
+
+written!(Expression);
 
 impl Expression {
     /// The value at a point.

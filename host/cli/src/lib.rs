@@ -9,6 +9,7 @@ pub mod chart;
 mod choices;
 pub mod console;
 pub mod converge;
+mod effective;
 pub mod error;
 mod expression;
 pub mod failure;
@@ -16,6 +17,7 @@ pub mod hashes;
 mod info;
 mod laboratory;
 pub mod machine;
+mod problem_file;
 pub mod report;
 pub mod result;
 mod series;
@@ -50,7 +52,11 @@ pub fn main() -> ExitCode {
 
 /// A program with the arguments `A`: `run` does what they ask for, and what it fails with is said on standard error.
 pub fn program<A: Parser>(run: impl FnOnce(&A) -> Result<ExitCode, Failure>) -> ExitCode {
-    let arguments = match A::try_parse() {
+    let given = match problem_file::expanded(&A::command(), std::env::args_os().collect()) {
+        Ok(given) => given,
+        Err(failure) => return failure.report(),
+    };
+    let arguments = match A::try_parse_from(given) {
         Ok(arguments) => arguments,
         Err(help) => return say(&help),
     };

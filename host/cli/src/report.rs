@@ -6,6 +6,7 @@ use crate::systems::FlowParameters;
 use patchmg::measure::{LevelTimes, Measurement, Protocol, Timing};
 use patchmg::solve::NewtonStep;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::path::Path;
 
 /// Record of one solve: what was asked, on which machine, and what came out.
@@ -84,6 +85,9 @@ pub struct SolveReport {
     pub solve_s: f64,
     /// `solve_s` over `dofs`, nanoseconds.
     pub ns_per_dof: f64,
+    /// What repeats the solve: the options, with defaults filled in, under the names that they have on the command line.
+    #[serde(default)]
+    pub options: Map<String, Value>,
     pub version: String,
     /// Revision that the program was built from.
     pub commit: String,

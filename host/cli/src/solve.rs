@@ -180,6 +180,7 @@ pub fn record<P: Offered>(
     let solve_s = timing.median_s;
     let Details { flow, kernel, variant, local, products, l2_error, h1_error, l2_error_p, div_max, area } =
         P::details(case, errors);
+    let options = args.effective(case, device).options();
     let has_basis = [Method::Gmres, Method::Fgmres].contains(&case.config.method);
     SolveReport {
         system: args.system.to_string(),
@@ -221,6 +222,7 @@ pub fn record<P: Offered>(
         setup_s,
         solve_s,
         ns_per_dof: 1e9 * solve_s / dofs as f64,
+        options,
         version: crate::VERSION.to_string(),
         commit: crate::COMMIT.to_string(),
     }

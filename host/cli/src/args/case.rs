@@ -6,13 +6,21 @@ use crate::choices;
 use crate::systems::{FlowArgs, ForestArgs, ProductArgs, SystemName};
 use clap::Args;
 use patchmg::solve::{Cycle, Method, Precision};
+use serde::Serialize;
+use std::path::PathBuf;
 
 /// Heading of options that choose kernels of the papers instead of the fastest ones.
 pub const PAPERS: &str = "Kernels of papers 1 and 4, to compare with";
 
 /// A model problem, how to solve it and where.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct CaseArgs {
+    /// File of options, the names that they have here as keys: TOML, or the JSON of a result, which is solved again. Options on the
+    /// command line go before those of the file.
+    #[arg(value_name = "PROBLEM.toml")]
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
     /// Equation and discretization.
     #[arg(long, value_enum, default_value_t)]
     pub system: SystemName,
@@ -72,10 +80,13 @@ pub struct CaseArgs {
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true, help_heading = PAPERS)]
     pub patches_per_block: Option<usize>,
     #[command(flatten)]
+    #[serde(flatten)]
     pub flow: FlowArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     pub forest: ForestArgs,
     #[command(flatten)]
+    #[serde(flatten)]
     pub products: ProductArgs,
     /// Scalar type.
     #[arg(long, value_parser = choices::precision(), default_value = Precision::default().name())]
@@ -88,10 +99,12 @@ pub struct CaseArgs {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive, allow_hyphen_values = true)]
     pub max_iters: usize,
     #[command(flatten)]
+    #[serde(flatten)]
     pub machine: MachineArgs,
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = None)]
 pub struct MachineArgs {
     /// Where to compute; auto is the GPU if there is one.
@@ -117,6 +130,8 @@ macro_rules! choice {
                 clap::ValueEnum::to_possible_value(self).map_or(Ok(()), |value| f.write_str(value.get_name()))
             }
         }
+
+        $crate::args::written!($name);
     };
 }
 

@@ -1,6 +1,7 @@
 //! Degrees or refinements.
 
 use super::values::whole;
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::ops::Deref;
 
@@ -68,6 +69,16 @@ impl fmt::Display for Sizes {
             _ => run.iter().map(usize::to_string).collect::<Vec<_>>().join(","),
         });
         f.write_str(&texts.collect::<Vec<_>>().join(","))
+    }
+}
+
+/// One as a number.
+impl Serialize for Sizes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &**self {
+            [one] => one.serialize(serializer),
+            _ => serializer.collect_str(self),
+        }
     }
 }
 

@@ -3,11 +3,14 @@
 use crate::chart::{Chart, Scale, Series};
 use crate::report::SolveReport;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// All solves, in the order of their degrees and refinements.
 #[derive(Debug, Serialize)]
 pub struct Study {
     pub runs: Vec<Run>,
+    /// Those of all runs, with their degrees and refinements.
+    options: Map<String, Value>,
     version: &'static str,
     commit: &'static str,
 }
@@ -24,12 +27,6 @@ pub struct Run {
     pub l2_order_p: Option<f64>,
     #[serde(flatten)]
     pub solve: SolveReport,
-}
-
-impl Default for Study {
-    fn default() -> Self {
-        Self { runs: Vec::new(), version: crate::VERSION, commit: crate::COMMIT }
-    }
 }
 
 impl Run {
@@ -53,6 +50,11 @@ impl Run {
 }
 
 impl Study {
+    /// Without solves yet.
+    pub fn new(options: Map<String, Value>) -> Self {
+        Self { runs: Vec::new(), options, version: crate::VERSION, commit: crate::COMMIT }
+    }
+
     /// Adds a solve, with its orders.
     pub fn push(&mut self, mut run: Run) -> &Run {
         if let Some(coarser) = self.runs.last() {

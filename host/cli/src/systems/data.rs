@@ -13,7 +13,8 @@ use std::sync::Arc;
 pub const GIVEN: &str = "given";
 
 /// The right-hand side, the coefficient, the boundary values and the solution.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct DataArgs {
     /// Of given: f, of x, y and z by + - * / ^, sin, cos, tan, exp, log, sqrt, abs, min, max, atan2 and pi, for example
     /// "exp(x) * sin(3 * pi * y)". [default: 0]

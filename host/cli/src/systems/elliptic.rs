@@ -1,7 +1,10 @@
 //! Elliptic equations on forests.
 
 use super::data::GIVEN;
-use super::forest_args::{ForestArgs, GuessName, MarkingName, SmoothingName, WritesName};
+use super::forest_args::{
+    COARSEN_FRACTION, ForestArgs, GuessName, MarkingName, REFINE_FRACTION, SmoothingName, WritesName,
+};
+use super::forest_mesh::{INNER_RADIUS, MeshChoice, MeshName};
 use super::{Details, Offered, SystemName};
 use crate::args::{self, CaseArgs};
 use crate::failure::Failure;
@@ -156,6 +159,33 @@ impl Offered for ForestProblem {
         case.problem.problem.exact.is_some()
     }
 
+    fn fill(_case: &Case<Self>, args: &mut CaseArgs) {
+        let (mesh, by_default) = (args.forest_mesh(), args.initial_guess());
+        let is_shell = matches!(mesh, MeshChoice::Named(MeshName::Shell));
+        let is_film = args.problem_name() == "minimal-surface";
+        let forest = &mut args.forest;
+        forest.mesh = Some(mesh);
+        forest.smoothing.get_or_insert_default();
+        forest.writes.get_or_insert_default();
+        if is_shell {
+            forest.inner_radius.get_or_insert(INNER_RADIUS);
+        }
+        if is_film {
+            forest.frequency.get_or_insert(1);
+        }
+        if forest.adapt.is_some() || forest.until_estimate.is_some() || forest.until_dofs.is_some() {
+            forest.initial_guess = Some(by_default);
+            match forest.marking.get_or_insert_default() {
+                MarkingName::Kelly => {
+                    forest.refine_fraction.get_or_insert(REFINE_FRACTION);
+                    forest.coarsen_fraction.get_or_insert(COARSEN_FRACTION);
+                }
+                MarkingName::Dorfler => drop(forest.refine_fraction.get_or_insert(REFINE_FRACTION)),
+                MarkingName::Corner | MarkingName::Ball => {}
+            }
+        }
+    }
+
     fn details(case: &Case<Self>, errors: Option<Estimates>) -> Details {
         let area = errors.as_ref().and_then(|estimates| estimates.area);
         let errors = errors.and_then(|estimates| estimates.errors);
@@ -237,8 +267,7 @@ impl Offered for ForestProblem {
     }
 
     fn guess(args: &CaseArgs, next: &Case<Self>, solution: &ForestFunction) -> Result<Option<Vec<f64>>, Failure> {
-        let by_default = if args.is_nonlinear() { GuessName::Last } else { GuessName::Zero };
-        Ok(match args.forest.initial_guess.unwrap_or(by_default) {
+        Ok(match args.initial_guess() {
             GuessName::Zero => None,
             GuessName::Last => Some(solution.interpolated(&next.system)?.unknowns()?),
         })
@@ -292,6 +321,12 @@ impl CaseArgs {
                 number.ok_or_else(|| Failure::usage("frequency", given, "must be at least 1, and fit into 32 bits"))?;
         }
         Ok(benchmark)
+    }
+
+    /// The guess that was given, or that of the equation.
+    fn initial_guess(&self) -> GuessName {
+        let by_default = if self.is_nonlinear() { GuessName::Last } else { GuessName::Zero };
+        self.forest.initial_guess.unwrap_or(by_default)
     }
 
     /// Whether Newton's method solves the problem.

@@ -7,9 +7,15 @@ use crate::args::{CaseArgs, choice, number, whole};
 use crate::failure::Failure;
 use clap::Args;
 use patchmg::forest::Marking;
+use serde::Serialize;
+
+/// Fractions of the cells that are refined and coarsened, unless told otherwise.
+pub const REFINE_FRACTION: f64 = 0.3;
+pub const COARSEN_FRACTION: f64 = 0.03;
 
 /// Elliptic equations on forests: meshes that are refined where it matters.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Elliptic equations on forests")]
 pub struct ForestArgs {
     /// Mesh. [default: that of the problem]
@@ -53,6 +59,7 @@ pub struct ForestArgs {
     #[arg(long, value_enum)]
     pub writes: Option<WritesName>,
     #[command(flatten)]
+    #[serde(flatten)]
     pub data: DataArgs,
     /// Of given and variable: the condition on the boundary of a number, which is that of a physical group in a file of Gmsh:
     /// NUMBER=dirichlet:VALUE, NUMBER=neumann:FLUX, or NUMBER=robin:ALPHA:VALUE for kappa du/dn + ALPHA u = VALUE, with expressions,
@@ -147,9 +154,11 @@ impl CaseArgs {
             Some(value) => Err(Failure::usage(option, value, format_args!("is not there with --marking {marking}"))),
             None => Ok(()),
         };
-        let refine = refine_fraction.unwrap_or(0.3);
+        let refine = refine_fraction.unwrap_or(REFINE_FRACTION);
         match marking {
-            MarkingName::Kelly => Ok(Some(Marking::FixedNumber { refine, coarsen: coarsen_fraction.unwrap_or(0.03) })),
+            MarkingName::Kelly => {
+                Ok(Some(Marking::FixedNumber { refine, coarsen: coarsen_fraction.unwrap_or(COARSEN_FRACTION) }))
+            }
             MarkingName::Dorfler => {
                 unused("coarsen-fraction", coarsen_fraction)?;
                 Ok(Some(Marking::Dorfler { fraction: refine }))

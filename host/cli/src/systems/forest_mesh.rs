@@ -1,7 +1,7 @@
 //! Coarse meshes of forests: by name, or from a file of Gmsh.
 
 use super::data::GIVEN;
-use crate::args::{CaseArgs, choice};
+use crate::args::{CaseArgs, choice, written};
 use crate::failure::Failure;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -30,6 +30,9 @@ choice!(MeshName {
     Cylinder,
 });
 
+/// Of a shell, unless told otherwise.
+pub const INNER_RADIUS: f64 = 0.5;
+
 /// What --mesh takes.
 #[derive(Clone, Debug)]
 pub enum MeshChoice {
@@ -53,6 +56,8 @@ impl fmt::Display for MeshChoice {
         }
     }
 }
+
+written!(MeshChoice);
 
 impl MeshFile {
     fn new(path: &Path) -> Self {
@@ -198,7 +203,7 @@ impl CaseArgs {
     fn named_mesh(&self, name: MeshName, dim: usize) -> Result<CoarseMesh, Failure> {
         // As deal.II has them: 10 cells around.
         const RING: usize = 10;
-        let inner = self.forest.inner_radius.unwrap_or(0.5);
+        let inner = self.forest.inner_radius.unwrap_or(INNER_RADIUS);
         Ok(match (name, dim) {
             (MeshName::Box, _) => {
                 self.check_box()?;

@@ -8,7 +8,7 @@ mod poisson;
 mod side;
 mod stokes;
 
-use crate::args::{CaseArgs, Smoother};
+use crate::args::{CaseArgs, Smoother, written};
 use crate::failure::Failure;
 use crate::report::CycleReport;
 use clap::ValueEnum;
@@ -43,6 +43,8 @@ impl fmt::Display for SystemName {
         f.write_str(value.get_name())
     }
 }
+
+written!(SystemName);
 
 /// An expression with `$problem` as the type of a system's model problems.
 macro_rules! with_system {
@@ -168,6 +170,9 @@ pub trait Offered: ModelProblem {
 
     /// Whether the solution is known, so that its errors can be computed.
     fn knows_solution(case: &Case<Self>) -> bool;
+
+    /// Makes what the case takes where nothing was given part of the arguments.
+    fn fill(case: &Case<Self>, args: &mut CaseArgs);
 
     /// What results have of the case and of its solution's errors.
     fn details(case: &Case<Self>, errors: Option<Self::Errors>) -> Details;

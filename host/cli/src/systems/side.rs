@@ -1,7 +1,7 @@
 //! Conditions on boundaries by number.
 
 use super::data::{GIVEN, check_dim, field};
-use crate::args::CaseArgs;
+use crate::args::{CaseArgs, written};
 use crate::expression::Expression;
 use crate::failure::Failure;
 use patchmg::forest::CoarseMesh;
@@ -34,6 +34,8 @@ impl fmt::Display for Side {
         }
     }
 }
+
+written!(Side);
 
 /// `NUMBER=KIND`, with expressions behind colons.
 pub fn side(text: &str) -> Result<Side, String> {

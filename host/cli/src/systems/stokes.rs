@@ -14,7 +14,8 @@ use std::path::Path;
 const RESTART: usize = 30;
 
 /// The Stokes equations, `s u - nu Laplace(u) + grad(p) = f`, `div(u) = 0`.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Stokes equations")]
 pub struct FlowArgs {
     /// Viscosity nu, above 0. [default: 1]
@@ -109,6 +110,12 @@ impl Offered for Problem {
 
     fn knows_solution(case: &Case<Self>) -> bool {
         !matches!(case.problem, Self::Cavity)
+    }
+
+    fn fill(case: &Case<Self>, args: &mut CaseArgs) {
+        let FlowParameters { nu, mass, mu, sigma, local_steps } = Self::details(case, None).flow;
+        args.flow = FlowArgs { nu, mass, local_steps, mu, sigma };
+        args.local = Some(case.system.local_solver().name().into());
     }
 
     fn details(case: &Case<Self>, errors: Option<FlowErrors>) -> Details {

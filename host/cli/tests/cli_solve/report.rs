@@ -5,7 +5,7 @@ use crate::{json, solve};
 use serde_json::Value;
 
 /// Field names in the order in which they are written.
-const FIELDS: [&str; 33] = [
+const FIELDS: [&str; 34] = [
     "system",
     "dim",
     "degree",
@@ -37,6 +37,7 @@ const FIELDS: [&str; 33] = [
     "setup_s",
     "solve_s",
     "ns_per_dof",
+    "options",
     "version",
     "commit",
 ];
