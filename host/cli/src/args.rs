@@ -34,6 +34,23 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// The arguments of a program.
+pub trait CommandLine: Parser {
+    /// Whether phases and their times are asked for.
+    fn is_verbose(&self) -> bool;
+}
+
+impl CommandLine for Cli {
+    fn is_verbose(&self) -> bool {
+        match &self.command {
+            Command::Solve(args) => args.case.verbose,
+            Command::Bench(args) => args.case.verbose,
+            Command::Converge(args) => args.case.verbose,
+            Command::Kernels(_) | Command::Info(_) => false,
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Solve a model problem and report residuals, errors and times.
@@ -64,7 +81,7 @@ Examples:
   patchmg solve problem.toml --refine 6
   patchmg solve result.json --backend cpu
 
-Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds, memory in bytes.")]
+Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds.")]
 pub struct SolveArgs {
     #[command(flatten)]
     pub case: CaseArgs,
@@ -78,6 +95,9 @@ pub struct SolveArgs {
     /// Draw the residual history; the name of the file ends in .svg or .png.
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+    /// Solve nothing: say what memory each level and the solver take, and what is free. The exit code is 0 whether it fits or not.
+    #[arg(long)]
+    pub dry_run: bool,
     /// Print nothing but errors (and what --json - asks for).
     #[arg(long)]
     pub quiet: bool,
@@ -122,6 +142,9 @@ pub struct BenchArgs {
     /// Write the result as one JSON object; `-` is standard output, which then holds nothing else.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
+    /// Solve nothing: say what memory each level and the solver take, and what is free. The exit code is 0 whether it fits or not.
+    #[arg(long)]
+    pub dry_run: bool,
     /// Print nothing but errors (and what --json - asks for).
     #[arg(long)]
     pub quiet: bool,
@@ -225,7 +248,7 @@ fn single_case() -> Vec<Id> {
         ids(MachineArgs::augment_args(clap::Command::default())),
         ids(CaseArgs::augment_args(clap::Command::default())),
     );
-    case.into_iter().filter(|id| !machine.contains(id)).chain(["json".into()]).collect()
+    case.into_iter().filter(|id| !machine.contains(id)).chain(["json".into(), "dry_run".into()]).collect()
 }
 
 #[derive(Debug, Args)]

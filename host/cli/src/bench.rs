@@ -6,19 +6,29 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::hashes::Hashes;
 use crate::machine::Machine;
+use crate::plan::{self, Output};
 use crate::report::{BenchReport, SolveReport};
 use crate::systems::{Offered, with_system};
-use crate::{result, solve};
+use crate::{phases, result, solve};
 use patchmg::backend::DeviceInfo;
-use patchmg::backend::cpu::Cpu;
 use patchmg::krylov::unobserved;
 use patchmg::measure::{LevelTimes, Measurement, Parts, Protocol, Timing, parts};
 use patchmg::output::table::{Table, seconds};
 use patchmg::system::Runs;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
+use tracing::debug;
 
-pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
+/// Times the parts of the problem and its solution, or says what memory that takes.
+///
+/// # Errors
+/// Those of [`report`].
+pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
+    if args.dry_run {
+        let console = result::console(args.json.as_deref(), args.quiet);
+        return plan::run(&args.case, &Output { console, json: args.json.as_deref(), vtu: false });
+    }
     Ok(exit_code(&report(args)?))
 }
 
@@ -53,12 +63,12 @@ fn on<P: Offered, B: Runs<P::System>>(
 
     let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);
     let protocol = Protocol { warmup: args.warmup, repetitions };
-    // The load vector and the errors are computed by the CPU, whatever the backend.
-    let host = Cpu::new(args.case.machine.threads)?;
-    let (report, _) = host.install(|| case.prepare(&**backend)?.solve(backend, protocol, &mut unobserved))?;
+    let (report, _) = phases::solve(backend, case, args.case.machine.threads, None, protocol, &mut unobserved)?;
     let solve_timing = report.timing;
     let solve = solve::record(&args.case, &asked, &device, report);
+    let start = Instant::now();
     let Parts { measurements, levels } = parts(backend, &asked.system, &asked.config, protocol)?;
+    debug!("parts: {}", seconds(start.elapsed().as_secs_f64()));
     console.line(table(&solve, solve_timing, &measurements));
     console.line(table_of_levels(&levels));
 

@@ -9,11 +9,11 @@ use crate::chart::Format;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::machine::Machine;
+use crate::phases;
 use crate::result;
 use crate::solve::{self, NOT_CONVERGED, ending};
 use crate::systems::{Offered, with_system};
 use columns::Columns;
-use patchmg::backend::cpu::Cpu;
 use patchmg::krylov::unobserved;
 use patchmg::measure::Protocol;
 use patchmg::output::file;
@@ -22,6 +22,7 @@ use patchmg::system::Runs;
 use std::process::ExitCode;
 use std::sync::Arc;
 use study::{Run, Study};
+use tracing::debug;
 
 /// Solves for every degree on every mesh.
 ///
@@ -141,9 +142,8 @@ fn solve_one<P: Offered, B: Runs<P::System>>(
     width: f64,
 ) -> Result<(Run, String), Failure> {
     let asked = case.clone();
-    // The load vector and the errors are computed by the CPU, whatever the backend.
-    let host = Cpu::new(args.machine.threads)?;
-    let (report, _) = host.install(|| case.prepare(&**backend)?.solve(backend, Protocol::ONCE, &mut unobserved))?;
+    debug!("degree {}, refined {} times", args.degree(), args.refine());
+    let (report, _) = phases::solve(backend, case, args.machine.threads, None, Protocol::ONCE, &mut unobserved)?;
     let outcome = report.info.outcome;
     let report = solve::record(args, &asked, &backend.info(), report);
     let ending = ending(&report, outcome);

@@ -4,13 +4,25 @@ use crate::args::Cli;
 use crate::error::{Error, Library};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
+use patchmg::output::table::bytes;
+use std::fmt;
 use std::process::ExitCode;
 
 /// Ends the program.
 pub struct Failure {
     code: u8,
     message: String,
-    is_without_kernels: bool,
+    kind: Kind,
+}
+
+/// What may be done about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// `patchmg-lab` may have the GPU kernels that were asked for.
+    NoKernels,
+    /// So many bytes were needed and free.
+    OutOfMemory([u64; 2]),
+    Other,
 }
 
 const INTERNAL: u8 = 1;
@@ -31,7 +43,7 @@ fn is_option(name: &str) -> bool {
 
 impl Failure {
     fn new(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), is_without_kernels: false }
+        Self { code, message: message.into(), kind: Kind::Other }
     }
 
     /// Wrong usage of an option.
@@ -46,8 +58,8 @@ impl Failure {
 
     /// More memory than there is, for an option.
     pub fn memory(option: &str, needed: u64, available: u64) -> Self {
-        let message = format!("the host has {available} bytes of free memory, '--{option}' needs {needed} bytes");
-        Self::new(DEVICE, message)
+        let [available, needed] = [available, needed].map(bytes);
+        Self::new(DEVICE, format!("the host has {available} of free memory, '--{option}' needs {needed}"))
     }
 
     /// Standard output does not take what was written to it.
@@ -68,7 +80,12 @@ impl Failure {
 
     /// Whether GPU kernels were asked for that this program does not carry.
     pub(crate) fn is_without_kernels(&self) -> bool {
-        self.is_without_kernels
+        self.kind == Kind::NoKernels
+    }
+
+    /// Bytes that were needed and free, if that was too few.
+    pub(crate) fn needed_and_free(&self) -> Option<[u64; 2]> {
+        if let Kind::OutOfMemory(bytes) = self.kind { Some(bytes) } else { None }
     }
 
     /// Says it on standard error, as wrong arguments are said.
@@ -77,6 +94,13 @@ impl Failure {
         // Nobody is left to hear if standard error is closed.
         let _ = error.with_cmd(&Cli::command()).print();
         ExitCode::from(self.code)
+    }
+}
+
+/// What is wrong.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
     }
 }
 
@@ -109,8 +133,16 @@ impl From<Library> for Failure {
             }
             _ => INTERNAL,
         };
-        let is_without_kernels = matches!(error, Library::NoModule { .. });
-        Self { is_without_kernels, ..Self::new(code, error.to_string()) }
+        match error {
+            Library::OutOfMemory { device, needed, available } => {
+                let kind = Kind::OutOfMemory([needed, available]);
+                let [available, needed] = [available, needed].map(bytes);
+                let message = format!("{device} has {available} of free memory, the problem needs {needed}");
+                Self { kind, ..Self::new(code, message) }
+            }
+            Library::NoModule { .. } => Self { kind: Kind::NoKernels, ..Self::new(code, error.to_string()) },
+            _ => Self::new(code, error.to_string()),
+        }
     }
 }
 
@@ -123,6 +155,14 @@ mod tests {
         let failure = Failure::from(Library::NetFlux { net: 0.5, total: 2.0 });
         assert_eq!(failure.code, USAGE);
         assert_eq!(failure.message, "the net flux through the boundary is 5e-1 of 2e0 in all, but must be 0");
+    }
+
+    #[test]
+    fn memory_has_units() {
+        let (needed, available) = (3 << 30, 1_300_000_000);
+        let failure = Failure::from(Library::OutOfMemory { device: "the host".into(), needed, available });
+        assert_eq!(failure.needed_and_free(), Some([needed, available]));
+        assert_eq!(failure.to_string(), "the host has 1.21 GiB of free memory, the problem needs 3.00 GiB");
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub mod hashes;
 mod info;
 mod laboratory;
 pub mod machine;
+mod phases;
+mod plan;
 mod problem_file;
 pub mod report;
 pub mod result;
@@ -24,8 +26,7 @@ mod series;
 pub mod solve;
 mod systems;
 
-use args::{Cli, Command};
-use clap::Parser;
+use args::{Cli, Command, CommandLine};
 use failure::Failure;
 use std::io::IsTerminal;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,7 +52,7 @@ pub fn main() -> ExitCode {
 }
 
 /// A program with the arguments `A`: `run` does what they ask for, and what it fails with is said on standard error.
-pub fn program<A: Parser>(run: impl FnOnce(&A) -> Result<ExitCode, Failure>) -> ExitCode {
+pub fn program<A: CommandLine>(run: impl FnOnce(&A) -> Result<ExitCode, Failure>) -> ExitCode {
     let given = match problem_file::expanded(&A::command(), std::env::args_os().collect()) {
         Ok(given) => given,
         Err(failure) => return failure.report(),
@@ -61,7 +62,7 @@ pub fn program<A: Parser>(run: impl FnOnce(&A) -> Result<ExitCode, Failure>) -> 
         Err(help) => return say(&help),
     };
     // A panic is a mistake in the program; its message is already on standard error.
-    let done = catch_unwind(AssertUnwindSafe(|| log().and_then(|()| run(&arguments))));
+    let done = catch_unwind(AssertUnwindSafe(|| log(arguments.is_verbose()).and_then(|()| run(&arguments))));
     match (done.unwrap_or_else(|_| Err(Failure::internal())), console::lost()) {
         (Err(failure), _) => failure.report(),
         (Ok(_), Some(reason)) => Failure::output(reason).report(),
@@ -80,10 +81,12 @@ fn say(help: &clap::Error) -> ExitCode {
     ExitCode::from(help.exit_code() as u8)
 }
 
-/// Sends what PATCHMG_LOG asks for to standard error.
-fn log() -> Result<(), Failure> {
+/// Sends what PATCHMG_LOG asks for to standard error, or else --verbose.
+fn log(is_verbose: bool) -> Result<(), Failure> {
     const VARIABLE: &str = "PATCHMG_LOG";
-    let wanted = std::env::var_os(VARIABLE).filter(|wanted| !wanted.is_empty()).unwrap_or("warn".into());
+    let wanted = std::env::var_os(VARIABLE)
+        .filter(|wanted| !wanted.is_empty())
+        .unwrap_or(if is_verbose { "debug" } else { "warn" }.into());
     let wanted = wanted.to_string_lossy();
     let refuse = |reason: &dyn std::fmt::Display| Failure::variable(VARIABLE, &wanted, reason);
     // A word alone would be taken for the name of a module, and nothing be logged.

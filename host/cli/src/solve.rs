@@ -6,13 +6,14 @@ use crate::chart::{Chart, Format};
 use crate::console::{Console, Progress};
 use crate::failure::Failure;
 use crate::machine::Machine;
+use crate::phases;
+use crate::plan::{self, Output};
 use crate::report::{NewtonReport, SolveReport};
 use crate::result;
 use crate::series::Series;
 use crate::systems::{Details, Offered, with_system};
 use patchmg::Error;
 use patchmg::backend::DeviceInfo;
-use patchmg::backend::cpu::Cpu;
 use patchmg::krylov::Outcome;
 use patchmg::measure::Protocol;
 use patchmg::memory;
@@ -29,12 +30,21 @@ use tracing::debug;
 pub const NOT_CONVERGED: u8 = 3;
 
 pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
+    if args.dry_run {
+        let console = result::console(args.json.as_deref(), args.quiet);
+        return plan::run(&args.case, &Output { console, json: args.json.as_deref(), vtu: args.vtu.is_some() });
+    }
     with_system!(args.case.system, Problem => {
         args.case.check_options()?;
+        let start = Instant::now();
         let case = Problem::case(&args.case)?;
+        debug!("mesh: {}", seconds(start.elapsed().as_secs_f64()));
         let console = result::console(args.json.as_deref(), args.quiet);
         check_files(args, console)?;
-        match Machine::choose(&args.case.machine, console)? {
+        let start = Instant::now();
+        let machine = Machine::choose(&args.case.machine, console)?;
+        debug!("machine: {}", seconds(start.elapsed().as_secs_f64()));
+        match machine {
             Machine::Cpu(backend) => on(&backend, args, case, console),
             #[cfg(feature = "cuda")]
             Machine::Cuda(backend) => on(&backend, args, case, console),
@@ -139,27 +149,13 @@ fn solve_once<P: Offered, B: Runs<P::System>>(
 ) -> Result<Solved<P>, Failure> {
     console.line("iteration       residual   reduction");
     let mut progress = Progress::new(console, args.case.last_residual());
-    // The load vector and the errors are computed by the CPU, whatever the backend.
-    let host = Cpu::new(args.case.machine.threads)?;
-    let start = Instant::now();
-    let solved = host.install(|| {
-        let prepared = case.prepare(&**backend)?;
-        let prepare_s = start.elapsed().as_secs_f64();
-        debug!("load vector: {}", seconds(prepare_s));
-        let mut observer = |iteration, value| {
-            progress.residual(iteration, value);
-            ControlFlow::Continue(())
-        };
-        let solved = prepared.solve_from(backend, guess, Protocol::ONCE, &mut observer)?;
-        let (set_up_s, solve_s) = (solved.0.setup_s - prepare_s, solved.0.timing.median_s);
-        let rest_s = start.elapsed().as_secs_f64() - solved.0.setup_s - solve_s;
-        debug!("set-up on the machine, with the load vector's way there: {}", seconds(set_up_s));
-        debug!("solve: {}", seconds(solve_s));
-        debug!("solution's way back, and errors: {}", seconds(rest_s));
-        Ok::<_, Error>(solved)
-    });
+    let mut observer = |iteration, value| {
+        progress.residual(iteration, value);
+        ControlFlow::Continue(())
+    };
+    let solved = phases::solve(backend, case, args.case.machine.threads, guess, Protocol::ONCE, &mut observer);
     progress.finish();
-    Ok(solved?)
+    solved
 }
 
 fn levels(system: &impl System) -> Result<Table, Failure> {

@@ -140,7 +140,7 @@ fn help_has_examples_and_units() {
         assert!(stdout(&output).contains("Example"), "{arguments:?}");
     }
     let help = patchmg(&["solve", "--help"]);
-    for part in ["cells a direction", "seconds", "bytes", "[default: fmg, of elliptic cg]", "patchmg solve --dim 3"] {
+    for part in ["cells a direction", "seconds", "[default: fmg, of elliptic cg]", "patchmg solve --dim 3"] {
         assert!(stdout(&help).contains(part), "{part}");
     }
     assert_eq!(stdout(&patchmg(&["--version"])), format!("patchmg {}\n", env!("CARGO_PKG_VERSION")));

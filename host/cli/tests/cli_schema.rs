@@ -142,6 +142,18 @@ fn results_are_as_the_schema_says() {
     }
 }
 
+#[test]
+fn plans_are_as_the_schema_says() {
+    for arguments in [
+        &["--refine", "3"][..],
+        &["--system", "elliptic", "--refine", "2", "--vtu", "u.vtu"],
+        &["--system", "elliptic", "--refine", "18"],
+    ] {
+        let plan = result("solve", &[arguments, &["--dry-run"]].concat());
+        assert_eq!(mistakes(&plan, "plan"), [""; 0], "{arguments:?}");
+    }
+}
+
 /// The check finds what is wrong.
 #[test]
 fn other_objects_are_not_as_the_schema_says() {

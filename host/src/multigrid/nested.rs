@@ -51,20 +51,21 @@ impl<B: Backend, T: Scalar, S: Scalar> LowPrecisionNesting<B, T, S> {
         })
     }
 
-    /// Bytes of the levels in `T`, and of the vectors that [`Self::new`] allocates.
+    /// Bytes of the levels in `T`, and of the vectors that [`Self::new`] allocates for each, coarse to fine.
     ///
     /// # Errors
     /// Those of [`hierarchy`].
-    pub fn bytes<E: System>(finest: &E) -> Result<u64>
+    pub fn bytes_by_level<E: System>(finest: &E) -> Result<Vec<u64>>
     where
         B: Runs<E>,
     {
-        let rounded = LowPrecision::<B, T, S, Multigrid<B, S>>::bytes(finest.layout().storage());
         let systems = hierarchy(finest)?;
-        let tables: u64 = systems.iter().map(|system| B::level_bytes::<T>(system)).sum();
-        let coarser = &systems[..systems.len() - 1];
-        let vectors: u64 = coarser.iter().map(|system| vector_bytes::<T>(3, system.layout().storage())).sum();
-        Ok(rounded + tables + vectors)
+        let level = |(index, system): (usize, &E)| {
+            let (storage, is_finest) = (system.layout().storage(), index + 1 == systems.len());
+            let rounded = || LowPrecision::<B, T, S, Multigrid<B, S>>::bytes(storage);
+            B::level_bytes::<T>(system) + if is_finest { rounded() } else { vector_bytes::<T>(3, storage) }
+        };
+        Ok(systems.iter().enumerate().map(level).collect())
     }
 }
 

@@ -119,17 +119,29 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
     where
         B: Runs<E>,
     {
+        Ok(Self::bytes_by_level(finest, smoother)?.iter().sum())
+    }
+
+    /// The same for each level, coarse to fine.
+    ///
+    /// # Errors
+    /// Those of [`hierarchy`].
+    pub fn bytes_by_level<E: System>(finest: &E, smoother: &SmootherConfig) -> Result<Vec<u64>>
+    where
+        B: Runs<E>,
+    {
         let systems = hierarchy(finest)?;
-        let tables: u64 = systems.iter().map(|system| B::level_bytes::<S>(system)).sum();
-        let (coarser, finer) = (&systems[..systems.len() - 1], &systems[1..]);
-        let vectors: u64 = coarser.iter().map(|system| vector_bytes::<S>(2, system.layout().storage())).sum();
-        let smoothers = |system: &E| {
+        let smoothing = |system: &E| {
             let patches = if smoother.has_patches() { B::patches_bytes::<S>(system) } else { 0 };
             smoother.bytes::<B, S>(system.layout().storage(), system.is_nonlinear()) + patches
         };
-        let smoothers: u64 = finer.iter().map(smoothers).sum();
-        let solver = Coarsest::<B, S>::bytes(&systems[0]);
-        Ok(tables + vectors + smoothers + solver)
+        let level = |(index, system): (usize, &E)| {
+            let is_finest = index + 1 == systems.len();
+            let vectors = if is_finest { 0 } else { vector_bytes::<S>(2, system.layout().storage()) };
+            let solver = if index == 0 { Coarsest::<B, S>::bytes(system) } else { smoothing(system) };
+            B::level_bytes::<S>(system) + vectors + solver
+        };
+        Ok(systems.iter().enumerate().map(level).collect())
     }
 
     /// The levels above the coarsest, coarse to fine.

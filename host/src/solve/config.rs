@@ -129,38 +129,66 @@ impl Default for Config {
     }
 }
 
+/// Bytes of a machine's memory that a solve takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// Tables and vectors of each level of the V-cycle, and of full multigrid around it, coarse to fine.
+    pub levels: Vec<u64>,
+    /// The rest: the solver's vectors and its operator, right-hand side and solution.
+    pub solver: u64,
+}
+
+impl MemoryPlan {
+    /// All.
+    pub fn total(&self) -> u64 {
+        self.levels.iter().sum::<u64>() + self.solver
+    }
+}
+
 impl Config {
     /// Bytes of the machine's memory that [`solve`](super::solve) needs: all vectors and tables.
     ///
     /// # Errors
     /// Those of [`hierarchy`](crate::multigrid::hierarchy).
     pub fn bytes<E: System, B: Runs<E>>(&self, system: &E) -> Result<u64> {
-        let single = Multigrid::<B, f32>::bytes(system, &self.smoother)?;
+        Ok(self.memory_plan::<E, B>(system)?.total())
+    }
+
+    /// The same by levels.
+    ///
+    /// # Errors
+    /// Those of [`hierarchy`](crate::multigrid::hierarchy).
+    pub fn memory_plan<E: System, B: Runs<E>>(&self, system: &E) -> Result<MemoryPlan> {
         let (storage, outer) = (system.layout().storage(), system.by_default_kernels());
-        let newton = if system.is_nonlinear() { vector_bytes::<f64>(3, storage) } else { 0 };
-        Ok(newton
-            + match self.precision {
-                Precision::F64 => self.bytes_in::<E, B, f64>(system)?,
-                Precision::F32 => self.bytes_in::<E, B, f32>(system)?,
-                Precision::Mixed if self.method == Method::Fmg => {
-                    let nested = LowPrecisionNesting::<B, f64, f32>::bytes(&*outer)?;
-                    single + nested + self.vector_bytes::<B, f64>(storage)
-                }
-                Precision::Mixed => {
-                    let rounded = LowPrecision::<B, f64, f32, Multigrid<B, f32>>::bytes(storage);
-                    single + rounded + B::level_bytes::<f64>(&outer) + self.vector_bytes::<B, f64>(storage)
-                }
-            })
+        let mut plan = match self.precision {
+            Precision::F64 => self.plan_in::<E, B, f64>(system)?,
+            Precision::F32 => self.plan_in::<E, B, f32>(system)?,
+            Precision::Mixed => {
+                let mut levels = Multigrid::<B, f32>::bytes_by_level(system, &self.smoother)?;
+                let rounded = if self.method == Method::Fmg {
+                    let nested = LowPrecisionNesting::<B, f64, f32>::bytes_by_level(&*outer)?;
+                    levels.iter_mut().zip(nested).for_each(|(level, nested)| *level += nested);
+                    0
+                } else {
+                    LowPrecision::<B, f64, f32, Multigrid<B, f32>>::bytes(storage) + B::level_bytes::<f64>(&outer)
+                };
+                MemoryPlan { levels, solver: rounded + self.vector_bytes::<B, f64>(storage) }
+            }
+        };
+        if system.is_nonlinear() {
+            plan.solver += vector_bytes::<f64>(3, storage);
+        }
+        Ok(plan)
     }
 
     /// All of them in one scalar. The operator is the finest level of the V-cycle if it has the same kernels.
-    fn bytes_in<E: System, B: Runs<E>, T: Scalar>(&self, system: &E) -> Result<u64> {
+    fn plan_in<E: System, B: Runs<E>, T: Scalar>(&self, system: &E) -> Result<MemoryPlan> {
         let operator = match system.by_default_kernels() {
             Cow::Borrowed(_) => 0,
             Cow::Owned(outer) => B::level_bytes::<T>(&outer),
         };
-        let multigrid = Multigrid::<B, T>::bytes(system, &self.smoother)?;
-        Ok(operator + multigrid + self.vector_bytes::<B, T>(system.layout().storage()))
+        let levels = Multigrid::<B, T>::bytes_by_level(system, &self.smoother)?;
+        Ok(MemoryPlan { levels, solver: operator + self.vector_bytes::<B, T>(system.layout().storage()) })
     }
 
     /// The solver's vectors, the load vector and the solution.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub use case::{Case, PreparedCase, Report, Solved};
-pub use config::{Config, Cycle, Method, Precision};
+pub use config::{Config, Cycle, MemoryPlan, Method, Precision};
 pub use newton::{NewtonConfig, NewtonSolution, NewtonStart, NewtonStep};
 
 /// What a solve found.

@@ -101,6 +101,10 @@ pub struct CaseArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub machine: MachineArgs,
+    /// Log phases and their times to standard error, as PATCHMG_LOG=debug does.
+    #[arg(long)]
+    #[serde(skip)]
+    pub verbose: bool,
 }
 
 #[derive(Clone, Debug, Args, Serialize)]

@@ -146,6 +146,12 @@ impl CaseArgs {
         options.into_iter().filter_map(|(option, value)| Some((option, value?))).chain(data).collect()
     }
 
+    /// Whether there may be cycles of refinement.
+    pub fn refines_where_it_matters(&self) -> bool {
+        let ForestArgs { adapt, until_estimate, until_dofs, .. } = self.forest;
+        adapt.is_some_and(|cycles| cycles > 0) || until_estimate.is_some() || until_dofs.is_some()
+    }
+
     /// The rule that marks by indicators; none if it marks by place.
     pub(super) fn marking(&self) -> Result<Option<Marking>, Failure> {
         let ForestArgs { marking, refine_fraction, coarsen_fraction, .. } = self.forest;

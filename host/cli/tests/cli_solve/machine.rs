@@ -1,7 +1,8 @@
 //! The machine: which one is picked, and what it lacks, a device or memory.
 
 use crate::common::{DEVICE, has_gpu, in_shell, patchmg, stderr, stdout};
-use crate::solve;
+use crate::{json, refused, solve};
+use patchmg::output::table::bytes;
 use serde_json::Value;
 use std::os::unix::process::ExitStatusExt;
 
@@ -34,11 +35,63 @@ fn the_memory_plan_has_the_vtu_file() {
 }
 
 #[test]
+fn a_plan_has_the_memory_of_all_levels() {
+    for options in [
+        &["--precision", "mixed"][..],
+        &["--system", "poisson-dg", "--solver", "fgmres", "--precision", "mixed"],
+        &["--system", "stokes", "--solver", "fgmres", "--degree", "2"],
+        &["--system", "elliptic", "--mesh", "lshape"],
+        &["--system", "elliptic", "--problem", "minimal-surface"],
+    ] {
+        let plan = json(&[options, &["--dry-run"]].concat());
+        let levels = plan["levels"].as_array().unwrap();
+        let of_levels: u64 = levels.iter().map(|level| level["bytes"].as_u64().unwrap()).sum();
+        assert_eq!(plan["needed_bytes"].as_u64(), plan["solver_bytes"].as_u64().map(|solver| solver + of_levels));
+        let solved = solve(options);
+        let needed = bytes(plan["needed_bytes"].as_u64().unwrap());
+        assert!(stdout(&solved).contains(&format!("memory     {needed} needed")), "{needed}: {}", stdout(&solved));
+        let finest = levels.last().unwrap();
+        let report = json(options);
+        assert_eq!((&finest["cells"], &finest["dofs"]), (&report["cells"], &report["dofs"]), "{options:?}");
+        assert_eq!((&plan["fits"], &plan["options"]), (&true.into(), &report["options"]));
+    }
+}
+
+#[test]
+fn a_plan_is_made_whether_it_fits_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let vtu = folder.path().join("u.vtu");
+    let vtu = ["--vtu", vtu.to_str().unwrap()];
+    let large = ["--dim", "3", "--degree", "8", "--refine", "12", "--dry-run"];
+    for (options, parts) in [
+        (&[&vtu[..], &["--dry-run"]].concat()[..], &["it fits; nothing was solved", "14.5 KiB for a VTU file"][..]),
+        (&large, &["it does not fit; nothing was solved", "TiB"]),
+        (
+            &["--system", "elliptic", "--refine", "20", "--dry-run"],
+            &["it does not fit: ", " of free memory, the problem needs "],
+        ),
+        (&["--system", "elliptic", "--adapt", "3", "--dry-run"], &["it fits on the first mesh"]),
+    ] {
+        let output = solve(options);
+        assert_eq!(output.status.code(), Some(0), "{options:?}: {}", stderr(&output));
+        for part in parts {
+            assert!(stdout(&output).contains(part), "{options:?}: no '{part}' in {}", stdout(&output));
+        }
+    }
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    let output = patchmg(&["bench", "--backend", "cpu", "--dim", "2", "--dry-run"]);
+    assert!(output.status.success() && stdout(&output).contains("it fits; nothing was solved"), "{}", stdout(&output));
+    // What is wrong for another reason is wrong here, too.
+    refused(&["--degree", "11", "--dry-run"], &["--degree", "'11'", "1 to 10 in 2D"]);
+    refused(&["--variant", "basic", "--dry-run"], &["--variant", "'basic'", "cpu has"]);
+}
+
+#[test]
 fn a_problem_too_large_for_memory_says_what_it_needs() {
     let output = solve(&["--dim", "3", "--degree", "8", "--refine", "12"]);
     assert_eq!(output.status.code(), Some(DEVICE), "{}", stderr(&output));
     assert_eq!(stdout(&output), "");
-    assert!(stderr(&output).contains("needs") && stderr(&output).contains("bytes"), "{}", stderr(&output));
+    assert!(stderr(&output).contains(" of free memory, the problem needs "), "{}", stderr(&output));
 }
 
 /// Of a process, which is what containers and batch systems limit as well.
@@ -51,7 +104,7 @@ fn limits_of_memory_count() {
     // Six vectors of 17 million unknowns are 0.8 GB.
     let output = solve("10", 600 << 10);
     assert_eq!(output.status.code(), Some(DEVICE), "{}", stderr(&output));
-    assert!(stderr(&output).contains("needs") && stderr(&output).contains("bytes"), "{}", stderr(&output));
+    assert!(stderr(&output).contains(" of free memory, the problem needs "), "{}", stderr(&output));
     assert_eq!(stdout(&output), "");
     // Wherever memory ends the program says so, once the system has found room for the program itself.
     let program = std::fs::metadata(assert_cmd::cargo::cargo_bin("patchmg")).unwrap().len() as usize >> 10;

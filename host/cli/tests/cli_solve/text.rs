@@ -108,13 +108,15 @@ fn phases_are_logged_where_that_is_asked_for() {
     };
     let [silent, debug] = ["warn", "debug"].map(logged);
     assert_eq!(stderr(&silent), "");
-    let phases = ["load vector: ", "set-up", "solve: ", "errors: ", "output: "];
+    let phases = ["mesh: ", "machine: ", "load vector: ", "set-up", "solve: ", "errors: ", "output: "];
     let lines: Vec<_> = stderr(&debug).lines().collect();
     assert_eq!(lines.len(), phases.len(), "{lines:?}");
     assert_eq!(stderr(&logged("patchmg=debug")).lines().count(), phases.len());
     for (line, phase) in lines.iter().zip(phases) {
         assert!(line.contains("DEBUG") && line.contains(phase), "no '{phase}' in: {line}");
     }
+    let verbose = solve(&["--verbose", "--quiet"]);
+    assert_eq!(stderr(&verbose).lines().count(), phases.len(), "{}", stderr(&verbose));
     let [silent, debug] = [silent, debug].map(|output| serde_json::from_slice::<Value>(&output.stdout).unwrap());
     assert_eq!(silent["residual_history"], debug["residual_history"]);
     for filter in ["solve=loud", "loud", "debug,loud"] {

@@ -12,6 +12,9 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     if args.against.result.is_some() {
         return against::run(&args.against, console);
     }
+    if args.dry_run {
+        return bench::run(args);
+    }
     let earlier = args.against.against.as_deref().map(Record::read).transpose()?;
     if let Some(name) = &args.suite.name {
         return suite::run(args, name, earlier);

@@ -7,7 +7,7 @@ mod progress;
 mod suite;
 
 use clap::Parser;
-use patchmg_cli::args::{BenchArgs, ConvergeArgs, KernelsArgs, SolveArgs};
+use patchmg_cli::args::{BenchArgs, CommandLine, ConvergeArgs, KernelsArgs, SolveArgs};
 use std::process::ExitCode;
 
 /// The laboratory of patchmg: suites of experiments, comparisons of their results, the list of GPU kernels, and solves by the
@@ -38,6 +38,17 @@ enum Command {
     Converge(Box<ConvergeArgs>),
     /// List the GPU kernels: registers, shared memory, spills, barriers, instructions and bank conflicts. Needs no GPU.
     Kernels(KernelsArgs),
+}
+
+impl CommandLine for Lab {
+    fn is_verbose(&self) -> bool {
+        match &self.command {
+            Command::Solve(args) => args.case.verbose,
+            Command::Bench(args) => args.case.verbose,
+            Command::Converge(args) => args.case.verbose,
+            Command::Kernels(_) => false,
+        }
+    }
 }
 
 /// The program `patchmg-lab`.
