@@ -1,10 +1,12 @@
 //! The arguments: their names, defaults and help.
 
+mod arrangement;
 mod case;
 mod sizes;
 mod values;
 mod written;
 
+use arrangement::arranged;
 pub(crate) use case::choice;
 pub use case::{BackendChoice, CaseArgs, MachineArgs, PAPERS, Scalar, Smoother};
 use clap::{Args, Id, Parser, Subcommand};
@@ -19,14 +21,15 @@ pub(crate) use written::{text, written};
 #[derive(Debug, Parser)]
 #[command(
     name = "patchmg",
-    version,
+    version = crate::VERSION_AND_COMMIT,
     arg_required_else_help = true,
+    max_term_width = 120,
     after_help = "\
 Example:
   patchmg solve --dim 3 --degree 4 --refine 5
 
-Exit codes: 0 converged, 1 internal error or a result that cannot be written, 2 wrong usage or input,
-3 not converged within --max-iters, stagnated or diverged, 4 no such device, no driver, or out of memory,
+Exit codes: 0 converged, 1 internal error or a result that cannot be written, 2 wrong usage or input, \
+3 not converged within --max-iters, stagnated or diverged, 4 no such device, no driver, or out of memory, \
 5 slower than --against allows. PATCHMG_LOG=debug logs to standard error."
 )]
 pub struct Cli {
@@ -46,7 +49,7 @@ impl CommandLine for Cli {
             Command::Solve(args) => args.case.verbose,
             Command::Bench(args) => args.case.verbose,
             Command::Converge(args) => args.case.verbose,
-            Command::Kernels(_) | Command::Info(_) => false,
+            Command::Kernels(_) | Command::Info(_) | Command::Completions(_) | Command::Man(_) => false,
         }
     }
 }
@@ -63,10 +66,23 @@ pub enum Command {
     Kernels(KernelsArgs),
     /// Show what was built in, which devices are there, and what would run by default.
     Info(InfoArgs),
+    /// Print a script that completes the command line in a shell.
+    Completions(CompletionsArgs),
+    /// Print the manual page of the program, or of a command.
+    Man(ManArgs),
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    mut_args(arranged),
+    after_help = "\
+Examples:
+  patchmg solve --dim 3 --degree 4 --refine 5
+  patchmg solve --system stokes --dim 2 --degree 3 --solver fgmres --problem cavity --vtu flow.vtu
+  patchmg solve --system elliptic --mesh lshape --degree 2 --refine 3 --adapt 6
+
+patchmg solve --help has all options and what their values mean.",
+    after_long_help = "\
 Examples:
   patchmg solve --dim 3 --degree 4 --refine 5
   patchmg solve --dim 2 --degree 7 --refine 6 --solver gmres --precision mixed --plot history.svg
@@ -77,22 +93,25 @@ Examples:
   patchmg solve --system stokes --dim 2 --degree 3 --solver fgmres --problem cavity --vtu flow.vtu
   patchmg solve --system elliptic --mesh lshape --degree 2 --refine 3 --adapt 6
   patchmg solve --system elliptic --mesh part.msh --degree 3 --refine 2
-  patchmg solve --system poisson-dg --degree 7 --solver fgmres --precision mixed --engine mma-swizzled
+  patchmg solve --system poisson-dg --degree 7 --solver fgmres --engine mma-swizzled
   patchmg solve problem.toml --refine 6
   patchmg solve result.json --backend cpu
 
-Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds.")]
+Residuals are Euclidean and relative to that of the right-hand side. Times are in seconds."
+)]
 pub struct SolveArgs {
     #[command(flatten)]
     pub case: CaseArgs,
-    /// Write the result as one JSON object; `-` is standard output, which then holds nothing else.
+    /// Write the result as a JSON object; - is standard output, which then holds nothing else
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
-    /// Write the solution, and its error where it is known, for ParaView: Lagrange cells of degree K. A name that ends in .pvd is that
-    /// of a list: the solution of each cycle is a file beside it.
+    /// Write the solution for ParaView
+    ///
+    /// Lagrange cells of degree K, with the error where it is known. A name that ends in .pvd is that of a list: the solution of each
+    /// cycle is a file beside it.
     #[arg(long, value_name = "FILE")]
     pub vtu: Option<PathBuf>,
-    /// Draw the residual history; the name of the file ends in .svg or .png.
+    /// Draw the residual history, as .svg or .png
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
     /// Solve nothing: say what memory each level and the solver take, and what is free. The exit code is 0 whether it fits or not.
@@ -104,7 +123,15 @@ pub struct SolveArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    mut_args(arranged),
+    after_help = "\
+Examples:
+  patchmg bench --dim 3 --degree 3 --refine 5 --solver gmres --precision mixed
+  patchmg bench --suite speed --output now --against earlier --margin 5
+
+patchmg bench --help has all options.",
+    after_long_help = "\
 Examples:
   patchmg bench --dim 3 --degree 3 --refine 5 --solver gmres --precision mixed
   patchmg bench --backend cuda --degree 7 --refine 7 --repetitions 5 --json bench.json
@@ -118,14 +145,15 @@ Examples:
   patchmg bench --suite speed --output now --against earlier --margin 5
   patchmg bench --against earlier/smoother.json --result now/smoother.json
 
-A suite writes DIR/NAME.json row by row, DIR/NAME.csv and DIR/NAME.svg at the end of an experiment, and DIR/README.md;
-run again, it goes on where it stopped. Results of another version, of other settings or of another machine, damaged ones,
-and files that no suite wrote are left as they are, and the exit code is 2, unless --resume or --fresh says what becomes of
+A suite writes DIR/NAME.json row by row, DIR/NAME.csv and DIR/NAME.svg at the end of an experiment, and DIR/README.md; \
+run again, it goes on where it stopped. Results of another version, of other settings or of another machine, damaged ones, \
+and files that no suite wrote are left as they are, and the exit code is 2, unless --resume or --fresh says what becomes of \
 them. Times are in seconds, those of one application; on a GPU between two events.
 
---against matches rows by what was measured and where, and compares times, rates and iterations. The exit code is 5 if
-one is worse than before by more than --margin, or is missing, and 2 if the results cannot be compared: another device,
-precision or problem, or a file that holds no results.")]
+--against matches rows by what was measured and where, and compares times, rates and iterations. The exit code is 5 if \
+one is worse than before by more than --margin, or is missing, and 2 if the results cannot be compared: another device, \
+precision or problem, or a file that holds no results."
+)]
 pub struct BenchArgs {
     #[command(flatten)]
     pub case: CaseArgs,
@@ -136,10 +164,10 @@ pub struct BenchArgs {
     /// Times that everything is done before it is timed, at most 1000000.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = warmup, allow_hyphen_values = true)]
     pub warmup: usize,
-    /// Times that everything is timed: 1 to 1000000. [default: 5, of a suite 3]
+    /// Times that everything is timed: 1 to 1000000 [default: 5, of a suite 3]
     #[arg(long, value_name = "N", value_parser = repetitions, allow_hyphen_values = true)]
     pub repetitions: Option<usize>,
-    /// Write the result as one JSON object; `-` is standard output, which then holds nothing else.
+    /// Write the result as a JSON object; - is standard output, which then holds nothing else
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
     /// Solve nothing: say what memory each level and the solver take, and what is free. The exit code is 0 whether it fits or not.
@@ -159,6 +187,7 @@ impl BenchArgs {
 
 #[derive(Debug, Args)]
 #[command(
+    mut_args(arranged),
     mut_arg("degree", |degree| degree.value_name("K|K..K|K,K").value_parser(Sizes::several).long_help(
         "Polynomial degrees, each of which gets a table: 3, or 1..4, which has both ends, or 1,3,7.")),
     mut_arg("refine", |refine| refine.value_name("L|L..L|L,L").value_parser(Sizes::several).default_value("2..4").long_help(
@@ -167,13 +196,19 @@ impl BenchArgs {
 Examples:
   patchmg converge --dim 2 --degree 3 --refine 2..6
   patchmg converge --dim 2 --degree 1..4 --refine 2..6 --rtol 1e-12 --plot errors.svg
-  patchmg converge --dim 2 --degree 1..8 --refine 3 --csv errors.csv
-  patchmg converge --system stokes --dim 2 --degree 2 --refine 2..5 --solver fgmres --latex errors.tex
-  patchmg converge --system elliptic --rhs \"2*sin(x)*sin(y)\" --exact \"sin(x)*sin(y)\" --dim 2 --degree 2 --refine 2..5
 
-The solution must be known. Errors are absolute: those of u (of the velocity) in L2, those of its gradient in L2 as the H1 error,
-those of the pressure in L2. The mesh size h is the longest edge of the base cells over 2^L. The order of an error is that from
-the row before to this one, log(error / error) / log(h / h). If the solver does not converge for a row, the row says so, the
+patchmg converge --help has all options.",
+    after_long_help = "\
+Examples:
+  patchmg converge --dim 2 --degree 3 --refine 2..6
+  patchmg converge --dim 2 --degree 1..4 --refine 2..6 --rtol 1e-12 --plot errors.svg
+  patchmg converge --dim 2 --degree 1..8 --refine 3 --csv errors.csv
+  patchmg converge --system stokes --dim 2 --degree 2 --refine 2..5 --solver fgmres --latex e.tex
+  patchmg converge --system elliptic --dim 2 --rhs \"2*sin(x)*sin(y)\" --exact \"sin(x)*sin(y)\"
+
+The solution must be known. Errors are absolute: those of u (of the velocity) in L2, those of its gradient in L2 as the H1 error, \
+those of the pressure in L2. The mesh size h is the longest edge of the base cells over 2^L. The order of an error is that from \
+the row before to this one, log(e1 / e2) / log(h1 / h2). If the solver does not converge for a row, the row says so, the \
 others follow, and the exit code is 3.")]
 pub struct ConvergeArgs {
     #[command(flatten)]
@@ -187,7 +222,7 @@ pub struct ConvergeArgs {
     /// Write the table as a tabular of LaTeX, which needs no package.
     #[arg(long, value_name = "FILE")]
     pub latex: Option<PathBuf>,
-    /// Draw the errors over the number of unknowns, of several degrees those in L2; the name of the file ends in .svg or .png.
+    /// Draw the errors over the number of unknowns, of several degrees those in L2, as .svg or .png
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
     /// Print nothing but errors (and what --json - asks for).
@@ -198,8 +233,10 @@ pub struct ConvergeArgs {
 /// Many experiments instead of one problem.
 #[derive(Debug, Args)]
 pub struct SuiteArgs {
-    /// Run a list of experiments: paper1, those of the paper; paper2, the Stokes equations; paper3, elliptic equations on forests;
-    /// paper4, discontinuous elements and tensor cores; speed, parts beside the limit of memory and whole solves.
+    /// Run a list of experiments: paper1, paper2, paper3, paper4 or speed
+    ///
+    /// paper1 has those of the paper, paper2 the Stokes equations, paper3 elliptic equations on forests, paper4 discontinuous elements and
+    /// tensor cores, speed parts beside the limit of memory and whole solves.
     #[arg(long = "suite", value_name = "NAME", conflicts_with_all = single_case())]
     pub name: Option<String>,
     /// Run this experiment of the suite alone; may be given several times.
@@ -211,7 +248,7 @@ pub struct SuiteArgs {
     /// Small problems, to see that all works.
     #[arg(long, requires = "name")]
     pub quick: bool,
-    /// Leave out problems of a suite with more unknowns. [default: 2200000000]
+    /// Leave out problems of a suite with more unknowns [default: 2200000000]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true, requires = "name")]
     pub max_dofs: Option<usize>,
     /// Run nothing: write the results in --output into this page of Markdown, between the marks of each experiment, and draw
@@ -258,14 +295,14 @@ Examples:
   patchmg kernels --degree 4 --json kernels.json
   patchmg kernels --sass poisson_cg_3d_q4_smooth_f64
 
-Columns: threads, patches, shared memory in bytes and barriers of a block; registers of a thread, and bytes of local
-memory that it spills registers to or has on its stack; instructions in the text of the PTX (multiply-adds, loads and
-stores, whole-number arithmetic), those in a loop once. Wavefronts are passes through shared memory for one patch (for
-the block where there are no patches), computed from the addresses that every warp of a full block accesses; conflicts
+Columns: threads, patches, shared memory in bytes and barriers of a block; registers of a thread, and bytes of local \
+memory that it spills registers to or has on its stack; instructions in the text of the PTX (multiply-adds, loads and \
+stores, whole-number arithmetic), those in a loop once. Wavefronts are passes through shared memory for one patch (for \
+the block where there are no patches), computed from the addresses that every warp of a full block accesses; conflicts \
 are those of them that bank conflicts cause.
 
-Registers and spills are those that ptxas finds. It is looked for in PATCHMG_PTXAS, in bin/ of CUDA_HOME and CUDA_PATH,
-and in PATH. A folder PATCHMG_PTX_DIR with PTX of the same names, for example one that --ptx-folder wrote, wins over the
+Registers and spills are those that ptxas finds. It is looked for in PATCHMG_PTXAS, in bin/ of CUDA_HOME and CUDA_PATH, \
+and in PATH. A folder PATCHMG_PTX_DIR with PTX of the same names, for example one that --ptx-folder wrote, wins over the \
 PTX in the program.")]
 pub struct KernelsArgs {
     /// Only kernels whose name contains this.
@@ -280,7 +317,7 @@ pub struct KernelsArgs {
     /// Only kernels in this scalar.
     #[arg(long, value_enum)]
     pub scalar: Option<Scalar>,
-    /// Only kernels that take so many patches a block, with that many. [default: each kernel's own number]
+    /// Only kernels that take so many patches a block, with that many [default: each kernel's own number]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub patches_per_block: Option<u32>,
     /// Architecture that ptxas assembles for: sm_80 or a newer one.
@@ -306,4 +343,39 @@ pub struct InfoArgs {
     /// Write it as one JSON object; `-` is standard output, which then holds nothing else.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  patchmg completions bash > ~/.local/share/bash-completion/completions/patchmg
+  patchmg completions zsh > ~/.zfunc/_patchmg
+  patchmg completions fish > ~/.config/fish/completions/patchmg.fish
+
+zsh looks in ~/.zfunc if ~/.zshrc has fpath+=~/.zfunc before compinit.")]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+choice!(Shell {
+    /// bash, with its package bash-completion
+    #[default]
+    Bash,
+    /// zsh
+    Zsh,
+    /// fish
+    Fish,
+});
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  patchmg man > patchmg.1
+  patchmg man solve > patchmg-solve.1
+  man ./patchmg-solve.1")]
+pub struct ManArgs {
+    /// A command, solve for example.
+    pub command: Option<String>,
 }

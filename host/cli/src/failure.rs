@@ -51,6 +51,11 @@ impl Failure {
         Self::new(USAGE, format!("invalid value '{value}' for '--{option}': {reason}"))
     }
 
+    /// Wrong usage of an argument that is no option.
+    pub fn argument(name: &str, value: impl fmt::Display, reason: impl fmt::Display) -> Self {
+        Self::new(USAGE, format!("invalid value '{value}' for '{name}': {reason}"))
+    }
+
     /// An environment variable that cannot be understood.
     pub fn variable(name: &str, value: &str, reason: impl std::fmt::Display) -> Self {
         Self::new(USAGE, format!("invalid value '{value}' for {name}: {reason}"))

@@ -17,6 +17,7 @@ pub mod hashes;
 mod info;
 mod laboratory;
 pub mod machine;
+mod manual;
 mod phases;
 mod plan;
 mod problem_file;
@@ -38,6 +39,8 @@ use tracing_subscriber::EnvFilter;
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Revision that they are built from; `unknown` outside of a checkout.
 pub const COMMIT: &str = env!("PATCHMG_COMMIT");
+/// Both, as `--version` has them.
+pub const VERSION_AND_COMMIT: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("PATCHMG_COMMIT"), ")");
 
 /// The program `patchmg`.
 pub fn main() -> ExitCode {
@@ -48,6 +51,8 @@ pub fn main() -> ExitCode {
         Command::Converge(args) => converge::run(args).or_else(laboratory::run_for_kernels),
         Command::Kernels(_) => laboratory::run(),
         Command::Info(args) => info::run(args),
+        Command::Completions(args) => manual::completions(args),
+        Command::Man(args) => manual::page(args),
     })
 }
 

@@ -124,24 +124,3 @@ fn without_the_laboratory_its_build_is_told() {
         }
     }
 }
-
-#[test]
-fn help_has_examples_and_units() {
-    for arguments in [
-        &["--help"][..],
-        &["solve", "--help"],
-        &["bench", "--help"],
-        &["converge", "--help"],
-        &["kernels", "--help"],
-        &["info", "--help"],
-    ] {
-        let output = patchmg(arguments);
-        assert_eq!(output.status.code(), Some(0));
-        assert!(stdout(&output).contains("Example"), "{arguments:?}");
-    }
-    let help = patchmg(&["solve", "--help"]);
-    for part in ["cells a direction", "seconds", "[default: fmg, of elliptic cg]", "patchmg solve --dim 3"] {
-        assert!(stdout(&help).contains(part), "{part}");
-    }
-    assert_eq!(stdout(&patchmg(&["--version"])), format!("patchmg {}\n", env!("CARGO_PKG_VERSION")));
-}

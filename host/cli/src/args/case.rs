@@ -16,67 +16,72 @@ pub const PAPERS: &str = "Kernels of papers 1 and 4, to compare with";
 #[derive(Clone, Debug, Args, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CaseArgs {
-    /// File of options, the names that they have here as keys: TOML, or the JSON of a result, which is solved again. Options on the
-    /// command line go before those of the file.
+    /// File of options, or the JSON of a result, which is solved again
+    ///
+    /// The keys of a file are the names that options have here. Options on the command line go before those of the file.
     #[arg(value_name = "PROBLEM.toml")]
     #[serde(skip)]
     pub file: Option<PathBuf>,
     /// Equation and discretization.
     #[arg(long, value_enum, default_value_t)]
     pub system: SystemName,
-    /// Dimension. [default: that of --cells, else 3]
+    /// Dimension [default: that of --cells, else 3]
     #[arg(long, value_name = "2|3", value_parser = dimension, allow_hyphen_values = true)]
     pub dim: Option<usize>,
-    /// Polynomial degree: 1 to 10 in 2D, 1 to 8 in 3D and with discontinuous elements; of stokes k of RT_k, 1 to 8 in 2D, 1 to 5 in
-    /// 3D.
+    /// Polynomial degree; of stokes k of RT_k
+    ///
+    /// 1 to 10 in 2D, 1 to 8 in 3D and with discontinuous elements; of stokes 1 to 8 in 2D, 1 to 5 in 3D.
     #[arg(long, value_name = "K", default_value = "4", value_parser = Sizes::one, allow_hyphen_values = true)]
     pub degree: Sizes,
-    /// Refinements of the base cells, each of which becomes 2^L cells a direction.
+    /// Refinements of the base cells: 2^L cells a direction of each
     #[arg(long, value_name = "L", default_value = "4", value_parser = Sizes::one, allow_hyphen_values = true)]
     pub refine: Sizes,
-    /// Base cells in each direction. [default: 1 in each]
+    /// Base cells in each direction [default: 1 in each]
     #[arg(long, value_name = "X,Y[,Z]", value_delimiter = ',', value_parser = positive, allow_hyphen_values = true)]
     pub cells: Vec<usize>,
-    /// Side lengths of the domain, a rectangle or a box with a corner in the origin. [default: 1 in each direction]
+    /// Side lengths of the domain, a rectangle or a box with a corner in the origin [default: 1 in each direction]
     #[arg(long, value_name = "X,Y[,Z]", value_delimiter = ',', value_parser = length, allow_hyphen_values = true)]
     pub size: Vec<f64>,
-    /// Right-hand side and boundary values; those of continuous elements are zero. [default: sine, of stokes paper2, of elliptic
-    /// that of the mesh]
+    /// Right-hand side and boundary values [default: sine, of stokes paper2, of elliptic that of the mesh]
+    ///
+    /// Boundary values of continuous elements are zero, but for those of elliptic.
     #[arg(long, value_parser = choices::problem())]
     pub problem: Option<String>,
-    /// Solver; the Krylov methods are preconditioned by one V-cycle. [default: fmg, of elliptic cg]
+    /// Solver [default: fmg, of elliptic cg]
+    ///
+    /// The Krylov methods are preconditioned by one V-cycle.
     #[arg(long, value_parser = choices::method())]
     pub solver: Option<Method>,
-    /// Basis vectors of gmres and fgmres, which restart after as many iterations; at least 1. [default: 10, of stokes 30]
+    /// Basis vectors of gmres and fgmres, which restart after as many iterations; at least 1 [default: 10, of stokes 30]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub restart: Option<usize>,
     /// Order in which a cycle visits the levels.
     #[arg(long, value_parser = choices::cycle(), default_value = Cycle::default().name())]
     pub cycle: Cycle,
-    /// Smoother of the cycle. [default: patch, of elliptic chebyshev]
+    /// Smoother of the cycle [default: patch, of elliptic chebyshev]
     #[arg(long, value_enum)]
     pub smoother: Option<Smoother>,
-    /// Degree of the polynomial of --smoother chebyshev or chebyshev-patch, at least 1, or chebyshev4, 1 to 6. [default: 5 for
+    /// Degree of the polynomial of --smoother chebyshev or chebyshev-patch, at least 1, or chebyshev4, 1 to 6 [default: 5 for
     /// chebyshev, 3 for chebyshev-patch, 2 for chebyshev4]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub smoother_degree: Option<usize>,
-    /// Factor of the smoother's correction, above 0 and below 2. [default: 1/4 in 2D and 1/8 in 3D for additive-patch, 2/3
+    /// Factor of the smoother's correction, above 0 and below 2 [default: 1/4 in 2D and 1/8 in 3D for additive-patch, 2/3
     /// for jacobi; others have none]
     #[arg(long, value_name = "W", value_parser = damping, allow_hyphen_values = true)]
     pub damping: Option<f64>,
-    /// Structure of the patch smoother. [default: fused]
+    /// Structure of the patch smoother [default: fused]
     #[arg(long, value_parser = choices::structure(), help_heading = PAPERS)]
     pub kernel: Option<String>,
-    /// Optimization level of the patch smoother's kernel. [default: register]
+    /// Optimization level of the patch smoother's kernel [default: register]
     #[arg(long, value_parser = choices::variant(), help_heading = PAPERS)]
     pub variant: Option<String>,
-    /// Solver on a patch. [default: fdm, of stokes exact]
+    /// Solver on a patch [default: fdm, of stokes exact]
     #[arg(long, value_parser = choices::local_solver(), help_heading = PAPERS)]
     pub local: Option<String>,
-    /// What a thread of the patch smoother owns. [default: column]
+    /// What a thread of the patch smoother owns [default: column]
     #[arg(long, value_parser = choices::thread_structure(), help_heading = PAPERS)]
     pub thread_structure: Option<String>,
-    /// Patches of a block of the patch smoother. [default: the kernel's own]
+    /// Patches of a block of the patch smoother [default: the kernel's own]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true, help_heading = PAPERS)]
     pub patches_per_block: Option<usize>,
     #[command(flatten)]
@@ -91,8 +96,9 @@ pub struct CaseArgs {
     /// Scalar type.
     #[arg(long, value_parser = choices::precision(), default_value = Precision::default().name())]
     pub precision: Precision,
-    /// Converged once the relative residual is at most this; above 0 and below 1. For minimal-surface, that of each of Newton's
-    /// corrections. [default: 1e-9, for minimal-surface 1e-4]
+    /// Relative residual to solve to [default: 1e-9, for minimal-surface 1e-4]
+    ///
+    /// Above 0 and below 1. For minimal-surface, that of each of Newton's corrections.
     #[arg(long, value_name = "R", value_parser = tolerance, allow_hyphen_values = true)]
     pub rtol: Option<f64>,
     /// Iterations at most, and steps of Newton's method; at least 1.
@@ -111,13 +117,13 @@ pub struct CaseArgs {
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = None)]
 pub struct MachineArgs {
-    /// Where to compute; auto is the GPU if there is one.
+    /// Where to compute
     #[arg(long, value_enum, default_value_t)]
     pub backend: BackendChoice,
     /// Number of the GPU, from 0 on, as `patchmg info` lists them.
     #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
     pub device: Option<usize>,
-    /// Threads of the CPU, at most 4 for each core that the process may use. [default: one for each]
+    /// Threads of the CPU, at most 4 for each core that the process may use [default: one for each]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub threads: Option<usize>,
 }

@@ -17,13 +17,13 @@ pub const GIVEN: &str = "given";
 #[serde(rename_all = "kebab-case")]
 pub struct DataArgs {
     /// Of given: f, of x, y and z by + - * / ^, sin, cos, tan, exp, log, sqrt, abs, min, max, atan2 and pi, for example
-    /// "exp(x) * sin(3 * pi * y)". [default: 0]
+    /// "exp(x) * sin(3 * pi * y)" [default: 0]
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub rhs: Option<Expression>,
-    /// Of given: the coefficient, positive, for example "1 + 10 * x^2". [default: 1]
+    /// Of given: the coefficient, positive, for example "1 + 10 * x^2" [default: 1]
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub coefficient: Option<Expression>,
-    /// Of given: u on boundaries without a --side, for example "min(x, y)". [default: --exact, or else 0]
+    /// Of given: u on boundaries without a --side, for example "min(x, y)" [default: --exact, or else 0]
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub boundary: Option<Expression>,
     /// Of given: the solution, to which errors are computed.

@@ -18,7 +18,7 @@ pub const COARSEN_FRACTION: f64 = 0.03;
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Elliptic equations on forests")]
 pub struct ForestArgs {
-    /// Mesh. [default: that of the problem]
+    /// Mesh [default: that of the problem]
     #[arg(long, value_parser = MeshParser)]
     pub mesh: Option<MeshChoice>,
     /// Cycles of refinement where the error is large, each with a solve, after a first solve on the mesh that --refine asks for.
@@ -31,31 +31,31 @@ pub struct ForestArgs {
     /// No more cycles once there are so many unknowns.
     #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
     pub until_dofs: Option<usize>,
-    /// What the solve of a cycle begins with. [default: last for nonlinear problems, zero for linear ones]
+    /// What the solve of a cycle begins with [default: last for nonlinear problems, zero for linear ones]
     #[arg(long, value_enum)]
     pub initial_guess: Option<GuessName>,
-    /// Which cells are refined. [default: kelly]
+    /// Which cells are refined [default: kelly]
     #[arg(long, value_enum)]
     pub marking: Option<MarkingName>,
-    /// Fraction of cells that kelly refines, or of the estimate's square that dorfler does. [default: 0.3]
+    /// Fraction of cells that kelly refines, or of the estimate's square that dorfler does [default: 0.3]
     #[arg(long, value_name = "F", value_parser = number, allow_hyphen_values = true)]
     pub refine_fraction: Option<f64>,
-    /// Fraction of cells that kelly coarsens. [default: 0.03]
+    /// Fraction of cells that kelly coarsens [default: 0.03]
     #[arg(long, value_name = "F", value_parser = number, allow_hyphen_values = true)]
     pub coarsen_fraction: Option<f64>,
-    /// Radius of the inner boundary of the shell, whose outer one has radius 1; near 1, cells are stretched. [default: 0.5]
+    /// Radius of the inner boundary of the shell, whose outer one has radius 1; near 1, cells are stretched [default: 0.5]
     #[arg(long, value_name = "R", value_parser = number, allow_hyphen_values = true)]
     pub inner_radius: Option<f64>,
-    /// Degree of the mapping of cells. [default: that of the elements]
+    /// Degree of the mapping of cells [default: that of the elements]
     #[arg(long, value_name = "M", value_parser = whole, allow_hyphen_values = true)]
     pub mapping_degree: Option<usize>,
-    /// Of minimal-surface: u = sin(F pi (x + y)) on the boundary. [default: 1]
+    /// Of minimal-surface: u = sin(F pi (x + y)) on the boundary [default: 1]
     #[arg(long, value_name = "F", value_parser = whole, allow_hyphen_values = true)]
     pub frequency: Option<usize>,
-    /// Nodes of a level that are smoothed. [default: local]
+    /// Nodes of a level that are smoothed [default: local]
     #[arg(long, value_enum)]
     pub smoothing: Option<SmoothingName>,
-    /// How a GPU sums up results of cells at nodes. [default: gather]
+    /// How a GPU sums up results of cells at nodes [default: gather]
     #[arg(long, value_enum)]
     pub writes: Option<WritesName>,
     #[command(flatten)]

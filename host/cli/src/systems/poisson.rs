@@ -26,24 +26,24 @@ use std::path::Path;
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = PAPERS)]
 pub struct ProductArgs {
-    /// Contract tensors of poisson-dg in 3D by products of small matrices, in the V-cycle. [default: columns in registers, which
+    /// Contract tensors of poisson-dg in 3D by products of small matrices, in the V-cycle [default: columns in registers, which
     /// are faster]
     #[arg(long, value_parser = engine())]
     #[serde(serialize_with = "text")]
     pub engine: Option<Engine>,
-    /// What the products are of. [default: f64; in f32 and mixed precision f32 for fma, f16-corrected for others]
+    /// What the products are of [default: f64; in f32 and mixed precision f32 for fma, f16-corrected for others]
     #[arg(long, value_parser = operands(), requires = "engine")]
     #[serde(serialize_with = "text")]
     pub operands: Option<Operands>,
-    /// Where 1D matrices come from. [default: what the engine has first in the list of kernels]
+    /// Where 1D matrices come from [default: what the engine has first in the list of kernels]
     #[arg(long, value_parser = matrix_memory(), requires = "engine")]
     #[serde(serialize_with = "text")]
     pub matrices: Option<MatrixMemory>,
-    /// Shape of products in f64: m8n8k4, or one with 16 rows on compute capability 9.0. [default: m8n8k4]
+    /// Shape of products in f64: m8n8k4, or one with 16 rows on compute capability 9.0 [default: m8n8k4]
     #[arg(long, value_parser = product_shape(), requires = "engine")]
     #[serde(serialize_with = "text")]
     pub product_shape: Option<ProductShape>,
-    /// What the operator takes as a box; solutions are on patches. [default: patch]
+    /// What the operator takes as a box; solutions are on patches [default: patch]
     #[arg(long, value_parser = boxes(), requires = "engine")]
     #[serde(serialize_with = "text")]
     pub boxes: Option<Boxes>,

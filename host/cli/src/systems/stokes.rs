@@ -18,19 +18,19 @@ const RESTART: usize = 30;
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Stokes equations")]
 pub struct FlowArgs {
-    /// Viscosity nu, above 0. [default: 1]
+    /// Viscosity nu, above 0 [default: 1]
     #[arg(long, value_name = "NU", value_parser = number, allow_hyphen_values = true)]
     pub nu: Option<f64>,
-    /// Factor s of the velocity, at least 0: 1 / dt for a step in time. [default: 0]
+    /// Factor s of the velocity, at least 0: 1 / dt for a step in time [default: 0]
     #[arg(long, value_name = "S", value_parser = number, allow_hyphen_values = true)]
     pub mass: Option<f64>,
-    /// Steps of conjugate gradients of --local schur-cg, 1 to 1000. [default: 15]
+    /// Steps of conjugate gradients of --local schur-cg, 1 to 1000 [default: 15]
     #[arg(long, value_name = "N", value_parser = whole, allow_hyphen_values = true)]
     pub local_steps: Option<usize>,
-    /// Middle of the vortices of --problem paper2. [default: 0.5]
+    /// Middle of the vortices of --problem paper2 [default: 0.5]
     #[arg(long, value_name = "MU", value_parser = number, allow_hyphen_values = true)]
     pub mu: Option<f64>,
-    /// Their width, above 0. [default: 1]
+    /// Their width, above 0 [default: 1]
     #[arg(long, value_name = "SIGMA", value_parser = number, allow_hyphen_values = true)]
     pub sigma: Option<f64>,
 }

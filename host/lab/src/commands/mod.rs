@@ -15,8 +15,9 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(
     name = "patchmg-lab",
-    version,
+    version = patchmg_cli::VERSION_AND_COMMIT,
     arg_required_else_help = true,
+    max_term_width = 120,
     after_help = "\
 Example:
   patchmg-lab bench --suite speed --output results
