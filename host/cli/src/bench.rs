@@ -14,6 +14,7 @@ use patchmg::backend::DeviceInfo;
 use patchmg::krylov::unobserved;
 use patchmg::measure::{LevelTimes, Measurement, Parts, Protocol, Timing, parts};
 use patchmg::output::table::{Table, seconds};
+use patchmg::solve::Case;
 use patchmg::system::Runs;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -54,9 +55,8 @@ fn on<P: Offered, B: Runs<P::System>>(
     args: &BenchArgs,
     console: Console,
 ) -> Result<BenchReport, Failure> {
-    let case = P::case(&args.case)?;
+    let case = on_last_mesh::<P, B>(backend, args)?;
     let device = backend.info();
-    case.check(&**backend).map_err(|error| P::refused(&args.case, error))?;
     let asked = case.clone();
     let kernels = P::kernels(&args.case, &case.system);
     console.line(parameters(&args.case, &kernels, &device, case.config.bytes::<_, B>(&case.system)?));
@@ -80,6 +80,24 @@ fn on<P: Offered, B: Runs<P::System>>(
         result::write_json(&report, path)?;
     }
     Ok(report)
+}
+
+/// The problem on the last mesh of an adaptive run, which solves it once on each mesh before.
+fn on_last_mesh<P: Offered, B: Runs<P::System>>(backend: &Arc<B>, args: &BenchArgs) -> Result<Case<P>, Failure> {
+    let mut case = P::case(&args.case)?;
+    let forest = &args.case.forest;
+    let is_adaptive = forest.adapt.is_some() || forest.until_estimate.is_some() || forest.until_dofs.is_some();
+    for cycle in 1.. {
+        case.check(&**backend).map_err(|error| P::refused(&args.case, error))?;
+        if !is_adaptive {
+            break;
+        }
+        let threads = args.case.machine.threads;
+        let (report, _) = phases::solve(backend, case.clone(), threads, None, Protocol::ONCE, &mut unobserved)?;
+        let Some(next) = P::adapted(&args.case, &case, &report, cycle)? else { break };
+        case = next;
+    }
+    Ok(case)
 }
 
 fn table(solve: &SolveReport, solve_timing: Timing, measurements: &[Measurement]) -> Table {

@@ -10,7 +10,7 @@ use crate::fe::Element;
 use crate::memory;
 use nalgebra::DMatrix;
 use rayon::prelude::*;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Numbers of the Gauss-Lobatto nodes of continuous elements `Q_k` on the leaves of a forest.
 ///
@@ -26,6 +26,9 @@ pub struct Numbering {
     pub(super) dim: usize,
     pub(super) degree: usize,
     nodes: usize,
+    /// Bits, in the order in which leaves first have nodes: those that a leaf of a coarser level than the finest has, too. Empty if there
+    /// are none.
+    of_coarser: Vec<u64>,
     pub(super) leaves: CellEntities,
     /// Refined cells that have an edge or a face of a leaf: the parents of leaves that have hanging nodes there.
     pub(super) parents: CellEntities,
@@ -89,16 +92,18 @@ impl Numbering {
         if nodes >= NONE as usize {
             return Err(invalid("the number of nodes", nodes, "below 2^32 - 1"));
         }
-        if let Some(numbers) = finest_first(forest, &cells, nodes)? {
-            // Entities without nodes may have the number behind the last one.
-            let renumber = |first: &mut u32| *first = numbers.get(*first as usize).copied().unwrap_or(*first);
-            cells.first_nodes_mut().par_iter_mut().for_each(renumber);
-            open.first_nodes_mut().par_iter_mut().for_each(renumber);
-        }
+        let of_coarser = of_coarser(forest, &cells, nodes)?;
+        let mut numbers: Vec<u32> = memory::zeros(if of_coarser.is_empty() { 0 } else { nodes })?;
+        numbers_in_order(&of_coarser, nodes).zip(&mut numbers).for_each(|(node, number)| *number = node);
+        // Entities without nodes may have the number behind the last one.
+        let renumber = |first: &mut u32| *first = numbers.get(*first as usize).copied().unwrap_or(*first);
+        cells.first_nodes_mut().par_iter_mut().for_each(renumber);
+        open.first_nodes_mut().par_iter_mut().for_each(renumber);
         let mut numbering = Self {
             dim,
             degree,
             nodes,
+            of_coarser,
             leaves: cells,
             parents: CellEntities::new(degree, positions, 0)?,
             hangs: memory::zeros(nodes.div_ceil(64))?,
@@ -174,6 +179,11 @@ impl Numbering {
         self.hangs[node / 64] >> (node % 64) & 1 == 1
     }
 
+    /// All nodes, in the order in which leaves first have them.
+    pub(crate) fn in_order_of_leaves(&self) -> impl Iterator<Item = u32> {
+        numbers_in_order(&self.of_coarser, self.nodes)
+    }
+
     /// Nodes of a leaf, `(k + 1)^dim`, in lexicographic order in the frame of the leaf, x fastest.
     ///
     /// # Panics
@@ -184,28 +194,35 @@ impl Numbering {
     }
 }
 
-/// Numbers, for each node, that count nodes which only leaves of the finest level have first; none if these are all.
+/// Bits, by node in the order of leaves: those of leaves that are coarser than the finest; empty if there are none.
 ///
 /// An entity's nodes belong to the same leaves, so that they stay next to each other.
-fn finest_first(forest: &Forest, cells: &CellEntities, nodes: usize) -> Result<Option<Vec<u32>>> {
+fn of_coarser(forest: &Forest, cells: &CellEntities, nodes: usize) -> Result<Vec<u64>> {
     let finest = forest.levels() as u8 - 1;
-    if forest.leaves().par_iter().all(|leaf| leaf.level == finest) {
-        return Ok(None);
-    }
-    memory::check(nodes as u64)?;
-    let is_of_coarser: Vec<AtomicBool> = (0..nodes).into_par_iter().map(|_| false.into()).collect();
     let coarser = forest.leaves().par_iter().enumerate().filter(|(_, leaf)| leaf.level < finest);
-    coarser.for_each(|(leaf, _)| cells.nodes(leaf).for_each(|node| is_of_coarser[node as usize].store(true, Relaxed)));
-    let mut numbers: Vec<u32> = memory::zeros(nodes)?;
-    let mut next = 0;
-    for of_coarser in [false, true] {
-        let wanted = is_of_coarser.iter().zip(&mut numbers).filter(|(is, _)| is.load(Relaxed) == of_coarser);
-        for (_, number) in wanted {
-            *number = next;
-            next += 1;
-        }
+    if coarser.clone().count() == 0 {
+        return Ok(Vec::new());
     }
-    Ok(Some(numbers))
+    memory::check(nodes as u64 / 8)?;
+    let bits: Vec<AtomicU64> = (0..nodes.div_ceil(64)).into_par_iter().map(|_| 0.into()).collect();
+    coarser.for_each(|(leaf, _)| {
+        for node in cells.nodes(leaf).map(|node| node as usize) {
+            bits[node / 64].fetch_or(1 << (node % 64), Relaxed);
+        }
+    });
+    Ok(bits.into_par_iter().map(AtomicU64::into_inner).collect())
+}
+
+/// Numbers of nodes in the order of leaves: others before those that coarser leaves have.
+fn numbers_in_order(of_coarser: &[u64], nodes: usize) -> impl Iterator<Item = u32> {
+    let of_coarser_count: usize = of_coarser.iter().map(|bits| bits.count_ones() as usize).sum();
+    let mut next = [0, (nodes - of_coarser_count) as u32];
+    (0..nodes).map(move |node| {
+        let is_of_coarser = of_coarser.get(node / 64).is_some_and(|bits| bits >> (node % 64) & 1 == 1);
+        let next = &mut next[usize::from(is_of_coarser)];
+        *next += 1;
+        *next - 1
+    })
 }
 
 /// Children of the same cell that are leaves.

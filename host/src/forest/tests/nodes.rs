@@ -206,19 +206,19 @@ fn pieces_change_no_number() {
         let is_coarse = |leaf: &usize| usize::from(forest.leaves()[*leaf].level) + 1 < forest.levels();
         let of_coarse: HashSet<u32> =
             (0..forest.leaves().len()).filter(is_coarse).flat_map(|leaf| nodes(&whole, leaf)).collect();
-        let (mut seen, mut known) = (HashSet::new(), 0);
-        for wants_coarse in [false, true] {
-            for leaf in 0..forest.leaves().len() {
-                let is_wanted = |node: &u32| of_coarse.contains(node) == wants_coarse;
-                let new = whole
-                    .leaf_nodes(leaf)
-                    .filter(|&node| is_wanted(&node) && seen.insert(node))
-                    .collect::<HashSet<_>>();
-                let end = known + new.len() as u32;
-                assert_eq!(new, (known..end).collect());
-                known = end;
+        let mut known = [0, (whole.nodes() - of_coarse.len()) as u32];
+        let (mut in_order, mut seen) = (whole.in_order_of_leaves(), HashSet::new());
+        for leaf in 0..forest.leaves().len() {
+            let new: HashSet<u32> = whole.leaf_nodes(leaf).filter(|&node| seen.insert(node)).collect();
+            assert_eq!(new, in_order.by_ref().take(new.len()).collect());
+            for is_coarse in [false, true] {
+                let new: HashSet<u32> =
+                    new.iter().copied().filter(|node| of_coarse.contains(node) == is_coarse).collect();
+                let first = &mut known[usize::from(is_coarse)];
+                assert_eq!(new, (*first..*first + new.len() as u32).collect());
+                *first += new.len() as u32;
             }
         }
-        assert_eq!(known as usize, whole.nodes());
+        assert_eq!((in_order.next(), known[1] as usize), (None, whole.nodes()));
     }
 }

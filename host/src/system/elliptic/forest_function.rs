@@ -96,9 +96,9 @@ impl ForestFunction {
     /// [`Error::OutOfMemory`].
     pub fn unknowns(&self) -> Result<Vec<f64>> {
         let mut unknowns: Vec<f64> = memory::zeros(self.values.len())?;
-        let values = self.mesh.kinds().iter().zip(&self.values).filter(|(kind, _)| kind.is_unknown());
-        let mut values = values.map(|(_, &value)| value);
-        self.mesh.set_unknowns(&mut unknowns, &mut |_| values.next().unwrap_or_default());
+        for ((entry, kind), &value) in unknowns.iter_mut().zip(self.mesh.kinds()).zip(&self.values) {
+            *entry = if kind.is_unknown() { value } else { 0.0 };
+        }
         Ok(unknowns)
     }
 

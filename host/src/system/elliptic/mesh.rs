@@ -96,10 +96,10 @@ impl Mesh {
         self.kinds.par_iter().map(|&kind| kind as u8).collect()
     }
 
-    /// Sets the entries of the unknowns to a function of their number.
+    /// Sets the entries of the unknowns to a function of their number, which counts them as leaves first have them.
     pub fn set_unknowns<T: Scalar>(&self, entries: &mut [T], value: &mut dyn FnMut(usize) -> f64) {
-        let unknowns = entries.iter_mut().zip(&self.kinds).filter(|(_, kind)| kind.is_unknown());
-        unknowns.enumerate().for_each(|(number, (entry, _))| *entry = T::from_f64(value(number)));
+        let unknowns = self.numbering.in_order_of_leaves().filter(|&node| self.kinds[node as usize].is_unknown());
+        unknowns.enumerate().for_each(|(number, node)| entries[node as usize] = T::from_f64(value(number)));
     }
 
     /// Number of unknowns.

@@ -80,8 +80,9 @@ fn the_derivative_is_that_of_the_residual() {
             nonlinear.linearize(&of_values(&w)).unwrap();
             nonlinear.linearize(&of_values(&u)).unwrap();
             let mut product = level.vector().unwrap();
-            let mut values = system.mesh.kinds().iter().zip(&w).filter(|(kind, _)| kind.is_unknown());
-            let x = level.vector_of(&mut |_| *values.next().unwrap().1).unwrap();
+            let nodes = system.mesh.numbering().in_order_of_leaves();
+            let mut unknowns = nodes.filter(|&node| system.mesh.kinds()[node as usize].is_unknown());
+            let x = level.vector_of(&mut |_| w[unknowns.next().unwrap() as usize]).unwrap();
             level.apply(&x, &mut product).unwrap();
             assert_close("A'(u) w", &differences, &product, 1e-6);
             let mut inverse = level.vector().unwrap();

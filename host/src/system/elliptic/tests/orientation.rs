@@ -21,7 +21,8 @@ fn results(coarse: &CoarseMesh, degree: usize) -> (Vec<[f64; 6]>, Info) {
         mesh.numbering().leaf_nodes(cell).zip(own.iter()).for_each(|(node, &place)| places[node as usize] = place);
     }
     let level = Runs::<Elliptic>::level::<f64>(&cpu, &system).unwrap();
-    let unknowns: Vec<usize> = (0..places.len()).filter(|&node| mesh.kinds()[node].is_unknown()).collect();
+    let nodes = mesh.numbering().in_order_of_leaves().map(|node| node as usize);
+    let unknowns: Vec<usize> = nodes.filter(|&node| mesh.kinds()[node].is_unknown()).collect();
     let vector = |u: &dyn Fn(DVec3) -> f64| level.vector_of(&mut |unknown| u(places[unknowns[unknown]])).unwrap();
     let x = vector(&|place| (3.0 * place.x).sin() * (2.0 * place.y).cos() + place.z);
     let mut product = level.vector().unwrap();
