@@ -186,8 +186,8 @@ impl SmoothedPart {
 
     /// Bytes, at most: only leaves of the finest level have nodes that are smoothed, where these are some.
     fn bytes(mesh: &Mesh) -> u64 {
-        let leaves = mesh.forest().leaves();
-        let finest = leaves.iter().filter(|leaf| usize::from(leaf.level) + 1 == mesh.forest().levels()).count();
+        let (leaves, levels) = (mesh.forest().leaves(), mesh.forest().levels());
+        let finest = leaves.iter().filter(|leaf| usize::from(leaf.level) + 1 == levels).count();
         let count = if finest == leaves.len() { 0 } else { finest * mesh.cells().nodes_a_cell() };
         (3 * count * size_of::<u32>()) as u64
     }
