@@ -85,11 +85,9 @@ fn on<P: Offered, B: Runs<P::System>>(
 /// The problem on the last mesh of an adaptive run, which solves it once on each mesh before.
 fn on_last_mesh<P: Offered, B: Runs<P::System>>(backend: &Arc<B>, args: &BenchArgs) -> Result<Case<P>, Failure> {
     let mut case = P::case(&args.case)?;
-    let forest = &args.case.forest;
-    let is_adaptive = forest.adapt.is_some() || forest.until_estimate.is_some() || forest.until_dofs.is_some();
     for cycle in 1.. {
         case.check(&**backend).map_err(|error| P::refused(&args.case, error))?;
-        if !is_adaptive {
+        if !args.case.refines_where_it_matters() {
             break;
         }
         let threads = args.case.machine.threads;
