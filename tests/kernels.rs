@@ -316,12 +316,11 @@ impl Naive {
         let factors = matrices::factors(self.forms.dim(), self.forms.factors()).map(T::from_f64);
         with_degree!(self.degree(), K => match operation {
             Operation::Smooth => {
-                bytes_of(&Scaled { matrices: unit.smoother_matrices::<T, K, { 2 * K - 1 }>(), factors }).to_vec()
+                bytes_of(&unit.smoother_matrices::<T, K, { 2 * K - 1 }>().scaled(self.forms.dim(), factors)).to_vec()
             }
             Operation::SmoothFirst => {
                 const E: usize = interpolated_nodes(K);
-                let matrices = unit.first_step_matrices::<T, K, { 2 * K - 1 }, E>();
-                bytes_of(&Scaled { matrices, factors }).to_vec()
+                bytes_of(&unit.first_step_matrices::<T, K, { 2 * K - 1 }, E>().scaled(factors)).to_vec()
             }
             Operation::RestrictResidual => {
                 let matrices = unit.restriction_matrices::<T, { 2 * K + 1 }, { (K + 1).div_ceil(2) }>();

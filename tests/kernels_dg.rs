@@ -100,7 +100,7 @@ impl Reference {
         with_degree!(@ self.space.degree(), K, match operation {
             Operation::Apply | Operation::Residual => {
                 let matrices = form.cell_matrices::<T, { K + 1 }, { (K + 2) / 2 }>();
-                bytes_of(&DgOperatorMatrices::new(matrices, self.forms.factors())).to_vec()
+                bytes_of(&DgOperatorMatrices::new(self.space.dim(), matrices, self.forms.factors())).to_vec()
             }
             Operation::Solve | Operation::SolveThin => bytes_of(&self.forms.solve_matrices::<T, { 2 * K + 2 }, { K + 1 }>()).to_vec(),
             _ => bytes_of(&form.transfer_matrices::<T, { 2 * K + 2 }, { K + 1 }, { (K + 2) / 2 }>()).to_vec(),

@@ -26,6 +26,8 @@ macro_rules! pod {
 /// by a factor what a matrix takes or gives, or entries of a mass matrix, never those of a stiffness matrix, whose rows must sum to
 /// zero exactly. On the unit square and cube factors are powers of two, so that it does not matter where they multiply.
 ///
+/// In 2D in high degrees in `f64` the coupling of the smoother has its factor already ([`coupling_has_factor`]).
+///
 /// Discontinuous elements have [`DgOperatorMatrices`] instead.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +42,12 @@ pub struct Scaled<M, T> {
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn factors(dim: usize, [x, y, z]: [f64; 3]) -> [f64; 3] {
     if dim == 2 { [x, y / x, 1.0] } else { [x, y, z] }
+}
+
+/// Whether the coupling of [`SmootherMatrices`] has its factor, so that the kernel multiplies no values by it. Not in `f32`: there
+/// the host writes entries into the instructions before there is a mesh. In 3D and in low degrees nothing is gained.
+pub const fn coupling_has_factor<T>(dim: usize, degree: usize) -> bool {
+    dim == 2 && degree > 5 && size_of::<T>() == 8
 }
 
 macro_rules! scaled_pod {
@@ -85,6 +93,15 @@ pub struct FirstStepMatrices<T, const K: usize, const M: usize, const E: usize> 
 }
 pod!(FirstStepMatrices<T, const K, const M, const E>);
 
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T: Real, const K: usize, const M: usize, const E: usize> FirstStepMatrices<T, K, M, E> {
+    /// As [`SmootherMatrices::scaled`].
+    pub fn scaled(self, factors: [T; 3]) -> Scaled<Self, T> {
+        let Scaled { matrices: smoother, factors } = self.smoother.scaled(2, factors);
+        Scaled { matrices: Self { smoother, ..self }, factors }
+    }
+}
+
 /// Dense 1D data of a patch, in `f64`, from which the host makes [`SmootherMatrices`].
 pub trait PatchColumn {
     /// `S[a][f]`, interior node `a`, function `f`, even functions first.
@@ -106,6 +123,14 @@ impl<T: Real, const K: usize, const M: usize> SmootherMatrices<T, K, M> {
             mass_boundary: core::array::from_fn(|f| T::from_f64(column.mass_boundary(f))),
             coupling: core::array::from_fn(|f| T::from_f64(column.coupling(f))),
         }
+    }
+
+    /// With the factors of a level: `c_x` is in the coupling [where that takes a multiplication away](coupling_has_factor).
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub fn scaled(self, dim: usize, factors: [T; 3]) -> Scaled<Self, T> {
+        let coupling =
+            self.coupling.map(|entry| if coupling_has_factor::<T>(dim, K) { factors[0] * entry } else { entry });
+        Scaled { matrices: Self { coupling, ..self }, factors }
     }
 
     /// Whether function `f` is even.
@@ -245,23 +270,28 @@ impl<T: Real, const C: usize, const H: usize> DgCellMatrices<T, C, H> {
 
 /// What the operator of discontinuous elements takes ([`dg::operator`](crate::dg::operator)): 1D matrices of cells of the size in
 /// x, and the factors `c` of its terms. Of all matrices only those of the mass may have a factor: rows of the others must sum to zero.
+/// In 2D two masses have all factors.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DgOperatorMatrices<T, const C: usize, const H: usize> {
+    /// In 2D with `c_x M` for the mass.
     pub cell: DgCellMatrices<T, C, H>,
-    /// `c_y / c_x M`.
+    /// `(c_y / c_x) M`, in 2D `c_y M`.
     pub mass_x: Centrosymmetric<T, C, H>,
-    /// `c_z / c_y M`, for 3D.
+    /// `(c_z / c_y) M`, for 3D.
     pub mass_middle: Centrosymmetric<T, C, H>,
-    /// `c_x`, `c_y / c_x` and `c_z / c_y`.
+    /// `c_x`, `c_y / c_x` and `c_z / c_y`, for 3D.
     pub factors: [T; 3],
 }
 pod!(DgOperatorMatrices<T, const C, const H>);
 
 impl<T: Real, const C: usize, const H: usize> DgOperatorMatrices<T, C, H> {
-    pub fn new(cell: DgCellMatrices<T, C, H>, [x, y, z]: [f64; 3]) -> Self {
+    pub fn new(dim: usize, cell: DgCellMatrices<T, C, H>, [x, y, z]: [f64; 3]) -> Self {
         let factors = [x, y / x, z / y].map(T::from_f64);
-        Self { mass_x: cell.mass.times(factors[1]), mass_middle: cell.mass.times(factors[2]), factors, cell }
+        let [of_cell, of_x] = if dim == 2 { [x, y].map(T::from_f64) } else { [T::from_f64(1.0), factors[1]] };
+        let (mass, weights) = (cell.mass.times(of_cell), cell.weights.map(|weight| of_cell * weight));
+        let (mass_x, mass_middle) = (cell.mass.times(of_x), cell.mass.times(factors[2]));
+        Self { cell: DgCellMatrices { mass, weights, ..cell }, mass_x, mass_middle, factors }
     }
 }
 

@@ -17,6 +17,11 @@ pub const fn shape() -> Shape {
     Shape { columns: THREADS, patches: 1, words: 0, barriers: 0 }
 }
 
+/// Blocks that a multiprocessor should hold: as many as have registers without spills, where a remainder by the degree takes none.
+pub const fn min_blocks(degree: usize) -> u32 {
+    if degree > 1 && degree.is_power_of_two() { 12 } else { 1 }
+}
+
 /// Words of the table of rows: direction by direction, x first, [`direction_words`] each.
 pub const fn table_words(dim: usize, degree: usize) -> usize {
     dim * direction_words(degree)
@@ -97,28 +102,28 @@ mod device {
 
     /// The rows of one direction's matrices at a thread's node.
     #[derive(Clone, Copy)]
-    struct Line<T> {
+    struct Line<T, const K: usize> {
         row: Row,
-        mass: *const T,
-        stiffness: *const T,
+        /// Of the mass, and behind them, after `2k + 1`, of the stiffness: one address takes fewer registers than two.
+        entries: *const T,
     }
 
-    impl<T: Real> Line<T> {
+    impl<T: Real, const K: usize> Line<T, K> {
         /// # Safety
         /// `table` has the [`direction_words`] numbers of the direction.
         #[inline(always)]
-        unsafe fn new(table: *const T, degree: usize, node: usize) -> Self {
-            let row = Row::of(degree, node);
+        unsafe fn new(table: *const T, node: usize) -> Self {
+            let row = Row::of(K, node);
             // SAFETY: the caller's promise; a row of the table is one of the patch's.
-            unsafe { Self { row, mass: table.add(row.mass(degree)), stiffness: table.add(row.stiffness(degree)) } }
+            Self { row, entries: unsafe { table.add(row.mass(K)) } }
         }
 
-        /// `(Σ_j M_j m_j, Σ_j A_j m_j + M_j s_j)`, `(m_j, s_j)` being what the directions before made of node `j`.
+        /// `(Σ_j M_j m_j, Σ_j A_j m_j + M_j s_j)`, `(m_j, s_j)` being what the directions before made of the row's node `j`.
         #[inline(always)]
         fn sum(self, value: impl Fn(usize) -> (T, T)) -> (T, T) {
             let mut sum = (T::ZERO, T::ZERO);
             for j in 0..self.row.len {
-                sum = self.add(j, value(self.row.first + j), sum);
+                sum = self.add(j, value(j), sum);
             }
             sum
         }
@@ -132,7 +137,7 @@ mod device {
         #[inline(always)]
         fn add(self, j: usize, (m, s): (T, T), (mass_sum, stiffness_sum): (T, T)) -> (T, T) {
             // SAFETY: the promise of `new`; `j` is below the row's length.
-            let (mass, stiffness) = unsafe { (*self.mass.add(j), *self.stiffness.add(j)) };
+            let (mass, stiffness) = unsafe { (*self.entries.add(j), *self.entries.add(j + 2 * K + 1)) };
             (T::fma(mass, m, mass_sum), T::fma(stiffness, m, T::fma(mass, s, stiffness_sum)))
         }
     }
@@ -151,34 +156,41 @@ mod device {
         color: u32,
     ) {
         let grid = Grid { cells, degree: K as u32 };
-        let mut index = thread::block_idx_x() as usize * THREADS + thread::thread_idx_x() as usize;
+        // It fits 32 bits, as does the number of a color's dofs; a division by 64 bits takes a hundred instructions.
+        let mut index = thread::block_idx_x() * THREADS as u32 + thread::thread_idx_x();
         let mut node = [0; DIM];
         for direction in 0..DIM {
             let class = Class::of(grid, color, direction as u32);
-            node[direction] = class.first + class.step * (index % class.count);
-            index /= class.count;
+            node[direction] = class.first + class.step * (index % class.count as u32) as usize;
+            index /= class.count as u32;
         }
         if index > 0 {
             return;
         }
-        // SAFETY: the caller's promise.
-        let line =
-            |direction: usize| unsafe { Line::new(table.add(direction * direction_words(K)), K, node[direction]) };
-        // SAFETY: nodes that couple lie within the grid and its guard, and none but the thread's own is of this color.
-        let value = |offset: usize| (unsafe { *x.add(offset) }, T::ZERO);
-        let (own, (_, product), (_, diagonal)) = if DIM == 2 {
-            let plane = |y: usize| line(0).sum(|x| value(grid.offset_2d(x, y)));
-            let own = grid.offset_2d(node[0], node[1]);
-            (own, line(1).sum(plane), line(1).own(line(0).own((T::from_f64(1.0), T::ZERO))))
+        let lines: [Line<T, K>; DIM] = core::array::from_fn(|direction| {
+            // SAFETY: the caller's promise.
+            unsafe { Line::new(table.add(direction * direction_words(K)), node[direction]) }
+        });
+        let one = (T::from_f64(1.0), T::ZERO);
+        let [first, own]: [[usize; DIM]; 2] = [lines.map(|line| line.row.first), lines.map(|line| line.row.own)];
+        let (origin, own, (_, product), (_, diagonal)) = if DIM == 2 {
+            let origin = grid.offset_2d(first[0], first[1]);
+            // SAFETY: nodes that couple lie within the grid and its guard, and none but the thread's own is of this color.
+            let value = |i: usize, j: usize| (unsafe { *x.add(origin + grid.local_2d(i, j)) }, T::ZERO);
+            let row = |j: usize| lines[0].sum(|i| value(i, j));
+            (origin, grid.local_2d(own[0], own[1]), lines[1].sum(row), lines[1].own(lines[0].own(one)))
         } else {
-            let plane = |z: usize| line(1).sum(|y| line(0).sum(|x| value(grid.offset_3d(x, y, z))));
-            let own = grid.offset_3d(node[0], node[1], node[2]);
-            (own, line(2).sum(plane), line(2).own(line(1).own(line(0).own((T::from_f64(1.0), T::ZERO)))))
+            let origin = grid.offset_3d(first[0], first[1], first[2]);
+            // SAFETY: as above.
+            let value = |i: usize, j: usize, l: usize| (unsafe { *x.add(origin + grid.local_3d(i, j, l)) }, T::ZERO);
+            let plane = |l: usize| lines[1].sum(|j| lines[0].sum(|i| value(i, j, l)));
+            let diagonal = lines[2].own(lines[1].own(lines[0].own(one)));
+            (origin, grid.local_3d(own[0], own[1], own[2]), lines[2].sum(plane), diagonal)
         };
         // SAFETY: the thread's own dof.
         unsafe {
-            let residual = *b.add(own) - product;
-            *x.add(own) = *x.add(own) + T::from_f64(residual.to_f64() / diagonal.to_f64());
+            let residual = *b.add(origin + own) - product;
+            *x.add(origin + own) = *x.add(origin + own) + T::from_f64(residual.to_f64() / diagonal.to_f64());
         }
     }
 }

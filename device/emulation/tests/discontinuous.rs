@@ -166,7 +166,7 @@ where
         let factors = factors(dim, sizes);
         let of_cell =
             DgCellMatrices::<T, C, H>::new(|i, j| mass.get(i, j), |i, j| stiffness.get(i, j), |t| normal[t], *penalty);
-        let matrices = DgOperatorMatrices::new(of_cell, factors);
+        let matrices = DgOperatorMatrices::new(dim, of_cell, factors);
         let grid = DgGrid { cells, degree: C as u32 - 1 };
         let (x, b) = (random(grid.storage(dim), 7), random(grid.storage(dim), 8));
         let (masses, stiff) =

@@ -11,10 +11,10 @@
 //!
 //! ```text
 //! 3D: m = M_z u,  s = L_z u;    s = L_y m + (c_z/c_y M_y) s,  m = M_y m;    A u = c_x (L_x m + (c_y/c_x M_x) s)
-//! 2D: m = M_y u,  s = L_y u;                                                A u = c_x (L_x m + (c_y/c_x M_x) s)
+//! 2D: m = (c_x M_y) u,  s = L_y u;                                          A u = L_x m + (c_y M_x) s
 //! ```
 //!
-//! where in degree 8 matrices in brackets have entries of their own, and below the quotients multiply `s`
+//! where in 2D and in degree 8 matrices in brackets have entries of their own, and else the quotients multiply `s`
 //! ([`DgOperatorMatrices`](crate::matrices::DgOperatorMatrices)).
 //!
 //! A thread keeps columns of the current cell's nodes in registers, so that `M u` and `L u` along the last direction, with
@@ -43,7 +43,7 @@ pub const fn columns(dim: usize, degree: usize) -> usize {
 /// Blocks that a multiprocessor should hold: as many as have registers without spills.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
     const BLOCKS: [[[u32; 8]; 2]; 2] = [
-        [[16, 16, 16, 16, 16, 12, 10, 10], [12, 16, 10, 10, 9, 8, 5, 6]],
+        [[16, 16, 16, 16, 16, 12, 10, 10], [12, 16, 9, 10, 9, 8, 5, 6]],
         [[10, 4, 10, 5, 5, 2, 5, 1], [7, 3, 7, 3, 3, 2, 2, 1]],
     ];
     BLOCKS[dim - 2][scalar_bytes / 8][degree - 1]

@@ -143,6 +143,7 @@ impl Module {
                     Operation::Apply | Operation::Residual => crate::operator::min_blocks(dim, degree, bytes),
                     Operation::RestrictResidual => crate::transfer::restriction::min_blocks(dim, degree, bytes),
                     Operation::ProlongateAdd => crate::transfer::prolongation::min_blocks(dim, degree, bytes),
+                    Operation::PointGaussSeidel => crate::point::min_blocks(degree),
                     _ => 1,
                 };
                 let common = match operation {

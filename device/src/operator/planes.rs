@@ -221,6 +221,11 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
                 unsafe { loads_together() };
             }
             let line = Line::<T, K, C>::read(product(1 - parity, 0), along_y);
+            // Here, too, it would ask for each value only where it is needed.
+            if !RESIDUAL && tile.is_full() && K == 6 && size_of::<T>() == 8 {
+                // SAFETY: as above.
+                unsafe { loads_together() };
+            }
             let q = line.times(&matrices.mass).map(|value| scaled.factors[2] * value);
             let mut p = Product::ZERO;
             line.add(&matrices.stiffness, &mut p);

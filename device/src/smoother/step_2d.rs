@@ -68,7 +68,7 @@ mod device {
     use super::{first_shape, parts, shape};
     use crate::block::Place;
     use crate::layout::{Column, RowMajor, Shared};
-    use crate::matrices::{FirstStepMatrices, Scaled, SmootherMatrices};
+    use crate::matrices::{FirstStepMatrices, Scaled, SmootherMatrices, coupling_has_factor};
     use crate::patch::{Grid, bit, color_count, color_origin};
     use crate::scalar::Real;
     use crate::smoother::{Table, is_odd, select, sum_and_difference, transform};
@@ -257,7 +257,7 @@ mod device {
         let x_term = |i_odd: usize| T::fma(-m_j, corners.get(2 * i_odd + j_odd), x_faces[i_odd]);
         let x_terms = [x_term(0), x_term(1)];
         // The table has what else couples, and its factor.
-        let coupled = x_faces.map(|x_face| factor * x_face);
+        let coupled = if coupling_has_factor::<T>(2, K) { x_faces } else { x_faces.map(|x_face| factor * x_face) };
         let y_faces = faces.read::<M>(Column { start: (2 + j_odd) * M, stride: 1 });
         for i in 0..M {
             let y_face = y_faces[i];

@@ -21,9 +21,9 @@ pub(super) struct Block<'a, T, const C: usize, const H: usize, const MID: usize>
 
 impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_, T, C, H, MID> {
     pub const IS_3D: bool = MID > 1;
-    /// Whether it is matrices that have the quotients of factors. In lower degrees a coefficient of `M` serves two products, and
-    /// another matrix would spill registers: there it is values that are multiplied.
-    pub const SCALES_MATRICES: bool = C > 8;
+    /// Whether it is matrices that have factors, in 2D all of them, in 3D quotients. In lower degrees in 3D a coefficient of `M`
+    /// serves two products, and another matrix would spill registers: there it is values that are multiplied.
+    pub const SCALES_MATRICES: bool = !Self::IS_3D || C > 8;
     pub const TILE: Tile = Tile::of(if MID > 1 { 3 } else { 2 }, C - 1);
     /// Words from plane to plane of a layer.
     pub const PLANE: usize = Self::TILE.pitch() * Self::TILE.rows();

@@ -37,7 +37,7 @@ impl<T: Real + Word, const C: usize, const H: usize, const MID: usize> Block<'_,
         });
     }
 
-    /// Along x `L u + M s`, `M` or `s` times the quotient of factors, in place.
+    /// Along x `L u + M s`, `M` or, in 3D, `s` times the quotient of factors, in place.
     #[inline(always)]
     pub fn contract_x(&self, layer: u32) {
         let tile = Self::TILE;

@@ -73,7 +73,7 @@ pub unsafe fn apply<
             // SAFETY: a layer of the grid.
             let read_next = |offset| Line(unsafe { block.nodes(x, offset, layer + 1) });
             // A load would wait for the stores before it: where registers suffice, it is asked for first.
-            let reads_first = Block::<T, C, H, MID>::SCALES_MATRICES;
+            let reads_first = C > 8;
             let mut next = columns[number].line;
             if reads_first && layer + 1 < layers {
                 next = read_next(offset);
@@ -86,12 +86,11 @@ pub unsafe fn apply<
                     let stride = block.strides().column;
                     let start = y.wrapping_add(offset + (layer - 1) as usize * C * stride);
                     for z in 0..C {
-                        let scaled = factors[0] * values[z];
                         let value = match (RESIDUAL, MID > 1) {
                             (true, true) => T::fma(factors[0], -values[z], b[z]),
-                            // In 2D `fma` would spill a register in degree 6.
-                            (true, false) => b[z] - scaled,
-                            (false, _) => scaled,
+                            (true, false) => b[z] - values[z],
+                            (false, true) => factors[0] * values[z],
+                            (false, false) => values[z],
                         };
                         // SAFETY: a node of the vector, that no other thread writes.
                         unsafe { *start.add(z * stride) = value };

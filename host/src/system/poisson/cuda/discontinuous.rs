@@ -204,7 +204,7 @@ impl Matrices {
         with_degree!(@ forms.degree(), K, {
             const H: usize = (K + 1).div_ceil(2);
             Ok(Self {
-                operator: bytes(&DgOperatorMatrices::new(form.cell_matrices::<T, { K + 1 }, H>(), forms.factors())),
+                operator: bytes(&DgOperatorMatrices::new(forms.dim(), form.cell_matrices::<T, { K + 1 }, H>(), forms.factors())),
                 solve: bytes(&forms.solve_matrices::<T, { 2 * K + 2 }, { K + 1 }>()),
                 transfer: bytes(&form.transfer_matrices::<T, { 2 * K + 2 }, { K + 1 }, H>()),
             })

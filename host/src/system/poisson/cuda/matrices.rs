@@ -34,8 +34,8 @@ impl Matrices {
                 let factors = matrices::factors(forms.dim(), forms.factors()).map(T::from_f64);
                 const E: usize = interpolated_nodes(K);
                 Ok(Self {
-                    smoother: bytes(&Scaled { matrices: unit.smoother_matrices::<T, K, { 2 * K - 1 }>(), factors }),
-                    first_step: bytes(&Scaled { matrices: unit.first_step_matrices::<T, K, { 2 * K - 1 }, E>(), factors }),
+                    smoother: bytes(&unit.smoother_matrices::<T, K, { 2 * K - 1 }>().scaled(forms.dim(), factors)),
+                    first_step: bytes(&unit.first_step_matrices::<T, K, { 2 * K - 1 }, E>().scaled(factors)),
                     operator: bytes(&Scaled { matrices: unit.cell_matrices::<T, { K + 1 }, H>(), factors }),
                     restriction: bytes(&Scaled { matrices: unit.restriction_matrices::<T, { 2 * K + 1 }, H>(), factors }),
                     prolongation: bytes(&unit.prolongation_matrices::<T, { K + 1 }>()),
