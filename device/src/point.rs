@@ -161,8 +161,10 @@ mod device {
         let mut node = [0; DIM];
         for direction in 0..DIM {
             let class = Class::of(grid, color, direction as u32);
-            node[direction] = class.first + class.step * (index % class.count as u32) as usize;
-            index /= class.count as u32;
+            // Never 0 in a launch; the compiler leaves out the panic of a division by 0.
+            let count = if class.count as u32 == 0 { 1 } else { class.count as u32 };
+            node[direction] = class.first + class.step * (index % count) as usize;
+            index /= count;
         }
         if index > 0 {
             return;

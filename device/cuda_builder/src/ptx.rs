@@ -8,6 +8,7 @@ pub use constants::{Constants, with_constants};
 pub use dependent::with_dependent_launches;
 pub use packed::{pack, unpack};
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -68,6 +69,11 @@ pub enum Violation {
         /// Its name.
         function: String,
     },
+    /// A check is left whose failure is a panic: of a divisor, of an index.
+    Panic {
+        /// The function of `core::panicking`.
+        function: String,
+    },
 }
 
 impl fmt::Display for Violation {
@@ -90,6 +96,7 @@ impl fmt::Display for Violation {
             }
             Violation::LocalMemory { kernel } => write!(f, "kernel {kernel} keeps an array in local memory"),
             Violation::UndefinedFunction { function } => write!(f, "function {function} is called, but not defined"),
+            Violation::Panic { function } => write!(f, "a check is left that may call {function}"),
         }
     }
 }
@@ -188,8 +195,20 @@ pub fn with_entries(ptx: &str, wanted: impl Fn(&str) -> bool) -> String {
 
 /// Functions that are declared, but defined nowhere.
 pub fn undefined_functions(ptx: &str) -> Vec<&str> {
+    functions(ptx, ".extern .func")
+}
+
+/// Functions of `core::panicking` that are there to be called.
+fn panics(ptx: &str) -> Vec<&str> {
+    let defined = functions(ptx, ".func").into_iter().filter(|name| name.contains("9panicking"));
+    // Each is declared before it is defined.
+    defined.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Names of functions whose line begins with such words.
+fn functions<'a>(ptx: &'a str, words: &str) -> Vec<&'a str> {
     ptx.lines()
-        .filter_map(|line| line.trim().strip_prefix(".extern .func"))
+        .filter_map(|line| line.trim().strip_prefix(words))
         .filter_map(|declaration| {
             let declaration = declaration.trim_start();
             let name = match declaration.strip_prefix('(') {
@@ -249,6 +268,7 @@ pub fn check(ptx: &str, kernels: &[Kernel]) -> Vec<Violation> {
             .into_iter()
             .map(|function| Violation::UndefinedFunction { function: function.to_string() }),
     );
+    violations.extend(panics(ptx).into_iter().map(|function| Violation::Panic { function: function.to_string() }));
     violations
 }
 
@@ -353,6 +373,16 @@ $L__BB0_2:
                 Violation::LocalMemory { kernel: "second".into() },
             ]
         );
+    }
+
+    #[test]
+    fn a_check_that_may_panic_is_reported() {
+        let name = "_RNvNtNtCs1_4core9panicking11panic_const23panic_const_rem_by_zero";
+        let ptx = format!("{PTX}.func {name}\n;\n.func {name}()\n{{\n\ttrap;\n}}\n");
+        let listed = [kernel("first", 2), kernel("second", 0)];
+        let [alone, with_panic] = [PTX, &ptx].map(|ptx| check(ptx, &listed));
+        assert_eq!(with_panic[..alone.len()], alone);
+        assert_eq!(with_panic[alone.len()..], [Violation::Panic { function: name.into() }]);
     }
 
     #[test]
