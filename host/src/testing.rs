@@ -24,49 +24,57 @@ pub fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64)
     }
 }
 
-/// A VTU file, read as its format is specified.
-pub struct VtuFile(String);
+/// A VTU file with appended arrays, read as its format is specified.
+pub struct VtuFile {
+    tags: String,
+    data: Vec<u8>,
+}
 
 impl VtuFile {
     pub fn of(path: &Path) -> Self {
-        Self(std::fs::read_to_string(path).unwrap())
+        const START: &[u8] = b"<AppendedData encoding=\"raw\">\n_";
+        let mut tags = std::fs::read(path).unwrap();
+        let start = tags.windows(START.len()).position(|bytes| bytes == START).unwrap() + START.len();
+        let mut data = tags.split_off(start);
+        assert!(data.ends_with(b"\n</AppendedData>\n</VTKFile>\n"));
+        data.truncate(data.len() - b"\n</AppendedData>\n</VTKFile>\n".len());
+        Self { tags: String::from_utf8(tags).unwrap(), data }
     }
 
     /// Number in an attribute of the piece.
     pub fn count(&self, attribute: &str) -> usize {
-        let rest = self.0.split_once(&format!(" {attribute}=\"")).unwrap().1;
-        rest.split_once('"').unwrap().0.parse().unwrap()
+        attribute_of(&self.tags, attribute).parse().unwrap()
     }
 
-    pub fn bytes(&self, name: &str) -> Vec<u8> {
-        let (_, rest) = self.0.split_once(&format!(" Name=\"{name}\" ")).unwrap();
-        let text = rest.split_once('>').unwrap().1.split_once('<').unwrap().0;
-        assert!(text.len().is_multiple_of(4));
-        let digit = |c: u8| match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => panic!("no digit of base64: {c}"),
-        };
-        let digits: Vec<u8> = text.trim_end_matches('=').bytes().map(digit).collect();
-        let bits = |group: &[u8]| group.iter().fold(0u32, |sum, &digit| sum << 6 | u32::from(digit));
-        let mut bytes: Vec<u8> = Vec::new();
-        for group in digits.chunks(4) {
-            let word = bits(group) << (6 * (4 - group.len()));
-            bytes.extend(&word.to_be_bytes()[1..group.len()]);
-        }
-        let (header, array) = bytes.split_at(8);
-        assert_eq!(u64::from_le_bytes(header.try_into().unwrap()), array.len() as u64, "{name}");
-        array.to_vec()
+    /// The tag of an array, from its type on.
+    fn tag(&self, name: &str) -> &str {
+        let is_of_array = |tag: &&str| tag.contains(&format!(" Name=\"{name}\" "));
+        self.tags.split("<DataArray").skip(1).find(is_of_array).unwrap().split_once("/>").unwrap().0
+    }
+
+    pub fn bytes(&self, name: &str) -> &[u8] {
+        let offset: usize = attribute_of(self.tag(name), "offset").parse().unwrap();
+        let (header, rest) = self.data[offset..].split_at(8);
+        &rest[..u64::from_le_bytes(header.try_into().unwrap()) as usize]
     }
 
     pub fn floats(&self, name: &str) -> Vec<f64> {
+        assert_eq!(attribute_of(self.tag(name), "type"), "Float64");
         self.bytes(name).chunks_exact(8).map(|word| f64::from_le_bytes(word.try_into().unwrap())).collect()
     }
 
     pub fn numbers(&self, name: &str) -> Vec<usize> {
-        self.bytes(name).chunks_exact(8).map(|word| i64::from_le_bytes(word.try_into().unwrap()) as usize).collect()
+        assert_eq!(attribute_of(self.tag(name), "type"), "Int32");
+        self.bytes(name).chunks_exact(4).map(|word| i32::from_le_bytes(word.try_into().unwrap()) as usize).collect()
     }
+
+    /// Whether arrays follow each other to the end.
+    pub fn is_complete(&self) -> bool {
+        let arrays = self.tags.split(" Name=\"").skip(1).map(|rest| rest.split_once('"').unwrap().0);
+        arrays.map(|name| 8 + self.bytes(name).len()).sum::<usize>() == self.data.len()
+    }
+}
+
+fn attribute_of<'a>(tags: &'a str, name: &str) -> &'a str {
+    tags.split_once(&format!(" {name}=\"")).unwrap().1.split_once('"').unwrap().0
 }

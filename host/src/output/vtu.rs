@@ -3,7 +3,7 @@
 //! VTK takes the nodes of its Lagrange cells for equidistant in reference coordinates, where the space has
 //! Gauss-Lobatto points. So values are those of the polynomial at equidistant points, and a reader sees exactly `u_h`.
 
-use super::vtu_file::{Grid, HEADER, array};
+use super::vtu_file::{Array, Grid};
 use super::{file, vtk_cell};
 use crate::error::Result;
 use crate::memory;
@@ -11,9 +11,6 @@ use crate::space::{Axis, Space};
 use glam::DVec3;
 use std::io::{self, Write};
 use std::path::Path;
-
-/// Bytes of the file besides its arrays, at most.
-const TAGS: u64 = 2 << 10;
 
 /// Points of the file in each direction: those that neighbouring continuous cells share are counted once; in 2D one in the third.
 fn lattice(space: &Space) -> [usize; 3] {
@@ -26,28 +23,27 @@ fn locate(axis: &Axis, point: usize) -> (usize, usize) {
     (cell, point - cell * axis.stride())
 }
 
-/// Points and cells of the file.
-fn counts(space: &Space) -> [u64; 2] {
-    [lattice(space), space.mesh().cells_along()].map(|sizes| sizes.iter().map(|&n| n as u64).product())
+/// The cells of the file.
+fn grid(space: &Space) -> Grid {
+    let [points, cells] =
+        [lattice(space), space.mesh().cells_along()].map(|sizes| sizes.iter().map(|&n| n as u64).product());
+    let nodes_a_cell = (space.degree() as u64 + 1).pow(space.dim() as u32);
+    Grid { dim: space.dim(), nodes_a_cell, points, cells }
 }
 
-/// Bytes of the file that [`write()`] makes, at most 2 KiB too many: points, their values, and the corners of cells, as base64.
+/// Bytes of the file that [`write()`] makes, at most 2 KiB too many: points, their values, and the points of cells.
 pub fn size(space: &Space, with_error: bool) -> u64 {
     size_of_arrays(space, if with_error { &[1, 1] } else { &[1] })
 }
 
 /// With arrays of so many numbers a point.
 pub(crate) fn size_of_arrays(space: &Space, components: &[u64]) -> u64 {
-    let [points, cells] = counts(space);
-    let connectivity = 8 * cells * (space.degree() as u64 + 1).pow(space.dim() as u32);
-    let fields = components.iter().map(|components| 8 * components * points);
-    let arrays = [3 * 8 * points, connectivity, 8 * cells, cells].into_iter().chain(fields);
-    TAGS + arrays.map(|bytes| (HEADER + bytes).div_ceil(3) * 4).sum::<u64>()
+    grid(space).size(components, &[])
 }
 
 /// Bytes of the host's memory that [`write()`] takes: `solution`, and values at equidistant points, twice meanwhile.
 pub fn memory(space: &Space) -> u64 {
-    (space.storage() as u64 + 2 * counts(space)[0]) * size_of::<f64>() as u64
+    (space.storage() as u64 + 2 * grid(space).points) * size_of::<f64>() as u64
 }
 
 /// Writes point data `solution` and, where the exact solution is known, `error = solution - exact`.
@@ -60,14 +56,13 @@ pub fn memory(space: &Space) -> u64 {
 pub fn write(path: &Path, space: &Space, solution: &[f64], exact: Option<&dyn Fn(DVec3) -> f64>) -> Result<()> {
     space.check_storage("solution", solution.len())?;
     let values = at_equidistant_points(space, solution, space)?;
-    file::write_with(path, |file| {
-        document(file, space, |file, count| {
-            array(file, "Float64", "solution", 1, count, values.iter().map(|value| value.to_le_bytes()))?;
-            let Some(exact) = exact else { return Ok(()) };
-            let errors = points(space).zip(&values).map(|(point, value)| value - exact(point));
-            array(file, "Float64", "error", 1, count, errors.map(f64::to_le_bytes))
-        })
-    })
+    let count = values.len() as u64;
+    let mut data = vec![Array::floats("solution", 1, count, values.iter().copied())];
+    data.extend(exact.map(|exact| {
+        let errors = points(space).zip(&values).map(move |(point, value)| value - exact(point));
+        Array::floats("error", 1, count, errors)
+    }));
+    file::write_with(path, |file| document(file, space, data))
 }
 
 /// Functions of other spaces on the same mesh, as a field of one component or of three.
@@ -94,29 +89,20 @@ pub(crate) fn write_fields(path: &Path, space: &Space, fields: &[Field]) -> Resu
         values.collect::<Result<Vec<_>>>()
     };
     let sampled = fields.iter().map(sample).collect::<Result<Vec<_>>>()?;
-    file::write_with(path, |file| {
-        document(file, space, |file, count| {
-            for (field, values) in fields.iter().zip(&sampled) {
-                let width = field.width();
-                let component = |i: u64, c: u64| values.get(c as usize).map_or(0.0, |values| values[i as usize]);
-                let words = (0..count).flat_map(|i| (0..width).map(move |c| (i, c)));
-                array(file, "Float64", field.name, width, count, words.map(|(i, c)| component(i, c).to_le_bytes()))?;
-            }
-            Ok(())
-        })
-    })
+    let count = grid(space).points;
+    let data = fields.iter().zip(&sampled).map(|(field, values)| {
+        let width = field.width();
+        let component = |i: u64, c: u64| values.get(c as usize).map_or(0.0, |values| values[i as usize]);
+        let words = (0..count).flat_map(move |i| (0..width).map(move |c| (i, c)));
+        Array::floats(field.name, width, count, words.map(move |(i, c)| component(i, c)))
+    });
+    file::write_with(path, |file| document(file, space, data.collect()))
 }
 
-/// The file, array by array as they are computed; `data` writes what belongs to the points.
-fn document(
-    file: &mut dyn Write,
-    space: &Space,
-    data: impl FnOnce(&mut dyn Write, u64) -> io::Result<()>,
-) -> io::Result<()> {
-    let [point_count, cell_count] = counts(space);
+/// The file, array by array as they are computed, with data of the points.
+fn document(file: &mut dyn Write, space: &Space, data: Vec<Array>) -> io::Result<()> {
     let nodes = vtk_cell::nodes(space.dim(), space.degree());
-    let grid = Grid { dim: space.dim(), nodes_a_cell: nodes.len() as u64, points: point_count, cells: cell_count };
-    grid.write(file, points(space), connectivity(space, &nodes), data, |_, _| Ok(()))
+    grid(space).write(file, points(space), connectivity(space, &nodes), data, Vec::new())
 }
 
 /// Visits a lattice, `x` fastest.
@@ -174,6 +160,7 @@ fn at_equidistant_points(space: &Space, u_h: &[f64], points: &Space) -> Result<V
 
 #[cfg(test)]
 mod tests {
+    use super::super::vtu_file::TAGS;
     use super::*;
     use crate::error::Error;
     use crate::mesh::Mesh;
@@ -211,6 +198,7 @@ mod tests {
             assert_size(&path, &space, true);
 
             let file = VtuFile::of(&path);
+            assert!(file.is_complete());
             let (points, cells) = ((2 * degree + 1).pow(dim as u32), 2usize.pow(dim as u32));
             assert_eq!([file.count("NumberOfPoints"), file.count("NumberOfCells")], [points, cells]);
             let (solution, errors) = (file.floats("solution"), file.floats("error"));

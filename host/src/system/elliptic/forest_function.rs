@@ -7,11 +7,10 @@ use super::metric::Geometry;
 use crate::backend::cpu::parallel::{try_map_chunks, try_map_with};
 use crate::error::{Error, Result, check_length, finite, invalid};
 use crate::memory;
-use crate::output::vtu_file::{Grid, array};
+use crate::output::vtu_file::{Array, Grid};
 use crate::output::{file, vtk_cell};
 use crate::problem::{ErrorNorms, ExactSolution};
 use glam::DVec3;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -157,30 +156,22 @@ impl ForestFunction {
                 values[node as usize] = own.iter().enumerate().map(|(i, value)| weight(i) * value).sum();
             }
         }
-        let grid = Grid { dim, nodes_a_cell: nodes.len() as u64, points: points.len() as u64, cells: cells as u64 };
-        file::write_with(path, |file| {
-            let at_points = points.iter().map(|&point| DVec3::from_array(point));
-            let connectivity = connectivity.iter().map(|&point| u64::from(point));
-            let solution = values.iter().map(|value| value.to_le_bytes());
-            let point_data = |file: &mut dyn Write, count| array(file, "Float64", "solution", 1, count, solution);
-            grid.write(file, at_points, connectivity, point_data, |file, count| {
-                let levels = mesh.forest().leaves().iter().map(|leaf| [leaf.level]);
-                array(file, "UInt8", "level", 1, count, levels)?;
-                for (name, numbers) in of_cells {
-                    let words = numbers.iter().map(|number| number.to_le_bytes());
-                    array(file, "Float64", name, 1, count, words)?;
-                }
-                Ok(())
-            })
-        })
+        let count = cells as u64;
+        let solution = Array::floats("solution", 1, points.len() as u64, values.into_iter());
+        let mut cell_data = vec![Array::bytes("level", count, mesh.forest().leaves().iter().map(|leaf| leaf.level))];
+        cell_data.extend(of_cells.iter().map(|(name, numbers)| Array::floats(name, 1, count, numbers.iter().copied())));
+        let grid = Grid { dim, nodes_a_cell: nodes.len() as u64, points: points.len() as u64, cells: count };
+        let at_points = points.iter().map(|&point| DVec3::from_array(point));
+        let connectivity = connectivity.iter().map(|&point| u64::from(point));
+        file::write_with(path, |file| grid.write(file, at_points, connectivity, vec![solution], cell_data))
     }
 
     /// Bytes of that file at most, with so many numbers for each cell.
     pub fn vtu_bytes(system: &Elliptic, of_cells: u64) -> u64 {
-        const TAGS: u64 = 4 << 10;
+        let nodes_a_cell = (system.degree() as u64 + 1).pow(system.mesh.dim() as u32);
         let (points, cells) = (system.nodes() as u64, system.mesh.cells().cells() as u64);
-        let places = system.mesh.cells().all().len() as u64;
-        TAGS + (8 * (4 * points + places + (1 + of_cells) * cells) + 2 * cells).div_ceil(3) * 4
+        let grid = Grid { dim: system.mesh.dim(), nodes_a_cell, points, cells };
+        grid.size(&[1], &[1, 8 * of_cells])
     }
 
     /// `∫ g(x, u, ∇u)`, by Gauss's rule of `k + 3` points a direction.

@@ -281,6 +281,7 @@ mod tests {
             assert!(found <= said && said - found <= 2 << 10, "{found} bytes, said were {said}");
 
             let file = VtuFile::of(&path);
+            assert!(file.is_complete());
             let points = mesh.cells() * (degree + 2).pow(dim as u32);
             assert_eq!([file.count("NumberOfPoints"), file.count("NumberOfCells")], [points, mesh.cells()]);
             let names = ["Points", "velocity", "pressure"];

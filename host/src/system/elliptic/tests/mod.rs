@@ -293,6 +293,7 @@ fn a_file_has_the_function_at_its_points() {
         let (found, said) = (std::fs::metadata(&path).unwrap().len(), ForestFunction::vtu_bytes(&system, 1));
         assert!(found <= said && said < found + found / 8 + 4096, "{found} bytes, said were {said}");
         let file = VtuFile::of(&path);
+        assert!(file.is_complete());
         assert_eq!((file.count("NumberOfPoints"), file.count("NumberOfCells")), (system.nodes(), system.cells()));
         assert_eq!(file.floats("number"), numbers);
         let levels: Vec<u8> = mesh.leaves().iter().map(|leaf| leaf.level).collect();
