@@ -170,7 +170,8 @@ pub trait Runs<E: System>: Backend {
     /// Those of [`Self::check`] and of the machine.
     fn level<T: Scalar>(self: &Arc<Self>, system: &E) -> Result<SharedLevel<Self, T>>;
 
-    /// The same where no smoother will work: [`Level::inverse_diagonal`](crate::level::Level::inverse_diagonal) may be an error.
+    /// The same for products and residuals alone: [`Level::inverse_diagonal`](crate::level::Level::inverse_diagonal), transfers and solutions
+    /// may be errors.
     ///
     /// # Errors
     /// Those of [`Self::level`].

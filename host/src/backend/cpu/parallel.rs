@@ -52,9 +52,20 @@ pub fn try_map_chunks<T: Send, R: Send, W, E: Send>(
     workspace: impl Fn() -> W + Sync + Send,
     body: impl Fn(&mut W, usize, &mut [T]) -> Result<R, E> + Sync + Send,
 ) -> Result<Vec<R>, E> {
-    let chunks = data.par_chunks_mut(len.max(1)).enumerate();
-    let results = chunks.map_init(workspace, |workspace, (index, chunk)| body(workspace, index, chunk));
-    results.collect::<Vec<Result<R, E>>>().into_iter().collect()
+    let len = len.max(1);
+    // Errors are large: a task has the results of many chunks, where there are many for each thread.
+    let chunks_a_task = (data.len().div_ceil(len) / (16 * rayon::current_num_threads())).clamp(1, 256);
+    let tasks = data.par_chunks_mut(len * chunks_a_task).enumerate();
+    let results = tasks.map_init(workspace, |workspace, (task, chunks)| {
+        let chunks = (chunks_a_task * task..).zip(chunks.chunks_mut(len));
+        chunks.map(|(index, chunk)| body(workspace, index, chunk)).collect()
+    });
+    let results: Vec<Result<Vec<R>, E>> = results.collect();
+    let mut all = Vec::new();
+    for of_task in results {
+        all.extend(of_task?);
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

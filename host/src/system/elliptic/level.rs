@@ -25,6 +25,8 @@ use glam::DMat3;
 use patchmg_cpu::Prepared;
 use rayon::prelude::*;
 use std::collections::HashMap;
+#[cfg(feature = "cuda")]
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// `A` on the cells of one mesh: `sum_cells Rᵀ Cᵀ A_cell C R`, `R` reading the nodes of a cell and `C` interpolating those that hang.
@@ -42,6 +44,47 @@ pub(super) struct CellOperator<T> {
     pub robin: Arc<RobinRows<T>>,
     /// From the places of cells to nodes.
     pub gather: Arc<Transposed>,
+}
+
+/// The metric of a mesh where that of each cell is the same at all points but for their weights.
+#[cfg(feature = "cuda")]
+#[derive(Debug)]
+pub(super) struct ConstantMetric<T> {
+    /// [`words`] at the first Gauss point of each cell.
+    pub at_first_points: Vec<T>,
+    /// As [`CellOperator::is_diagonal`].
+    pub is_diagonal: bool,
+}
+
+#[cfg(feature = "cuda")]
+impl<T: Scalar> ConstantMetric<T> {
+    /// None if a cell has another, or if it changes: found without memory for the metric of all points.
+    pub fn of(system: &Elliptic) -> Result<Option<Self>> {
+        let Elliptic { equation, mesh, .. } = system;
+        if equation.flux.is_some() {
+            return Ok(None);
+        }
+        let (dim, words) = (mesh.dim(), words(mesh.dim()));
+        let geometry = Geometry::new(mesh, mesh.degree() + 1)?;
+        let holds = AtomicBool::new(true);
+        let mut at_first_points: Vec<T> = memory::zeros(words * mesh.cells().cells())?;
+        let at_points = || vec![T::ZERO; words * mesh.cells().nodes_a_cell()];
+        let of_cell = |at_points: &mut Vec<T>, cell: usize, at_first: &mut [T]| -> Result<bool> {
+            if !holds.load(Relaxed) {
+                return Ok(false);
+            }
+            let kappa = |_, place: &Place| equation.diffusion.at(dim, place.point);
+            let [is_constant, is_diagonal] = set_metric(&geometry, dim, equation.reaction, cell, at_points, kappa)?;
+            if !is_constant {
+                holds.store(false, Relaxed);
+            }
+            at_first.copy_from_slice(&at_points[..words]);
+            Ok(is_diagonal)
+        };
+        let are_diagonal = try_map_chunks(&mut at_first_points, words, at_points, of_cell)?;
+        let is_diagonal = are_diagonal.into_iter().all(|is_diagonal| is_diagonal);
+        Ok(holds.into_inner().then_some(Self { at_first_points, is_diagonal }))
+    }
 }
 
 impl<T: Scalar> CellOperator<T> {
@@ -276,7 +319,9 @@ impl<T: Scalar + Prepared> EllipticLevel<T> {
 
     fn on_threads(cpu: &Arc<Cpu>, system: &Elliptic, smooths: bool) -> Result<Self> {
         let mesh = &system.mesh;
-        let transfer = system.coarser.as_ref().map(|coarser| Transfer::new(&coarser.mesh, mesh)).transpose()?;
+        // Newton's method interpolates to coarser meshes.
+        let coarser = system.coarser.as_ref().filter(|_| smooths || system.equation.flux.is_some());
+        let transfer = coarser.map(|coarser| Transfer::new(&coarser.mesh, mesh)).transpose()?;
         let factor = || Factor::new(mesh, &CellOperator::new(system)?);
         let operator = CellOperator::new(system)?;
         let inverse_diagonal = smooths.then(|| operator.inverse_diagonal()).transpose()?;
@@ -288,7 +333,7 @@ impl<T: Scalar + Prepared> EllipticLevel<T> {
             inverse_diagonal: inverse_diagonal.map(Mutex::new),
             residual: Mutex::new(cpu.zeros(if transfer.is_some() { mesh.kinds().len() } else { 0 })?),
             values: Mutex::default(),
-            factor: Mutex::new(if transfer.is_none() && system.has_solver() { Some(factor()?) } else { None }),
+            factor: Mutex::new(if system.coarser.is_none() && system.has_solver() { Some(factor()?) } else { None }),
             linearizing,
             mesh: mesh.clone(),
             transfer,

@@ -96,23 +96,6 @@ impl Transposed {
         &self.places
     }
 
-    /// Without the places of nodes that have one.
-    #[cfg(feature = "cuda")]
-    pub fn without_single_places(mut self) -> Self {
-        let (mut begin, mut kept) = (0, 0);
-        for end in &mut self.first[1..] {
-            let own = begin..*end as usize;
-            begin = own.end;
-            if own.len() > 1 {
-                self.places.copy_within(own.clone(), kept);
-                kept += own.len();
-            }
-            *end = kept as u32;
-        }
-        self.places.truncate(kept);
-        self
-    }
-
     /// The nodes that have places or are `wanted`, and where the places of each begin, and behind them where the last ones end.
     pub fn rows(&self, wanted: impl Fn(usize) -> bool + Sync) -> [Vec<u32>; 2] {
         let nodes = (0..self.first.len() - 1).into_par_iter().filter(|&node| self.count(node) > 0 || wanted(node));

@@ -107,7 +107,7 @@ const TIMES: &[Column] = &[
 pub const FIGURE2: Experiment = Experiment {
     name: "figure2",
     title: "Figure 2: time of a solve on the L and its extrusion",
-    remark: "Solves as in tables 3 and 4, each degree on one mesh of about half as many unknowns as in the paper, where they are about 3 million for Q1 \
+    remark: "Solves as in tables 3 and 4, each degree on one mesh of fewer unknowns than in the paper, where they are about 3 million for Q1 \
              and 20 to 30 million for Q2 to Q4; 3D is the extruded L. The paper, in words: the GPU is two to three times as fast as the CPU.",
     columns: TIMES,
     points: |sizes| on_last_meshes(sizes, CHEBYSHEV),

@@ -2,14 +2,17 @@
 
 use super::super::Elliptic;
 use super::super::assembled::Factor;
-use super::super::level::{CellOperator, is_coarsest, is_for_products, is_linear, no_factor, only_diagonal};
+use super::super::cell::CellShape;
+use super::super::level::{
+    CellOperator, ConstantMetric, is_coarsest, is_for_products, is_linear, no_factor, only_diagonal,
+};
 use super::super::mesh::{Mesh, Node};
 use super::super::robin::{self, RobinRows};
 use super::super::transfer::Transfer;
 use super::linearized::{self, Linearizing};
 use super::operator::{Operator, Sum, Sums, blocks_of};
 use super::order::groups;
-use super::tables::{InverseTables, OperatorTables, TransferAddresses, TransferTables};
+use super::tables::{CellMetric, InverseTables, OperatorTables, TransferAddresses, TransferTables};
 use crate::backend::cuda::launch::TypedKernel;
 use crate::backend::cuda::{Cuda, Vector};
 use crate::backend::{Backend, Scalar};
@@ -132,6 +135,9 @@ pub(super) struct CudaLevel<T: Scalar> {
 impl<T: Scalar> CudaLevel<T> {
     /// With what smoothers need, or for products alone.
     pub fn new(cuda: &Arc<Cuda>, system: &Elliptic, smooths: bool) -> Result<Self> {
+        if !smooths && let Some(metric) = ConstantMetric::of(system)? {
+            return Self::of_constants(cuda, system, &metric);
+        }
         let (gpu, mesh) = (&cuda.gpu, &system.mesh);
         let operator = CellOperator::<T>::new(system)?;
         let inverse_diagonal = smooths.then(|| operator.inverse_diagonal()).transpose()?;
@@ -140,24 +146,50 @@ impl<T: Scalar> CudaLevel<T> {
             let tables = TransferTables::new(&transfer, &operator.shape)?;
             OnCoarser::new(cuda, system, transfer.same(), tables)
         });
-        let coarser = coarser.transpose()?;
-        let robin = Robin::new(cuda, &operator.robin)?;
-        let tables = OperatorTables::new(system, &operator)?;
+        let tables = OperatorTables::new(system, CellMetric::Of(&operator), &operator.shape)?;
         let matrices = tables.matrices.clone();
+        let level = Self::with(cuda, system, tables, &operator.robin, coarser.transpose()?)?;
+        let residual = Vector::zeros(gpu, if level.coarser.is_some() { mesh.kinds().len() } else { 0 })?;
+        lock(&level.between).residual = residual;
+        let is_solved = level.coarser.is_none() && system.has_solver();
+        let inverse = if is_solved { Some(inverse(cuda, system)?) } else { None };
+        Ok(Self {
+            inverse,
+            inverse_diagonal,
+            linearizing: Linearizing::new(cuda, system, operator, &matrices)?,
+            ..level
+        })
+    }
+
+    /// For products alone, with a constant metric.
+    fn of_constants(cuda: &Arc<Cuda>, system: &Elliptic, metric: &ConstantMetric<T>) -> Result<Self> {
+        let (mesh, shape) = (&system.mesh, CellShape::new(&system.mesh)?);
+        let tables = OperatorTables::new(system, CellMetric::Constant(metric), &shape)?;
+        Self::with(cuda, system, tables, &RobinRows::new(mesh, &system.equation)?, None)
+    }
+
+    /// Without what only smoothers need.
+    fn with(
+        cuda: &Arc<Cuda>,
+        system: &Elliptic,
+        tables: OperatorTables<T>,
+        robin: &RobinRows<T>,
+        coarser: Option<OnCoarser<T>>,
+    ) -> Result<Self> {
+        let gpu = &cuda.gpu;
         let groups = tables.order.groups().max(coarser.as_ref().map_or(0, |coarser| coarser.groups));
-        let sums = Vector::zeros(gpu, groups * super::order::groups(mesh).entries())?;
-        let storage = if coarser.is_some() { mesh.kinds().len() } else { 0 };
+        let sums = Vector::zeros(gpu, groups * super::order::groups(&system.mesh).entries())?;
         Ok(Self {
             cuda: cuda.clone(),
             system: system.clone(),
             gather: TypedKernel::new(gpu, MODULE)?,
             operator: Operator::new(cuda, system, tables)?,
-            robin,
-            inverse: if coarser.is_none() && system.has_solver() { Some(inverse(cuda, system)?) } else { None },
-            inverse_diagonal,
+            robin: Robin::new(cuda, robin)?,
+            inverse: None,
+            inverse_diagonal: None,
             coarser,
-            linearizing: Linearizing::new(cuda, system, operator, &matrices)?,
-            between: Mutex::new(Between { sums, residual: Vector::zeros(gpu, storage)? }),
+            linearizing: None,
+            between: Mutex::new(Between { sums, residual: Vector::zeros(gpu, 0)? }),
         })
     }
 

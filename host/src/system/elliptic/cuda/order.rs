@@ -2,6 +2,7 @@
 //! apart if results are summed up by colors.
 
 use super::super::mesh::{Mesh, Node};
+use super::super::metric::words;
 use super::super::transposed::{NONE, Rows, Transposed};
 use super::colors::colors;
 use crate::backend::Scalar;
@@ -11,6 +12,7 @@ use patchmg_device::elliptic::{Groups, HangingLines, WHOLE, Writes};
 use rayon::prelude::*;
 use std::iter;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// Cells of a mesh in groups: families, then other cells without lines that hang, then those with such lines. Of each, cells with nodes
 /// that are smoothed lie next to those of the next part.
@@ -169,8 +171,7 @@ impl Order {
                 }
             }
         });
-        let all = Transposed::new(&left, count)?;
-        let is_whole = |node: u32| all.count(node as usize) == 1;
+        let is_whole = once_in(&left, count)?;
         nodes.par_chunks_exact_mut(entries).zip(self.by_groups()).enumerate().for_each(|(group, (nodes, cells))| {
             for (slot, cell) in cells {
                 let [read, _] = self.directions(slot, mesh.dim());
@@ -181,17 +182,18 @@ impl Order {
                 }
             }
         });
+        left.par_iter_mut().filter(|node| **node != NONE && is_whole(**node)).for_each(|node| *node = NONE);
+        let sums = Transposed::new(&left, count)?;
         let mut rows = || -> Result<Rows> {
             left.par_chunks_exact_mut(entries).enumerate().for_each(|(group, left)| {
                 if [&self.plain, &self.hanging].iter().all(|part| !part.smoothed.contains(&group)) {
                     left.fill(NONE);
                 }
-                left.iter_mut().filter(|node| **node != NONE && is_whole(**node)).for_each(|node| *node = NONE);
             });
             Ok(Transposed::new(&left, count)?.into_rows())
         };
         let of_smoothed = if self.all_are_smoothed() { None } else { Some(rows()?) };
-        Ok((nodes, all.without_single_places(), of_smoothed))
+        Ok((nodes, sums, of_smoothed))
     }
 
     /// Lines that hang, of the slots of [`Self::hanging`].
@@ -229,20 +231,33 @@ impl Order {
         Ok([tensor, reaction])
     }
 
-    /// The same where it is constant, over the weight of the first point: that of the tensor as `kept` words of a cell.
-    pub fn metric_of_cells<T: Scalar>(&self, metric: &[T], points: usize, kept: &[usize], weight: f64) -> [Vec<T>; 2] {
-        let cells = self.cells.len();
-        let words = metric.len() / points / self.cells().count();
+    /// The same where it is constant, over the weight of the first point: that of the tensor as `kept` words of a cell. `metric` may have
+    /// that of the first points alone.
+    pub fn metric_of_cells<T: Scalar>(&self, mesh: &Mesh, metric: &[T], kept: &[usize], weight: f64) -> [Vec<T>; 2] {
+        let (cells, words) = (self.cells.len(), words(mesh.dim()));
+        let of_cell = metric.len() / mesh.cells().cells();
         let (mut tensor, mut reaction) = (vec![T::ZERO; kept.len() * cells], vec![T::ZERO; cells]);
-        let value = |cell: usize, word: usize| T::from_f64(metric[words * points * cell + word].to_f64() / weight);
-        for (slot, cell) in self.cells() {
-            for (place, &word) in kept.iter().enumerate() {
-                tensor[kept.len() * slot + place] = value(cell, word);
-            }
-            reaction[slot] = value(cell, words - 1);
-        }
+        let value = |cell: u32, word: usize| T::from_f64(metric[of_cell * cell as usize + word].to_f64() / weight);
+        let of_slots = tensor.par_chunks_exact_mut(kept.len()).zip(&mut reaction).zip(&self.cells);
+        of_slots.filter(|(_, cell)| **cell != NONE).for_each(|((tensor, reaction), &cell)| {
+            tensor.iter_mut().zip(kept).for_each(|(entry, &word)| *entry = value(cell, word));
+            *reaction = value(cell, words - 1);
+        });
         [tensor, reaction]
     }
+}
+
+/// Whether a node is in a list once.
+fn once_in(list: &[u32], nodes: usize) -> Result<impl Fn(u32) -> bool + Sync + use<>> {
+    memory::check(nodes as u64)?;
+    let times: Vec<AtomicU8> = (0..nodes).into_par_iter().map(|_| 0.into()).collect();
+    list.par_iter().filter(|node| **node != NONE).for_each(|&node| {
+        // More than twice is not counted, so that nothing overflows.
+        if times[node as usize].load(Relaxed) < 2 {
+            times[node as usize].fetch_add(1, Relaxed);
+        }
+    });
+    Ok(move |node: u32| times[node as usize].load(Relaxed) == 1)
 }
 
 /// What a group has whole: a family, the children of one cell, or a single cell.

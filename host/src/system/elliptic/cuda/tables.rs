@@ -4,7 +4,7 @@ use super::super::Elliptic;
 use super::super::assembled::Factor;
 use super::super::batched::gauss_weights;
 use super::super::cell::{CellShape, at_points};
-use super::super::level::CellOperator;
+use super::super::level::{CellOperator, ConstantMetric};
 use super::super::mesh::{Mesh, Node};
 use super::super::metric::words;
 use super::super::transfer::{Transfer, place_in_family};
@@ -46,14 +46,34 @@ pub(super) enum Form {
 }
 
 impl Form {
-    fn of<T>(system: &Elliptic, operator: &CellOperator<T>) -> Self {
-        // Newton's method changes them.
-        if !operator.is_constant || system.equation.flux.is_some() {
-            Self::Points
-        } else if operator.is_diagonal {
-            Self::Boxes
-        } else {
-            Self::Cells
+    /// Of cells with coefficients of their own.
+    fn of_cells(are_diagonal: bool) -> Self {
+        if are_diagonal { Self::Boxes } else { Self::Cells }
+    }
+}
+
+/// The metric of the cells of a mesh.
+pub(super) enum CellMetric<'a, T> {
+    /// At all points.
+    Of(&'a CellOperator<T>),
+    /// At the first point of each cell alone.
+    Constant(&'a ConstantMetric<T>),
+}
+
+impl<T> CellMetric<'_, T> {
+    fn form(&self, system: &Elliptic) -> Form {
+        match self {
+            Self::Constant(metric) => Form::of_cells(metric.is_diagonal),
+            // Newton's method changes it.
+            Self::Of(operator) if !operator.is_constant || system.equation.flux.is_some() => Form::Points,
+            Self::Of(operator) => Form::of_cells(operator.is_diagonal),
+        }
+    }
+
+    fn words(&self) -> &[T] {
+        match self {
+            Self::Of(operator) => &operator.metric,
+            Self::Constant(metric) => &metric.at_first_points,
         }
     }
 }
@@ -81,14 +101,14 @@ pub(super) struct OperatorTables<T> {
 }
 
 impl<T: Scalar> OperatorTables<T> {
-    pub fn new(system: &Elliptic, operator: &CellOperator<T>) -> Result<Self> {
-        let (mesh, form) = (&*system.mesh, Form::of(system, operator));
+    pub fn new(system: &Elliptic, cells: CellMetric<T>, shape: &CellShape<T>) -> Result<Self> {
+        let (mesh, form) = (&*system.mesh, cells.form(system));
         let (dim, n, words) = (mesh.dim(), mesh.degree() + 1, words(mesh.dim()));
         let order = Order::new(mesh, system.writes, form == Form::Boxes);
         let at_points = gauss_weights(dim, n)?;
-        let of_cells = |kept: &[usize]| order.metric_of_cells(&operator.metric, at_points.len(), kept, at_points[0]);
+        let of_cells = |kept: &[usize]| order.metric_of_cells(mesh, cells.words(), kept, at_points[0]);
         let [metric, reaction] = match form {
-            Form::Points => order.metric(mesh, &operator.metric, words, system.equation.reacts())?,
+            Form::Points => order.metric(mesh, cells.words(), words, system.equation.reacts())?,
             Form::Cells => of_cells(&(0..words - 1).collect::<Vec<_>>()),
             Form::Boxes => of_cells(&(0..dim).map(|d| d * (d + 3) / 2).chain([words - 1]).collect::<Vec<_>>()),
         };
@@ -99,7 +119,7 @@ impl<T: Scalar> OperatorTables<T> {
         let [row_nodes, first] = sums.rows(|node| kinds[node] < Node::Smoothed as u8);
         Ok(Self {
             form,
-            matrices: line_matrices(mesh, form, &operator.shape)?,
+            matrices: line_matrices(mesh, form, shape)?,
             nodes,
             lines: order.lines(mesh),
             metric,

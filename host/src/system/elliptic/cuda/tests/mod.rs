@@ -4,7 +4,7 @@ mod newton;
 
 use self::newton::EmulatedNewton;
 use super::super::assembled::Factor;
-use super::super::level::CellOperator;
+use super::super::level::{CellOperator, ConstantMetric};
 use super::super::mesh::Node;
 use super::super::robin::{self, RobinRows};
 use super::super::transfer::Transfer;
@@ -47,7 +47,7 @@ impl<'a, T: Scalar> Emulated<'a, T> {
             let factor = Factor::new(mesh, &CellOperator::new(system).unwrap());
             InverseTables::new(&factor.unwrap())
         });
-        let tables = OperatorTables::new(system, &operator).unwrap();
+        let tables = OperatorTables::new(system, CellMetric::Of(&operator), &operator.shape).unwrap();
         Self { system, robin: operator.robin, operator: tables, transfer, inverse }
     }
 
@@ -331,6 +331,27 @@ fn kernels_compute_what_the_cpu_does() {
             }
         }
     }
+}
+
+/// That of the first points makes the same tables as that of all points; it is there where it is constant.
+#[test]
+fn products_need_a_constant_metric_at_first_points_alone() {
+    let mut are_constant = BTreeSet::new();
+    for (name, system) in systems() {
+        let (all, constant) = (CellOperator::<f64>::new(&system).unwrap(), ConstantMetric::of(&system).unwrap());
+        are_constant.insert(constant.is_some());
+        assert_eq!(constant.is_some(), all.is_constant, "{name}");
+        let Some(constant) = constant else { continue };
+        let metrics = [CellMetric::Of(&all), CellMetric::Constant(&constant)];
+        let [expected, found] = metrics.map(|metric| OperatorTables::new(&system, metric, &all.shape).unwrap());
+        assert_eq!(
+            (found.form, &found.metric, &found.reaction),
+            (expected.form, &expected.metric, &expected.reaction),
+            "{name}"
+        );
+        assert_eq!((found.matrices, found.weights), (expected.matrices, expected.weights), "{name}");
+    }
+    assert_eq!(are_constant.len(), 2);
 }
 
 #[test]
