@@ -32,7 +32,7 @@ impl Machine {
             (BackendChoice::Auto, _) => match cuda(0) {
                 Ok(machine) => Ok(machine),
                 Err(Error::NoDevice { reason }) => {
-                    console.line(format_args!("no CUDA device ({reason}): computing on the CPU"));
+                    console.line(format_args!("no CUDA device: {reason}; computing on the CPU"));
                     cpu(args)
                 }
                 Err(error) => Err(error.into()),
