@@ -87,6 +87,9 @@ impl Grid {
     }
 }
 
+/// Writes something.
+type Writer<'a> = dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'a;
+
 /// An array of a file, and what writes it.
 pub struct Array<'a> {
     kind: &'static str,
@@ -94,7 +97,7 @@ pub struct Array<'a> {
     components: u64,
     /// In bytes.
     length: u64,
-    write: Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'a>,
+    write: Box<Writer<'a>>,
 }
 
 impl<'a> Array<'a> {
