@@ -14,14 +14,14 @@ use patchmg::problem::load_vector;
 use patchmg::system::{Poisson, Runs};
 use std::sync::Arc;
 
-/// Solves `A x = b` from `x = 0` until `|r| <= rtol |b|`, with the preconditioner `M`; the iterations.
+/// Solves `A x = b` from `x = 0` until `|r| <= rtol |b|`, with the preconditioner `M`; the iterations, if those allowed suffice.
 fn conjugate_gradients<B: Backend>(
     a: &(impl LinearOperator<B, f64> + ?Sized),
     m: &mut impl Preconditioner<B, f64>,
     b: &B::Vector<f64>,
     x: &mut B::Vector<f64>,
-    rtol: f64,
-) -> patchmg::Result<usize> {
+    stopping: &Stopping,
+) -> patchmg::Result<Option<usize>> {
     let backend = a.backend();
     let (mut r, mut z, mut p, mut ap) = (a.vector()?, a.vector()?, a.vector()?, a.vector()?);
     backend.set_zero(x)?;
@@ -29,12 +29,12 @@ fn conjugate_gradients<B: Backend>(
     m.apply(&r, &mut z)?;
     backend.axpby(1.0, &z, 0.0, &mut p)?; // p = z
     let mut rz = backend.dot(&r, &z)?;
-    let enough = rtol * backend.norm(b)?;
-    for iteration in 0.. {
+    let enough = stopping.rtol * backend.norm(b)?;
+    for iteration in 0..=stopping.max_iters {
         let norm = backend.norm(&r)?;
         println!("{iteration:3} {norm:.3e}");
         if norm <= enough {
-            return Ok(iteration);
+            return Ok(Some(iteration));
         }
         a.apply(&p, &mut ap)?;
         let alpha = rz / backend.dot(&p, &ap)?;
@@ -44,7 +44,7 @@ fn conjugate_gradients<B: Backend>(
         let last = std::mem::replace(&mut rz, backend.dot(&r, &z)?);
         backend.axpby(1.0, &z, rz / last, &mut p)?; // p = z + beta p
     }
-    unreachable!("the loop has no end")
+    Ok(None)
 }
 
 fn main() -> patchmg::Result<()> {
@@ -58,7 +58,7 @@ fn main() -> patchmg::Result<()> {
     let (mut b, mut x, mut difference) = (a.vector()?, a.vector()?, a.vector()?);
     cpu.upload(&load, &mut b)?;
     let stopping = Stopping { rtol: 1e-9, max_iters: 100 };
-    let iterations = conjugate_gradients(&*a, &mut m, &b, &mut x, stopping.rtol)?;
+    let iterations = conjugate_gradients(&*a, &mut m, &b, &mut x, &stopping)?.expect("100 suffice");
 
     let info = Cg::new(&a)?.solve(&a, &mut m, &b, &mut difference, &stopping, &mut unobserved)?;
     cpu.axpby(1.0, &x, -1.0, &mut difference)?;
@@ -67,7 +67,7 @@ fn main() -> patchmg::Result<()> {
     // It is the same algorithm: at most rounding can differ.
     assert_eq!(iterations, info.iterations);
     assert!(relative < 1e-12);
-    // With patches residuals fall by more than 30 an iteration, whatever the mesh: 6 suffice for 1e-9.
-    assert!(iterations <= 6);
+    // As many as with 16 and 32 cells a direction: a V-cycle with patches does not get worse on finer meshes.
+    assert!(iterations <= 5);
     Ok(())
 }
