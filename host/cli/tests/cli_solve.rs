@@ -19,6 +19,7 @@ mod cli_solve {
 
 use common::{USAGE, patchmg, stderr, stdout};
 use serde_json::Value;
+use std::path::Path;
 use std::process::Output;
 
 /// A small problem on the CPU, and more arguments.
@@ -34,6 +35,11 @@ fn json(arguments: &[&str]) -> Value {
     let output = solve(&[arguments, &["--json", "-"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     serde_json::from_str(stdout(&output)).unwrap()
+}
+
+/// A VTU file up to its arrays, which are no text, and what of these is.
+fn tags(path: impl AsRef<Path>) -> String {
+    String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()
 }
 
 /// Refused with exit code 2, a message that holds all of `parts`, and nothing on standard output.
