@@ -72,6 +72,10 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.zeros(len)
     }
 
+    fn len<T: Scalar>(&self, vector: &B::Vector<T>) -> usize {
+        self.inner.len(vector)
+    }
+
     fn upload<T: Scalar>(&self, host: &[T], vector: &mut B::Vector<T>) -> Result<()> {
         self.traffic.uploads.fetch_add(1, Ordering::Relaxed);
         self.inner.upload(host, vector)
@@ -105,10 +109,6 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.convert(alpha, x, y)
     }
 
-    fn axpby<T: Scalar>(&self, alpha: f64, x: &B::Vector<T>, beta: f64, y: &mut B::Vector<T>) -> Result<()> {
-        self.inner.axpby(alpha, x, beta, y)
-    }
-
     fn divide<T: Scalar>(&self, x: &B::Vector<T>, d: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
         self.inner.divide(x, d, y)
     }
@@ -134,17 +134,6 @@ impl<B: Backend> Backend for Counting<B> {
         y: &mut B::Vector<T>,
     ) -> Result<()> {
         self.inner.diagonal_axpby_first(entries, alpha, d, x, beta, y)
-    }
-
-    fn diagonal_axpby<T: Scalar>(
-        &self,
-        alpha: f64,
-        d: &B::Vector<T>,
-        x: &B::Vector<T>,
-        beta: f64,
-        y: &mut B::Vector<T>,
-    ) -> Result<()> {
-        self.inner.diagonal_axpby(alpha, d, x, beta, y)
     }
 
     fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<B::AxisMatrix<T>> {

@@ -150,6 +150,8 @@ pub trait Backend: Send + Sync + Sized + 'static {
 
     /// A vector of `len` zeros.
     fn zeros<T: Scalar>(&self, len: usize) -> Result<Self::Vector<T>>;
+    /// Entries of a vector.
+    fn len<T: Scalar>(&self, vector: &Self::Vector<T>) -> usize;
     /// Host to machine; lengths must agree.
     fn upload<T: Scalar>(&self, host: &[T], vector: &mut Self::Vector<T>) -> Result<()>;
     /// Machine to host; lengths must agree. Waits for what was asked before.
@@ -182,7 +184,9 @@ pub trait Backend: Send + Sync + Sized + 'static {
     /// `y = alpha x`, rounded to the scalar of `y`.
     fn convert<S: Scalar, T: Scalar>(&self, alpha: f64, x: &Self::Vector<S>, y: &mut Self::Vector<T>) -> Result<()>;
     /// `y = alpha x + beta y`; `beta = 0` overwrites whatever was in `y`.
-    fn axpby<T: Scalar>(&self, alpha: f64, x: &Self::Vector<T>, beta: f64, y: &mut Self::Vector<T>) -> Result<()>;
+    fn axpby<T: Scalar>(&self, alpha: f64, x: &Self::Vector<T>, beta: f64, y: &mut Self::Vector<T>) -> Result<()> {
+        self.axpby_first(self.len(y), alpha, x, beta, y)
+    }
     /// `y = alpha D x + beta y` for the diagonal matrix `D` with the entries `d`; `beta = 0` overwrites whatever was in `y`.
     fn diagonal_axpby<T: Scalar>(
         &self,
@@ -191,7 +195,9 @@ pub trait Backend: Send + Sync + Sized + 'static {
         x: &Self::Vector<T>,
         beta: f64,
         y: &mut Self::Vector<T>,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        self.diagonal_axpby_first(self.len(y), alpha, d, x, beta, y)
+    }
     /// [`Self::axpby`] for the first entries, so many; others of `y` stay as they are.
     fn axpby_first<T: Scalar>(
         &self,

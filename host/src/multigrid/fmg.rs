@@ -2,7 +2,7 @@
 
 use super::coarsest::Coarsest;
 use super::level::SmoothedLevel;
-use super::vcycle::{Multigrid, VCycle};
+use super::vcycle::{Multigrid, Start, VCycle};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::krylov::{Info, IterativeSolver, Observer, Richardson, Stopping};
@@ -37,7 +37,7 @@ fn guess<B: Backend, S: Scalar>(
     level.level.restrict_load(b, x, &mut level.coarse_b)?;
     level.level.backend().set_zero(&mut level.coarse_x)?;
     guess(cycle, coarsest, coarser, &level.coarse_b, &mut level.coarse_x)?;
-    level.coarse_cycle(cycle, coarsest, coarser)?;
+    level.coarse_cycle(cycle, coarsest, coarser, Start::Given)?;
     level.level.prolongate_add(&level.coarse_x, x)
 }
 

@@ -18,10 +18,8 @@ pub struct SmoothedLevel<B: Backend, S: Scalar> {
     pub(super) coarse_b: B::Vector<S>,
     /// Solution, or correction, on the next coarser level.
     pub(super) coarse_x: B::Vector<S>,
-    /// The V-cycle on these two.
-    pub(super) coarse_cycle: Repeated<B>,
-    /// The same from zero.
-    pub(super) coarse_correction: Repeated<B>,
+    /// The V-cycle on these two, for each [`Start`](super::vcycle::Start).
+    pub(super) coarse_cycles: [Repeated<B>; 2],
 }
 
 impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
@@ -36,8 +34,7 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
             smoother,
             coarse_b: coarse.vector()?,
             coarse_x: coarse.vector()?,
-            coarse_cycle: Repeated::unrecorded(),
-            coarse_correction: Repeated::unrecorded(),
+            coarse_cycles: [(); 2].map(|()| Repeated::later(false)),
         })
     }
 }

@@ -132,11 +132,11 @@ fn guess<B: Backend, T: Scalar, S: Scalar>(
         guess(cycle, coarsest, levels, nested, coarse_b, coarse_x)?;
         coarse.residual(coarse_b, coarse_x, coarse_r)?;
     }
-    let SmoothedLevel { coarse_b: rounded, coarse_x: z, coarse_cycle, .. } = &mut *smoothed;
+    let SmoothedLevel { coarse_b: rounded, coarse_x: z, coarse_cycles, .. } = &mut *smoothed;
     let norm = backend.norm(coarse_r)?;
     scaled(backend, coarse_r, norm, rounded, z, |r, z| {
         backend.set_zero(z)?;
-        coarse_cycle.run(backend, &mut || v_cycle(cycle, coarsest, levels, Start::Given, r, z))
+        coarse_cycles[Start::Given as usize].run(backend, &mut || v_cycle(cycle, coarsest, levels, Start::Given, r, z))
     })?;
     backend.convert(norm, &smoothed.coarse_x, coarse_r)?;
     backend.axpby(1.0, coarse_r, 1.0, coarse_x)?;

@@ -42,7 +42,9 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         }
         let (below, above) = levels.split_at_mut(level);
         let (b, x) = match above {
-            [finer, ..] if part == LevelPart::Cycle => return finer.coarse_correction(*cycle, coarsest, below),
+            [finer, ..] if part == LevelPart::Cycle => {
+                return finer.coarse_cycle(*cycle, coarsest, below, Start::Zero);
+            }
             [SmoothedLevel { coarse_b, coarse_x, .. }, ..] => (&*coarse_b, coarse_x),
             [] => (b, x),
         };

@@ -10,23 +10,21 @@ pub(super) struct Repeated<B: Backend> {
 }
 
 impl<B: Backend> Repeated<B> {
-    /// Records `work`, which is not done, if it `is_fixed`.
-    pub fn new(backend: &B, is_fixed: bool, work: &mut dyn FnMut() -> Result<()>) -> Result<Self> {
-        let mut recording = None;
-        if is_fixed {
-            backend.record(&mut recording, work)?;
-        }
-        Ok(Self { is_fixed, recording })
-    }
-
-    /// The same, recorded when it is first done.
+    /// Of work that is recorded, when it is first done at the latest, if it `is_fixed`.
     pub fn later(is_fixed: bool) -> Self {
         Self { is_fixed, recording: None }
     }
 
-    /// Work that is done as it is, without a recording.
-    pub fn unrecorded() -> Self {
-        Self { is_fixed: false, recording: None }
+    /// The same, with a recording of `work`, which is not done.
+    pub fn new(backend: &B, is_fixed: bool, work: &mut dyn FnMut() -> Result<()>) -> Result<Self> {
+        let mut own = Self::later(is_fixed);
+        own.record(backend, work)?;
+        Ok(own)
+    }
+
+    /// Records `work`, which is not done, if it is fixed.
+    pub fn record(&mut self, backend: &B, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        if self.is_fixed { backend.record(&mut self.recording, work) } else { Ok(()) }
     }
 
     /// Records anew when it is next done: numbers that the work is done with have changed.
@@ -34,7 +32,7 @@ impl<B: Backend> Repeated<B> {
         self.recording = None;
     }
 
-    /// Does `work`, the same as in [`Self::new`].
+    /// Does `work`, the same as in [`Self::record`].
     pub fn run(&mut self, backend: &B, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         if self.is_fixed { backend.repeat(&mut self.recording, work) } else { work() }
     }

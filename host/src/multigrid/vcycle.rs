@@ -101,12 +101,13 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         let mut levels = levels.windows(2).map(above).collect::<Result<Vec<_>>>()?;
         for count in 1..=levels.len() {
             if let Some((level, coarser)) = levels[..count].split_last_mut() {
-                level.record_coarse_cycle(cycle, &mut coarsest, coarser)?;
-                level.coarse_correction = Repeated::later(is_fixed(&coarsest, coarser));
+                let is_fixed = is_fixed(&coarsest, coarser);
+                level.coarse_cycles = [(); 2].map(|()| Repeated::later(is_fixed));
+                level.record_coarse_cycle(cycle, &mut coarsest, coarser, Start::Given)?;
             }
         }
         if let Some((level, coarser)) = levels.split_last_mut() {
-            level.record_coarse_correction(cycle, &mut coarsest, coarser)?;
+            level.record_coarse_cycle(cycle, &mut coarsest, coarser, Start::Zero)?;
         }
         Ok(Self { backend: coarsest.level().backend().clone(), cycle, coarsest, levels })
     }
@@ -181,11 +182,11 @@ pub(super) fn v_cycle<B: Backend, S: Scalar>(
         Start::Given => level.level.restrict_residual(b, x, &mut level.coarse_b)?,
         Start::Zero => level.level.restrict_residual_of_smoothed(b, x, &mut level.coarse_b)?,
     }
-    level.coarse_correction(cycle, coarsest, coarser)?;
+    level.coarse_cycle(cycle, coarsest, coarser, Start::Zero)?;
     // The coarsest level is solved: once is enough.
     let coarse_cycles = if coarser.is_empty() { 1 } else { cycle.coarse_cycles };
     for _ in 1..coarse_cycles {
-        level.coarse_cycle(cycle, coarsest, coarser)?;
+        level.coarse_cycle(cycle, coarsest, coarser, Start::Given)?;
     }
     level.correct_and_smooth(cycle, b, x)
 }
@@ -199,14 +200,13 @@ fn linearize<B: Backend, S: Scalar>(
     let Some((own, coarser)) = levels.split_last_mut() else {
         return coarsest.linearize(u);
     };
-    let SmoothedLevel { level, smoother, coarse_x, coarse_cycle, coarse_correction, .. } = own;
+    let SmoothedLevel { level, smoother, coarse_x, coarse_cycles, .. } = own;
     let nonlinear = level.nonlinear()?;
     nonlinear.linearize(u)?;
     nonlinear.interpolate(u, coarse_x)?;
     linearize(coarsest, coarser, coarse_x)?;
     smoother.update()?;
-    coarse_cycle.forget();
-    coarse_correction.forget();
+    coarse_cycles.iter_mut().for_each(Repeated::forget);
     Ok(())
 }
 
@@ -216,56 +216,30 @@ fn is_fixed<B: Backend, S: Scalar>(coarsest: &Coarsest<B, S>, levels: &[Smoothed
 }
 
 impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
-    /// Records what [`Self::coarse_cycle`] does.
+    /// Records what [`Self::coarse_cycle`] does. That of coarser levels is part of it.
     fn record_coarse_cycle(
         &mut self,
         cycle: VCycle,
         coarsest: &mut Coarsest<B, S>,
         coarser: &mut [Self],
+        start: Start,
     ) -> Result<()> {
-        let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;
-        *coarse_cycle = Repeated::new(&**level.backend(), is_fixed(coarsest, coarser), &mut || {
-            v_cycle(cycle, coarsest, coarser, Start::Given, coarse_b, coarse_x)
-        })?;
-        Ok(())
+        let Self { level, coarse_b, coarse_x, coarse_cycles, .. } = self;
+        let work = &mut || v_cycle(cycle, coarsest, coarser, start, coarse_b, coarse_x);
+        coarse_cycles[start as usize].record(level.backend(), work)
     }
 
-    /// Records what [`Self::coarse_correction`] does. That of coarser levels is part of it.
-    fn record_coarse_correction(
-        &mut self,
-        cycle: VCycle,
-        coarsest: &mut Coarsest<B, S>,
-        coarser: &mut [Self],
-    ) -> Result<()> {
-        let Self { level, coarse_b, coarse_x, coarse_correction, .. } = self;
-        *coarse_correction = Repeated::new(&**level.backend(), is_fixed(coarsest, coarser), &mut || {
-            v_cycle(cycle, coarsest, coarser, Start::Zero, coarse_b, coarse_x)
-        })?;
-        Ok(())
-    }
-
-    /// The V-cycle for the coarse right-hand side, from what is in the coarse solution; `coarser` are the levels below.
+    /// The V-cycle for the coarse right-hand side, from what is in the coarse solution or from zero; `coarser` are the levels below.
     pub(super) fn coarse_cycle(
         &mut self,
         cycle: VCycle,
         coarsest: &mut Coarsest<B, S>,
         coarser: &mut [Self],
+        start: Start,
     ) -> Result<()> {
-        let Self { level, coarse_b, coarse_x, coarse_cycle, .. } = self;
-        let work = &mut || v_cycle(cycle, coarsest, coarser, Start::Given, coarse_b, coarse_x);
-        coarse_cycle.run(level.backend(), work)
-    }
-
-    /// The same from zero.
-    pub(super) fn coarse_correction(
-        &mut self,
-        cycle: VCycle,
-        coarsest: &mut Coarsest<B, S>,
-        coarser: &mut [Self],
-    ) -> Result<()> {
-        let Self { level, coarse_b, coarse_x, coarse_correction, .. } = self;
-        let work = &mut || v_cycle(cycle, coarsest, coarser, Start::Zero, coarse_b, coarse_x);
-        coarse_correction.run(level.backend(), work)
+        let Self { level, coarse_b, coarse_x, coarse_cycles, .. } = self;
+        let work = &mut || v_cycle(cycle, coarsest, coarser, start, coarse_b, coarse_x);
+        coarse_cycles[start as usize].run(level.backend(), work)
     }
 
     pub(super) fn pre_smooth(

@@ -115,6 +115,10 @@ impl Backend for Cpu {
         Vector::zeros(len)
     }
 
+    fn len<T: Scalar>(&self, vector: &Vector<T>) -> usize {
+        vector.len()
+    }
+
     fn upload<T: Scalar>(&self, host: &[T], vector: &mut Vector<T>) -> Result<()> {
         check_length("host vector", vector.len(), host.len())?;
         vector.copy_from_slice(host);
@@ -144,21 +148,6 @@ impl Backend for Cpu {
             }
         });
         Ok(())
-    }
-
-    fn axpby<T: Scalar>(&self, alpha: f64, x: &Vector<T>, beta: f64, y: &mut Vector<T>) -> Result<()> {
-        self.axpby_first(y.len(), alpha, x, beta, y)
-    }
-
-    fn diagonal_axpby<T: Scalar>(
-        &self,
-        alpha: f64,
-        d: &Vector<T>,
-        x: &Vector<T>,
-        beta: f64,
-        y: &mut Vector<T>,
-    ) -> Result<()> {
-        self.diagonal_axpby_first(y.len(), alpha, d, x, beta, y)
     }
 
     fn axpby_first<T: Scalar>(

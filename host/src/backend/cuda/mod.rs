@@ -89,6 +89,10 @@ impl Backend for Cuda {
         Vector::zeros(&self.gpu, len)
     }
 
+    fn len<T: Scalar>(&self, vector: &Vector<T>) -> usize {
+        vector.len()
+    }
+
     fn upload<T: Scalar>(&self, host: &[T], vector: &mut Vector<T>) -> Result<()> {
         vector.check(&self.gpu, "vector", host.len())?;
         vector.write(host)
@@ -121,21 +125,6 @@ impl Backend for Cuda {
             return self.axpby(alpha, x, 0.0, y);
         }
         self.blas1::<T>()?.convert(&self.gpu, alpha, x, y)
-    }
-
-    fn axpby<T: Scalar>(&self, alpha: f64, x: &Vector<T>, beta: f64, y: &mut Vector<T>) -> Result<()> {
-        self.axpby_first(y.len(), alpha, x, beta, y)
-    }
-
-    fn diagonal_axpby<T: Scalar>(
-        &self,
-        alpha: f64,
-        d: &Vector<T>,
-        x: &Vector<T>,
-        beta: f64,
-        y: &mut Vector<T>,
-    ) -> Result<()> {
-        self.diagonal_axpby_first(y.len(), alpha, d, x, beta, y)
     }
 
     fn axpby_first<T: Scalar>(

@@ -196,7 +196,7 @@ impl<B: Backend, S: Scalar> Chebyshev<B, S> {
                 level.smoothed_residual(b, x, residual)?;
                 (&*residual, 1.0)
             };
-            preconditioner.axpby_smoothed(&**level, of_residual, residual, of_direction, direction)?;
+            preconditioner.axpby(&**level, entries, of_residual, residual, of_direction, direction)?;
             backend.axpby_first(entries, 1.0, direction, of_x, x)?;
             let next = 1.0 / (2.0 * ratio - rho);
             factors = (2.0 * next / radius, next * rho);

@@ -79,7 +79,7 @@ impl<B: Backend, S: Scalar> ChebyshevFourthKind<B, S> {
             // The residual of 0 is `b`.
             let starts = from_zero && k == 1;
             let own = if starts { b } else { &*residual };
-            preconditioner.axpby_smoothed(&**level, of_residual, own, of_direction, direction)?;
+            preconditioner.axpby(&**level, entries, of_residual, own, of_direction, direction)?;
             backend.axpby_first(entries, weight, direction, if starts { 0.0 } else { 1.0 }, x)?;
             if k < self.weights.len() {
                 // The residual of the iteration without weights.

@@ -41,7 +41,7 @@ impl<'a, B: Backend, S: Scalar> Lanczos<'a, B, S> {
         let Self { level, preconditioner, residual, direction, work, matrix, .. } = self;
         let backend = level.backend();
         while matrix.diagonal.len() < steps {
-            preconditioner.axpby(*level, 1.0, residual, 0.0, work)?;
+            preconditioner.axpby(*level, level.storage(), 1.0, residual, 0.0, work)?;
             let product = backend.dot(residual, work)?;
             let is_first = matrix.diagonal.is_empty();
             if is_first {

@@ -13,35 +13,20 @@ pub(super) enum Preconditioning<B: Backend, S: Scalar> {
 }
 
 impl<B: Backend, S: Scalar> Preconditioning<B, S> {
-    /// `y = α P r + β y`.
+    /// `y = α P r + β y`, of the diagonal for the first entries, so many: those behind the [smoothed](Level::smoothed_entries) ones may
+    /// be left out where they are zero before and after it.
     pub fn axpby(
         &self,
         level: &dyn Level<B, S>,
+        entries: usize,
         alpha: f64,
         r: &B::Vector<S>,
         beta: f64,
         y: &mut B::Vector<S>,
     ) -> Result<()> {
         match self {
-            Self::Diagonal(inverse) => level.backend().diagonal_axpby(alpha, inverse, r, beta, y),
+            Self::Diagonal(inverse) => level.backend().diagonal_axpby_first(entries, alpha, inverse, r, beta, y),
             Self::CellPatches => level.cell_patches()?.apply_axpby(alpha, r, beta, y),
-        }
-    }
-
-    /// The same where anything is smoothed; other entries of `y` are zero before and after it.
-    pub fn axpby_smoothed(
-        &self,
-        level: &dyn Level<B, S>,
-        alpha: f64,
-        r: &B::Vector<S>,
-        beta: f64,
-        y: &mut B::Vector<S>,
-    ) -> Result<()> {
-        match self {
-            Self::Diagonal(inverse) => {
-                level.backend().diagonal_axpby_first(level.smoothed_entries(), alpha, inverse, r, beta, y)
-            }
-            Self::CellPatches => self.axpby(level, alpha, r, beta, y),
         }
     }
 

@@ -15,6 +15,7 @@ mod batched;
 mod benchmark;
 mod boundary;
 mod cell;
+mod cell_metric;
 mod cell_patches;
 #[cfg(feature = "cuda")]
 mod cuda;

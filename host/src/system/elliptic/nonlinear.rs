@@ -3,9 +3,10 @@
 use super::Elliptic;
 use super::assembled::Factor;
 use super::cell::{CellShape, Workspace};
+use super::cell_metric::set_metric;
 use super::equation::check_tensor;
 use super::flux::Flux;
-use super::level::{CellOperator, set_metric};
+use super::level::CellOperator;
 use super::mesh::Mesh;
 use super::metric::{Geometry, words};
 use crate::backend::Scalar;

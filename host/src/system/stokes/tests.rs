@@ -272,6 +272,10 @@ impl Backend for Counting {
         self.cpu.axis_matrix(matrix)
     }
 
+    fn len<T: Scalar>(&self, vector: &Vector<T>) -> usize {
+        self.cpu.len(vector)
+    }
+
     fn upload<T: Scalar>(&self, host: &[T], vector: &mut Vector<T>) -> Result<()> {
         self.cpu.upload(host, vector)
     }
@@ -290,10 +294,6 @@ impl Backend for Counting {
 
     fn convert<S: Scalar, T: Scalar>(&self, alpha: f64, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
         self.cpu.convert(alpha, x, y)
-    }
-
-    fn axpby<T: Scalar>(&self, alpha: f64, x: &Vector<T>, beta: f64, y: &mut Vector<T>) -> Result<()> {
-        self.cpu.axpby(alpha, x, beta, y)
     }
 
     fn axpby_first<T: Scalar>(
@@ -317,17 +317,6 @@ impl Backend for Counting {
         y: &mut Vector<T>,
     ) -> Result<()> {
         self.cpu.diagonal_axpby_first(entries, alpha, d, x, beta, y)
-    }
-
-    fn diagonal_axpby<T: Scalar>(
-        &self,
-        alpha: f64,
-        d: &Vector<T>,
-        x: &Vector<T>,
-        beta: f64,
-        y: &mut Vector<T>,
-    ) -> Result<()> {
-        self.cpu.diagonal_axpby(alpha, d, x, beta, y)
     }
 
     fn apply_along_axis<T: Scalar>(

@@ -3,9 +3,8 @@
 use super::super::Elliptic;
 use super::super::assembled::Factor;
 use super::super::cell::CellShape;
-use super::super::level::{
-    CellOperator, ConstantMetric, is_coarsest, is_for_products, is_linear, no_factor, only_diagonal,
-};
+use super::super::cell_metric::ConstantMetric;
+use super::super::level::{CellOperator, is_coarsest, is_for_products, is_linear, no_factor, only_diagonal};
 use super::super::mesh::{Mesh, Node};
 use super::super::robin::{self, RobinRows};
 use super::super::transfer::Transfer;

@@ -1,7 +1,7 @@
 //! What kernels of nonlinear equations take, on the host. Cells lie in groups as for the operator, whose metric they write.
 
+use super::super::cell_metric::set_metric;
 use super::super::interpolation::from_children;
-use super::super::level::set_metric;
 use super::super::mesh::Mesh;
 use super::super::metric::{Geometry, words};
 use super::super::transfer::families;

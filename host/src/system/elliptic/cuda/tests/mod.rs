@@ -4,7 +4,8 @@ mod newton;
 
 use self::newton::EmulatedNewton;
 use super::super::assembled::Factor;
-use super::super::level::{CellOperator, ConstantMetric};
+use super::super::cell_metric::ConstantMetric;
+use super::super::level::CellOperator;
 use super::super::mesh::Node;
 use super::super::robin::{self, RobinRows};
 use super::super::transfer::Transfer;
