@@ -2,8 +2,10 @@
 
 /// Threads of a block.
 pub const THREADS: usize = 256;
-/// Vectors that one launch of `dots` or `add_combination` takes.
+/// Vectors that one launch of `dots` or `combine` takes.
 pub const VECTORS: usize = 8;
+/// Rows of partial sums at most: of `combine_dots` a product with each vector, and the square of the result.
+pub const PARTIAL_ROWS: usize = VECTORS + 1;
 /// Blocks of `dots`, and so partial sums of a dot product: eight a multiprocessor of an H200.
 pub const DOT_BLOCKS: usize = 1056;
 /// Barriers of a sum over a block: one a halving, and one before shared memory is used again.
@@ -29,12 +31,14 @@ mod device {
 
     /// Entries that a thread has under way at once: enough to keep memory busy in `f32`, too.
     const ENTRIES: usize = 4;
+    /// The same of `combine_dots`, which holds as many of each of [`VECTORS`] vectors.
+    const HELD: usize = 2;
 
-    /// Calls `some` with the first of [`ENTRIES`] indices, [`THREADS`] apart, and `one` with single ones at the end: all of
+    /// Calls `some` with the first of `E` indices, [`THREADS`] apart, and `one` with single ones at the end: all of
     /// `0..n` that are the calling thread's, in a grid-stride loop.
     #[inline(always)]
-    fn for_indices(n: u64, mut some: impl FnMut([usize; ENTRIES]), mut one: impl FnMut(usize)) {
-        let step = (THREADS * ENTRIES) as u64;
+    fn for_indices<const E: usize>(n: u64, mut some: impl FnMut([usize; E]), mut one: impl FnMut(usize)) {
+        let step = (THREADS * E) as u64;
         let mut start = thread::block_idx_x() as u64 * step;
         while start < n {
             let first = start + thread::thread_idx_x() as u64;
@@ -54,7 +58,7 @@ mod device {
     /// `store(i, load(i))` for the calling thread's indices below `n`, several loads before the first store.
     #[inline(always)]
     fn map<T: Copy>(n: u64, load: impl Fn(usize) -> T, store: impl Fn(usize, T)) {
-        for_indices(
+        for_indices::<ENTRIES>(
             n,
             |indices| {
                 let values = indices.map(&load);
@@ -153,16 +157,26 @@ mod device {
                 }
             }
         };
-        for_indices(n, |indices| add(&indices), |index| add(&[index]));
+        for_indices::<ENTRIES>(n, |indices| add(&indices), |index| add(&[index]));
         for j in 0..VECTORS {
             // The same for all threads, so that all come to the barriers.
             if (j as u32) < count {
-                let sum = block_sum(sums[j].get());
-                if thread::thread_idx_x() == 0 {
-                    // SAFETY: `partials` has room for `count` rows of `DOT_BLOCKS`.
-                    unsafe { *partials.add(j * DOT_BLOCKS + thread::block_idx_x() as usize) = sum };
-                }
+                // SAFETY: `partials` has room for `count` rows of `DOT_BLOCKS`.
+                unsafe { store_partial(partials, j, sums[j].get()) };
             }
+        }
+    }
+
+    /// `partials[row * DOT_BLOCKS + block] = sum of value` over the threads of the block.
+    ///
+    /// # Safety
+    /// `partials` has this row, and all threads of the block come here.
+    #[inline(always)]
+    unsafe fn store_partial(partials: *mut f64, row: usize, value: f64) {
+        let sum = block_sum(value);
+        if thread::thread_idx_x() == 0 {
+            // SAFETY: the caller's promise.
+            unsafe { *partials.add(row * DOT_BLOCKS + thread::block_idx_x() as usize) = sum };
         }
     }
 
@@ -187,12 +201,19 @@ mod device {
         }
     }
 
-    /// `y += sum_j c_j x_j`, `j < count`.
+    /// `y = beta y + sum_j c_j x_j`, `j < count`, summed up in `f64`; `beta = 0` overwrites.
     ///
     /// # Safety
     /// The vectors have `n` entries.
     #[inline(always)]
-    pub unsafe fn add_combination<T: Real>(coefficients: Coefficients, xs: Vectors<T>, count: u32, y: *mut T, n: u64) {
+    pub unsafe fn combine<T: Real>(
+        coefficients: Coefficients,
+        xs: Vectors<T>,
+        count: u32,
+        beta: f64,
+        y: *mut T,
+        n: u64,
+    ) {
         let add = |indices: &[usize], sums: &mut [f64]| {
             for j in 0..VECTORS {
                 if (j as u32) < count {
@@ -204,10 +225,10 @@ mod device {
             }
         };
         // SAFETY: the caller's promise; a thread owns its indices.
-        let load = |i: usize| unsafe { *y.add(i) }.to_f64();
+        let load = |i: usize| if beta == 0.0 { 0.0 } else { beta * unsafe { *y.add(i) }.to_f64() };
         // SAFETY: as above.
         let store = |i: usize, sum: f64| unsafe { *y.add(i) = T::from_f64(sum) };
-        for_indices(
+        for_indices::<ENTRIES>(
             n,
             |indices| {
                 let mut sums = indices.map(load);
@@ -222,5 +243,81 @@ mod device {
                 store(index, sum[0]);
             },
         );
+    }
+
+    /// `y += sum_j c_j x_j`, `j < count`, then `partials[j * DOT_BLOCKS + block]`, the block's part of `x_j · y`, and in row `count`
+    /// that of `y · y`, with `y` as it was stored: one pass over all vectors.
+    ///
+    /// # Safety
+    /// The vectors have `n` entries; launched with [`DOT_BLOCKS`] blocks; `partials` has `count + 1` rows.
+    #[inline(always)]
+    pub unsafe fn combine_dots<T: Real>(
+        coefficients: Coefficients,
+        xs: Vectors<T>,
+        count: u32,
+        y: *mut T,
+        n: u64,
+        partials: *mut f64,
+    ) {
+        let sums = [0.0; PARTIAL_ROWS].map(core::cell::Cell::new);
+        let add = |row: usize, x: f64, y: f64| sums[row].set(f64::fma(x, y, sums[row].get()));
+        for_indices::<HELD>(
+            n,
+            |indices| {
+                let mut held = [[0.0; HELD]; VECTORS];
+                // SAFETY: the caller's promise; a thread owns its indices.
+                let mut values = indices.map(|i| unsafe { *y.add(i) }.to_f64());
+                for j in 0..VECTORS {
+                    if (j as u32) < count {
+                        for entry in 0..HELD {
+                            // SAFETY: the caller's promise.
+                            held[j][entry] = unsafe { *xs.0[j].add(indices[entry]) }.to_f64();
+                            values[entry] = f64::fma(coefficients.0[j], held[j][entry], values[entry]);
+                        }
+                    }
+                }
+                for entry in 0..HELD {
+                    let stored = T::from_f64(values[entry]);
+                    // SAFETY: a thread owns its indices.
+                    unsafe { *y.add(indices[entry]) = stored };
+                    values[entry] = stored.to_f64();
+                    for j in 0..VECTORS {
+                        if (j as u32) < count {
+                            add(j, held[j][entry], values[entry]);
+                        }
+                    }
+                    add(VECTORS, values[entry], values[entry]);
+                }
+            },
+            |i| {
+                // SAFETY: as above.
+                let mut sum = unsafe { *y.add(i) }.to_f64();
+                for j in 0..VECTORS {
+                    if (j as u32) < count {
+                        // SAFETY: as above.
+                        sum = f64::fma(coefficients.0[j], unsafe { *xs.0[j].add(i) }.to_f64(), sum);
+                    }
+                }
+                let stored = T::from_f64(sum);
+                // SAFETY: as above.
+                unsafe { *y.add(i) = stored };
+                for j in 0..VECTORS {
+                    if (j as u32) < count {
+                        // SAFETY: as above.
+                        add(j, unsafe { *xs.0[j].add(i) }.to_f64(), stored.to_f64());
+                    }
+                }
+                add(VECTORS, stored.to_f64(), stored.to_f64());
+            },
+        );
+        for j in 0..VECTORS {
+            // The same for all threads, so that all come to the barriers.
+            if (j as u32) < count {
+                // SAFETY: the caller's promise.
+                unsafe { store_partial(partials, j, sums[j].get()) };
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { store_partial(partials, count as usize, sums[VECTORS].get()) };
     }
 }

@@ -188,8 +188,10 @@ fn lengths(gpu: &Arc<Cuda>) -> Outcome {
     refused(gpu.convert(1.0, &wrong, &mut right))?;
     refused(gpu.convert(1.0, &wrong, &mut gpu.zeros::<f32>(space.storage())?))?;
     refused(gpu.dots(&[&right, &wrong], &right).map(|_| ()))?;
-    refused(gpu.add_combination(&[1.0], &[&wrong], &mut right))?;
-    refused(gpu.add_combination(&[1.0, 2.0], &[&other], &mut right))?;
+    refused(gpu.combine(&[1.0], &[&wrong], 1.0, &mut right))?;
+    refused(gpu.combine(&[1.0, 2.0], &[&other], 1.0, &mut right))?;
+    refused(gpu.combine_dots(&[1.0], &[&wrong], &mut right).map(|_| ()))?;
+    refused(gpu.combine_dots(&[1.0, 2.0], &[&other], &mut right).map(|_| ()))?;
     refused(level.apply(&wrong, &mut right))?;
     refused(level.residual(&wrong, &other, &mut right))?;
     refused(level.residual(&other, &wrong, &mut right))?;

@@ -25,7 +25,8 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
     test("divide", divide::<T>);
     test("dots", dots::<T>);
     test("dots_of_many_vectors", dots_of_many_vectors::<T>);
-    test("add_combination", add_combination::<T>);
+    test("combine", combine::<T>);
+    test("combine_dots", combine_dots::<T>);
     test("empty", empty::<T>);
 }
 
@@ -77,8 +78,8 @@ fn long(gpu: &Cuda, len: usize) -> Outcome {
     check(&z, "diagonal_axpby", &|i| 2 * at_x(i) * at_y(i) - 2 * at_x(i))?;
     gpu.axpby(3.0, &x, 0.0, &mut z)?;
     check(&z, "axpby", &|i| 3 * at_x(i))?;
-    gpu.add_combination(&[2.0, -1.0], &[&x, &z], &mut y)?;
-    check(&y, "add_combination", &|i| at_y(i) - at_x(i))?;
+    gpu.combine(&[2.0, -1.0], &[&x, &z], 1.0, &mut y)?;
+    check(&y, "combine", &|i| at_y(i) - at_x(i))?;
     // Products repeat after 251 times 127 entries; sums of whole numbers below 2^53 are exact in any order.
     let (period, product) = (251 * 127, |i: usize| at_x(i) * (at_y(i) - at_x(i)));
     let sum = |range: std::ops::Range<usize>| range.map(product).sum::<i64>();
@@ -208,19 +209,74 @@ fn check_dots<T: Scalar>(gpu: &Cuda, len: usize, count: usize) -> Outcome {
     Ok(())
 }
 
-fn add_combination<T: Scalar>(gpu: &Cuda) -> Outcome {
+fn combine<T: Scalar>(gpu: &Cuda) -> Outcome {
     for (len, count) in LENGTHS.into_iter().flat_map(|len| COUNTS.map(|count| (len, count))) {
-        let hosts: Vec<Vec<T>> = (0..count).map(|j| random(40 + j as u64, len)).collect();
-        let (y, coefficients) = (random::<T>(39, len), random::<f64>(38, count));
-        let vectors = hosts.iter().map(|x| uploaded(gpu, x)).collect::<Result<Vec<_>, _>>()?;
-        let mut result = uploaded(gpu, &y)?;
-        gpu.add_combination(&coefficients, &vectors.iter().collect::<Vec<_>>(), &mut result)?;
-        let sum = |i: usize| coefficients.iter().zip(&hosts).fold(y[i].to_f64(), |sum, (c, x)| sum + c * x[i].to_f64());
-        let expected: Vec<T> = (0..len).map(|i| T::from_f64(sum(i))).collect();
-        // One rounding to `T` a launch, and the host's own order of summation.
-        assert_close(&downloaded(gpu, &result, len)?, &expected, 16.0 * epsilon::<T>())?;
+        for beta in [1.0, -0.3, 0.0] {
+            let combination = Combination::<T>::random(len, count);
+            // What is overwritten does not matter.
+            let old = if beta == 0.0 { vec![T::from_f64(f64::NAN); len] } else { combination.y.clone() };
+            let (vectors, mut y) = (combination.vectors(gpu)?, uploaded(gpu, &old)?);
+            gpu.combine(&combination.coefficients, &vectors.iter().collect::<Vec<_>>(), beta, &mut y)?;
+            // One rounding to `T` a launch, and the host's own order of summation.
+            assert_close(&downloaded(gpu, &y, len)?, &combination.expected(beta), 16.0 * epsilon::<T>())?;
+        }
+    }
+    // Scaled alone.
+    let x = random::<T>(8, 1000);
+    let mut y = uploaded(gpu, &x)?;
+    gpu.combine(&[], &[], 0.25, &mut y)?;
+    let scaled: Vec<T> = x.iter().map(|x| T::from_f64(0.25 * x.to_f64())).collect();
+    assert_identical(&downloaded(gpu, &y, 1000)?, &scaled)
+}
+
+/// The vector is that of `combine`, and products are those of it as it was stored, by `dots`.
+fn combine_dots<T: Scalar>(gpu: &Cuda) -> Outcome {
+    for (len, count) in LENGTHS.into_iter().flat_map(|len| COUNTS.map(|count| (len, count))) {
+        let combination = Combination::<T>::random(len, count);
+        let (vectors, mut y) = (combination.vectors(gpu)?, uploaded(gpu, &combination.y)?);
+        let xs = vectors.iter().collect::<Vec<_>>();
+        let found = gpu.combine_dots(&combination.coefficients, &xs, &mut y)?;
+        assert_close(&downloaded(gpu, &y, len)?, &combination.expected(1.0), 16.0 * epsilon::<T>())?;
+        let mut expected = gpu.dots(&xs, &y)?;
+        expected.push(gpu.dot(&y, &y)?);
+        let norm = expected[count].sqrt();
+        let scales = xs.iter().map(|x| Ok(gpu.norm(x)? * norm)).collect::<Result<Vec<_>, patchmg::Error>>()?;
+        assert_eq!(found.len(), expected.len());
+        for ((found, expected), scale) in found.iter().zip(&expected).zip(scales.into_iter().chain([norm * norm])) {
+            // Another order of summation.
+            if (found - expected).abs() > f64::EPSILON * (len as f64).sqrt().max(8.0) * scale {
+                return Err(format!("{count} vectors of {len}: {found}, expected {expected}").into());
+            }
+        }
+        let mut again = uploaded(gpu, &combination.y)?;
+        assert_identical(&gpu.combine_dots(&combination.coefficients, &xs, &mut again)?, &found)?;
     }
     Ok(())
+}
+
+/// A random linear combination.
+struct Combination<T> {
+    coefficients: Vec<f64>,
+    xs: Vec<Vec<T>>,
+    y: Vec<T>,
+}
+
+impl<T: Scalar> Combination<T> {
+    fn random(len: usize, count: usize) -> Self {
+        let xs = (0..count).map(|j| random(40 + j as u64, len)).collect();
+        Self { coefficients: random::<f64>(38, count), xs, y: random::<T>(39, len) }
+    }
+
+    fn vectors(&self, gpu: &Cuda) -> Result<Vec<<Cuda as Backend>::Vector<T>>, patchmg::Error> {
+        self.xs.iter().map(|x| uploaded(gpu, x)).collect()
+    }
+
+    /// `beta y + sum_j c_j x_j`.
+    fn expected(&self, beta: f64) -> Vec<T> {
+        let terms = |i: usize| self.coefficients.iter().zip(&self.xs).map(move |(c, x)| c * x[i].to_f64());
+        let sum = |i: usize| terms(i).fold(beta * self.y[i].to_f64(), |sum, term| sum + term);
+        (0..self.y.len()).map(|i| T::from_f64(sum(i))).collect()
+    }
 }
 
 fn empty<T: Scalar>(gpu: &Cuda) -> Outcome {
@@ -228,8 +284,10 @@ fn empty<T: Scalar>(gpu: &Cuda) -> Outcome {
     gpu.set_zero(&mut y)?;
     gpu.axpby(1.0, &x, 1.0, &mut y)?;
     gpu.convert(1.0, &x, &mut y)?;
-    gpu.add_combination(&[1.0], &[&x], &mut y)?;
-    gpu.add_combination(&[], &[], &mut y)?;
+    gpu.combine(&[1.0], &[&x], 0.5, &mut y)?;
+    gpu.combine(&[], &[], 0.5, &mut y)?;
+    assert_identical(&gpu.combine_dots(&[1.0], &[&x], &mut y)?, &[0.0; 2])?;
+    assert_identical(&gpu.combine_dots(&[], &[], &mut y)?, &[0.0])?;
     assert_identical(&downloaded(gpu, &y, 0)?, &[])?;
     assert_identical(&gpu.dots(&[&x], &y)?, &[0.0])?;
     assert_identical(&gpu.dots::<T>(&[], &y)?, &[])

@@ -126,7 +126,7 @@ fn block(module: Module, spec: &KernelSpec) -> ([u32; 3], usize) {
         return (kind.traced)(module);
     }
     let Some((dim, degree)) = module.space() else {
-        return ([0; 3], blas1::VECTORS * blas1::DOT_BLOCKS);
+        return ([0; 3], blas1::PARTIAL_ROWS * blas1::DOT_BLOCKS);
     };
     if let Module::PoissonDg { .. } = module {
         let tile = dg::operator::Tile::of(dim, degree).grid();
@@ -334,6 +334,7 @@ fn discontinuous<
 /// Vector operations, all of their vectors the first one.
 fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> {
     const COUNT: u32 = blas1::VECTORS as u32;
+    const NONE: blas1::Coefficients = blas1::Coefficients([0.0; blas1::VECTORS]);
     fn vectors<T>(a: &Arguments) -> blas1::Vectors<T> {
         blas1::Vectors([a.vector::<T>(0).cast_const(); blas1::VECTORS])
     }
@@ -355,9 +356,11 @@ fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> 
             Box::new(|a| unsafe { blas1::dots::<T>(vectors(a), COUNT, a.vector(1), a.entries, a.vector(2)) })
         }
         Operation::SumPartials => Box::new(|a| unsafe { blas1::sum_partials(a.vector(0), a.vector(1)) }),
-        Operation::AddCombination => Box::new(|a| unsafe {
-            let coefficients = blas1::Coefficients([0.0; blas1::VECTORS]);
-            blas1::add_combination::<T>(coefficients, vectors(a), COUNT, a.vector(1), a.entries)
+        Operation::Combine => {
+            Box::new(|a| unsafe { blas1::combine::<T>(NONE, vectors(a), COUNT, 1.0, a.vector(1), a.entries) })
+        }
+        Operation::CombineDots => Box::new(|a| unsafe {
+            blas1::combine_dots::<T>(NONE, vectors(a), COUNT, a.vector(1), a.entries, a.vector(2));
         }),
         _ => return None,
     };

@@ -45,10 +45,24 @@ macro_rules! blas1 {
             }
 
             #[kernel]
-            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_add_combination_", stringify!($t)))]
-            pub unsafe fn add_combination(coefficients: Coefficients, xs: Vectors<$t>, count: u32, y: *mut $t, n: u64) {
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_combine_", stringify!($t)))]
+            pub unsafe fn combine(c: Coefficients, xs: Vectors<$t>, count: u32, beta: f64, y: *mut $t, n: u64) {
                 // SAFETY: the launch's promise.
-                unsafe { crate::blas1::add_combination(coefficients, xs, count, y, n) }
+                unsafe { crate::blas1::combine(c, xs, count, beta, y, n) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_combine_dots_", stringify!($t)))]
+            pub unsafe fn combine_dots(
+                c: Coefficients,
+                xs: Vectors<$t>,
+                count: u32,
+                y: *mut $t,
+                n: u64,
+                partials: *mut f64,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { crate::blas1::combine_dots(c, xs, count, y, n, partials) }
             }
         }
     };

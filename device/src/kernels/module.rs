@@ -232,7 +232,8 @@ impl Module {
                 Operation::Convert,
                 Operation::Dots,
                 Operation::SumPartials,
-                Operation::AddCombination,
+                Operation::Combine,
+                Operation::CombineDots,
             ],
             Module::Typed { .. } => self.rows::<f32>().into_iter().map(|row| row.spec.operation).collect(),
         }

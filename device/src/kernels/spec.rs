@@ -52,8 +52,10 @@ pub enum Operation {
     Dots,
     /// Their sum.
     SumPartials,
-    /// `y += sum_j c_j x_j`.
-    AddCombination,
+    /// `y = beta y + sum_j c_j x_j`.
+    Combine,
+    /// `y += sum_j c_j x_j`, and partial sums of the products of `y` with the `x_j` and itself.
+    CombineDots,
     /// A row of [`kernels!`](crate::kernels!), by the name of its function.
     Typed(&'static str),
 }
@@ -223,7 +225,8 @@ impl Module {
                     Operation::Convert => ("convert", 0),
                     Operation::Dots => ("dots", crate::blas1::VECTORS * crate::blas1::SUM_BARRIERS),
                     Operation::SumPartials => ("sum_partials", crate::blas1::SUM_BARRIERS),
-                    Operation::AddCombination => ("add_combination", 0),
+                    Operation::Combine => ("combine", 0),
+                    Operation::CombineDots => ("combine_dots", crate::blas1::PARTIAL_ROWS * crate::blas1::SUM_BARRIERS),
                     _ => ("axpby", 0),
                 };
                 KernelSpec {

@@ -221,13 +221,21 @@ pub trait Backend: Send + Sync + Sized + 'static {
     fn divide<T: Scalar>(&self, x: &Self::Vector<T>, d: &Self::Vector<T>, y: &mut Self::Vector<T>) -> Result<()>;
     /// `x_j · y` for every `j`, in one pass over `y`; the order of summation does not change between runs.
     fn dots<T: Scalar>(&self, xs: &[&Self::Vector<T>], y: &Self::Vector<T>) -> Result<Vec<f64>>;
-    /// `y += sum_j c_j x_j`, in one pass over `y`.
-    fn add_combination<T: Scalar>(
+    /// `y = beta y + sum_j c_j x_j`, in one pass over `y`; `beta = 0` overwrites whatever was in `y`.
+    fn combine<T: Scalar>(
+        &self,
+        coefficients: &[f64],
+        xs: &[&Self::Vector<T>],
+        beta: f64,
+        y: &mut Self::Vector<T>,
+    ) -> Result<()>;
+    /// `y += sum_j c_j x_j`, then `x_j · y` for every `j` and, last, `y · y`: in one pass over all vectors if these are few.
+    fn combine_dots<T: Scalar>(
         &self,
         coefficients: &[f64],
         xs: &[&Self::Vector<T>],
         y: &mut Self::Vector<T>,
-    ) -> Result<()>;
+    ) -> Result<Vec<f64>>;
     /// A matrix to the machine.
     fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<Self::AxisMatrix<T>>;
     /// `y = (I ⊗ Q ⊗ I) x`, or `y += ..` if `add`, with the matrix `Q` along an axis of [`Tensors`]. Other entries of `y` stay as

@@ -10,7 +10,7 @@ pub trait Directions<B: Backend, T: Scalar>: Sized {
     fn vectors(restart: usize) -> usize;
     /// Allocates them.
     fn new(operator: &impl LinearOperator<B, T>, restart: usize) -> Result<Self>;
-    /// `z_j = M v_j`.
+    /// `z_j = M v_j`, with `v_j` of norm 1.
     fn direction(
         &mut self,
         j: usize,
@@ -49,7 +49,7 @@ impl<B: Backend, T: Scalar> Directions<B, T> for Recomputed<B, T> {
         preconditioner: &mut impl Preconditioner<B, T>,
         v: &B::Vector<T>,
     ) -> Result<&B::Vector<T>> {
-        preconditioner.apply(v, &mut self.z)?;
+        preconditioner.apply_to(v, 1.0, &mut self.z)?;
         Ok(&self.z)
     }
 
@@ -62,8 +62,7 @@ impl<B: Backend, T: Scalar> Directions<B, T> for Recomputed<B, T> {
         work: &mut B::Vector<T>,
         x: &mut B::Vector<T>,
     ) -> Result<()> {
-        backend.set_zero(work)?;
-        backend.add_combination(y, &basis.iter().collect::<Vec<_>>(), work)?;
+        backend.combine(y, &basis.iter().collect::<Vec<_>>(), 0.0, work)?;
         preconditioner.apply(work, &mut self.z)?;
         backend.axpby(1.0, &self.z, 1.0, x)
     }
@@ -89,7 +88,7 @@ impl<B: Backend, T: Scalar> Directions<B, T> for Kept<B, T> {
         preconditioner: &mut impl Preconditioner<B, T>,
         v: &B::Vector<T>,
     ) -> Result<&B::Vector<T>> {
-        preconditioner.apply(v, &mut self.z[j])?;
+        preconditioner.apply_to(v, 1.0, &mut self.z[j])?;
         Ok(&self.z[j])
     }
 
@@ -102,6 +101,6 @@ impl<B: Backend, T: Scalar> Directions<B, T> for Kept<B, T> {
         _work: &mut B::Vector<T>,
         x: &mut B::Vector<T>,
     ) -> Result<()> {
-        backend.add_combination(y, &self.z[..y.len()].iter().collect::<Vec<_>>(), x)
+        backend.combine(y, &self.z[..y.len()].iter().collect::<Vec<_>>(), 1.0, x)
     }
 }

@@ -19,11 +19,13 @@ pub type Fgmres<B, T> = Arnoldi<B, T, Kept<B, T>>;
 
 /// Minimal residuals over Krylov spaces of `A M`, by Arnoldi's method.
 ///
-/// The basis is made orthogonal by classical Gram-Schmidt done twice, each in one pass over the basis for all products.
+/// The basis is made orthogonal by classical Gram-Schmidt done twice, in three passes over the basis: the products; the first
+/// correction, with the products of what it leaves; the second one, which also makes the norm 1.
 pub struct Arnoldi<B: Backend, T: Scalar, D> {
+    /// The first is the residual at the start of a cycle. Each becomes `A z_j`, then `v_(j + 1)`.
     basis: Vec<B::Vector<T>>,
     directions: D,
-    /// A residual at the start of a cycle, then `A z_j`.
+    /// `A z_j` of the last `j`, which no other follows.
     work: B::Vector<T>,
 }
 
@@ -44,7 +46,7 @@ impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
         })
     }
 
-    /// From the residual in `work`, iterates until a restart or the end is due; coefficients of the directions. All
+    /// From the residual in `basis[0]`, iterates until a restart or the end is due; coefficients of the directions. All
     /// iterations but the last are recorded. If an iteration diverges, the coefficients are those before it.
     fn cycle(
         &mut self,
@@ -55,19 +57,22 @@ impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
     ) -> Result<Vec<f64>> {
         let backend = &**operator.backend();
         let mut problem = LeastSquares::new(residual);
-        let mut norm = residual;
+        let mut next = NextVector { products: Vec::new(), norm: residual };
         for j in 0..self.basis.len() {
-            backend.axpby(1.0 / norm, &self.work, 0.0, &mut self.basis[j])?;
-            let z = self.directions.direction(j, preconditioner, &self.basis[j])?;
-            operator.apply(z, &mut self.work)?;
-            let products = orthogonalize(backend, &self.basis[..=j], &mut self.work)?;
-            norm = backend.norm(&self.work)?;
-            if !(norm.is_finite() && products.iter().all(|product| product.is_finite())) {
+            let (basis, others) = self.basis.split_at_mut(j);
+            next.complete(backend, basis, &mut others[0])?;
+            let z = self.directions.direction(j, preconditioner, &others[0])?;
+            let (basis, others) = self.basis.split_at_mut(j + 1);
+            let w = others.first_mut().unwrap_or(&mut self.work);
+            operator.apply(z, w)?;
+            let products;
+            (products, next) = orthogonalize(backend, basis, w)?;
+            if !(next.norm.is_finite() && products.iter().all(|product| product.is_finite())) {
                 monitor.diverge(Divergence::NotFinite);
                 break;
             }
-            problem.push(products, norm);
-            let restarts = j + 1 == self.basis.len() || norm == 0.0;
+            problem.push(products, next.norm);
+            let restarts = j + 1 == self.basis.len() || next.norm == 0.0;
             if restarts || monitor.is_last() || monitor.accepts(problem.residual()) {
                 break;
             }
@@ -102,15 +107,15 @@ where
         observer: &mut Observer,
     ) -> Result<Info> {
         let backend = &**operator.backend();
-        let (mut monitor, mut residual) = Monitor::start(operator, b, x, &mut self.work, stopping, observer)?;
+        let (mut monitor, mut residual) = Monitor::start(operator, b, x, &mut self.basis[0], stopping, observer)?;
         while !monitor.is_done() {
             let y = self.cycle(operator, preconditioner, residual, &mut monitor)?;
             if !y.is_empty() {
                 self.directions.correct(backend, preconditioner, &self.basis[..y.len()], &y, &mut self.work, x)?;
             }
             if !monitor.is_done() {
-                operator.residual(b, x, &mut self.work)?;
-                residual = monitor.check(operator, x, &self.work, &mut self.basis[0])?;
+                operator.residual(b, x, &mut self.basis[0])?;
+                residual = monitor.check(operator, x, &self.basis[0], &mut self.work)?;
             }
         }
         Ok(monitor.finish())
@@ -125,15 +130,40 @@ pub(crate) fn check_restart(restart: usize) -> Result<()> {
     Ok(())
 }
 
-/// Subtracts from `w` its part in the span of an orthonormal basis; the products `v_j · w`.
-fn orthogonalize<B: Backend, T: Scalar>(backend: &B, basis: &[B::Vector<T>], w: &mut B::Vector<T>) -> Result<Vec<f64>> {
-    let basis: Vec<_> = basis.iter().collect();
-    let mut products = vec![0.0; basis.len()];
-    for _ in 0..2 {
-        let found = backend.dots(&basis, w)?;
-        let negative: Vec<f64> = found.iter().map(|product| -product).collect();
-        backend.add_combination(&negative, &basis, w)?;
-        products.iter_mut().zip(found).for_each(|(sum, product)| *sum += product);
+/// What is still to do before a vector is one of the basis: subtract its products with the others, and divide by the norm.
+struct NextVector {
+    products: Vec<f64>,
+    norm: f64,
+}
+
+impl NextVector {
+    /// `w = (w - sum_j p_j v_j) / norm`.
+    fn complete<B: Backend, T: Scalar>(&self, backend: &B, basis: &[B::Vector<T>], w: &mut B::Vector<T>) -> Result<()> {
+        let coefficients: Vec<f64> = self.products.iter().map(|product| -product / self.norm).collect();
+        let basis: Vec<_> = basis.iter().take(coefficients.len()).collect();
+        backend.combine(&coefficients, &basis, 1.0 / self.norm, w)
     }
-    Ok(products)
+}
+
+/// Subtracts from `w` its part in the span of an orthonormal basis but for rounding: the products `v_j · w`, and what makes `w`
+/// the next vector of the basis.
+fn orthogonalize<B: Backend, T: Scalar>(
+    backend: &B,
+    basis: &[B::Vector<T>],
+    w: &mut B::Vector<T>,
+) -> Result<(Vec<f64>, NextVector)> {
+    let vectors: Vec<_> = basis.iter().collect();
+    let mut products = backend.dots(&vectors, w)?;
+    let negative: Vec<f64> = products.iter().map(|product| -product).collect();
+    let mut left = backend.combine_dots(&negative, &vectors, w)?;
+    let square = left.pop().unwrap_or(f64::NAN);
+    products.iter_mut().zip(&left).for_each(|(sum, product)| *sum += product);
+    let reduced = square - left.iter().map(|product| product * product).sum::<f64>();
+    if reduced > 0.5 * square {
+        return Ok((products, NextVector { products: left, norm: reduced.sqrt() }));
+    }
+    // Little but rounding is left; the difference of squares would not be its norm.
+    let negative: Vec<f64> = left.iter().map(|product| -product).collect();
+    backend.combine(&negative, &vectors, 1.0, w)?;
+    Ok((products, NextVector { products: Vec::new(), norm: backend.norm(w)? }))
 }

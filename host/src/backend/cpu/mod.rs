@@ -84,6 +84,12 @@ pub fn thread_count(threads: Option<usize>) -> Result<usize> {
     }
 }
 
+/// That there are as many coefficients as vectors, all as long as `y`.
+fn check_combination<T: Scalar>(coefficients: &[f64], xs: &[&Vector<T>], y: &Vector<T>) -> Result<()> {
+    check_length("coefficients", xs.len(), coefficients.len())?;
+    xs.iter().try_for_each(|x| check_length("x", y.len(), x.len()))
+}
+
 /// Of the first core.
 fn model_name() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
@@ -212,20 +218,22 @@ impl Backend for Cpu {
         }))
     }
 
-    fn add_combination<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<()> {
-        check_length("coefficients", xs.len(), coefficients.len())?;
-        for x in xs {
-            check_length("x", y.len(), x.len())?;
-        }
-        self.for_pieces(y, |place, y| {
-            for (&c, x) in coefficients.iter().zip(xs) {
-                let c = T::from_f64(c);
-                for (y, &x) in y.iter_mut().zip(&x[place.clone()]) {
-                    *y = c * x + *y;
-                }
-            }
-        });
+    fn combine<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], beta: f64, y: &mut Vector<T>) -> Result<()> {
+        check_combination(coefficients, xs, y)?;
+        self.for_pieces(y, |place, y| vector::combine(coefficients, xs, place, beta, y));
         Ok(())
+    }
+
+    fn combine_dots<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<Vec<f64>> {
+        check_combination(coefficients, xs, y)?;
+        Ok(self.sum_pieces_of(xs.len() + 1, y, |place, y, sums| {
+            vector::combine(coefficients, xs, place.clone(), 1.0, y);
+            let others = xs.iter().map(|x| &x[place.clone()]);
+            for (sum, x) in sums.iter_mut().zip(others) {
+                *sum = vector::dot(x, y);
+            }
+            sums[xs.len()] = vector::dot(y, y);
+        }))
     }
 
     fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<AxisMatrix<T>> {

@@ -27,9 +27,22 @@ fn check_vector_operations<T: Scalar>(len: usize, tolerance: f64) {
     assert!((cpu.norm(&y).unwrap() - expected[2].sqrt()).abs() <= 1e-13 * len as f64);
     assert_eq!(cpu.dots::<T>(&[], &y).unwrap(), Vec::<f64>::new());
 
-    cpu.add_combination(&[0.5, -2.0], &[&x, &z], &mut y).unwrap();
-    let mut expected: Vec<f64> = (0..len).map(|i| b[i] + 0.5 * a[i] - 2.0 * c[i]).collect();
-    assert_close("add_combination", &download(&y), &expected, tolerance);
+    let products = cpu.combine_dots(&[0.5, -2.0], &[&x, &z], &mut y).unwrap();
+    let combined: Vec<f64> = (0..len).map(|i| b[i] + 0.5 * a[i] - 2.0 * c[i]).collect();
+    assert_close("combine_dots", &download(&y), &combined, tolerance);
+    // As it was stored.
+    let stored = download(&y);
+    let dots = [dot(&a, &stored), dot(&c, &stored), dot(&stored, &stored)];
+    assert_eq!(products.len(), dots.len());
+    for (found, expected) in products.iter().zip(dots) {
+        assert!((found - expected).abs() <= 1e-12 * len as f64, "{found} != {expected}");
+    }
+    cpu.combine(&[0.25], &[&x], -0.5, &mut y).unwrap();
+    let mut expected: Vec<f64> = (0..len).map(|i| 0.25 * a[i] - 0.5 * combined[i]).collect();
+    assert_close("combine", &download(&y), &expected, tolerance);
+    let mut overwritten = upload(&vec![f64::NAN; len]);
+    cpu.combine(&[2.0], &[&x], 0.0, &mut overwritten).unwrap();
+    assert_close("overwriting combine", &download(&overwritten), &a.iter().map(|a| 2.0 * a).collect::<Vec<_>>(), 0.0);
     cpu.axpby(3.0, &x, -0.5, &mut y).unwrap();
     expected = (0..len).map(|i| 3.0 * a[i] - 0.5 * expected[i]).collect();
     assert_close("axpby", &download(&y), &expected, tolerance);
@@ -75,7 +88,8 @@ fn arguments_are_checked() {
     let (mut y, short) = (cpu.zeros(10).unwrap(), cpu.zeros(9).unwrap());
     assert!(matches!(cpu.upload(&[0.0], &mut y), Err(Error::SizeMismatch { .. })));
     assert!(matches!(cpu.dots(&[&short], &y), Err(Error::SizeMismatch { .. })));
-    assert!(matches!(cpu.add_combination(&[1.0], &[], &mut y), Err(Error::SizeMismatch { .. })));
+    assert!(matches!(cpu.combine(&[1.0], &[], 1.0, &mut y), Err(Error::SizeMismatch { .. })));
+    assert!(matches!(cpu.combine_dots(&[1.0], &[&short], &mut y), Err(Error::SizeMismatch { .. })));
     let x = cpu.zeros::<f64>(10).unwrap();
     assert!(matches!(cpu.axpby_first(11, 1.0, &x, 1.0, &mut y), Err(Error::SizeMismatch { .. })));
     assert!(matches!(cpu.diagonal_axpby_first(11, 1.0, &x, &x, 1.0, &mut y), Err(Error::SizeMismatch { .. })));

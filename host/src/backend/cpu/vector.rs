@@ -72,13 +72,37 @@ impl Cpu {
                 work(piece * PIECE..len.min((piece + 1) * PIECE), sums);
             });
         }
-        let mut sums = vec![0.0; count];
-        for piece in partial.chunks_exact(count.max(1)) {
-            for (sum, partial) in sums.iter_mut().zip(piece) {
-                *sum += partial;
-            }
+        added(&partial, count)
+    }
+
+    /// `count` sums, at least one, over the pieces of `y`; `work(place, piece, sums)` may change the piece, and sets its sums.
+    pub(super) fn sum_pieces_of<T: Send>(
+        &self,
+        count: usize,
+        y: &mut [T],
+        work: impl Fn(Range<usize>, &mut [T], &mut [f64]) + Sync,
+    ) -> Vec<f64> {
+        const TASK: usize = PIECE * PIECES_A_TASK;
+        let mut partial = vec![0.0; count * y.len().div_ceil(PIECE)];
+        let task = |(index, (task, sums)): (usize, (&mut [T], &mut [f64]))| {
+            self.simd.dispatch(
+                #[inline(always)]
+                || {
+                    for (piece, (y, sums)) in task.chunks_mut(PIECE).zip(sums.chunks_exact_mut(count)).enumerate() {
+                        let first = index * TASK + piece * PIECE;
+                        work(first..first + y.len(), y, sums);
+                    }
+                },
+            );
+        };
+        let sums_a_task = count * PIECES_A_TASK;
+        if y.len() <= TASK || self.pool.current_num_threads() == 1 {
+            y.chunks_mut(TASK).zip(partial.chunks_mut(sums_a_task)).enumerate().for_each(task);
+        } else {
+            let tasks = || y.par_chunks_mut(TASK).zip(partial.par_chunks_mut(sums_a_task)).enumerate().for_each(task);
+            self.pool.install(tasks);
         }
-        sums
+        added(&partial, count)
     }
 
     fn for_partial_sums(&self, partial: &mut [f64], count: usize, work: impl Fn(usize, &mut [f64]) + Sync) {
@@ -97,6 +121,34 @@ impl Cpu {
             partial.chunks_mut(task_len).enumerate().for_each(task);
         } else {
             self.pool.install(|| partial.par_chunks_mut(task_len).enumerate().for_each(task));
+        }
+    }
+}
+
+/// The sums of all pieces, `count` each, added in order.
+fn added(partial: &[f64], count: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; count];
+    for piece in partial.chunks_exact(count.max(1)) {
+        for (sum, partial) in sums.iter_mut().zip(piece) {
+            *sum += partial;
+        }
+    }
+    sums
+}
+
+/// `y = beta y + sum_j c_j x_j` for the piece `y` at a place.
+#[inline(always)]
+pub fn combine<T: Real>(coefficients: &[f64], xs: &[&Vector<T>], place: Range<usize>, beta: f64, y: &mut [T]) {
+    if beta == 0.0 {
+        y.fill(T::ZERO);
+    } else if beta != 1.0 {
+        let beta = T::from_f64(beta);
+        y.iter_mut().for_each(|y| *y = beta * *y);
+    }
+    for (&c, x) in coefficients.iter().zip(xs) {
+        let c = T::from_f64(c);
+        for (y, &x) in y.iter_mut().zip(&x[place.clone()]) {
+            *y = c * x + *y;
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::backend::Scalar;
 use crate::error::Result;
 use bytemuck::bytes_of;
 use cust::sys::CUdeviceptr;
-use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
+use patchmg_device::blas1::{DOT_BLOCKS, PARTIAL_ROWS, VECTORS};
 use patchmg_device::kernels::{Module, Operation};
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ pub(super) struct Blas1 {
     convert: Kernel,
     dots: Kernel,
     sum_partials: Kernel,
-    add_combination: Kernel,
+    combine: Kernel,
+    combine_dots: Kernel,
 }
 
 impl Blas1 {
@@ -38,7 +39,8 @@ impl Blas1 {
             convert: kernel(Operation::Convert)?,
             dots: kernel(Operation::Dots)?,
             sum_partials: of_spec(Module::Blas1.kernel::<f64>(Operation::SumPartials))?,
-            add_combination: kernel(Operation::AddCombination)?,
+            combine: kernel(Operation::Combine)?,
+            combine_dots: kernel(Operation::CombineDots)?,
         })
     }
 
@@ -125,39 +127,78 @@ impl Blas1 {
         first: usize,
     ) -> Result<()> {
         let (pointers, count) = pointers(gpu, xs, y)?;
-        partials.check(gpu, "partial sums", VECTORS * DOT_BLOCKS)?;
-        assert!(first + xs.len() <= sums.len());
-        let (n, y, partials) = (y.len() as u64, y.pointer(), partials.pointer());
-        let arguments = [bytes_of(&pointers), bytes_of(&count), bytes_of(&y), bytes_of(&n), bytes_of(&partials)];
-        // SAFETY: `count` vectors and `y` of `n` entries, `partials` of `VECTORS` rows, checked above.
+        partials.check(gpu, "partial sums", PARTIAL_ROWS * DOT_BLOCKS)?;
+        let (n, y, pointer) = (y.len() as u64, y.pointer(), partials.pointer());
+        let arguments = [bytes_of(&pointers), bytes_of(&count), bytes_of(&y), bytes_of(&n), bytes_of(&pointer)];
+        // SAFETY: `count` vectors and `y` of `n` entries, `partials` of `VECTORS` rows and more, checked above.
         unsafe { self.dots.launch(gpu, [DOT_BLOCKS as u32, 1, 1], arguments)? };
-        let out = sums.pointer() + (first * size_of::<f64>()) as u64;
-        // SAFETY: `count` rows were written just now, and `out` has room for `count` sums.
+        self.sum_rows(gpu, count, partials, sums, first)
+    }
+
+    /// `sums[first + row]` becomes the sum of a row of `partials`, for the first `count` of at most [`PARTIAL_ROWS`] rows.
+    fn sum_rows(
+        &self,
+        gpu: &Arc<Gpu>,
+        count: u32,
+        partials: &Vector<f64>,
+        sums: &mut Pinned,
+        first: usize,
+    ) -> Result<()> {
+        assert!(count as usize <= PARTIAL_ROWS && first + count as usize <= sums.len());
+        let (partials, out) = (partials.pointer(), sums.pointer() + (first * size_of::<f64>()) as u64);
+        // SAFETY: the callers checked that `partials` has `PARTIAL_ROWS` rows, and `out` has room for `count` sums.
         unsafe { self.sum_partials.launch(gpu, [count, 1, 1], [bytes_of(&partials), bytes_of(&out)]) }
     }
 
-    /// `y += sum_j c_j x_j` for at most [`VECTORS`] vectors and as many coefficients.
-    pub fn add_combination<T: Scalar>(
+    /// `y = beta y + sum_j c_j x_j` for at most [`VECTORS`] vectors and as many coefficients.
+    pub fn combine<T: Scalar>(
+        &self,
+        gpu: &Arc<Gpu>,
+        coefficients: &[f64],
+        xs: &[&Vector<T>],
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        let (pointers, count) = pointers(gpu, xs, y)?;
+        let Some(blocks) = elementwise(gpu, &self.combine, y.len()) else { return Ok(()) };
+        let (factors, n, y) = (padded(coefficients), y.len() as u64, y.pointer());
+        let arguments =
+            [bytes_of(&factors), bytes_of(&pointers), bytes_of(&count), bytes_of(&beta), bytes_of(&y), bytes_of(&n)];
+        // SAFETY: `count` vectors and `y` of `n` entries, checked above.
+        unsafe { self.combine.launch(gpu, blocks, arguments) }
+    }
+
+    /// `y += sum_j c_j x_j` for at most [`VECTORS`] vectors, then `sums[j] = x_j · y` and, behind these, `y · y`.
+    pub fn combine_dots<T: Scalar>(
         &self,
         gpu: &Arc<Gpu>,
         coefficients: &[f64],
         xs: &[&Vector<T>],
         y: &mut Vector<T>,
+        partials: &mut Vector<f64>,
+        sums: &mut Pinned,
     ) -> Result<()> {
         let (pointers, count) = pointers(gpu, xs, y)?;
-        let Some(blocks) = elementwise(gpu, &self.add_combination, y.len()) else { return Ok(()) };
-        let mut factors = [0.0; VECTORS];
-        factors[..coefficients.len()].copy_from_slice(coefficients);
-        let (n, y) = (y.len() as u64, y.pointer());
-        let arguments = [bytes_of(&factors), bytes_of(&pointers), bytes_of(&count), bytes_of(&y), bytes_of(&n)];
-        // SAFETY: `count` vectors and `y` of `n` entries, checked above.
-        unsafe { self.add_combination.launch(gpu, blocks, arguments) }
+        partials.check(gpu, "partial sums", PARTIAL_ROWS * DOT_BLOCKS)?;
+        let (factors, n, y, pointer) = (padded(coefficients), y.len() as u64, y.pointer(), partials.pointer());
+        let arguments =
+            [bytes_of(&factors), bytes_of(&pointers), bytes_of(&count), bytes_of(&y), bytes_of(&n), bytes_of(&pointer)];
+        // SAFETY: `count` vectors and `y` of `n` entries, `partials` of `PARTIAL_ROWS` rows, checked above.
+        unsafe { self.combine_dots.launch(gpu, [DOT_BLOCKS as u32, 1, 1], arguments)? };
+        self.sum_rows(gpu, count + 1, partials, sums, 0)
     }
 }
 
-/// Addresses of 1 to [`VECTORS`] vectors as long as `y`, and their number.
+/// At most [`VECTORS`] coefficients, and zeros.
+fn padded(coefficients: &[f64]) -> [f64; VECTORS] {
+    let mut factors = [0.0; VECTORS];
+    factors[..coefficients.len()].copy_from_slice(coefficients);
+    factors
+}
+
+/// Addresses of at most [`VECTORS`] vectors as long as `y`, and their number.
 fn pointers<T: Scalar>(gpu: &Arc<Gpu>, xs: &[&Vector<T>], y: &Vector<T>) -> Result<([CUdeviceptr; VECTORS], u32)> {
-    assert!((1..=VECTORS).contains(&xs.len()));
+    assert!(xs.len() <= VECTORS);
     y.check(gpu, "y", y.len())?;
     let mut pointers = [0; VECTORS];
     for (pointer, x) in pointers.iter_mut().zip(xs) {

@@ -23,11 +23,11 @@ pub use modules::{Modules, add_modules, module_names, ptx};
 pub use recording::Recording;
 
 use super::{Backend, DeviceInfo, Scalar, Tensors};
-use crate::error::{Error, Result};
+use crate::error::{Result, check_length};
 use crate::sync::lock;
 use blas1::Blas1;
 use gpu::Gpu;
-use patchmg_device::blas1::{DOT_BLOCKS, VECTORS};
+use patchmg_device::blas1::{DOT_BLOCKS, PARTIAL_ROWS, VECTORS};
 use pinned::Pinned;
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -60,7 +60,7 @@ impl Cuda {
     /// 8.0.
     pub fn new(number: usize) -> Result<Self> {
         let gpu = Arc::new(Gpu::open(number)?);
-        let sums = Sums { partials: Vector::zeros(&gpu, VECTORS * DOT_BLOCKS)?, sums: Pinned::zeros(&gpu, SUMS)? };
+        let sums = Sums { partials: Vector::zeros(&gpu, PARTIAL_ROWS * DOT_BLOCKS)?, sums: Pinned::zeros(&gpu, SUMS)? };
         Ok(Self { gpu, blas1: Default::default(), sums: Mutex::new(sums) })
     }
 
@@ -168,16 +168,33 @@ impl Backend for Cuda {
         Ok(result)
     }
 
-    fn add_combination<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<()> {
-        if coefficients.len() != xs.len() {
-            let (expected, found) = (xs.len(), coefficients.len());
-            return Err(Error::SizeMismatch { what: "coefficients", expected, found });
-        }
+    fn combine<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], beta: f64, y: &mut Vector<T>) -> Result<()> {
+        check_length("coefficients", xs.len(), coefficients.len())?;
         let operations = self.blas1::<T>()?;
-        for (coefficients, xs) in coefficients.chunks(VECTORS).zip(xs.chunks(VECTORS)) {
-            operations.add_combination(&self.gpu, coefficients, xs, y)?;
+        let (coefficients, more_coefficients) = coefficients.split_at(VECTORS.min(xs.len()));
+        let (xs, more_xs) = xs.split_at(coefficients.len());
+        operations.combine(&self.gpu, coefficients, xs, beta, y)?;
+        for (coefficients, xs) in more_coefficients.chunks(VECTORS).zip(more_xs.chunks(VECTORS)) {
+            operations.combine(&self.gpu, coefficients, xs, 1.0, y)?;
         }
         Ok(())
+    }
+
+    fn combine_dots<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<Vec<f64>> {
+        if xs.len() > VECTORS {
+            self.combine(coefficients, xs, 1.0, y)?;
+            let mut products = self.dots(xs, y)?;
+            products.push(self.dot(y, y)?);
+            return Ok(products);
+        }
+        check_length("coefficients", xs.len(), coefficients.len())?;
+        let operations = self.blas1::<T>()?;
+        let mut guard = lock(&self.sums);
+        let Sums { partials, sums } = &mut *guard;
+        operations.combine_dots(&self.gpu, coefficients, xs, y, partials, sums)?;
+        let mut products = vec![0.0; xs.len() + 1];
+        sums.read(&mut products)?;
+        Ok(products)
     }
 
     fn axis_matrix<T: Scalar>(&self, matrix: &super::AxisMatrix<f64>) -> Result<AxisMatrix<T>> {

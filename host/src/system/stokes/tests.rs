@@ -338,8 +338,12 @@ impl Backend for Counting {
         self.cpu.dots(xs, y)
     }
 
-    fn add_combination<T: Scalar>(&self, c: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<()> {
-        self.cpu.add_combination(c, xs, y)
+    fn combine<T: Scalar>(&self, c: &[f64], xs: &[&Vector<T>], beta: f64, y: &mut Vector<T>) -> Result<()> {
+        self.cpu.combine(c, xs, beta, y)
+    }
+
+    fn combine_dots<T: Scalar>(&self, c: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<Vec<f64>> {
+        self.cpu.combine_dots(c, xs, y)
     }
 }
 

@@ -491,7 +491,8 @@ fn all_results<T: Scalar>(threads: usize, space: &Space) -> Vec<Vec<f64>> {
     let (b, mut x) = (fixture.vector(space, &b), fixture.vector(space, &x));
     results.push(cpu.dots(&[&b, &x], &x).unwrap());
     cpu.axpby(0.3, &b, 0.7, &mut x).unwrap();
-    cpu.add_combination(&[0.1, -0.2], &[&b, &b], &mut x).unwrap();
+    results.push(cpu.combine_dots(&[0.1, -0.2], &[&b, &b], &mut x).unwrap());
+    cpu.combine(&[0.3], &[&b], 0.6, &mut x).unwrap();
     results.push(fixture.dofs(space, &x));
     results
 }
