@@ -213,7 +213,7 @@ impl<T: Scalar + Prepared> EllipticLevel<T> {
     fn on_threads(cpu: &Arc<Cpu>, system: &Elliptic, smooths: bool) -> Result<Self> {
         let mesh = &system.mesh;
         // Newton's method interpolates to coarser meshes.
-        let coarser = system.coarser.as_ref().filter(|_| smooths || system.equation.flux.is_some());
+        let coarser = if smooths || system.equation.flux.is_some() { system.next_coarser()? } else { None };
         let transfer = coarser.map(|coarser| Transfer::new(&coarser.mesh, mesh)).transpose()?;
         let factor = || Factor::new(mesh, &CellOperator::new(system)?);
         let operator = CellOperator::new(system)?;
@@ -226,7 +226,11 @@ impl<T: Scalar + Prepared> EllipticLevel<T> {
             inverse_diagonal: inverse_diagonal.map(Mutex::new),
             residual: Mutex::new(cpu.zeros(if transfer.is_some() { mesh.kinds().len() } else { 0 })?),
             values: Mutex::default(),
-            factor: Mutex::new(if system.coarser.is_none() && system.has_solver() { Some(factor()?) } else { None }),
+            factor: Mutex::new(if system.forest().levels() == 1 && system.has_solver() {
+                Some(factor()?)
+            } else {
+                None
+            }),
             linearizing,
             mesh: mesh.clone(),
             transfer,

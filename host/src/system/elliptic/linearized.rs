@@ -28,7 +28,7 @@ impl<T: Scalar> Linearizing<T> {
     /// With the operator of a system, if its equation is nonlinear.
     pub fn new(system: &Elliptic, operator: CellOperator<T>) -> Result<Option<Self>> {
         let Some(flux) = HostFlux::new(system)? else { return Ok(None) };
-        let coarser = system.coarser.as_ref();
+        let coarser = system.next_coarser()?;
         Ok(Some(Self {
             interpolation: coarser.map(|coarser| Interpolation::new(&coarser.mesh, &system.mesh)).transpose()?,
             system: system.clone(),

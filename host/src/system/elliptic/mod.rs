@@ -56,8 +56,9 @@ use crate::level::SharedLevel;
 use crate::memory;
 use level::EllipticLevel;
 use mesh::Mesh;
+use rayon::prelude::*;
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// [`Error::Unsupported`] if a machine does not sum up as [`Elliptic::with_writes`] asks.
 pub const WRITES: &str = "way to sum up at nodes";
@@ -69,8 +70,8 @@ pub struct Elliptic {
     mesh: Arc<Mesh>,
     /// How GPU kernels sum up results of cells at nodes.
     writes: Writes,
-    /// None on the coarsest mesh.
-    coarser: Option<Arc<Elliptic>>,
+    /// The next coarser one, none on the coarsest mesh; when it is first needed all coarser ones are made.
+    coarser: Arc<OnceLock<Option<Elliptic>>>,
 }
 
 impl Elliptic {
@@ -86,7 +87,7 @@ impl Elliptic {
         if mesh.unknowns() == 0 {
             return Err(invalid("the number of unknowns", 0, "at least 1: refine the mesh, or raise the degree"));
         }
-        Self::on(mesh, equation)
+        Ok(Self { equation, mesh: Arc::new(mesh), writes: Writes::default(), coarser: Arc::default() })
     }
 
     /// Bytes that the host needs at least, whatever the machine, for so many cells: leaves, numbers of the nodes of each, load vector
@@ -98,18 +99,29 @@ impl Elliptic {
         cells.saturating_mul((size_of::<Cell>() as u64).saturating_add(numbers).saturating_add(vectors))
     }
 
-    fn on(mesh: Mesh, equation: Equation) -> Result<Self> {
-        let coarser = mesh.forest().coarser().map(|forest| -> Result<_> {
-            let coarse = Mesh::new(forest, mesh.degree(), &equation)?;
-            Ok(Arc::new(Self::on(coarse, equation.clone())?))
-        });
-        Ok(Self { equation, mesh: Arc::new(mesh), writes: Writes::default(), coarser: coarser.transpose()? })
+    /// The same on the next coarser mesh, if there is one. The first call makes all coarser ones, side by side.
+    fn next_coarser(&self) -> Result<Option<&Self>> {
+        if let Some(coarser) = self.coarser.get() {
+            return Ok(coarser.as_ref());
+        }
+        let forests: Vec<Forest> = std::iter::successors(self.forest().coarser(), Forest::coarser).collect();
+        let meshes: Vec<Result<Mesh>> =
+            forests.into_par_iter().map(|forest| Mesh::new(forest, self.degree(), &self.equation)).collect();
+        let mut coarser = None;
+        for mesh in meshes.into_iter().rev() {
+            coarser = Some(Self {
+                equation: self.equation.clone(),
+                mesh: Arc::new(mesh?),
+                writes: self.writes,
+                coarser: Arc::new(OnceLock::from(coarser)),
+            });
+        }
+        Ok(self.coarser.get_or_init(|| coarser).as_ref())
     }
 
     /// With results of cells summed up at nodes in another way, which a machine may not have.
     pub fn with_writes(self, writes: Writes) -> Self {
-        let coarser = self.coarser.map(|coarser| Arc::new(coarser.as_ref().clone().with_writes(writes)));
-        Self { writes, coarser, ..self }
+        Self { writes, coarser: Arc::default(), ..self }
     }
 
     /// How GPU kernels sum up results of cells at nodes.
@@ -159,7 +171,7 @@ impl System for Elliptic {
     }
 
     fn coarser(&self) -> Option<Result<Self>> {
-        self.coarser.as_deref().map(|coarser| Ok(coarser.clone()))
+        self.next_coarser().map(|coarser| coarser.cloned()).transpose()
     }
 
     fn has_solver(&self) -> bool {

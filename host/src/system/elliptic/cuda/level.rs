@@ -140,7 +140,7 @@ impl<T: Scalar> CudaLevel<T> {
         let (gpu, mesh) = (&cuda.gpu, &system.mesh);
         let operator = CellOperator::<T>::new(system)?;
         let inverse_diagonal = smooths.then(|| operator.inverse_diagonal()).transpose()?;
-        let transfer = system.coarser.as_ref().map(|coarser| Transfer::new(&coarser.mesh, mesh)).transpose()?;
+        let transfer = system.next_coarser()?.map(|coarser| Transfer::new(&coarser.mesh, mesh)).transpose()?;
         let coarser = transfer.map(|transfer| {
             let tables = TransferTables::new(&transfer, &operator.shape)?;
             OnCoarser::new(cuda, system, transfer.same(), tables)
@@ -434,7 +434,9 @@ pub(super) fn bytes<T: Scalar>(system: &Elliptic) -> u64 {
     let tables = (entries + lines + 2 * nodes + 1 + places) * size_of::<u32>() + nodes;
     let unknowns = if system.has_solver() { mesh.unknowns() } else { 0 };
     let inverse = unknowns * (unknowns * size_of::<f64>() + size_of::<u32>());
-    let other = system.coarser.as_ref().map_or(inverse as u64, |coarser| transfer_bytes::<T>(system, coarser));
+    // Where a coarser mesh cannot be made, making its level is an error.
+    let coarser = system.next_coarser().unwrap_or_default();
+    let other = coarser.map_or(inverse as u64, |coarser| transfer_bytes::<T>(system, coarser));
     (numbers + tables + order.bytes_of_smoothed()) as u64
         + robin::bytes::<T>(system)
         + other

@@ -124,7 +124,7 @@ impl<T: Scalar> Linearizing<T> {
     /// With the operator of a system, and its 1D matrices, if the equation is nonlinear.
     pub fn new(cuda: &Cuda, system: &Elliptic, operator: CellOperator<T>, matrices: &[T]) -> Result<Option<Self>> {
         let Some(flux) = HostFlux::new(system)? else { return Ok(None) };
-        let (gpu, mesh, coarser) = (&cuda.gpu, &system.mesh, system.coarser.as_ref());
+        let (gpu, mesh, coarser) = (&cuda.gpu, &system.mesh, system.next_coarser()?);
         let order = Order::new(mesh, system.writes, false);
         let Some(law) = system.equation.power_law() else {
             let interpolation = coarser.map(|coarser| Interpolation::new(&coarser.mesh, mesh)).transpose()?;
@@ -170,7 +170,7 @@ pub(super) fn bytes<T: Scalar>(system: &Elliptic, order: &Order) -> u64 {
     let lines = order.hanging.all.len() * groups.cells();
     let tables = (entries + lines + nodes + 1 + mesh.cells().all().len()) * size_of::<u32>();
     let on_coarser = (entries + order.groups() * groups.cells()) * size_of::<u32>();
-    (numbers + tables + if system.coarser.is_some() { on_coarser } else { 0 }) as u64
+    (numbers + tables + if system.forest().levels() > 1 { on_coarser } else { 0 }) as u64
 }
 
 impl<T: Scalar> CudaLevel<T> {

@@ -45,7 +45,7 @@ fn compare<T: Scalar>(tolerance: f64) {
                 close("the residual", &found, &expected);
                 let mut zero_elsewhere = level.vector().unwrap();
                 cpu.diagonal_axpby(1.0, &level.inverse_diagonal().unwrap(), &x, 0.0, &mut zero_elsewhere).unwrap();
-                let coarse = Runs::<Elliptic>::level::<T>(&cpu, system.coarser.as_deref().unwrap()).unwrap();
+                let coarse = Runs::<Elliptic>::level::<T>(&cpu, system.next_coarser().unwrap().unwrap()).unwrap();
                 let [mut found, mut expected] = [0; 2].map(|_| coarse.vector().unwrap());
                 level.restrict_residual_of_smoothed(&b, &zero_elsewhere, &mut found).unwrap();
                 level.restrict_residual(&b, &zero_elsewhere, &mut expected).unwrap();

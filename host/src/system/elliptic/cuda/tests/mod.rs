@@ -40,7 +40,7 @@ impl<'a, T: Scalar> Emulated<'a, T> {
     fn new(system: &'a Elliptic) -> Self {
         let mesh = &system.mesh;
         let operator = CellOperator::<T>::new(system).unwrap();
-        let transfer = system.coarser.as_ref().map(|coarser| {
+        let transfer = system.next_coarser().unwrap().map(|coarser| {
             let transfer = Transfer::new(&coarser.mesh, mesh).unwrap();
             (TransferTables::new(&transfer, &operator.shape).unwrap(), transfer.same().to_vec())
         });
@@ -249,7 +249,7 @@ fn check<T: Scalar>(name: &str, system: &Elliptic) {
         let found = emulated.residual_of_smoothed(&b, &zero_elsewhere);
         compare(&format!("residual where it is zero elsewhere by {writes}"), &found, &expected);
     }
-    let Some(coarser) = &system.coarser else {
+    let Some(coarser) = system.next_coarser().unwrap() else {
         level.solve(&b, &mut expected).unwrap();
         compare("solution", &emulated.solve(&b).unwrap(), &expected);
         return;
@@ -318,7 +318,7 @@ fn systems() -> impl Iterator<Item = (&'static str, Elliptic)> {
 
 /// A system and the same on all coarser meshes.
 fn levels(system: &Elliptic) -> impl Iterator<Item = &Elliptic> {
-    std::iter::successors(Some(system), |system| system.coarser.as_deref())
+    std::iter::successors(Some(system), |system| system.next_coarser().unwrap())
 }
 
 #[test]

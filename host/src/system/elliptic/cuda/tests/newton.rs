@@ -14,13 +14,13 @@ impl<T: Scalar> EmulatedNewton<T> {
         let system = emulated.system;
         let (mesh, order) = (&*system.mesh, Order::new(&system.mesh, system.writes, false));
         let operator = CellOperator::<T>::new(system).unwrap();
-        let of_coarser = |coarser: &Arc<Elliptic>| {
+        let of_coarser = |coarser: &Elliptic| {
             InterpolationTables::new(&coarser.mesh, mesh, &order, operator.shape.halves()).unwrap()
         };
         Self {
             cells: CellTables::new(mesh, &order, &operator.gather, &emulated.operator.matrices).unwrap(),
             geometry: GeometryTables::new(mesh, &order).unwrap(),
-            interpolation: system.coarser.as_ref().map(of_coarser),
+            interpolation: system.next_coarser().unwrap().map(of_coarser),
         }
     }
 }
@@ -130,7 +130,7 @@ fn check_newton<T: Scalar>(name: &str, system: &Elliptic, law: PowerLaw) {
     if expected.iter().any(|&entry| entry != T::ZERO) {
         compare("diagonal", &emulated.diagonal(&newton), &expected);
     }
-    if let Some(coarser) = &system.coarser {
+    if let Some(coarser) = system.next_coarser().unwrap() {
         let (mut found, mut expected) = (vec![T::ZERO; coarser.nodes()], cpu.zeros(coarser.nodes()).unwrap());
         nonlinear.interpolate(&u, &mut expected).unwrap();
         emulated.interpolate(&newton, &u, &mut found);
