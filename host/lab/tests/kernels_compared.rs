@@ -4,6 +4,7 @@
 mod common;
 
 use common::{DEVICE, USAGE, has_gpu, laboratory, patchmg, stderr, stdout};
+use patchmg_lab::modules::{Source, time};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
@@ -88,7 +89,7 @@ fn what_cannot_be_compared_is_refused() {
     let at = |name: &str| folder.path().join(name);
     let (a, b, empty) = (at("a"), at("b"), at("empty"));
     write(&a, &["--dim", "2", "--degree", "1", "apply"]);
-    write(&b, &["poisson_cg_2d_q1"]);
+    write(&b, &["--dim", "2", "--degree", "1", "poisson_cg"]);
     std::fs::create_dir(&empty).unwrap();
     let built_in = Path::new("built-in");
     let (nowhere, newer) = (at("nowhere"), at("newer"));
@@ -100,7 +101,7 @@ fn what_cannot_be_compared_is_refused() {
         (built_in, &empty, &[], &["empty", "no PTX of a module"]),
         (&a, &b, &[], &["b: lacks modules of", "poisson_dg_2d_q1", "--only"]),
         (built_in, &b, &["--degree", "2"], &["degree 2", "poisson_cg_2d_q1"]),
-        (built_in, &b, &["--only", "smoth"], &["smoth", "smooth"]),
+        (built_in, &b, &["--only", "2d_q1_smoth"], &["2d_q1_smoth", "it has"]),
         (built_in, &b, &["--arch", "ninety"], &["--arch", "'ninety'"]),
         (built_in, &newer, &[], &["axis.ptx", "'sm_100'", "--arch"]),
         (built_in, &b, &["--runs", "3"], &["--time"]),
@@ -143,4 +144,22 @@ fn kernels_are_timed_by_turns_on_a_gpu() {
     let output =
         compare(&other, &other, &["--time", "--runs", "1", "--", "--dim", "2", "--degree", "3", "--refine", "2"]);
     assert!(succeeds(&output).contains("none of them differs"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_run_is_a_process_of_its_own_that_says_what_it_timed() {
+    let program = assert_cmd::cargo::cargo_bin("patchmg-lab");
+    // Whatever the machine: on a CPU the kernels are others.
+    let problem = ["--backend", "cpu", "--dim", "2", "--degree", "2", "--refine", "2", "--repetitions", "1"];
+    let mut begun = Vec::new();
+    let sources = [&Source::BuiltIn; 2];
+    let times = time(&program, sources, &problem.map(String::from), 2, |run, side| begun.push(format!("{run}{side}")));
+    let times = times.unwrap();
+    assert_eq!(begun, ["0A", "0B", "1B", "1A"]);
+    assert_eq!((times.runs, times.kernels, times.iterations[0]), (2, 0, times.iterations[1]));
+    let names: Vec<_> = times.parts.iter().map(|part| part.name.as_str()).collect();
+    assert!(names.contains(&"operator, f64") && names.contains(&"solve, f64"), "{names:?}");
+    assert!(times.parts.iter().all(|part| part.a.median_s > 0.0 && part.a.repetitions == 2));
+    let error = time(&program, sources, &["--degree".into(), "99".into()], 1, |_, _| ()).unwrap_err().to_string();
+    assert!(error.contains("bench with built-in") && error.contains("99"), "{error}");
 }

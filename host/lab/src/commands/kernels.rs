@@ -68,9 +68,10 @@ fn list(args: &KernelsArgs, assembler: Option<&Assembler>) -> Result<(), Failure
     done?;
 
     let more = if args.wide { "" } else { "; spills and shared memory in bytes, --wide has all columns" };
+    console.line(format_args!("\n{count} kernels{more}"));
     console.line(match &ptxas_version {
-        Some(version) => format!("\n{count} kernels; registers and spills for {}, ptxas {version}{more}", args.arch),
-        None => format!("\n{count} kernels{more}; registers and spills: ptxas {}", missing_assembler()),
+        Some(version) => format!("registers and spills for {}, ptxas {version}", args.arch),
+        None => format!("registers and spills: ptxas {}", missing_assembler()),
     });
     if let Some(path) = &args.json {
         let (version, commit) = (patchmg_cli::VERSION, patchmg_cli::COMMIT);

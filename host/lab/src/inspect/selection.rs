@@ -128,7 +128,8 @@ mod tests {
         assert_eq!(names(selection.kernels().collect()), names(listed.iter().map(|(_, spec)| spec).collect()));
         let modules: Vec<_> = selection.modules().collect();
         assert_eq!(modules.len(), modules.iter().collect::<HashSet<_>>().len());
-        let error = Selection::of(&Filter { names: vec!["smoth".into()], ..filter }).unwrap_err().to_string();
-        assert!(error.contains("smoth, 2D, f64") && error.contains("smooth"), "{error}");
+        let error =
+            Selection::of(&Filter { names: vec!["poisson_cg_2d_q4_smoth".into()], ..filter }).unwrap_err().to_string();
+        assert!(error.contains("q4_smoth, 2D, f64") && error.contains("q4_smooth"), "{error}");
     }
 }
