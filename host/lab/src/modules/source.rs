@@ -18,7 +18,7 @@ pub enum Source {
     /// Of all modules, in the program.
     BuiltIn,
     /// In a folder.
-    Folder(Folder),
+    Folder(Box<Folder>),
 }
 
 /// A folder with files `MODULE.ptx`.
@@ -62,7 +62,7 @@ impl Source {
             }
         }
         let modules = files.keys().map(|name| known[name]).collect();
-        Ok(Self::Folder(Folder { path: path.to_owned(), modules, others, record, changed }))
+        Ok(Self::Folder(Box::new(Folder { path: path.to_owned(), modules, others, record, changed })))
     }
 
     /// Its modules; none if it has all.
@@ -118,7 +118,8 @@ impl Source {
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Self::Folder(Folder { path, record, changed, others, .. }) = self else { return f.write_str(BUILT_IN) };
+        let Self::Folder(folder) = self else { return f.write_str(BUILT_IN) };
+        let Folder { path, record, changed, others, .. } = &**folder;
         write!(f, "{}", path.display())?;
         match record {
             Some(record) => write!(f, ", compiled from {}", record.options)?,
