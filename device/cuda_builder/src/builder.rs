@@ -15,17 +15,32 @@ use std::time::SystemTime;
 
 pub(crate) const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// Flags that all device code, `core` included, is compiled with.
-pub(crate) fn code_generation(arch: NvvmArch) -> Vec<String> {
-    vec![
-        format!("-Ctarget-cpu={}", arch.target_cpu()),
-        // It copies barriers into both arms of a branch, and the kernel hangs (rust-lang/rust issue 137086).
-        String::from("-Zmir-enable-passes=-JumpThreading"),
-        // Loops over constant bounds unroll fully, or arrays of registers end in local memory.
-        String::from("-Cllvm-args=-unroll-threshold=200000"),
-        // With that threshold a loop whose length is not known would become eight copies.
-        String::from("-Cllvm-args=-unroll-runtime=false"),
-    ]
+/// LLVM's arguments.
+const LLVM_ARGS: [&str; 2] = [
+    // Loops over constant bounds unroll fully, or arrays of registers end in local memory.
+    "-unroll-threshold=200000",
+    // With that threshold a loop whose length is not known would become eight copies.
+    "-unroll-runtime=false",
+];
+
+/// Flags that device code is compiled with; `core` with no other than the builder's own arguments of LLVM.
+pub(crate) fn code_generation(arch: NvvmArch, llvm_args: &[String]) -> Vec<String> {
+    let target = format!("-Ctarget-cpu={}", arch.target_cpu());
+    // It copies barriers into both arms of a branch, and the kernel hangs (rust-lang/rust issue 137086).
+    let passes = String::from("-Zmir-enable-passes=-JumpThreading");
+    // Of one name the last counts.
+    let mut arguments: Vec<&str> = Vec::new();
+    for argument in LLVM_ARGS.into_iter().chain(llvm_args.iter().map(String::as_str)) {
+        arguments.retain(|earlier| key(earlier) != key(argument));
+        arguments.push(argument);
+    }
+    let arguments = arguments.into_iter().map(|argument| format!("-Cllvm-args={argument}"));
+    [target, passes].into_iter().chain(arguments).collect()
+}
+
+/// What an argument of LLVM sets: `-name=value` or `--name=value`.
+fn key(argument: &str) -> &str {
+    argument.trim_start_matches('-').split('=').next().unwrap_or_default()
 }
 
 /// The profile: one complete module, without line tables, which hold paths and change with every line.
@@ -45,6 +60,7 @@ const PROFILE: [(&str, &str); 8] = [
 pub struct CudaBuilder {
     crate_path: PathBuf,
     arch: NvvmArch,
+    llvm_args: Vec<String>,
     copy_to: Option<PathBuf>,
     out_dir: Option<PathBuf>,
 }
@@ -53,12 +69,19 @@ impl CudaBuilder {
     /// For the crate in this folder.
     pub fn new(path_to_crate_root: impl AsRef<Path>) -> Self {
         let crate_path = path_to_crate_root.as_ref().to_path_buf();
-        Self { crate_path, arch: NvvmArch::default(), copy_to: None, out_dir: None }
+        Self { crate_path, arch: NvvmArch::default(), llvm_args: Vec::new(), copy_to: None, out_dir: None }
     }
 
     /// What to compile for; compute capability 8.0 unless said otherwise.
     pub fn arch(mut self, arch: NvvmArch) -> Self {
         self.arch = arch;
+        self
+    }
+
+    /// Arguments of LLVM, for example `-unroll-threshold=1000`, beside the builder's own and earlier ones or, of the same name, instead of
+    /// them. `core` is compiled with the builder's own alone, and optimized again together with the module.
+    pub fn llvm_args(mut self, arguments: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.llvm_args.extend(arguments.into_iter().map(Into::into));
         self
     }
 
@@ -93,13 +116,23 @@ impl CudaBuilder {
     /// # Errors
     /// No compiler, no such crate, code that does not compile, or PTX that is not as its kernel list says.
     pub fn build_modules(self, modules: &[Module]) -> Result<Vec<CompiledModule>, CudaBuilderError> {
+        let compiled = self.compile_modules(modules, |_| ())?;
+        let violations: Vec<_> = compiled.iter().flat_map(|module| module.violations.clone()).collect();
+        if violations.is_empty() { Ok(compiled) } else { Err(CudaBuilderError::Check { violations }) }
+    }
+
+    /// The same for experiments, where PTX that is not as listed is a result: see [`CompiledModule::violations`]. `done` is told of each
+    /// module when it is finished.
+    ///
+    /// # Errors
+    /// No compiler, no such crate, or code that does not compile.
+    pub fn compile_modules(
+        self,
+        modules: &[Module],
+        done: impl Fn(&CompiledModule) + Sync,
+    ) -> Result<Vec<CompiledModule>, CudaBuilderError> {
         let build = Build::prepare(self, modules)?;
-        let compiled = side_by_side(modules, |worker, module| build.module(worker, module))?;
-        let violations: Vec<_> = compiled.iter().flat_map(|(_, violations)| violations.clone()).collect();
-        if !violations.is_empty() {
-            return Err(CudaBuilderError::Check { violations });
-        }
-        Ok(compiled.into_iter().map(|(module, _)| module).collect())
+        side_by_side(modules, |worker, module| build.module(worker, module).inspect(&done))
     }
 
     /// Runs clippy over modules of the crate; warnings are errors. The compiler must have clippy.
@@ -124,13 +157,14 @@ struct Build {
     out_dir: PathBuf,
     dependencies: String,
     arch: NvvmArch,
+    llvm_args: Vec<String>,
     sysroots: HashMap<NvvmArch, PathBuf>,
 }
 
 impl Build {
     /// Finds the compiler and makes `core` for every architecture that the modules need.
     fn prepare(builder: CudaBuilder, modules: &[Module]) -> Result<Self, CudaBuilderError> {
-        let CudaBuilder { crate_path, arch, out_dir, .. } = builder;
+        let CudaBuilder { crate_path, arch, llvm_args, out_dir, .. } = builder;
         let crate_path = fs::canonicalize(&crate_path)
             .ok()
             .filter(|path| path.join("Cargo.toml").is_file())
@@ -151,15 +185,11 @@ impl Build {
                 place.insert(sysroot::prepare(&compiler, arch, &out_dir)?);
             }
         }
-        Ok(Self { compiler, crate_path, out_dir, dependencies, arch, sysroots })
+        Ok(Self { compiler, crate_path, out_dir, dependencies, arch, llvm_args, sysroots })
     }
 
     /// Compiles a module where it must be, and finishes and checks its PTX in any case.
-    fn module(
-        &self,
-        worker: usize,
-        module: &Module,
-    ) -> Result<(CompiledModule, Vec<ptx::Violation>), CudaBuilderError> {
+    fn module(&self, worker: usize, module: &Module) -> Result<CompiledModule, CudaBuilderError> {
         let name = &module.name;
         let recipe = self.recipe(module);
         let key_path = self.out_dir.join("asm").join(format!("{name}.key"));
@@ -189,13 +219,19 @@ impl Build {
         };
         let ptx = self.out_dir.join("ptx").join(format!("{name}.ptx"));
         fs::write(&ptx, text).at(&ptx)?;
-        Ok((CompiledModule { name: name.clone(), ptx, sources, rebuilt }, violations))
+        let flags = self.flags(module);
+        Ok(CompiledModule { name: name.clone(), ptx, sources, rebuilt, flags, violations })
+    }
+
+    /// Flags that decide what code the compiler makes of a module.
+    fn flags(&self, module: &Module) -> Vec<String> {
+        code_generation(module.arch.unwrap_or(self.arch), &self.llvm_args)
     }
 
     /// All but the source that decides what the compiler makes of a module.
     fn recipe(&self, module: &Module) -> String {
         let Module { cfg, environment, .. } = module;
-        let flags = code_generation(module.arch.unwrap_or(self.arch));
+        let flags = self.flags(module);
         let (version, dependencies) = (&self.compiler.version, &self.dependencies);
         format!("{version}{dependencies}{PROFILE:?}\n{flags:?}\n{cfg:?}\n{environment:?}\n")
     }
@@ -215,7 +251,7 @@ impl Build {
     /// A cargo command on the device crate's library, as a module is compiled.
     fn cargo(&self, verb: &str, module: &Module, target_dir: &Path) -> Command {
         let arch = module.arch.unwrap_or(self.arch);
-        let mut flags = code_generation(arch);
+        let mut flags = self.flags(module);
         flags.push(format!("--sysroot={}", self.sysroots[&arch].display()));
         let mut command = self.compiler.command(&self.compiler.cargo);
         command
@@ -288,6 +324,24 @@ pub(crate) fn run(mut command: Command, what: impl Fn() -> String) -> Result<Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_of_llvm_take_the_place_of_those_of_the_same_name() {
+        let flags = |given: &[&str]| {
+            let given: Vec<_> = given.iter().map(|&argument| String::from(argument)).collect();
+            let flags = code_generation(NvvmArch::Compute90, &given);
+            flags.iter().filter_map(|flag| flag.strip_prefix("-Cllvm-args=")).map(String::from).collect::<Vec<_>>()
+        };
+        assert_eq!(flags(&[]), LLVM_ARGS);
+        assert_eq!(flags(&["-unroll-threshold=5"]), [LLVM_ARGS[1], "-unroll-threshold=5"]);
+        assert_eq!(
+            flags(&["--unroll-runtime", "-nvptx-fma-level=2"]),
+            [LLVM_ARGS[0], "--unroll-runtime", "-nvptx-fma-level=2"]
+        );
+        assert_eq!(flags(&["-unroll-threshold=5", "-unroll-threshold=6"]), [LLVM_ARGS[1], "-unroll-threshold=6"]);
+        // Another name that begins alike.
+        assert_eq!(flags(&["-unroll-threshold-default=7"]).len(), 3);
+    }
 
     #[test]
     fn a_path_without_a_crate_is_an_error() {

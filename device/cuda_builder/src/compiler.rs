@@ -54,6 +54,11 @@ impl Compiler {
         found.ok_or(CudaBuilderError::NoCompiler { needed: NEEDED, rejected })
     }
 
+    /// Its name, version and date, for example `rustc 1.95.0 (59807616e 2026-04-14)`.
+    pub fn release(&self) -> &str {
+        self.version.lines().next().unwrap_or_default()
+    }
+
     /// `cargo` where the compiler's own folder has none: the one given, or the one on the path.
     fn probe(rustc: &OsStr, cargo: Option<OsString>) -> Result<Self, String> {
         let version = ask(rustc, &["-vV"])?;

@@ -1,5 +1,6 @@
 //! What can go wrong between a device crate and its PTX.
 
+use crate::NvvmArch;
 use crate::compiler::Rejected;
 use crate::ptx::Violation;
 use std::path::PathBuf;
@@ -27,6 +28,12 @@ pub enum CudaBuilderError {
     /// There is no crate at the path given.
     #[error("{0} is no crate: it has no Cargo.toml")]
     CratePathDoesntExist(PathBuf),
+    /// There is no such architecture.
+    #[error("'{name}' is no architecture: known are {}", known_architectures())]
+    UnknownArch {
+        /// As it was given.
+        name: String,
+    },
     /// A package that should carry compiled kernels carries none.
     #[error("{0} has no packed kernels: in the tree, .ci/package fills it before it makes packages")]
     NotPacked(PathBuf),
@@ -67,6 +74,10 @@ pub enum CudaBuilderError {
 
 fn list<T: std::fmt::Display>(items: &[T]) -> String {
     items.iter().map(|item| format!("  - {item}")).collect::<Vec<_>>().join("\n")
+}
+
+fn known_architectures() -> String {
+    NvvmArch::ALL.map(NvvmArch::target_cpu).join(", ")
 }
 
 /// Gives an error of the file system its path.

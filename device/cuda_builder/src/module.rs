@@ -1,7 +1,7 @@
 //! Units of compilation.
 
 use crate::NvvmArch;
-use crate::ptx::Kernel;
+use crate::ptx::{Kernel, Violation};
 use std::path::PathBuf;
 
 /// A part of the device crate that is compiled by itself: the crate under a choice of `cfg` values and variables.
@@ -47,6 +47,19 @@ impl Module {
         self
     }
 
+    /// Another number of blocks that a multiprocessor should hold than that of each of its kernels.
+    pub fn min_blocks(mut self, blocks: u32) -> Self {
+        for kernel in self.kernels.iter_mut().flatten() {
+            kernel.min_blocks = blocks;
+        }
+        self
+    }
+
+    /// Its name, that of the PTX file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(crate) fn cfg_flags(&self) -> impl Iterator<Item = &str> {
         self.cfg.iter().flat_map(|value| ["--cfg", value])
     }
@@ -63,4 +76,8 @@ pub struct CompiledModule {
     pub sources: Vec<PathBuf>,
     /// Whether it was compiled now, not found in the cache.
     pub rebuilt: bool,
+    /// Flags of the compiler that decide what code it makes.
+    pub flags: Vec<String>,
+    /// In what the PTX differs from its kernel list.
+    pub violations: Vec<Violation>,
 }

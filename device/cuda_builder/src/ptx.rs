@@ -12,6 +12,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
+/// Follows the number of bytes in a comment of a kernel.
+const DYNAMIC_SHARED_MEMORY: &str = " bytes of dynamic shared memory";
+
 /// What a kernel's PTX must be like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
@@ -135,6 +138,12 @@ impl<'a> Entry<'a> {
         self.directive(".minnctapersm")
     }
 
+    /// Dynamic shared memory of a block, bytes, as the comment says that [`add_launch_bounds`] writes.
+    pub fn dynamic_shared_bytes(&self) -> Option<u32> {
+        let mut comments = self.header.lines().filter_map(|line| line.trim().strip_prefix("// "));
+        comments.find_map(|comment| comment.strip_suffix(DYNAMIC_SHARED_MEMORY)?.parse().ok())
+    }
+
     fn directive(&self, name: &str) -> Option<u32> {
         let value = self.header.lines().find_map(|line| line.trim().strip_prefix(name))?;
         value.split(',').next()?.trim().parse().ok()
@@ -175,6 +184,11 @@ pub fn entries(ptx: &str) -> Vec<Entry<'_>> {
         rest = &rest[close..];
     }
     found
+}
+
+/// The architecture that a module needs, for example `sm_80`.
+pub fn target(ptx: &str) -> Option<&str> {
+    ptx.lines().find_map(|line| line.strip_prefix(".target "))?.split([',', ' ']).next()
 }
 
 /// The module without the entry points that are not wanted.
@@ -231,7 +245,7 @@ pub fn add_launch_bounds(ptx: &str, kernels: &[Kernel]) -> String {
         bound.push_str(&ptx[copied..body]);
         let Kernel { threads, min_blocks, shared_bytes, .. } = kernel;
         bound.push_str(&format!("\n.maxntid {threads}, 1, 1\n.minnctapersm {min_blocks}"));
-        bound.push_str(&format!("\n// {shared_bytes} bytes of dynamic shared memory"));
+        bound.push_str(&format!("\n// {shared_bytes}{DYNAMIC_SHARED_MEMORY}"));
         copied = body;
     }
     bound.push_str(&ptx[copied..]);
@@ -321,6 +335,14 @@ $L__BB0_2:
     }
 
     #[test]
+    fn a_module_says_what_it_needs() {
+        assert_eq!(
+            [PTX, ".target sm_90a, debug\n", ".version 7.0\n"].map(target),
+            [Some("sm_80"), Some("sm_90a"), None]
+        );
+    }
+
+    #[test]
     fn opcodes_are_instructions_without_labels_predicates_and_operands() {
         let entries = entries(PTX);
         assert_eq!(entries[0].opcodes().collect::<Vec<_>>(), ["bar.sync", "bra", "bar.warp.sync", "bar.sync", "ret"]);
@@ -346,6 +368,7 @@ $L__BB0_2:
         let entries = entries(&bound);
         assert_eq!((entries[0].max_threads(), entries[0].min_blocks()), (None, None));
         assert_eq!((entries[1].max_threads(), entries[1].min_blocks()), (Some(128), Some(2)));
+        assert_eq!(entries.iter().map(Entry::dynamic_shared_bytes).collect::<Vec<_>>(), [None, Some(64)]);
         let added = "\n.maxntid 128, 1, 1\n.minnctapersm 2\n// 64 bytes of dynamic shared memory";
         assert_eq!(bound.replace(added, ""), PTX);
     }

@@ -20,7 +20,7 @@ const COMPILER_BUILTINS: &str = "#![feature(compiler_builtins)]\n\
 pub(crate) fn prepare(compiler: &Compiler, arch: NvvmArch, out_dir: &Path) -> Result<PathBuf, CudaBuilderError> {
     let sysroot = out_dir.join("sysroot").join(arch.target_cpu());
     let key_path = sysroot.join("key");
-    let flags = builder::code_generation(arch);
+    let flags = builder::code_generation(arch, &[]);
     let key = format!("{}\n{}\n{flags:?}\n", compiler.version, compiler.library.display());
     if fs::read_to_string(&key_path).is_ok_and(|found| found == key) {
         return Ok(sysroot);

@@ -157,3 +157,39 @@ fn a_module_is_compiled_again_if_and_only_if_what_it_is_made_of_has_changed() {
     write("Cargo.toml", &MANIFEST.replace("2021", "2018"));
     assert_eq!(build(), ([true, true], numbers(16, 25)), "another edition");
 }
+
+const MULTIPLY_ADD: &str = "#![no_std]\n#![feature(abi_ptx)]\n#[no_mangle]\n\
+    pub unsafe extern \"ptx-kernel\" fn multiply_add(y: *mut f32, z: *const f32) {\n    *y = *y * *z + 1.0;\n}\n\
+    #[panic_handler]\nfn panic(_: &core::panic::PanicInfo) -> ! {\n    loop {}\n}\n";
+
+/// Arguments of LLVM, another launch bound, and a list that is wrong, which is no error here.
+#[test]
+fn experiments_have_options_of_their_own() {
+    let _alone = BUILD.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = out_dir("experiments");
+    fs::create_dir_all(folder.join("src")).unwrap();
+    let files = [("Cargo.toml", &*MANIFEST.replace("changing", "experiments")), ("src/lib.rs", MULTIPLY_ADD)];
+    files.into_iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
+    fs::write(folder.join("Cargo.lock"), LOCK.replace("changing", "experiments")).unwrap();
+    let compile = |arguments: &[&str], module: Module| {
+        let builder = CudaBuilder::new(&folder).out_dir(out_dir("sample")).llvm_args(arguments.iter().copied());
+        let done = Mutex::new(Vec::new());
+        let compiled = builder.compile_modules(&[module], |module| done.lock().unwrap().push(module.name.clone()));
+        let [module] = &compiled.unwrap_or_else(|error| panic!("{error}"))[..] else { panic!("one module") };
+        assert_eq!(*done.lock().unwrap(), ["experiments"]);
+        (fs::read_to_string(&module.ptx).unwrap(), module.clone())
+    };
+    let listed = || Module::new("experiments").kernels([kernel("multiply_add", 0)]);
+
+    let (text, module) = compile(&[], listed());
+    assert!(text.contains("mul.rn.f32") && text.contains("add.rn.f32") && !text.contains("fma"), "{text}");
+    assert_eq!(module.violations, []);
+    let (text, module) = compile(&["-unroll-threshold=7", "-nvptx-fma-level=2"], listed().min_blocks(5));
+    assert!(text.contains("fma.rn.f32") && !text.contains("mul.rn.f32"), "{text}");
+    assert_eq!(ptx::entries(&text)[0].min_blocks(), Some(5));
+    let llvm = ["-Cllvm-args=-unroll-threshold=7", "-Cllvm-args=-nvptx-fma-level=2"];
+    assert!(llvm.iter().all(|flag| module.flags.iter().any(|given| given == flag)), "{:?}", module.flags);
+    let (_, module) = compile(&[], Module::new("experiments").kernels([kernel("multiply_add", 1)]));
+    let violation = Violation::Barriers { kernel: "multiply_add".into(), expected: 1, found: 0 };
+    assert_eq!(module.violations, [violation]);
+}

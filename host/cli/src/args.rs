@@ -2,6 +2,7 @@
 
 mod arrangement;
 mod case;
+mod kernels;
 mod sizes;
 mod values;
 mod written;
@@ -10,10 +11,11 @@ use arrangement::arranged;
 pub(crate) use case::choice;
 pub use case::{BackendChoice, CaseArgs, MachineArgs, PAPERS, Scalar, Smoother};
 use clap::{Args, Id, Parser, Subcommand};
+pub use kernels::{CompareArgs, CompileArgs, FastMath, KernelFilterArgs, KernelsArgs};
 pub use sizes::Sizes;
 use std::path::PathBuf;
-use values::{dimension, percent, positive, repetitions, warmup};
 pub use values::{number, whole};
+use values::{percent, positive, repetitions, warmup};
 pub(crate) use written::{text, written};
 
 /// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
@@ -49,7 +51,8 @@ impl CommandLine for Cli {
             Command::Solve(args) => args.case.verbose,
             Command::Bench(args) => args.case.verbose,
             Command::Converge(args) => args.case.verbose,
-            Command::Kernels(_) | Command::Info(_) | Command::Completions(_) | Command::Man(_) => false,
+            Command::Kernels(_) | Command::Compile(_) | Command::Compare(_) => false,
+            Command::Info(_) | Command::Completions(_) | Command::Man(_) => false,
         }
     }
 }
@@ -64,6 +67,10 @@ pub enum Command {
     Converge(Box<ConvergeArgs>),
     /// List the GPU kernels: registers, shared memory, spills, barriers, instructions and bank conflicts. Needs no GPU.
     Kernels(KernelsArgs),
+    /// Compile GPU kernels with other options, or from another checkout, to a folder of PTX. Needs no GPU.
+    Compile(CompileArgs),
+    /// Compare GPU kernels of two folders of PTX: registers, shared memory, instructions; on a GPU also times.
+    Compare(CompareArgs),
     /// Show what was built in, which devices are there, and what would run by default.
     Info(InfoArgs),
     /// Print a script that completes the command line in a shell.
@@ -286,55 +293,6 @@ fn single_case() -> Vec<Id> {
         ids(CaseArgs::augment_args(clap::Command::default())),
     );
     case.into_iter().filter(|id| !machine.contains(id)).chain(["json".into(), "dry_run".into()]).collect()
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  patchmg kernels smooth --dim 3 --scalar f64
-  patchmg kernels --degree 4 --json kernels.json
-  patchmg kernels --sass poisson_cg_3d_q4_smooth_f64
-
-Columns: threads, patches, shared memory in bytes and barriers of a block; registers of a thread, and bytes of local \
-memory that it spills registers to or has on its stack; instructions in the text of the PTX (multiply-adds, loads and \
-stores, whole-number arithmetic), those in a loop once. Wavefronts are passes through shared memory for one patch (for \
-the block where there are no patches), computed from the addresses that every warp of a full block accesses; conflicts \
-are those of them that bank conflicts cause.
-
-Registers and spills are those that ptxas finds. It is looked for in PATCHMG_PTXAS, in bin/ of CUDA_HOME and CUDA_PATH, \
-and in PATH. A folder PATCHMG_PTX_DIR with PTX of the same names, for example one that --ptx-folder wrote, wins over the \
-PTX in the program.")]
-pub struct KernelsArgs {
-    /// Only kernels whose name contains this.
-    #[arg(value_name = "NAME")]
-    pub name: Option<String>,
-    /// Only kernels of this dimension.
-    #[arg(long, value_name = "2|3", value_parser = dimension, allow_hyphen_values = true)]
-    pub dim: Option<usize>,
-    /// Only kernels of this polynomial degree.
-    #[arg(long, value_name = "K", value_parser = whole, allow_hyphen_values = true)]
-    pub degree: Option<usize>,
-    /// Only kernels in this scalar.
-    #[arg(long, value_enum)]
-    pub scalar: Option<Scalar>,
-    /// Only kernels that take so many patches a block, with that many [default: each kernel's own number]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub patches_per_block: Option<u32>,
-    /// Architecture that ptxas assembles for: sm_80 or a newer one.
-    #[arg(long, value_name = "SM", default_value = "sm_90")]
-    pub arch: String,
-    /// Print the PTX of one kernel and nothing else.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "patches_per_block", "sass", "json", "arch"])]
-    pub ptx: Option<String>,
-    /// Print the machine code of one kernel and nothing else; takes ptxas and nvdisasm.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "dim", "degree", "scalar", "patches_per_block", "json"])]
-    pub sass: Option<String>,
-    /// Write the list as one JSON object; `-` is standard output, which then holds nothing else.
-    #[arg(long, value_name = "FILE|-")]
-    pub json: Option<PathBuf>,
-    /// Write the PTX of the modules that hold these kernels, as a GPU is given it, to a folder, and list nothing.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["ptx", "sass", "json", "arch"])]
-    pub ptx_folder: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

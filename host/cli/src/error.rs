@@ -18,6 +18,9 @@ pub enum Error {
         /// What it said.
         message: String,
     },
+    /// GPU kernels could not be compiled.
+    #[error(transparent)]
+    Compile(#[from] cuda_builder::CudaBuilderError),
     /// A file that was read holds something else.
     #[error("{path}: {reason}")]
     Input {

@@ -86,6 +86,23 @@ pub fn module_ptx(_module: Module) -> Result<Option<String>> {
     Ok(None)
 }
 
+/// PTX of a module, or that in this program, as a GPU would be given it, whatever `PATCHMG_PTX_DIR` is; none for that of a program
+/// without GPU kernels.
+///
+/// # Errors
+/// Those of the coefficients that become operands of instructions.
+#[cfg(feature = "cuda")]
+pub fn module_ptx_of(module: Module, text: Option<String>) -> Result<Option<String>> {
+    let text = text.or_else(|| patchmg::backend::cuda::ptx(&module.name()));
+    text.map(|text| patchmg::system::module_ptx_of(module, text)).transpose()
+}
+
+/// The same in a program without GPU kernels, which has no coefficients for them.
+#[cfg(not(feature = "cuda"))]
+pub fn module_ptx_of(_module: Module, text: Option<String>) -> Result<Option<String>> {
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

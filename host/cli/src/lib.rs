@@ -49,7 +49,7 @@ pub fn main() -> ExitCode {
         Command::Bench(args) if args.is_of_the_laboratory() => laboratory::run(),
         Command::Bench(args) => bench::run(args).or_else(laboratory::run_for_kernels),
         Command::Converge(args) => converge::run(args).or_else(laboratory::run_for_kernels),
-        Command::Kernels(_) => laboratory::run(),
+        Command::Kernels(_) | Command::Compile(_) | Command::Compare(_) => laboratory::run(),
         Command::Info(args) => info::run(args),
         Command::Completions(args) => manual::completions(args),
         Command::Man(args) => manual::page(args),

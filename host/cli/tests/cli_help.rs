@@ -20,7 +20,8 @@ fn options(help: &str) -> BTreeSet<&str> {
     words.map(|(_, rest)| rest.split([' ', ',']).next().unwrap()).collect()
 }
 
-const COMMANDS: [&str; 7] = ["solve", "bench", "converge", "kernels", "info", "completions", "man"];
+const COMMANDS: [&str; 9] =
+    ["solve", "bench", "converge", "kernels", "compile", "compare", "info", "completions", "man"];
 
 #[test]
 fn help_has_examples_and_fits_a_terminal() {

@@ -1,9 +1,10 @@
-//! The laboratory of [`patchmg`]: suites of experiments with their pictures and pages, comparisons of two runs, and what
-//! is known of a GPU kernel without a GPU.
+//! The laboratory of [`patchmg`]: suites of experiments with their pictures and pages, comparisons of two runs, what is
+//! known of a GPU kernel without a GPU, and GPU kernels compiled in other ways.
 
 pub mod commands;
 pub mod compare;
 pub mod inspect;
+pub mod modules;
 pub mod panels;
 pub mod suite;
 

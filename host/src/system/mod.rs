@@ -156,6 +156,15 @@ pub fn module_ptx(module: patchmg_device::kernels::Module) -> Result<String> {
     crate::backend::cuda::modules::given_ptx(module, poisson::cuda::constants)
 }
 
+/// PTX of a module from elsewhere, as a GPU would be given it.
+///
+/// # Errors
+/// Those of the coefficients.
+#[cfg(feature = "cuda")]
+pub fn module_ptx_of(module: patchmg_device::kernels::Module, text: String) -> Result<String> {
+    Ok(crate::backend::cuda::modules::with_known(text, &poisson::cuda::constants(module)?))
+}
+
 /// A machine that has levels of a system.
 pub trait Runs<E: System>: Backend {
     /// Whether the machine has the system's kernels for its space and a scalar.

@@ -1,8 +1,9 @@
 //! `patchmg kernels`.
 
-use crate::inspect::{self, Assembler, Filter, KernelReport, Wavefronts};
-use patchmg::output::table::Table;
-use patchmg_cli::args::{KernelsArgs, Scalar};
+use super::progress::Progress;
+use super::{filter, missing_assembler};
+use crate::inspect::{self, Assembler, Filter, KernelReport, Selection, Wavefronts};
+use patchmg_cli::args::KernelsArgs;
 use patchmg_cli::console::Console;
 use patchmg_cli::error::Error;
 use patchmg_cli::failure::Failure;
@@ -28,10 +29,11 @@ pub fn run(args: &KernelsArgs) -> Result<ExitCode, Failure> {
         Console::Stdout.line(inspect::kernel_ptx(name)?.trim_end());
     } else if let Some(name) = &args.sass {
         let ptx = inspect::kernel_ptx(name)?;
-        let assembler = assembler.ok_or_else(|| Error::Tool { program: "ptxas".into(), message: missing() })?;
+        let assembler =
+            assembler.ok_or_else(|| Error::Tool { program: "ptxas".into(), message: missing_assembler() })?;
         Console::Stdout.line(assembler.sass(&ptx)?.trim_end());
     } else if let Some(folder) = &args.ptx_folder {
-        let count = inspect::write_ptx(&filter(args), folder)?;
+        let count = inspect::write_ptx(&selection(args)?, folder)?;
         Console::Stdout.line(format!("PTX of {count} modules written to {}", folder.display()));
     } else {
         list(args, assembler.as_ref())?;
@@ -39,24 +41,37 @@ pub fn run(args: &KernelsArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn filter(args: &KernelsArgs) -> Filter {
-    let scalar = args.scalar.map(|scalar| match scalar {
-        Scalar::F32 => "f32",
-        Scalar::F64 => "f64",
-    });
-    let (name, patches) = (args.name.clone(), args.patches_per_block);
-    Filter { name, dim: args.dim, degree: args.degree, scalar, patches }
+fn selection(args: &KernelsArgs) -> Result<Selection, Failure> {
+    let names = args.name.clone().into_iter().collect();
+    Ok(Selection::of(&Filter { patches: args.patches_per_block, ..filter(names, &args.filter) })?)
 }
 
+/// Prints each kernel as soon as it is assembled.
 fn list(args: &KernelsArgs, assembler: Option<&Assembler>) -> Result<(), Failure> {
     result::check("json", args.json.as_deref())?;
     let console = result::console(args.json.as_deref(), false);
     let ptxas_version = assembler.map(Assembler::version).transpose()?;
-    let kernels = inspect::reports(&filter(args), assembler)?;
-    console.line(table(&kernels));
+    let selection = selection(args)?;
+    let columns = if args.wide { &WIDE[..] } else { &NARROW[..] };
+    let names = selection.kernels().map(|spec| spec.name.len()).max().unwrap_or(0).max(KERNEL.len());
+    let count = selection.kernels().count();
+
+    let progress = Progress::new(console, count);
+    progress.line(row(names, KERNEL, columns, |column| column.heading.to_owned()));
+    let mut kernels = Vec::with_capacity(count);
+    let done = selection.reports(assembler, |kernel| {
+        progress.line(row(names, &kernel.name, columns, |column| (column.cell)(&kernel)));
+        progress.advance(1);
+        kernels.push(kernel);
+    });
+    progress.finish();
+    done?;
+
+    let more = if args.wide { "" } else { "; spills and shared memory in bytes, --wide has all columns" };
+    console.line(format_args!("\n{count} kernels{more}"));
     console.line(match &ptxas_version {
-        Some(version) => format!("{} kernels; registers and spills for {}, ptxas {version}", kernels.len(), args.arch),
-        None => format!("{} kernels; registers and spills: ptxas {}", kernels.len(), missing()),
+        Some(version) => format!("registers and spills for {}, ptxas {version}", args.arch),
+        None => format!("registers and spills: ptxas {}", missing_assembler()),
     });
     if let Some(path) = &args.json {
         let (version, commit) = (patchmg_cli::VERSION, patchmg_cli::COMMIT);
@@ -65,40 +80,76 @@ fn list(args: &KernelsArgs, assembler: Option<&Assembler>) -> Result<(), Failure
     Ok(())
 }
 
-fn missing() -> String {
-    format!("not found: {}", Assembler::INSTALL)
+const KERNEL: &str = "kernel";
+
+/// A column of numbers; a wider number moves those behind it.
+struct Column {
+    heading: &'static str,
+    width: usize,
+    cell: fn(&KernelReport) -> String,
 }
 
-/// Heading and cell of a column.
-type Column = (&'static str, fn(&KernelReport) -> String);
+const fn column(heading: &'static str, width: usize, cell: fn(&KernelReport) -> String) -> Column {
+    Column { heading, width, cell }
+}
 
-const COLUMNS: [Column; 16] = [
-    ("kernel", |kernel| kernel.name.clone()),
-    ("threads", |kernel| kernel.threads.to_string()),
-    ("patches", |kernel| kernel.patches.to_string()),
-    ("registers", |kernel| text(kernel.registers)),
-    ("shared/B", |kernel| kernel.shared_bytes.to_string()),
-    ("spills/B", |kernel| {
-        text(kernel.spill_store_bytes.zip(kernel.spill_load_bytes).map(|(store, load)| store + load))
-    }),
-    ("stack/B", |kernel| text(kernel.stack_bytes)),
-    ("barriers", |kernel| kernel.barriers.to_string()),
-    ("fma", |kernel| text(kernel.instructions.map(|mix| mix.fma_f32 + mix.fma_f64))),
-    ("ld.global", |kernel| text(kernel.instructions.map(|mix| mix.load_global))),
-    ("st.global", |kernel| text(kernel.instructions.map(|mix| mix.store_global))),
-    ("ld.shared", |kernel| text(kernel.instructions.map(|mix| mix.load_shared))),
-    ("st.shared", |kernel| text(kernel.instructions.map(|mix| mix.store_shared))),
-    ("integer", |kernel| text(kernel.instructions.map(|mix| mix.integer))),
-    ("wavefronts", |kernel| decimal(of_patch_or_block(kernel).wavefronts)),
-    ("conflicts", |kernel| decimal(of_patch_or_block(kernel).excess)),
+/// With the longest name, of 64 characters, 120 characters.
+const NARROW: [Column; 8] = [
+    column("regs", 4, registers),
+    column("spills", 6, spills),
+    column("shared", 6, shared),
+    column("bars", 4, barriers),
+    column("fma", 4, fma),
+    column("int", 4, integer),
+    column("waves", 6, |kernel| short(of_patch_or_block(kernel).wavefronts)),
+    column("confl", 6, |kernel| short(of_patch_or_block(kernel).excess)),
 ];
 
-fn table(kernels: &[KernelReport]) -> Table {
-    let mut table = Table::new(COLUMNS.map(|(heading, _)| heading));
-    for kernel in kernels {
-        table.row(COLUMNS.map(|(_, cell)| cell(kernel)));
-    }
-    table
+const WIDE: [Column; 15] = [
+    column("threads", 7, |kernel| kernel.threads.to_string()),
+    column("patches", 7, |kernel| kernel.patches.to_string()),
+    column("registers", 9, registers),
+    column("shared/B", 8, shared),
+    column("spills/B", 8, spills),
+    column("stack/B", 7, |kernel| text(kernel.stack_bytes)),
+    column("barriers", 8, barriers),
+    column("fma", 5, fma),
+    column("ld.global", 9, |kernel| text(kernel.instructions.map(|mix| mix.load_global))),
+    column("st.global", 9, |kernel| text(kernel.instructions.map(|mix| mix.store_global))),
+    column("ld.shared", 9, |kernel| text(kernel.instructions.map(|mix| mix.load_shared))),
+    column("st.shared", 9, |kernel| text(kernel.instructions.map(|mix| mix.store_shared))),
+    column("integer", 7, integer),
+    column("wavefronts", 10, |kernel| decimal(of_patch_or_block(kernel).wavefronts)),
+    column("conflicts", 9, |kernel| decimal(of_patch_or_block(kernel).excess)),
+];
+
+fn row(names: usize, name: &str, columns: &[Column], cell: impl Fn(&Column) -> String) -> String {
+    let cells = columns.iter().map(|column| format!("  {:>width$}", cell(column), width = column.width));
+    format!("{name:names$}{}", cells.collect::<String>())
+}
+
+fn registers(kernel: &KernelReport) -> String {
+    text(kernel.registers)
+}
+
+fn spills(kernel: &KernelReport) -> String {
+    text(kernel.spill_store_bytes.zip(kernel.spill_load_bytes).map(|(store, load)| store + load))
+}
+
+fn shared(kernel: &KernelReport) -> String {
+    kernel.shared_bytes.to_string()
+}
+
+fn barriers(kernel: &KernelReport) -> String {
+    kernel.barriers.to_string()
+}
+
+fn fma(kernel: &KernelReport) -> String {
+    text(kernel.instructions.map(|mix| mix.fma_f32 + mix.fma_f64))
+}
+
+fn integer(kernel: &KernelReport) -> String {
+    text(kernel.instructions.map(|mix| mix.integer))
 }
 
 fn of_patch_or_block(kernel: &KernelReport) -> Wavefronts<f64> {
@@ -115,4 +166,25 @@ fn text(value: Option<impl ToString>) -> String {
 /// With one decimal, unless it is whole.
 fn decimal(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+}
+
+/// The same in at most six characters, below a million.
+fn short(value: f64) -> String {
+    if value < 999.95 { decimal(value) } else { format!("{value:.0}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_fits_120_columns() {
+        let selection = Selection::of(&Filter::default()).unwrap();
+        let names = selection.kernels().map(|spec| spec.name.len()).max().unwrap();
+        assert!(row(names, KERNEL, &NARROW, |column| column.heading.to_owned()).len() <= 120);
+        for column in NARROW.iter().chain(&WIDE) {
+            assert!(column.heading.len() <= column.width, "{}", column.heading);
+        }
+        assert_eq!([0.0, 7.25, 999.94, 999.96, 12345.6].map(short), ["0", "7.2", "999.9", "1000", "12346"]);
+    }
 }

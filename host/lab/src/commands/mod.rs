@@ -2,16 +2,21 @@
 
 mod against;
 mod bench;
+mod compare;
+mod compile;
 mod kernels;
 mod progress;
 mod suite;
 
+use crate::inspect::{Assembler, Filter};
 use clap::Parser;
-use patchmg_cli::args::{BenchArgs, CommandLine, ConvergeArgs, KernelsArgs, SolveArgs};
+use patchmg_cli::args::{
+    BenchArgs, CommandLine, CompareArgs, CompileArgs, ConvergeArgs, KernelFilterArgs, KernelsArgs, Scalar, SolveArgs,
+};
 use std::process::ExitCode;
 
-/// The laboratory of patchmg: suites of experiments, comparisons of their results, the list of GPU kernels, and solves by the
-/// papers' GPU kernels.
+/// The laboratory of patchmg: suites of experiments, comparisons of their results, the list of GPU kernels, GPU kernels compiled in
+/// other ways, and solves by the papers' GPU kernels.
 #[derive(Debug, Parser)]
 #[command(
     name = "patchmg-lab",
@@ -19,8 +24,11 @@ use std::process::ExitCode;
     arg_required_else_help = true,
     max_term_width = 120,
     after_help = "\
-Example:
+Examples:
   patchmg-lab bench --suite speed --output results
+  patchmg-lab kernels smooth --dim 3
+  patchmg-lab compile short --only axis --unroll-limit 1000
+  patchmg-lab compare built-in short
 
 Exit codes are those of patchmg."
 )]
@@ -39,6 +47,10 @@ enum Command {
     Converge(Box<ConvergeArgs>),
     /// List the GPU kernels: registers, shared memory, spills, barriers, instructions and bank conflicts. Needs no GPU.
     Kernels(KernelsArgs),
+    /// Compile GPU kernels with other options, or from another checkout, to a folder of PTX. Needs no GPU.
+    Compile(CompileArgs),
+    /// Compare GPU kernels of two folders of PTX: registers, shared memory, instructions; on a GPU also times.
+    Compare(CompareArgs),
 }
 
 impl CommandLine for Lab {
@@ -47,7 +59,7 @@ impl CommandLine for Lab {
             Command::Solve(args) => args.case.verbose,
             Command::Bench(args) => args.case.verbose,
             Command::Converge(args) => args.case.verbose,
-            Command::Kernels(_) => false,
+            Command::Kernels(_) | Command::Compile(_) | Command::Compare(_) => false,
         }
     }
 }
@@ -60,5 +72,20 @@ pub fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args),
         Command::Converge(args) => patchmg_cli::converge::run(args),
         Command::Kernels(args) => kernels::run(args),
+        Command::Compile(args) => compile::run(args),
+        Command::Compare(args) => compare::run(args),
     })
+}
+
+/// Kernels whose name contains one of `names`.
+fn filter(names: Vec<String>, args: &KernelFilterArgs) -> Filter {
+    let scalar = args.scalar.map(|scalar| match scalar {
+        Scalar::F32 => "f32",
+        Scalar::F64 => "f64",
+    });
+    Filter { names, dim: args.dim, degree: args.degree, scalar, patches: None }
+}
+
+fn missing_assembler() -> String {
+    format!("not found: {}", Assembler::INSTALL)
 }

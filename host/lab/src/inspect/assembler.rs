@@ -69,10 +69,13 @@ impl Assembler {
         &self.arch
     }
 
-    /// Whether the architecture is that of compute capability 9.0 or newer.
-    pub fn takes_hopper(&self) -> bool {
-        let digits = self.arch["sm_".len()..].trim_end_matches(|c: char| !c.is_ascii_digit());
-        digits.parse().is_ok_and(|number: u32| number >= 90)
+    /// Whether PTX of this `.target` can be assembled: its architecture is not newer.
+    pub fn takes(&self, target: &str) -> bool {
+        let number = |arch: &str| {
+            let digits = arch.strip_prefix("sm_")?.trim_end_matches(|c: char| !c.is_ascii_digit());
+            digits.parse::<u32>().ok()
+        };
+        number(target).is_some_and(|target| number(&self.arch) >= Some(target))
     }
 
     /// Its version, for example `13.0.88`.
@@ -265,6 +268,17 @@ ptxas info    : Used 255 registers, used 1 barriers, 24 bytes cumulative stack s
         }
         for arch in ["sm_80", "sm_90", "sm_90a", "sm_100f", "sm_121"] {
             Assembler::find(arch).unwrap();
+        }
+    }
+
+    #[test]
+    fn older_targets_are_taken() {
+        let takes = |arch: &str, target: &str| Assembler { ptxas: PathBuf::new(), arch: arch.into() }.takes(target);
+        for (arch, target) in [("sm_80", "sm_80"), ("sm_90a", "sm_90"), ("sm_100f", "sm_90"), ("sm_90", "sm_80")] {
+            assert!(takes(arch, target), "{arch} {target}");
+        }
+        for (arch, target) in [("sm_80", "sm_90"), ("sm_90", "sm_100"), ("sm_90", "compute_80"), ("sm_90", "")] {
+            assert!(!takes(arch, target), "{arch} {target}");
         }
     }
 

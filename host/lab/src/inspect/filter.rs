@@ -6,8 +6,8 @@ use std::fmt;
 /// Kernels of the list; what is not said is all the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Part of the name.
-    pub name: Option<String>,
+    /// Parts of names, one of which is in the name; none for all.
+    pub names: Vec<String>,
     /// 2 or 3; vector operations have none.
     pub dim: Option<usize>,
     /// Polynomial degree; vector operations have none.
@@ -21,20 +21,27 @@ pub struct Filter {
 impl Filter {
     /// The kernels that it lets pass, in the order of the list.
     pub fn kernels(&self) -> Vec<(Module, KernelSpec)> {
-        Module::all()
-            .into_iter()
-            .flat_map(|module| module.kernels().into_iter().map(move |spec| (module, spec)))
-            .filter(|(module, spec)| self.passes(*module, spec))
-            .filter_map(|(module, spec)| match self.patches {
-                Some(patches) => Some((module, spec.with_patches(patches)?)),
-                None => Some((module, spec)),
-            })
-            .collect()
+        let of_module = |module: Module| self.kernels_of(module).into_iter().map(move |spec| (module, spec));
+        Module::all().into_iter().flat_map(of_module).collect()
+    }
+
+    /// Those of a module.
+    pub fn kernels_of(&self, module: Module) -> Vec<KernelSpec> {
+        let passing = module.kernels().into_iter().filter(|spec| self.passes(module, spec));
+        match self.patches {
+            Some(patches) => passing.filter_map(|spec| spec.with_patches(patches)).collect(),
+            None => passing.collect(),
+        }
+    }
+
+    /// Whether a name is one of those that are asked for.
+    pub fn names_pass(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|part| name.contains(part))
     }
 
     fn passes(&self, module: Module, spec: &KernelSpec) -> bool {
         let (dim, degree) = module.space().unzip();
-        self.name.as_ref().is_none_or(|part| spec.name.contains(part))
+        self.names_pass(&spec.name)
             && (self.dim.is_none() || self.dim == dim)
             && (self.degree.is_none() || self.degree == degree)
             && self.scalar.is_none_or(|scalar| spec.scalar == scalar)
@@ -49,7 +56,7 @@ fn takes_patches(spec: &KernelSpec) -> bool {
 
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let name = self.name.clone();
+        let name = (!self.names.is_empty()).then(|| self.names.join(" or "));
         let dim = self.dim.map(|dim| format!("{dim}D"));
         let degree = self.degree.map(|degree| format!("degree {degree}"));
         let patches = self.patches.map(|patches| format!("{patches} patches a block"));
@@ -77,7 +84,7 @@ mod tests {
         assert_eq!(by_dim.iter().sum::<usize>(), listed - of_no_space);
         let by_scalar = ["f32", "f64"].map(|scalar| count(Filter { scalar: Some(scalar), ..all.clone() }));
         assert_eq!(by_scalar.iter().sum::<usize>(), listed);
-        let one = Filter { name: Some("poisson_cg_3d_q4_smooth".into()), scalar: Some("f32"), ..all };
+        let one = Filter { names: vec!["poisson_cg_3d_q4_smooth".into()], scalar: Some("f32"), ..all };
         assert_eq!(one.kernels()[0].1.name, "poisson_cg_3d_q4_smooth_f32");
         assert_eq!(count(Filter { degree: Some(4), ..one.clone() }), 1);
         assert_eq!(count(Filter { degree: Some(5), ..one.clone() }), 0);
@@ -87,7 +94,9 @@ mod tests {
             let kernels = usize::from(patches == own);
             assert_eq!(count(Filter { patches: Some(patches), ..one.clone() }), kernels);
         }
-        let variant = Filter { name: Some("3d_q4_fused_basic".into()), patches: Some(3), ..one };
+        let both = Filter { names: ["poisson_cg_3d_q4_smooth", "blas1_dots"].map(String::from).into(), ..one.clone() };
+        assert_eq!((count(both.clone()), both.to_string()), (2, "poisson_cg_3d_q4_smooth or blas1_dots, f32".into()));
+        let variant = Filter { names: vec!["3d_q4_fused_basic".into()], patches: Some(3), ..one };
         assert_eq!(variant.kernels()[0].1.patches, 3);
     }
 }

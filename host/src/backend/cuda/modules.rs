@@ -60,8 +60,12 @@ pub(crate) type ConstantsOf = fn(Module) -> Result<Vec<Constants>>;
 /// # Errors
 /// [`Error::NoModule`] for a module that there is not, [`Error::Io`] for a file that cannot be read, and those of the constants.
 pub(crate) fn given_ptx(module: Module, constants: ConstantsOf) -> Result<String> {
-    let (text, constants) = (source(&module.name(), folder())?, constants(module)?);
-    Ok(if constants.is_empty() { text } else { with_constants(&text, &constants) })
+    Ok(with_known(source(&module.name(), folder())?, &constants(module)?))
+}
+
+/// The PTX of a module with constants as operands of its instructions.
+pub(crate) fn with_known(text: String, constants: &[Constants]) -> String {
+    if constants.is_empty() { text } else { with_constants(&text, constants) }
 }
 
 /// That the program has a module.
