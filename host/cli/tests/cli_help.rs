@@ -50,6 +50,7 @@ fn the_first_screen_has_what_people_use() {
         "help",
         "json",
         "mesh",
+        "npz",
         "plot",
         "precision",
         "problem",
@@ -74,6 +75,7 @@ fn the_first_screen_has_what_people_use() {
         "Stokes equations:",
         "Elliptic equations on forests:",
         "Machine:",
+        "Files:",
         "Examples:",
     ];
     assert_eq!(headings, expected);
