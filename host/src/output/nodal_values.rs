@@ -128,8 +128,8 @@ mod tests {
     use crate::mesh::Mesh;
     use crate::testing::random;
 
-    fn nodes(points: &[DVec3], name: Option<&'static str>) -> Nodes<'static> {
-        Nodes { name, shape: vec![points.len()], dim: 3, points: Box::new(points.to_vec().into_iter()) }
+    fn nodes<'a>(points: &'a [DVec3], name: Option<&'static str>) -> Nodes<'a> {
+        Nodes { name, shape: vec![points.len()], dim: 3, points: Box::new(points.iter().copied()) }
     }
 
     #[test]

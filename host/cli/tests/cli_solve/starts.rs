@@ -96,7 +96,7 @@ fn other_solutions_are_refused_with_what_differs() {
     start(&["--refine", "3", "--degree", "4"], &["of node", "in 'points' is ", ", as in this problem"]);
     start(
         &["--refine", "4", "--degree", "2", "--size", "1,2"],
-        &["coordinate y of node 1088 in 'points' is 1, but must be 2"],
+        &["coordinate y of node 1056 in 'points' is 1, but must be 2"],
     );
     start(
         &["--system", "stokes", "--solver", "fgmres"],

@@ -156,8 +156,8 @@ mod tests {
     use super::*;
     use crate::testing::random;
 
-    fn array(name: &str, shape: &[usize], values: &[f64]) -> Array<'static> {
-        Array { name: name.into(), shape: shape.to_vec(), values: Box::new(values.to_vec().into_iter()) }
+    fn array<'a>(name: &str, shape: &[usize], values: &'a [f64]) -> Array<'a> {
+        Array { name: name.into(), shape: shape.to_vec(), values: Box::new(values.iter().copied()) }
     }
 
     fn values(archive: &Archive, name: &str, shape: &[usize]) -> Result<Vec<f64>> {
