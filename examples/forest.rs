@@ -17,6 +17,7 @@ use patchmg::backend::cpu::Cpu;
 use patchmg::forest::{Adaptation, CoarseMesh, Forest};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::multigrid::SmootherConfig;
+use patchmg::output::vtu;
 use patchmg::solve::{Case, Config, Method};
 use patchmg::system::Elliptic;
 use patchmg::system::elliptic::{Diffusion, EllipticProblem, Equation};
@@ -68,7 +69,7 @@ fn main() -> patchmg::Result<()> {
 
     let path = std::env::args_os().nth(1).map_or_else(|| std::env::temp_dir().join("forest.vtu"), PathBuf::from);
     let size: Vec<f64> = forest.leaves().iter().map(|leaf| 0.5_f64.powi(leaf.level.into())).collect();
-    u.write_vtu(&path, &[("size", &size)])?;
+    u.write_vtu(&path, &[("size", &size)], &vtu::Config::default())?;
     println!("written: {}", path.display());
     Ok(())
 }

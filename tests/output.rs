@@ -1,4 +1,4 @@
-//! What writing a solution takes of the host's memory: as much as was said before.
+//! What writing a solution takes of the host's memory: no more than was said before.
 
 use patchmg::mesh::Mesh;
 use patchmg::output::vtu;
@@ -39,9 +39,10 @@ fn a_vtu_file_takes_the_memory_that_was_said() {
         let before = USED.load(Ordering::Relaxed);
         MOST.store(before, Ordering::Relaxed);
         let solution = vec![1.0; space.storage()];
-        vtu::write(&folder.path().join("solution.vtu"), &space, &solution, Some(&|x| x.x)).unwrap();
+        vtu::write(&folder.path().join("solution.vtu"), &space, &solution, Some(&|x| x.x), &vtu::Config::default())
+            .unwrap();
         let (taken, said) = ((MOST.load(Ordering::Relaxed) - before) as u64, vtu::memory(&space));
-        // A buffer, and tables of a direction, are not worth saying.
-        assert!(taken >= said && taken < said + (200 << 10), "{taken} bytes, said were {said}");
+        // Buffers, and tables of a direction, are not worth saying. Blocks that are compressed take less than they may.
+        assert!(taken < said + (200 << 10) && taken > said / 2, "{taken} bytes, said were {said}");
     }
 }

@@ -1,5 +1,6 @@
 //! The error type of the library.
 
+use crate::units::bytes;
 use glam::DVec3;
 use std::path::PathBuf;
 
@@ -66,7 +67,7 @@ pub enum Error {
         available: String,
     },
     /// The problem needs more memory than there is.
-    #[error("{device} has {available} bytes of free memory, the problem needs {needed} bytes")]
+    #[error("{device} has {} of free memory, the problem needs {}", bytes(*available), bytes(*needed))]
     OutOfMemory {
         /// Device, or the host.
         device: String,
@@ -119,6 +120,18 @@ pub enum Error {
         /// Line of the file, from 1 on.
         line: usize,
         /// What it is about, for example an element with its number in the file.
+        what: String,
+        /// What was found.
+        found: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// A file of a solution holds something else, or the solution of another problem.
+    #[error("{path}: {what} is {found}, but must be {allowed}")]
+    SolutionFile {
+        /// The file.
+        path: PathBuf,
+        /// What it is about, for example the shape of an array.
         what: String,
         /// What was found.
         found: String,

@@ -1,6 +1,7 @@
 //! Functions of a finite element space.
 
 use crate::error::{Error, Result};
+use crate::output::nodal_values::{self, Nodes};
 use crate::output::vtu;
 use crate::problem::{ErrorNorms, ExactSolution, error_norms};
 use crate::space::Space;
@@ -116,8 +117,27 @@ impl Function {
     ///
     /// # Errors
     /// Those of [`vtu::write()`].
-    pub fn write_vtu(&self, path: &Path, exact: Option<&dyn Fn(DVec3) -> f64>) -> Result<()> {
-        vtu::write(path, &self.space, &self.values, exact)
+    pub fn write_vtu(&self, path: &Path, exact: Option<&dyn Fn(DVec3) -> f64>, config: &vtu::Config) -> Result<()> {
+        vtu::write(path, &self.space, &self.values, exact, config)
+    }
+
+    /// Writes it to a file that NumPy loads (`.npz`): `values` at all nodes, with indices along `z`, `y` and `x`, or `y` and `x` in
+    /// 2D, and `points`, the nodes, with one index more for the coordinates. Both are `f64`.
+    ///
+    /// # Errors
+    /// Those of [`write_with`](crate::output::file::write_with).
+    pub fn write_npz(&self, path: &Path) -> Result<()> {
+        let values = nodal_values::values_at_nodes(&self.space, &self.values);
+        nodal_values::write(path, vec![(Nodes::of_space(&self.space, None), Box::new(values))])
+    }
+
+    /// The function of a space that [`Self::write_npz`] wrote. Values at nodes that are no unknowns are left out.
+    ///
+    /// # Errors
+    /// [`Error::SolutionFile`] for another file, or one with other nodes; [`Error::Io`], [`Error::OutOfMemory`].
+    pub fn read_npz(space: &Space, path: &Path) -> Result<Self> {
+        let values = nodal_values::read(path, vec![Nodes::of_space(space, None)])?.pop().unwrap_or_default();
+        Self::new(space, nodal_values::from_values_at_nodes(space, &values)?)
     }
 }
 
@@ -229,6 +249,21 @@ mod tests {
                     assert!(function.at(point).is_ok(), "{point}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn functions_come_back_from_archives() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("u.npz");
+        let mesh = Mesh::unit_cube(3, 1).unwrap();
+        for space in [Space::new(mesh, 3).unwrap(), Space::discontinuous(mesh, 2).unwrap()] {
+            let dofs: Vec<_> = space.unknowns().map(|node| polynomial(3, space.point(node))).collect();
+            let function = Function::new(&space, space.from_dofs(&dofs).unwrap()).unwrap();
+            function.write_npz(&path).unwrap();
+            assert_eq!(Function::read_npz(&space, &path).unwrap().values(), function.values());
+            let other = Space::new(Mesh::unit_cube(3, 2).unwrap(), 3).unwrap();
+            assert!(matches!(Function::read_npz(&other, &path), Err(Error::SolutionFile { .. })));
         }
     }
 

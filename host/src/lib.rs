@@ -52,6 +52,7 @@ mod sync;
 pub mod system;
 #[cfg(test)]
 mod testing;
+mod units;
 
 pub use error::{Error, Result};
 

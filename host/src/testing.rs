@@ -1,5 +1,7 @@
 //! What tests of several modules share.
 
+use crate::output::xml;
+use miniz_oxide::inflate::decompress_to_vec_zlib;
 use std::path::Path;
 
 /// Numbers between -1 and 1 that are multiples of 2⁻¹², and so exact in `f32`.
@@ -22,6 +24,21 @@ pub fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64)
         let close = (found - expected).abs() <= tolerance * scale;
         assert!(close, "{what}, dof {i}: {found} != {expected}, largest {scale}");
     }
+}
+
+/// An array as `vtkZLibDataCompressor` has it, at the beginning of `data`: its bytes, and how many of `data` it takes.
+pub fn compressed_array(data: &[u8]) -> (Vec<u8>, usize) {
+    let number = |i: usize| u64::from_le_bytes(data[8 * i..][..8].try_into().unwrap()) as usize;
+    let [blocks, size, last] = [0, 1, 2].map(number);
+    let (mut bytes, mut offset) = (Vec::new(), 8 * (3 + blocks));
+    for block in 0..blocks {
+        let block_bytes = decompress_to_vec_zlib(&data[offset..][..number(3 + block)]).unwrap();
+        let is_short = block == blocks - 1 && last > 0;
+        assert_eq!(block_bytes.len(), if is_short { last } else { size });
+        bytes.extend(block_bytes);
+        offset += number(3 + block);
+    }
+    (bytes, offset)
 }
 
 /// A VTU file with appended arrays, read as its format is specified.
@@ -48,19 +65,30 @@ impl VtuFile {
 
     /// The tag of an array, from its type on.
     fn tag(&self, name: &str) -> &str {
-        let is_of_array = |tag: &&str| tag.contains(&format!(" Name=\"{name}\" "));
+        let is_of_array = |tag: &&str| tag.contains(&format!(" Name=\"{}\" ", xml::escaped(name)));
         self.tags.split("<DataArray").skip(1).find(is_of_array).unwrap().split_once("/>").unwrap().0
     }
 
-    pub fn bytes(&self, name: &str) -> &[u8] {
-        let offset: usize = attribute_of(self.tag(name), "offset").parse().unwrap();
-        let (header, rest) = self.data[offset..].split_at(8);
-        &rest[..u64::from_le_bytes(header.try_into().unwrap()) as usize]
+    /// Where an array lies, and how many bytes it takes there.
+    fn place(&self, name: &str) -> (usize, usize) {
+        let offset = attribute_of(self.tag(name), "offset").parse().unwrap();
+        (offset, compressed_array(&self.data[offset..]).1)
     }
 
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
+        compressed_array(&self.data[self.place(name).0..]).0
+    }
+
+    /// Of 32 or 64 bits.
     pub fn floats(&self, name: &str) -> Vec<f64> {
-        assert_eq!(attribute_of(self.tag(name), "type"), "Float64");
-        self.bytes(name).chunks_exact(8).map(|word| f64::from_le_bytes(word.try_into().unwrap())).collect()
+        let bytes = self.bytes(name);
+        match attribute_of(self.tag(name), "type") {
+            "Float32" => {
+                bytes.chunks_exact(4).map(|word| f32::from_le_bytes(word.try_into().unwrap()).into()).collect()
+            }
+            "Float64" => bytes.chunks_exact(8).map(|word| f64::from_le_bytes(word.try_into().unwrap())).collect(),
+            other => panic!("{other} is no type of floats"),
+        }
     }
 
     pub fn numbers(&self, name: &str) -> Vec<usize> {
@@ -70,8 +98,14 @@ impl VtuFile {
 
     /// Whether arrays follow each other to the end.
     pub fn is_complete(&self) -> bool {
-        let arrays = self.tags.split(" Name=\"").skip(1).map(|rest| rest.split_once('"').unwrap().0);
-        arrays.map(|name| 8 + self.bytes(name).len()).sum::<usize>() == self.data.len()
+        assert!(self.tags.contains("compressor=\"vtkZLibDataCompressor\""));
+        let names = self.tags.split(" Name=\"").skip(1).map(|rest| rest.split_once('"').unwrap().0);
+        let unescaped =
+            |name: &str| name.replace("&quot;", "\"").replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&");
+        let mut places: Vec<_> = names.map(|name| self.place(&unescaped(name))).collect();
+        places.sort_unstable();
+        let end = places.iter().try_fold(0, |end, &(begin, length)| (begin == end).then_some(end + length));
+        end == Some(self.data.len())
     }
 }
 

@@ -16,7 +16,7 @@ pub use sizes::Sizes;
 use std::path::PathBuf;
 pub use values::{number, whole};
 use values::{percent, positive, repetitions, warmup};
-pub(crate) use written::{text, written};
+pub(crate) use written::{path, text, written};
 
 /// Solves elliptic PDEs with high-order finite elements by matrix-free geometric multigrid with vertex-patch smoothers,
 /// on NVIDIA GPUs and on CPUs.
@@ -95,6 +95,8 @@ Examples:
   patchmg solve --dim 2 --degree 7 --refine 6 --solver gmres --precision mixed --plot history.svg
   patchmg solve --problem one --backend cpu --threads 8 --json - > result.json
   patchmg solve --dim 2 --degree 3 --refine 4 --vtu solution.vtu
+  patchmg solve --dim 2 --degree 3 --refine 4 --npz solution.npz
+  patchmg solve --dim 2 --degree 3 --refine 4 --start-from solution.npz --rtol 1e-12
   patchmg solve --cells 3,2,1 --size 1.5,1,0.5 --refine 3
   patchmg solve --system poisson-dg --solver fgmres --rtol 1e-8 --backend cpu
   patchmg solve --system stokes --dim 2 --degree 3 --solver fgmres --problem cavity --vtu flow.vtu
@@ -118,6 +120,15 @@ pub struct SolveArgs {
     /// cycle is a file beside it.
     #[arg(long, value_name = "FILE")]
     pub vtu: Option<PathBuf>,
+    /// Type of coordinates and values in --vtu: f32, about 7 digits, makes files smaller
+    #[arg(long, value_enum, default_value_t, requires = "vtu")]
+    pub vtu_scalar: Scalar,
+    /// Write the solution for NumPy, and for --start-from
+    ///
+    /// An archive that numpy.load reads: `values` at the nodes, and `points`, the nodes, in f64; of stokes `velocity_x`, `velocity_y`,
+    /// `velocity_z` and `pressure`, each with its nodes, `velocity_x_points` and so on.
+    #[arg(long, value_name = "FILE.npz")]
+    pub npz: Option<PathBuf>,
     /// Draw the residual history, as .svg or .png
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,

@@ -28,7 +28,7 @@ use tracing::debug;
 pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     if args.dry_run {
         let console = result::console(args.json.as_deref(), args.quiet);
-        return plan::run(&args.case, &Output { console, json: args.json.as_deref(), vtu: false });
+        return plan::run(&args.case, &Output { console, json: args.json.as_deref(), vtu: None });
     }
     Ok(exit_code(&report(args)?))
 }
@@ -55,7 +55,7 @@ fn on<P: Offered, B: Runs<P::System>>(
     args: &BenchArgs,
     console: Console,
 ) -> Result<BenchReport, Failure> {
-    let case = on_last_mesh::<P, B>(backend, args)?;
+    let (case, guess) = on_last_mesh::<P, B>(backend, args)?;
     let device = backend.info();
     let asked = case.clone();
     let kernels = P::kernels(&args.case, &case.system);
@@ -63,7 +63,8 @@ fn on<P: Offered, B: Runs<P::System>>(
 
     let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);
     let protocol = Protocol { warmup: args.warmup, repetitions };
-    let (report, _) = phases::solve(backend, case, args.case.machine.threads, None, protocol, &mut unobserved)?;
+    let threads = args.case.machine.threads;
+    let (report, _) = phases::solve(backend, case, threads, guess.as_deref(), protocol, &mut unobserved)?;
     let solve_timing = report.timing;
     let solve = solve::record(&args.case, &asked, &device, report);
     let start = Instant::now();
@@ -82,20 +83,25 @@ fn on<P: Offered, B: Runs<P::System>>(
     Ok(report)
 }
 
-/// The problem on the last mesh of an adaptive run, which solves it once on each mesh before.
-fn on_last_mesh<P: Offered, B: Runs<P::System>>(backend: &Arc<B>, args: &BenchArgs) -> Result<Case<P>, Failure> {
+/// The problem on the last mesh of an adaptive run, which solves it once on each mesh before; and what the solve there begins with.
+fn on_last_mesh<P: Offered, B: Runs<P::System>>(
+    backend: &Arc<B>,
+    args: &BenchArgs,
+) -> Result<(Case<P>, Option<Vec<f64>>), Failure> {
     let mut case = P::case(&args.case)?;
+    let mut guess = args.case.start(&case)?;
     for cycle in 1.. {
         case.check(&**backend).map_err(|error| P::refused(&args.case, error))?;
         if !args.case.refines_where_it_matters() {
             break;
         }
         let threads = args.case.machine.threads;
-        let (report, _) = phases::solve(backend, case.clone(), threads, None, Protocol::ONCE, &mut unobserved)?;
+        let (report, _) =
+            phases::solve(backend, case.clone(), threads, guess.as_deref(), Protocol::ONCE, &mut unobserved)?;
         let Some(next) = P::adapted(&args.case, &case, &report, cycle)? else { break };
-        case = next;
+        (case, guess) = (next, None);
     }
-    Ok(case)
+    Ok((case, guess))
 }
 
 fn table(solve: &SolveReport, solve_timing: Timing, measurements: &[Measurement]) -> Table {

@@ -32,6 +32,10 @@ pub fn run(args: &ConvergeArgs) -> Result<ExitCode, Failure> {
     with_system!(args.case.system, Problem => {
         args.case.check_options()?;
         check_uniform(&args.case)?;
+        if let Some(path) = &args.case.start_from {
+            let reason = "belongs to patchmg solve and patchmg bench; patchmg converge has several meshes";
+            return Err(Failure::usage("start-from", path.display(), reason));
+        }
         let cases = problems(&args.case).map(|args| Ok((Problem::case(&args)?, args)));
         let cases = cases.collect::<Result<Vec<(Case<Problem>, CaseArgs)>, Failure>>()?;
         for (case, args) in &cases {

@@ -126,6 +126,7 @@ impl From<Library> for Failure {
                 return Self::usage(name, value, format_args!("must be {allowed}"));
             }
             Library::InvalidArgument { .. }
+            | Library::SolutionFile { .. }
             | Library::Unsupported { .. }
             | Library::NoModule { .. }
             | Library::NotFinite { .. }
@@ -139,11 +140,8 @@ impl From<Library> for Failure {
             _ => INTERNAL,
         };
         match error {
-            Library::OutOfMemory { device, needed, available } => {
-                let kind = Kind::OutOfMemory([needed, available]);
-                let [available, needed] = [available, needed].map(bytes);
-                let message = format!("{device} has {available} of free memory, the problem needs {needed}");
-                Self { kind, ..Self::new(code, message) }
+            Library::OutOfMemory { needed, available, .. } => {
+                Self { kind: Kind::OutOfMemory([needed, available]), ..Self::new(code, error.to_string()) }
             }
             Library::NoModule { .. } => Self { kind: Kind::NoKernels, ..Self::new(code, error.to_string()) },
             _ => Self::new(code, error.to_string()),

@@ -23,7 +23,7 @@ mod plan;
 mod problem_file;
 pub mod report;
 pub mod result;
-mod series;
+mod solution_files;
 pub mod solve;
 mod systems;
 

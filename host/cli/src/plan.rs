@@ -10,6 +10,7 @@ use crate::systems::{Offered, with_system};
 use patchmg::memory::Memory;
 use patchmg::multigrid::hierarchy;
 use patchmg::output::table::{Table, bytes, count};
+use patchmg::output::vtu;
 use patchmg::solve::Case;
 use patchmg::system::{Runs, System};
 use patchmg::{Error, operator::vector_bytes};
@@ -30,7 +31,7 @@ struct Plan {
     free_bytes: u64,
     /// Of the host's memory, beside a GPU's: right-hand side and solution.
     host_bytes: Option<u64>,
-    /// Of the host's memory, to write `--vtu`, and of the file.
+    /// Of the host's memory, to write `--vtu`, and of the file, both at most.
     vtu_bytes: Option<[u64; 2]>,
     fits: bool,
     /// What repeats the plan.
@@ -51,14 +52,14 @@ struct PlannedLevel {
 pub struct Output<'a> {
     pub console: Console,
     pub json: Option<&'a Path>,
-    /// Whether the solution would be written.
-    pub vtu: bool,
+    /// How the solution would be written.
+    pub vtu: Option<vtu::Config>,
 }
 
 /// Says what a solve would take, whether that is there or not; allocates none of it but a forest.
 ///
 /// # Errors
-/// What a solve is refused for before it starts, but for too little memory.
+/// What a solve is refused for before it starts, but for too little memory, and for the file of `--start-from`, which is not read.
 pub fn run(args: &CaseArgs, output: &Output) -> Result<ExitCode, Failure> {
     result::check("json", output.json)?;
     with_system!(args.system, Problem => {
@@ -100,7 +101,7 @@ fn planned<P: Offered, B: Runs<P::System>>(
     });
     let on_host = vector_bytes::<f64>(2, case.system.layout().storage());
     let host_bytes = device.backend.is_gpu().then_some(on_host);
-    let vtu_bytes = if output.vtu { Some(P::vtu_bytes(&case)?) } else { None };
+    let vtu_bytes = output.vtu.map(|config| P::most_vtu_bytes(&case, &config)).transpose()?;
     let needed = memory.total();
     let host_needs = host_bytes.unwrap_or(0).max(vtu_bytes.map_or(0, |[_, memory]| memory));
     let plan = Plan {
@@ -154,7 +155,7 @@ impl Plan {
             host("right-hand side and solution", needed);
         }
         if let Some([needed, file]) = self.vtu_bytes {
-            host(&format!("a VTU file of {}", bytes(file)), needed);
+            host(&format!("a VTU file of at most {}", bytes(file)), needed);
         }
         let mesh = if args.refines_where_it_matters() { " on the first mesh" } else { "" };
         let fits = if self.fits { "it fits" } else { "it does not fit" };

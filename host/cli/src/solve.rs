@@ -10,7 +10,7 @@ use crate::phases;
 use crate::plan::{self, Output};
 use crate::report::{NewtonReport, SolveReport};
 use crate::result;
-use crate::series::Series;
+use crate::solution_files::SolutionFiles;
 use crate::systems::{Details, Offered, with_system};
 use patchmg::Error;
 use patchmg::backend::DeviceInfo;
@@ -32,7 +32,8 @@ pub const NOT_CONVERGED: u8 = 3;
 pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
     if args.dry_run {
         let console = result::console(args.json.as_deref(), args.quiet);
-        return plan::run(&args.case, &Output { console, json: args.json.as_deref(), vtu: args.vtu.is_some() });
+        let vtu = args.vtu.as_ref().map(|_| args.vtu_config());
+        return plan::run(&args.case, &Output { console, json: args.json.as_deref(), vtu });
     }
     with_system!(args.case.system, Problem => {
         args.case.check_options()?;
@@ -57,7 +58,7 @@ fn check_files(args: &SolveArgs, console: Console) -> Result<(), Failure> {
     if let Some(path) = &args.plot {
         Format::of(path)?;
     }
-    let files = [("json", &args.json), ("vtu", &args.vtu), ("plot", &args.plot)];
+    let files = [("json", &args.json), ("vtu", &args.vtu), ("npz", &args.npz), ("plot", &args.plot)];
     for (option, path) in files {
         result::check(option, path.as_deref())?;
     }
@@ -83,14 +84,15 @@ fn on<P: Offered, B: Runs<P::System>>(
     let kernels = P::kernels(&args.case, &case.system);
     let mut plan = parameters(&args.case, &kernels, &device, case.config.bytes::<_, B>(&case.system)?);
     if args.vtu.is_some() {
-        let [size, memory] = P::vtu_bytes(&case)?;
+        let [size, memory] = P::most_vtu_bytes(&case, &args.vtu_config())?;
         check_vtu(memory)?;
-        plan += &format!("VTU        {}, takes {} on the host\n", bytes(size), bytes(memory));
+        plan += &format!("VTU        at most {}, takes at most {} on the host\n", bytes(size), bytes(memory));
     }
+    let mut guess = args.case.start(&case)?;
     console.line(plan);
     // On the last mesh where the solver converged: the problem, the solution and the report.
     let mut last = None::<(P, _, SolveReport)>;
-    let (mut cycles, mut guess, mut series) = (Vec::new(), None, Series::new(args.vtu.as_deref()));
+    let (mut cycles, mut files) = (Vec::new(), SolutionFiles::new(args));
     loop {
         let mut solve_cycle = || -> Result<_, Failure> {
             console.line(levels(&case.system)?);
@@ -105,19 +107,19 @@ fn on<P: Offered, B: Runs<P::System>>(
         let (solution, report, next) = match (solve_cycle(), last.take()) {
             (Ok((_, report, _)), Some((problem, solution, _))) if !report.converged => {
                 console.line("the solution that is written is that on the last mesh where the solver converged");
-                write(args, &problem, &solution, &SolveReport { cycles, ..report }, &series, console)?;
+                write(args, &problem, &solution, &SolveReport { cycles, ..report }, &files, console)?;
                 return Ok(ExitCode::from(NOT_CONVERGED));
             }
             (Ok(solved), _) => solved,
             (Err(failure), Some((problem, solution, report))) => {
                 console.line("there are no results on this mesh: those that are written are of the last one");
-                write(args, &problem, &solution, &SolveReport { cycles, ..report }, &series, console)?;
+                write(args, &problem, &solution, &SolveReport { cycles, ..report }, &files, console)?;
                 return Err(failure);
             }
             (Err(failure), None) => return Err(failure),
         };
         let problem = case.problem.clone();
-        series.write_to_list(&problem, &solution, console)?;
+        files.write_to_list(&problem, &solution, console)?;
         let next = match next {
             Ok(Some(next)) if report.converged => {
                 P::guess(&args.case, &next, &solution).map(|guess| Some((next, guess)))
@@ -131,7 +133,7 @@ fn on<P: Offered, B: Runs<P::System>>(
         }
         let converged = report.converged;
         let start = Instant::now();
-        write(args, &problem, &solution, &SolveReport { cycles, ..report }, &series, console)?;
+        write(args, &problem, &solution, &SolveReport { cycles, ..report }, &files, console)?;
         debug!("output: {}", seconds(start.elapsed().as_secs_f64()));
         // That the next mesh could not be made.
         next?;
@@ -291,7 +293,7 @@ fn write<P: Offered>(
     problem: &P,
     solution: &<P::System as System>::Solution,
     report: &SolveReport,
-    series: &Series,
+    files: &SolutionFiles,
     console: Console,
 ) -> Result<(), Failure> {
     if let Some(path) = &args.json {
@@ -305,5 +307,5 @@ fn write<P: Offered>(
         let series = vec![(format!("{solver}, {precision}"), report.residual_history.clone())];
         Chart::residual_history(title, series, args.case.last_residual()).write(path)?;
     }
-    series.write_alone(problem, solution, console)
+    files.write_last(problem, solution, console)
 }

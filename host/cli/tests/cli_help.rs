@@ -51,6 +51,7 @@ fn the_first_screen_has_what_people_use() {
         "help",
         "json",
         "mesh",
+        "npz",
         "plot",
         "precision",
         "problem",
@@ -75,6 +76,7 @@ fn the_first_screen_has_what_people_use() {
         "Stokes equations:",
         "Elliptic equations on forests:",
         "Machine:",
+        "Files:",
         "Examples:",
     ];
     assert_eq!(headings, expected);

@@ -12,6 +12,7 @@ mod cli_solve {
     mod machine;
     mod report;
     mod solutions;
+    mod starts;
     mod stopping;
     mod text;
     mod values;

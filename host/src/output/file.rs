@@ -129,40 +129,58 @@ pub fn same(a: &Path, b: &Path) -> Result<bool> {
     Ok(place(a)? == place(b)?)
 }
 
-/// Writes a file: afterwards it holds all of `contents`, or, on an error, what it held before. See [`write_with`].
+/// Writes a file: afterwards it holds all of `contents`, or, on an error, what it held before. A symbolic link stays a link.
+/// Pipes and devices take the bytes as they are.
 ///
 /// # Errors
-/// Those of [`write_with`].
+/// [`Error::Write`] with the reason of the system.
 pub fn write(path: &Path, contents: &[u8]) -> Result<()> {
-    write_with(path, |file| file.write_all(contents))
+    let write = || match Target::of(path)? {
+        Target::Stream => stream(path)?.write_all(contents),
+        Target::File(place) => fill_and_replace(&place, |file| file.write_all(contents)),
+    };
+    write().map_err(|source| Error::Write { path: path.to_owned(), source })
 }
 
-/// Writes a file: afterwards it holds all that `fill` writes, or, on an error, what it held before. A symbolic link stays a
-/// link. Pipes and devices take bytes as they come.
+/// Writes a file in any order of its bytes: afterwards it holds all that `fill` writes, or, on an error, what it held before. A
+/// symbolic link stays a link. Pipes and devices take the bytes of a temporary file, once that is full.
 ///
 /// # Errors
 /// [`Error::Write`] with the reason of the system, or that of `fill`.
-pub fn write_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let buffered = |file: &File| {
-        let mut writer = BufWriter::with_capacity(1 << 16, file);
-        fill(&mut writer)?;
-        writer.flush()
-    };
+pub fn write_with(path: &Path, fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
     let write = || match Target::of(path)? {
-        Target::Stream => buffered(&OpenOptions::new().write(true).open(path)?),
-        Target::File(place) => {
-            check_old(&place)?;
-            let temporary = Temporary::beside(&place)?;
-            buffered(&temporary.file)?;
-            temporary.replace(&place)
+        Target::Stream => {
+            let temporary = Temporary::beside(&std::env::temp_dir().join("stream"))?;
+            buffered(&temporary.file, fill)?;
+            io::copy(&mut File::open(&temporary.path)?, &mut stream(path)?).map(drop)
         }
+        Target::File(place) => fill_and_replace(&place, fill),
     };
     write().map_err(|source| Error::Write { path: path.to_owned(), source })
+}
+
+/// A pipe or a device.
+fn stream(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).open(path)
+}
+
+fn buffered(file: &File, fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
+    let mut writer = BufWriter::with_capacity(1 << 16, file);
+    fill(&mut writer)?;
+    writer.flush()
+}
+
+fn fill_and_replace(place: &Path, fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
+    check_old(place)?;
+    let temporary = Temporary::beside(place)?;
+    buffered(&temporary.file, fill)?;
+    temporary.replace(place)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Seek, SeekFrom};
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     /// Names in a folder, sorted.
@@ -203,7 +221,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_written_to_its_end_is_as_before() {
         let folder = tempfile::tempdir().unwrap();
-        let full = |file: &mut dyn Write| {
+        let full = |file: &mut BufWriter<&File>| {
             file.write_all(&[1; 1 << 20])?;
             Err(ErrorKind::StorageFull.into())
         };
@@ -226,6 +244,28 @@ mod tests {
         assert!(matches!(write(Path::new("/dev/full"), b"lost"), Err(Error::Write { .. })));
         write(Path::new("/dev/null"), b"lost").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    fn what_is_not_written_from_its_beginning_goes_to_files_and_pipes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, pipe) = (folder.path().join("file"), folder.path().join("pipe"));
+        let backwards = |file: &mut BufWriter<&File>| {
+            file.write_all(b"....end")?;
+            file.seek(SeekFrom::Start(0))?;
+            file.write_all(b"begi")
+        };
+        write_with(&path, backwards).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"begiend");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read(pipe).unwrap()
+        });
+        write_with(&pipe, backwards).unwrap();
+        assert_eq!(reader.join().unwrap(), b"begiend");
+        assert!(matches!(write_with(Path::new("/dev/full"), backwards), Err(Error::Write { .. })));
+        assert_eq!(names(folder.path()), ["file", "pipe"]);
     }
 
     #[test]

@@ -1,19 +1,47 @@
-//! Fields as VTU files (VTK's XML format for unstructured grids) with Lagrange cells of the space's degree.
+//! Fields as VTU files (VTK's XML format for unstructured grids) with Lagrange cells of the space's degree; arrays are binary, and
+//! compressed by zlib.
 //!
 //! VTK takes the nodes of its Lagrange cells for equidistant in reference coordinates, where the space has
 //! Gauss-Lobatto points. So values are those of the polynomial at equidistant points, and a reader sees exactly `u_h`.
 
 use super::vtu_file::{Array, Grid};
-use super::{file, vtk_cell};
+use super::{compressed, file, vtk_cell};
 use crate::error::Result;
 use crate::memory;
 use crate::space::{Axis, Space};
 use glam::DVec3;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::path::Path;
 
+/// How a file is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// Type of coordinates and values.
+    pub float: Float,
+}
+
+/// Type of floating-point numbers in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Float {
+    /// 32 bits, about 7 digits: files are smaller.
+    F32,
+    /// 64 bits, as numbers are computed.
+    #[default]
+    F64,
+}
+
+impl Float {
+    pub(super) fn bytes(self) -> u64 {
+        match self {
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+}
+
 /// Points of the file in each direction: those that neighbouring continuous cells share are counted once; in 2D one in the third.
-fn lattice(space: &Space) -> [usize; 3] {
+pub(super) fn lattice(space: &Space) -> [usize; 3] {
     [0, 1, 2].map(|d| space.axes().get(d).map_or(1, Axis::all_nodes))
 }
 
@@ -24,26 +52,29 @@ fn locate(axis: &Axis, point: usize) -> (usize, usize) {
 }
 
 /// The cells of the file.
-fn grid(space: &Space) -> Grid {
+fn grid(space: &Space, config: &Config) -> Grid {
     let [points, cells] =
         [lattice(space), space.mesh().cells_along()].map(|sizes| sizes.iter().map(|&n| n as u64).product());
     let nodes_a_cell = (space.degree() as u64 + 1).pow(space.dim() as u32);
-    Grid { dim: space.dim(), nodes_a_cell, points, cells }
+    Grid { dim: space.dim(), nodes_a_cell, points, cells, config: *config }
 }
 
-/// Bytes of the file that [`write()`] makes, at most 2 KiB too many: points, their values, and the points of cells.
-pub fn size(space: &Space, with_error: bool) -> u64 {
-    size_of_arrays(space, if with_error { &[1, 1] } else { &[1] })
+/// Bytes of the file that [`write()`] makes, at most: points, their values, and the points of cells.
+pub fn most_bytes(space: &Space, with_error: bool, config: &Config) -> u64 {
+    most_bytes_of_arrays(space, if with_error { &[1, 1] } else { &[1] }, config)
 }
 
 /// With arrays of so many numbers a point.
-pub(crate) fn size_of_arrays(space: &Space, components: &[u64]) -> u64 {
-    grid(space).size(components, &[])
+pub(crate) fn most_bytes_of_arrays(space: &Space, components: &[u64], config: &Config) -> u64 {
+    grid(space, config).most_bytes(components, &[], &[])
 }
 
-/// Bytes of the host's memory that [`write()`] takes: `solution`, and values at equidistant points, twice meanwhile.
+/// Bytes of the host's memory that [`write()`] takes at most: `solution`, values at equidistant points, twice meanwhile, and blocks
+/// that are compressed.
 pub fn memory(space: &Space) -> u64 {
-    (space.storage() as u64 + 2 * grid(space).points) * size_of::<f64>() as u64
+    let points: u64 = lattice(space).iter().map(|&n| n as u64).product();
+    let [solution, values] = [space.storage() as u64, points].map(|entries| entries * size_of::<f64>() as u64);
+    solution + values + values.max(compressed::memory())
 }
 
 /// Writes point data `solution` and, where the exact solution is known, `error = solution - exact`.
@@ -51,18 +82,25 @@ pub fn memory(space: &Space) -> u64 {
 /// `solution` is in the storage order of the space.
 ///
 /// # Errors
-/// [`Error::SizeMismatch`](crate::Error::SizeMismatch) if `solution` is no vector of the space, [`Error::OutOfMemory`](crate::Error::OutOfMemory), and those of
+/// [`Error::SizeMismatch`](crate::Error::SizeMismatch) if `solution` is no vector of the space,
+/// [`Error::OutOfMemory`](crate::Error::OutOfMemory), and those of
 /// [`file::write_with`].
-pub fn write(path: &Path, space: &Space, solution: &[f64], exact: Option<&dyn Fn(DVec3) -> f64>) -> Result<()> {
+pub fn write(
+    path: &Path,
+    space: &Space,
+    solution: &[f64],
+    exact: Option<&dyn Fn(DVec3) -> f64>,
+    config: &Config,
+) -> Result<()> {
     space.check_storage("solution", solution.len())?;
     let values = at_equidistant_points(space, solution, space)?;
     let count = values.len() as u64;
-    let mut data = vec![Array::floats("solution", 1, count, values.iter().copied())];
+    let mut data = vec![Array::floats("solution", 1, count, values.iter().copied(), config)];
     data.extend(exact.map(|exact| {
         let errors = points(space).zip(&values).map(move |(point, value)| value - exact(point));
-        Array::floats("error", 1, count, errors)
+        Array::floats("error", 1, count, errors, config)
     }));
-    file::write_with(path, |file| document(file, space, data))
+    file::write_with(path, |file| document(file, space, data, config))
 }
 
 /// Functions of other spaces on the same mesh, as a field of one component or of three.
@@ -83,30 +121,30 @@ impl Field<'_> {
 ///
 /// # Errors
 /// Those of [`write()`].
-pub(crate) fn write_fields(path: &Path, space: &Space, fields: &[Field]) -> Result<()> {
+pub(crate) fn write_fields(path: &Path, space: &Space, fields: &[Field], config: &Config) -> Result<()> {
     let sample = |field: &Field| {
         let values = field.components.iter().map(|(own, values)| at_equidistant_points(own, values, space));
         values.collect::<Result<Vec<_>>>()
     };
     let sampled = fields.iter().map(sample).collect::<Result<Vec<_>>>()?;
-    let count = grid(space).points;
+    let count = grid(space, config).points;
     let data = fields.iter().zip(&sampled).map(|(field, values)| {
         let width = field.width();
         let component = |i: u64, c: u64| values.get(c as usize).map_or(0.0, |values| values[i as usize]);
         let words = (0..count).flat_map(move |i| (0..width).map(move |c| (i, c)));
-        Array::floats(field.name, width, count, words.map(move |(i, c)| component(i, c)))
+        Array::floats(field.name, width, count, words.map(move |(i, c)| component(i, c)), config)
     });
-    file::write_with(path, |file| document(file, space, data.collect()))
+    file::write_with(path, |file| document(file, space, data.collect(), config))
 }
 
 /// The file, array by array as they are computed, with data of the points.
-fn document(file: &mut dyn Write, space: &Space, data: Vec<Array>) -> io::Result<()> {
+fn document(file: &mut BufWriter<&File>, space: &Space, data: Vec<Array>, config: &Config) -> io::Result<()> {
     let nodes = vtk_cell::nodes(space.dim(), space.degree());
-    grid(space).write(file, points(space), connectivity(space, &nodes), data, Vec::new())
+    grid(space, config).write(file, points(space), connectivity(space, &nodes), data, Vec::new())
 }
 
 /// Visits a lattice, `x` fastest.
-fn each_point([along_x, along_y, along_z]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
+pub(super) fn each_point([along_x, along_y, along_z]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
     (0..along_z).flat_map(move |z| (0..along_y).flat_map(move |y| (0..along_x).map(move |x| [x, y, z])))
 }
 
@@ -160,7 +198,6 @@ fn at_equidistant_points(space: &Space, u_h: &[f64], points: &Space) -> Result<V
 
 #[cfg(test)]
 mod tests {
-    use super::super::vtu_file::TAGS;
     use super::*;
     use crate::error::Error;
     use crate::mesh::Mesh;
@@ -181,10 +218,10 @@ mod tests {
         space.from_dofs(&dofs).unwrap()
     }
 
-    /// Whether `size` was right.
+    /// Whether `most_bytes` was right.
     fn assert_size(path: &Path, space: &Space, with_error: bool) {
-        let (found, said) = (std::fs::metadata(path).unwrap().len(), size(space, with_error));
-        assert!(found <= said && said - found <= TAGS, "{found} bytes, said were {said}");
+        let (found, said) = (std::fs::metadata(path).unwrap().len(), most_bytes(space, with_error, &Config::default()));
+        assert!(found <= said, "{found} bytes, said were at most {said}");
     }
 
     #[test]
@@ -194,7 +231,7 @@ mod tests {
             let space = space(dim, degree);
             let path = folder.path().join("bubble.vtu");
             let solution = interpolate(&space, |x| bubble(x, dim));
-            write(&path, &space, &solution, Some(&|x| bubble(x, dim))).unwrap();
+            write(&path, &space, &solution, Some(&|x| bubble(x, dim)), &Config::default()).unwrap();
             assert_size(&path, &space, true);
 
             let file = VtuFile::of(&path);
@@ -222,7 +259,7 @@ mod tests {
             let value = |cell: usize, x: DVec3| x.x.powi(degree as i32) + cell as f64;
             let number = |node: [usize; 3]| (0..dim).map(|d| (node[d] / (degree + 1)) << d).sum::<usize>();
             let dofs: Vec<_> = space.unknowns().map(|node| value(number(node), space.point(node))).collect();
-            write(&path, &space, &space.from_dofs(&dofs).unwrap(), None).unwrap();
+            write(&path, &space, &space.from_dofs(&dofs).unwrap(), None, &Config::default()).unwrap();
             assert_size(&path, &space, false);
 
             let file = VtuFile::of(&path);
@@ -255,7 +292,7 @@ mod tests {
             let value = |x: DVec3| bubble(x / DVec3::from_array(mesh.lengths()), dim);
             for space in [Space::new(mesh, degree).unwrap(), Space::discontinuous(mesh, degree).unwrap()] {
                 let path = folder.path().join("box.vtu");
-                write(&path, &space, &interpolate(&space, value), Some(&value)).unwrap();
+                write(&path, &space, &interpolate(&space, value), Some(&value), &Config::default()).unwrap();
                 assert_size(&path, &space, true);
 
                 let file = VtuFile::of(&path);
@@ -304,11 +341,34 @@ mod tests {
         }
     }
 
+    /// Points and values are those of 64 bits, rounded.
+    #[test]
+    fn a_file_of_32_bits_is_rounded_and_smaller() {
+        let folder = tempfile::tempdir().unwrap();
+        let space = Space::new(Mesh::unit_cube(3, 3).unwrap(), 3).unwrap();
+        let values = interpolate(&space, |x| x.x.exp() * (3.0 * x.y).sin() + x.z);
+        let [single, double] = [Float::F32, Float::F64].map(|float| {
+            let (path, config) = (folder.path().join("solution.vtu"), Config { float });
+            write(&path, &space, &values, None, &config).unwrap();
+            let bytes = std::fs::metadata(&path).unwrap().len();
+            assert!(bytes <= most_bytes(&space, false, &config));
+            (VtuFile::of(&path), bytes)
+        });
+        assert!(single.0.is_complete() && single.1 < double.1 * 3 / 4, "{} of {} bytes", single.1, double.1);
+        for name in ["Points", "solution"] {
+            let rounded: Vec<_> = double.0.floats(name).into_iter().map(|value| f64::from(value as f32)).collect();
+            assert_eq!(single.0.floats(name), rounded);
+        }
+        for name in ["connectivity", "offsets"] {
+            assert_eq!(single.0.numbers(name), double.0.numbers(name));
+        }
+    }
+
     #[test]
     fn a_vector_of_another_space_is_refused() {
         let (small, large) = (space(2, 2), space(2, 3));
         let vector = vec![0.0; large.storage()];
-        let result = write(Path::new("unused.vtu"), &small, &vector, None);
+        let result = write(Path::new("unused.vtu"), &small, &vector, None, &Config::default());
         assert!(matches!(result, Err(Error::SizeMismatch { what: "solution", .. })));
     }
 }

@@ -4,7 +4,7 @@ use super::case::PAPERS;
 use clap::Arg;
 
 /// What `-h` shows, of the commands that have it.
-const FIRST: [&str; 19] = [
+const FIRST: [&str; 20] = [
     "file",
     "system",
     "dim",
@@ -20,6 +20,7 @@ const FIRST: [&str; 19] = [
     "csv",
     "latex",
     "vtu",
+    "npz",
     "plot",
     "name",
     "repetitions",
@@ -27,10 +28,11 @@ const FIRST: [&str; 19] = [
 ];
 
 /// Headings, each with its options; others stand under none, or under that of their group.
-const HEADINGS: [(&str, &[&str]); 5] = [
+const HEADINGS: [(&str, &[&str]); 6] = [
     ("Boxes", &["cells", "size"]),
-    ("Method", &["restart", "cycle", "smoother", "smoother_degree", "damping", "max_iters"]),
+    ("Method", &["restart", "cycle", "smoother", "smoother_degree", "damping", "max_iters", "start_from"]),
     (PAPERS, &["kernel", "variant", "local", "thread_structure", "patches_per_block"]),
+    ("Files", &["vtu_scalar"]),
     ("Machine", &["device", "threads", "dry_run", "verbose", "quiet"]),
     (
         "Suites and comparisons",

@@ -1,7 +1,7 @@
 //! The arguments of a model problem, how to solve it and where.
 
-use super::Sizes;
 use super::values::{damping, dimension, length, positive, tolerance, whole};
+use super::{Sizes, path};
 use crate::choices;
 use crate::systems::{FlowArgs, ForestArgs, ProductArgs, SystemName};
 use clap::Args;
@@ -101,6 +101,13 @@ pub struct CaseArgs {
     /// Above 0 and below 1. For minimal-surface, that of each of Newton's corrections.
     #[arg(long, value_name = "R", value_parser = tolerance, allow_hyphen_values = true)]
     pub rtol: Option<f64>,
+    /// Begin with the solution in a file that --npz wrote
+    ///
+    /// It must have the nodes of this problem. Full multigrid then begins with V-cycles. With --adapt, the solve on the first mesh begins
+    /// with it.
+    #[arg(long, value_name = "FILE.npz")]
+    #[serde(serialize_with = "path")]
+    pub start_from: Option<PathBuf>,
     /// Iterations at most, and steps of Newton's method; at least 1.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive, allow_hyphen_values = true)]
     pub max_iters: usize,

@@ -2,6 +2,7 @@
 
 use serde::Serializer;
 use std::fmt::Display;
+use std::path::PathBuf;
 
 /// `Serialize` by `Display`.
 macro_rules! written {
@@ -22,4 +23,9 @@ pub fn text<T: Display, S: Serializer>(value: &Option<T>, serializer: S) -> Resu
         Some(value) => serializer.collect_str(value),
         None => serializer.serialize_none(),
     }
+}
+
+/// A path, if it is there, also one that is no text.
+pub fn path<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    text(&path.as_ref().map(|path| path.display()), serializer)
 }

@@ -13,6 +13,7 @@ use patchmg::Error;
 use patchmg::forest::{Adaptation, Cell, Forest};
 use patchmg::memory;
 use patchmg::multigrid::SmootherConfig;
+use patchmg::output::vtu;
 use patchmg::problem::ErrorNorms;
 use patchmg::solve::{Case, Config, Method, Report};
 use patchmg::system::elliptic::{
@@ -196,17 +197,24 @@ impl Offered for ForestProblem {
     }
 
     /// Of the first mesh.
-    fn vtu_bytes(case: &Case<Self>) -> Result<[u64; 2], Failure> {
-        let bytes = ForestFunction::vtu_bytes(&case.system, 1);
-        Ok([bytes, bytes])
+    fn most_vtu_bytes(case: &Case<Self>, config: &vtu::Config) -> Result<[u64; 2], Failure> {
+        Ok([ForestFunction::most_vtu_bytes(&case.system, 1, config), ForestFunction::vtu_memory(&case.system)])
     }
 
     fn is_finite(u: &ForestFunction) -> bool {
         u.values().iter().all(|value| value.is_finite())
     }
 
-    fn write_vtu(&self, u: &ForestFunction, path: &Path) -> Result<(), Failure> {
-        Ok(u.write_vtu(path, &[("estimate", &u.kelly_indicators(&self.equation)?)])?)
+    fn write_vtu(&self, u: &ForestFunction, path: &Path, config: &vtu::Config) -> Result<(), Failure> {
+        Ok(u.write_vtu(path, &[("estimate", &u.kelly_indicators(&self.equation)?)], config)?)
+    }
+
+    fn write_npz(u: &ForestFunction, path: &Path) -> patchmg::Result<()> {
+        u.write_npz(path)
+    }
+
+    fn read_npz(case: &Case<Self>, path: &Path) -> patchmg::Result<Vec<f64>> {
+        ForestFunction::read_npz(&case.system, path)?.unknowns()
     }
 
     fn cycle(case: &Case<Self>, report: &Report<Estimates>) -> Option<CycleReport> {

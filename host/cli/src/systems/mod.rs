@@ -15,11 +15,12 @@ use clap::ValueEnum;
 pub use elliptic::ForestProblem;
 pub use forest_args::ForestArgs;
 use patchmg::Error;
+use patchmg::output::vtu;
 use patchmg::solve::{Case, Method, Report};
 use patchmg::system::{ModelProblem, System};
 pub use poisson::ProductArgs;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 pub use stokes::{FlowArgs, FlowParameters};
 
 /// Equation and discretization.
@@ -118,6 +119,21 @@ impl CaseArgs {
         Err(Failure::usage("problem", name, reason))
     }
 
+    /// The solution in the file of `--start-from`, in the order of the system's vectors.
+    pub(crate) fn start<P: Offered>(&self, case: &Case<P>) -> Result<Option<Vec<f64>>, Failure> {
+        let read = |path: &PathBuf| match P::read_npz(case, path) {
+            Ok(values) => Ok(values),
+            Err(Error::SolutionFile { path, what, found, allowed }) => Err(Failure::usage(
+                "start-from",
+                path.display(),
+                format_args!("{what} is {found}, but must be {allowed}"),
+            )),
+            Err(Error::Io { path, source }) => Err(Failure::usage("start-from", path.display(), source)),
+            Err(other) => Err(other.into()),
+        };
+        self.start_from.as_ref().map(read).transpose()
+    }
+
     /// The elements, as a person reads it.
     pub fn elements(&self) -> String {
         format!("{}{}", with_system!(self.system, Problem => Problem::ELEMENTS), self.degree)
@@ -177,8 +193,8 @@ pub trait Offered: ModelProblem {
     /// What results have of the case and of its solution's errors.
     fn details(case: &Case<Self>, errors: Option<Self::Errors>) -> Details;
 
-    /// Bytes of the solution's VTU file, and of the host's memory while it is written.
-    fn vtu_bytes(case: &Case<Self>) -> Result<[u64; 2], Failure>;
+    /// Bytes of the solution's VTU file, and of the host's memory while it is written, both at most.
+    fn most_vtu_bytes(case: &Case<Self>, config: &vtu::Config) -> Result<[u64; 2], Failure>;
 
     /// Whether all values of a solution are finite.
     fn is_finite(solution: &<Self::System as System>::Solution) -> bool;
@@ -208,7 +224,18 @@ pub trait Offered: ModelProblem {
     }
 
     /// Writes a solution for ParaView, and its error where it is known.
-    fn write_vtu(&self, solution: &<Self::System as System>::Solution, path: &Path) -> Result<(), Failure>;
+    fn write_vtu(
+        &self,
+        solution: &<Self::System as System>::Solution,
+        path: &Path,
+        config: &vtu::Config,
+    ) -> Result<(), Failure>;
+
+    /// Writes a solution for NumPy.
+    fn write_npz(solution: &<Self::System as System>::Solution, path: &Path) -> patchmg::Result<()>;
+
+    /// A solution that [`Self::write_npz`] wrote, in the order of the system's vectors, to begin with.
+    fn read_npz(case: &Case<Self>, path: &Path) -> patchmg::Result<Vec<f64>>;
 }
 
 /// Fields of [`SolveReport`](crate::report::SolveReport) that a system fills in.

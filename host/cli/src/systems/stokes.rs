@@ -4,6 +4,7 @@ use super::{Details, Offered};
 use crate::args::{CaseArgs, Smoother, number, whole};
 use crate::failure::Failure;
 use clap::Args;
+use patchmg::output::vtu;
 use patchmg::solve::{Case, Config};
 use patchmg::system::Stokes;
 use patchmg::system::stokes::{Flow, FlowErrors, LocalSolver, Problem, Vortex};
@@ -144,8 +145,8 @@ impl Offered for Problem {
         }
     }
 
-    fn vtu_bytes(case: &Case<Self>) -> Result<[u64; 2], Failure> {
-        Ok(case.system.vtu_bytes()?)
+    fn most_vtu_bytes(case: &Case<Self>, config: &vtu::Config) -> Result<[u64; 2], Failure> {
+        Ok(case.system.most_vtu_bytes(config)?)
     }
 
     fn is_finite(flow: &Flow) -> bool {
@@ -155,8 +156,16 @@ impl Offered for Problem {
             .all(|function| function.values().iter().all(|value| value.is_finite()))
     }
 
-    fn write_vtu(&self, flow: &Flow, path: &Path) -> Result<(), Failure> {
-        Ok(flow.write_vtu(path)?)
+    fn write_vtu(&self, flow: &Flow, path: &Path, config: &vtu::Config) -> Result<(), Failure> {
+        Ok(flow.write_vtu(path, config)?)
+    }
+
+    fn write_npz(flow: &Flow, path: &Path) -> patchmg::Result<()> {
+        flow.write_npz(path)
+    }
+
+    fn read_npz(case: &Case<Self>, path: &Path) -> patchmg::Result<Vec<f64>> {
+        case.system.vector_of(&Flow::read_npz(&case.system, path)?)
     }
 }
 

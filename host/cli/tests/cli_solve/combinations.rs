@@ -110,7 +110,7 @@ fn local_solvers_belong_to_their_system() {
     }
     refused(&stokes(&["--local", "schur-cg", "--local-steps", "many"]), &["--local-steps", "'many'", "whole number"]);
     let large = ["--system", "stokes", "--dim", "3", "--degree", "5", "--refine", "3", "--local", "inverse"];
-    refused(&large, &["--local", "2687385600 bytes", "at most 2147483648 bytes"]);
+    refused(&large, &["--local", "2.50 GiB", "at most 2.00 GiB"]);
     let text = stdout(&solve(&stokes(&["--local", "schur-cg", "--local-steps", "7"]))).to_string();
     assert!(text.contains("smoother   patch: residual of all dofs, then local solver schur-cg, 7 steps\n"), "{text}");
 }

@@ -22,15 +22,16 @@ fn files_are_written() {
         }
         assert!(std::fs::metadata(file(plot)).unwrap().len() > 1000);
     }
-    assert!(solve(&["--problem", "one", "--vtu", &file("one.vtu")]).status.success());
-    assert!(!tags(file("one.vtu")).contains("Name=\"error\""));
+    assert!(solve(&["--problem", "one", "--vtu", &file("one.vtu"), "--vtu-scalar", "f32"]).status.success());
+    let vtu = tags(file("one.vtu"));
+    assert!(!vtu.contains("Name=\"error\"") && vtu.contains("Float32") && !vtu.contains("Float64"));
 }
 
 #[test]
 fn files_that_cannot_be_written_are_found_before_the_solve() {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("kept.json");
-    for option in ["--json", "--vtu", "--plot"] {
+    for option in ["--json", "--vtu", "--npz", "--plot"] {
         let below_a_file = "/dev/null/result.svg";
         let other: &[&str] = if option == "--json" { &[] } else { &["--json", kept.to_str().unwrap()] };
         refused(&[&[option, below_a_file], other].concat(), &[option, below_a_file]);
@@ -127,7 +128,7 @@ fn files_that_cannot_be_written_to_their_end_are_as_before() {
             }
         }
     }
-    for option in ["--json", "--vtu"] {
+    for option in ["--json", "--vtu", "--npz"] {
         let output = solve(&[option, "/dev/full"]);
         assert_eq!(output.status.code(), Some(OUTPUT), "{}", stderr(&output));
         assert!(stderr(&output).contains("/dev/full cannot be written: No space left"), "{}", stderr(&output));

@@ -4,6 +4,11 @@
 
 use rayon::prelude::*;
 
+/// Threads that the loops of the caller have.
+pub fn threads() -> usize {
+    rayon::current_num_threads()
+}
+
 /// Calls `body(index, chunk)` for every chunk of `len` entries; the last one may be shorter.
 ///
 /// # Errors

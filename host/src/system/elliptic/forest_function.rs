@@ -7,8 +7,9 @@ use super::metric::Geometry;
 use crate::backend::cpu::parallel::{try_map_chunks, try_map_with};
 use crate::error::{Error, Result, check_length, finite, invalid};
 use crate::memory;
+use crate::output::nodal_values::{self, Nodes};
 use crate::output::vtu_file::{Array, Grid};
-use crate::output::{file, vtk_cell};
+use crate::output::{compressed, file, vtk_cell, vtu};
 use crate::problem::{ErrorNorms, ExactSolution};
 use glam::DVec3;
 use std::path::Path;
@@ -129,26 +130,26 @@ impl ForestFunction {
     /// VTK takes points for equidistant in the coordinates of cells; cells have curved edges of degree `k`.
     ///
     /// # Errors
-    /// [`Error::SizeMismatch`] unless there is a number for each cell; [`Error::OutOfMemory`] and those of
-    /// [`file::write_with`].
-    pub fn write_vtu(&self, path: &Path, of_cells: &[(&str, &[f64])]) -> Result<()> {
+    /// [`Error::SizeMismatch`] unless there is a number for each cell; [`Error::InvalidArgument`] for a name with control characters,
+    /// which XML does not have; [`Error::OutOfMemory`] and those of [`file::write_with`].
+    pub fn write_vtu(&self, path: &Path, of_cells: &[(&str, &[f64])], config: &vtu::Config) -> Result<()> {
         let (mesh, dim, k) = (&*self.mesh, self.mesh.dim(), self.mesh.degree());
         let (cells, n) = (mesh.cells().cells(), k + 1);
-        for (_, numbers) in of_cells {
+        for (name, numbers) in of_cells {
             check_length("numbers of cells", cells, numbers.len())?;
+            if name.contains(char::is_control) {
+                return Err(invalid("the name of numbers of cells", format!("{name:?}"), "without control characters"));
+            }
         }
         let positions = mesh.node_positions()?;
         let rows: Vec<Vec<f64>> = (0..n).map(|i| mesh.element().values(i as f64 / k as f64)).collect();
         let nodes = vtk_cell::nodes(dim, k);
         let mut points = memory::zeros::<[f64; 3]>(self.values.len())?;
         let mut values: Vec<f64> = memory::zeros(self.values.len())?;
-        let mut connectivity: Vec<u32> = memory::zeros(cells * nodes.len())?;
-        for (cell, connectivity) in connectivity.chunks_exact_mut(nodes.len()).enumerate() {
+        for cell in 0..cells {
             let own = mesh.values_of(cell, &self.values);
-            let numbers: Vec<u32> = mesh.numbering().leaf_nodes(cell).collect();
-            for (point, &[x, y, z]) in connectivity.iter_mut().zip(&nodes) {
-                let node = numbers[x + n * (y + n * z)];
-                *point = node;
+            for (node, place) in mesh.numbering().leaf_nodes(cell).zip(0..) {
+                let [x, y, z] = [place % n, place / n % n, place / n / n];
                 let along_z = |i: usize| if dim == 3 { rows[z][i / n / n] } else { 1.0 };
                 let weight = |i: usize| rows[x][i % n] * rows[y][i / n % n] * along_z(i);
                 let sum: DVec3 = positions.positions(cell).iter().enumerate().map(|(i, &at)| weight(i) * at).sum();
@@ -156,22 +157,65 @@ impl ForestFunction {
                 values[node as usize] = own.iter().enumerate().map(|(i, value)| weight(i) * value).sum();
             }
         }
+        let connectivity = (0..cells).flat_map(|cell| {
+            let numbers: Vec<u32> = mesh.numbering().leaf_nodes(cell).collect();
+            nodes.iter().map(move |&[x, y, z]| u64::from(numbers[x + n * (y + n * z)]))
+        });
         let count = cells as u64;
-        let solution = Array::floats("solution", 1, points.len() as u64, values.into_iter());
+        let solution = Array::floats("solution", 1, points.len() as u64, values.into_iter(), config);
         let mut cell_data = vec![Array::bytes("level", count, mesh.forest().leaves().iter().map(|leaf| leaf.level))];
-        cell_data.extend(of_cells.iter().map(|(name, numbers)| Array::floats(name, 1, count, numbers.iter().copied())));
-        let grid = Grid { dim, nodes_a_cell: nodes.len() as u64, points: points.len() as u64, cells: count };
+        cell_data.extend(
+            of_cells.iter().map(|(name, numbers)| Array::floats(name, 1, count, numbers.iter().copied(), config)),
+        );
         let at_points = points.iter().map(|&point| DVec3::from_array(point));
-        let connectivity = connectivity.iter().map(|&point| u64::from(point));
+        let grid = Self::grid(mesh, config);
         file::write_with(path, |file| grid.write(file, at_points, connectivity, vec![solution], cell_data))
     }
 
+    fn grid(mesh: &Mesh, config: &vtu::Config) -> Grid {
+        let nodes_a_cell = (mesh.degree() as u64 + 1).pow(mesh.dim() as u32);
+        let (points, cells) = (mesh.numbering().nodes() as u64, mesh.cells().cells() as u64);
+        Grid { dim: mesh.dim(), nodes_a_cell, points, cells, config: *config }
+    }
+
     /// Bytes of that file at most, with so many numbers for each cell.
-    pub fn vtu_bytes(system: &Elliptic, of_cells: u64) -> u64 {
-        let nodes_a_cell = (system.degree() as u64 + 1).pow(system.mesh.dim() as u32);
-        let (points, cells) = (system.nodes() as u64, system.mesh.cells().cells() as u64);
-        let grid = Grid { dim: system.mesh.dim(), nodes_a_cell, points, cells };
-        grid.size(&[1], &[1, 8 * of_cells])
+    pub fn most_vtu_bytes(system: &Elliptic, of_cells: u64, config: &vtu::Config) -> u64 {
+        Self::grid(&system.mesh, config).most_bytes(&[1], &[of_cells], &[1])
+    }
+
+    /// Bytes of the host's memory that writing it takes at most: points, values at them, and blocks that are compressed.
+    pub fn vtu_memory(system: &Elliptic) -> u64 {
+        (system.nodes() * (size_of::<[f64; 3]>() + size_of::<f64>())) as u64 + compressed::memory()
+    }
+
+    /// Writes it to a file that NumPy loads (`.npz`): `values` at all nodes, also those that hang, in the order of [`Self::values`], and
+    /// `points`, the nodes, with a second index for the coordinates. Both are `f64`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] and those of [`file::write_with`].
+    pub fn write_npz(&self, path: &Path) -> Result<()> {
+        let values = self.values.iter().copied();
+        nodal_values::write(path, vec![(Self::nodes(&self.mesh)?, Box::new(values))])
+    }
+
+    /// The function of a system's elements that [`Self::write_npz`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::SolutionFile`] for another file, or one with other nodes; [`Error::Io`], [`Error::OutOfMemory`].
+    pub fn read_npz(system: &Elliptic, path: &Path) -> Result<Self> {
+        let values = nodal_values::read(path, vec![Self::nodes(&system.mesh)?])?.pop().unwrap_or_default();
+        Ok(Self::new(system, values))
+    }
+
+    fn nodes(mesh: &Mesh) -> Result<Nodes<'static>> {
+        let positions = mesh.node_positions()?;
+        let mut points = memory::zeros::<[f64; 3]>(mesh.numbering().nodes())?;
+        for cell in 0..mesh.cells().cells() {
+            let nodes = mesh.numbering().leaf_nodes(cell);
+            nodes.zip(positions.positions(cell).iter()).for_each(|(node, at)| points[node as usize] = at.to_array());
+        }
+        let (shape, dim) = (vec![points.len()], mesh.dim());
+        Ok(Nodes { name: None, shape, dim, points: Box::new(points.into_iter().map(DVec3::from_array)) })
     }
 
     /// `∫ g(x, u, ∇u)`, by Gauss's rule of `k + 3` points a direction.

@@ -3,6 +3,7 @@
 use super::Stokes;
 use crate::choice::named_choice;
 use crate::error::{Error, Result};
+use crate::units::bytes;
 
 /// Steps of conjugate gradients at most.
 const MOST_STEPS: usize = 1000;
@@ -58,8 +59,8 @@ impl Stokes {
             }),
             LocalSolver::Inverse if self.inverse_bytes() > MOST_BYTES => Err(Error::InvalidArgument {
                 name: "local",
-                value: format!("inverse, which would store {} bytes of inverses on a level", self.inverse_bytes()),
-                allowed: format!("one that stores at most {} bytes, as exact and schur-cg do", MOST_BYTES),
+                value: format!("inverse, which would store {} of inverses on a level", bytes(self.inverse_bytes())),
+                allowed: format!("one that stores at most {}, as exact and schur-cg do", bytes(MOST_BYTES)),
             }),
             _ => Ok(Self { local, ..self }),
         }

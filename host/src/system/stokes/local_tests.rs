@@ -119,8 +119,8 @@ fn local_solvers_have_names_and_refuse_what_they_cannot() {
     let refused = system(3, 5).with_local_solver(LocalSolver::Inverse).unwrap_err().to_string();
     assert_eq!(
         refused,
-        "local is inverse, which would store 2687385600 bytes of inverses on a level, but must be one that stores at most \
-         2147483648 bytes, as exact and schur-cg do"
+        "local is inverse, which would store 2.50 GiB of inverses on a level, but must be one that stores at most 2.00 GiB, \
+         as exact and schur-cg do"
     );
 }
 

@@ -36,6 +36,7 @@ use crate::fe::Element;
 use crate::layout::Layout;
 use crate::memory;
 use crate::mesh::Mesh;
+use crate::output::vtu;
 use crate::space::{Axis, Family, Space};
 use crate::system::{Smoothers, System};
 pub use flow::{Flow, FlowErrors};
@@ -125,12 +126,12 @@ impl Stokes {
         self.mesh().coarser().is_none() && !self.is_one_patch()
     }
 
-    /// Bytes of the VTU file of a solution, and of the host's memory that writing it takes.
+    /// Bytes of the VTU file of a solution, and of the host's memory that writing it takes, both at most.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if its points would not fit the address space.
-    pub fn vtu_bytes(&self) -> Result<[u64; 2]> {
-        Flow::vtu_bytes(self.pressure_space())
+    pub fn most_vtu_bytes(&self, config: &vtu::Config) -> Result<[u64; 2]> {
+        Flow::most_vtu_bytes(self.pressure_space(), config)
     }
 
     /// Degrees that there are.

@@ -15,6 +15,7 @@ use crate::forest::{Adaptation, CoarseMesh, Manifold};
 use crate::krylov::Stopping;
 use crate::multigrid::{SmootherConfig, levels};
 use crate::operator::LinearOperator;
+use crate::output::vtu;
 use crate::problem::{ExactSolution, Field};
 use crate::solve::{Config, Method, Precision, Solver};
 use crate::system::ModelProblem;
@@ -289,13 +290,16 @@ fn a_file_has_the_function_at_its_points() {
         let function = ForestFunction::new(&system, values);
         let path = folder.path().join("u.vtu");
         let numbers: Vec<f64> = (0..system.cells()).map(|cell| cell as f64).collect();
-        function.write_vtu(&path, &[("number", &numbers)]).unwrap();
-        let (found, said) = (std::fs::metadata(&path).unwrap().len(), ForestFunction::vtu_bytes(&system, 1));
-        assert!(found <= said && said < found + found / 8 + 4096, "{found} bytes, said were {said}");
+        let config = vtu::Config::default();
+        // The name has marks of XML.
+        function.write_vtu(&path, &[("a<\"b\"&", &numbers)], &config).unwrap();
+        let (found, said) =
+            (std::fs::metadata(&path).unwrap().len(), ForestFunction::most_vtu_bytes(&system, 1, &config));
+        assert!(found <= said, "{found} bytes, said were at most {said}");
         let file = VtuFile::of(&path);
         assert!(file.is_complete());
         assert_eq!((file.count("NumberOfPoints"), file.count("NumberOfCells")), (system.nodes(), system.cells()));
-        assert_eq!(file.floats("number"), numbers);
+        assert_eq!(file.floats("a<\"b\"&"), numbers);
         let levels: Vec<u8> = mesh.leaves().iter().map(|leaf| leaf.level).collect();
         assert_eq!(file.bytes("level"), levels);
         let nodes_a_cell = (degree + 1).pow(mesh.dim() as u32);
@@ -305,8 +309,28 @@ fn a_file_has_the_function_at_its_points() {
             let expected = u(DVec3::new(point[0], point[1], point[2]));
             assert!((value - expected).abs() < 1e-14, "{value} at {point:?}, not {expected}");
         }
-        let wrong = function.write_vtu(&path, &[("number", &numbers[1..])]).unwrap_err().to_string();
-        assert_eq!(wrong, format!("numbers of cells has length {}, expected {}", numbers.len() - 1, numbers.len()));
+        let wrong = |name, numbers| function.write_vtu(&path, &[(name, numbers)], &config).unwrap_err().to_string();
+        let expected = format!("numbers of cells has length {}, expected {}", numbers.len() - 1, numbers.len());
+        assert_eq!(wrong("number", &numbers[1..]), expected);
+        assert!(wrong("a\nb", &numbers).contains("\"a\\nb\", but must be without control characters"));
+    }
+}
+
+#[test]
+fn a_function_comes_back_from_an_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("u.npz");
+    for (mesh, degree) in meshes() {
+        let system = Elliptic::new(&mesh, degree, Equation::default()).unwrap();
+        let function = system.solution(random(system.nodes(), 7)).unwrap();
+        function.write_npz(&path).unwrap();
+        let read = ForestFunction::read_npz(&system, &path).unwrap();
+        assert_eq!(read.values(), function.values());
+        assert_eq!(read.unknowns().unwrap(), function.unknowns().unwrap());
+        let finer = Elliptic::new(&mesh.refine_uniformly(1).unwrap(), degree, Equation::default()).unwrap();
+        let error = ForestFunction::read_npz(&finer, &path).unwrap_err().to_string();
+        let shapes = format!("is ({},), but must be ({},)", system.nodes(), finer.nodes());
+        assert!(error.ends_with(&format!("the shape of 'values' {shapes}")), "{error}");
     }
 }
 
