@@ -34,7 +34,7 @@ pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
         let console = result::console(args.json.as_deref(), args.quiet);
         return plan::run(&args.case, &Output { console, json: args.json.as_deref(), vtu: args.vtu.is_some() });
     }
-    with_system!(args.case.system, Problem => {
+    with_system!(args.case.kind(), Problem => {
         args.case.check_options()?;
         let start = Instant::now();
         let case = Problem::case(&args.case)?;

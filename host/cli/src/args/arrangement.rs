@@ -27,8 +27,9 @@ const FIRST: [&str; 19] = [
 ];
 
 /// Headings, each with its options; others stand under none, or under that of their group.
-const HEADINGS: [(&str, &[&str]); 5] = [
-    ("Boxes", &["cells", "size"]),
+const HEADINGS: [(&str, &[&str]); 6] = [
+    ("Boxes", &["cells", "size", "diffusion", "reaction", "grading"]),
+    ("Data", &["rhs", "coefficient", "boundary", "exact", "side"]),
     ("Method", &["restart", "cycle", "smoother", "smoother_degree", "damping", "max_iters"]),
     (PAPERS, &["kernel", "variant", "local", "thread_structure", "patches_per_block"]),
     ("Machine", &["device", "threads", "dry_run", "verbose", "quiet"]),

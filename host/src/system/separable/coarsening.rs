@@ -34,28 +34,22 @@ pub(super) fn kept_breakpoints(lines: &[Line], diffusion: &[f64], tau: f64) -> O
     }
 }
 
-/// Pairs of narrow cells merge, from the end with the narrower cell on.
+/// Pairs of narrow cells merge: those of a run of such cells from its end with the narrower cell on.
 fn merged(line: &Line, is_narrow: impl Fn(usize) -> bool) -> Vec<usize> {
-    let cells = line.axis.cells();
-    let is_from_upper = line.axis.width(cells - 1) < line.axis.width(0);
-    let nth = |index: usize| if is_from_upper { cells - 1 - index } else { index };
-    // Breakpoint `i` is between the cells `i - 1` and `i` in this order.
-    let (mut between, mut index) = (Vec::new(), 0);
-    while index + 1 < cells {
-        let is_pair = is_narrow(nth(index)) && is_narrow(nth(index + 1));
-        if is_pair {
-            between.push(index + 1);
-        }
-        index += if is_pair { 2 } else { 1 };
+    let (cells, width) = (line.axis.cells(), |cell| line.axis.width(cell));
+    // Breakpoint `i` is between the cells `i - 1` and `i`.
+    let mut gone = Vec::new();
+    let narrow: Vec<usize> = (0..cells).filter(|&cell| is_narrow(cell)).collect();
+    for run in narrow.chunk_by(|cell, next| cell + 1 == *next) {
+        let (first, last) = (run[0], run[run.len() - 1]);
+        let skipped = if width(last) < width(first) { run.len() % 2 } else { 0 };
+        gone.extend(run[skipped..].chunks_exact(2).map(|pair| pair[1]));
     }
     // Two colors need an even number of patches around a period.
-    let left = cells - between.len();
+    let left = cells - gone.len();
     if line.ends == Ends::Periodic && left > WHOLE && !left.is_multiple_of(2) {
-        between.pop();
+        let widest = (0..gone.len()).max_by(|&a, &b| width(gone[a]).total_cmp(&width(gone[b])));
+        widest.map(|index| gone.remove(index));
     }
-    let is_gone = |breakpoint: usize| {
-        let index = if is_from_upper { cells - breakpoint } else { breakpoint };
-        between.binary_search(&index).is_ok()
-    };
-    (0..=cells).filter(|&breakpoint| !is_gone(breakpoint)).collect()
+    (0..=cells).filter(|breakpoint| gone.binary_search(breakpoint).is_err()).collect()
 }

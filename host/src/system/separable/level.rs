@@ -4,7 +4,7 @@ use super::Separable;
 use super::line::{Line, transposed};
 use super::operator::{Operator, operator_diagonal, temporaries};
 use super::patches::{self, ColorPatches};
-use super::product::{LineMatrix, Product};
+use super::product::{LineMatrix, LineProduct};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result, invalid};
 use crate::level::{Level, Patches, SharedLevel};
@@ -51,8 +51,8 @@ pub(super) fn bytes<B: Backend, T: Scalar>(system: &Separable) -> u64 {
 
 /// To and from the next coarser level.
 struct Transfer<B: Backend, T: Scalar> {
-    prolongation: Product<B, T>,
-    restriction: Product<B, T>,
+    prolongation: LineProduct<B, T>,
+    restriction: LineProduct<B, T>,
 }
 
 impl<B: Backend, T: Scalar> Transfer<B, T> {
@@ -72,7 +72,10 @@ impl<B: Backend, T: Scalar> Transfer<B, T> {
         let nodes = |lines: &[Line]| lines.iter().map(Line::nodes).collect::<Vec<_>>();
         // Down, tensors become shorter; up, the last direction first, they become longer as late as they can.
         up.reverse();
-        Ok(Some(Self { prolongation: Product::new(nodes(coarse), up), restriction: Product::new(nodes(fine), down) }))
+        Ok(Some(Self {
+            prolongation: LineProduct::new(nodes(coarse), up),
+            restriction: LineProduct::new(nodes(fine), down),
+        }))
     }
 
     /// Bytes of the matrices, at most.

@@ -161,6 +161,26 @@ impl Line {
         colors
     }
 
+    /// Unknowns of all patches of each color, and of the largest one: what [`Self::patches`] has, without making them.
+    pub fn patch_sizes(&self) -> Vec<[usize; 2]> {
+        let (cells, stride) = (self.axis.cells(), self.axis.stride());
+        if self.is_whole() {
+            return vec![[self.unknowns().len(); 2]];
+        }
+        let natural = if let Ends::Open(natural) = self.ends { natural } else { [false; 2] };
+        let vertices = match self.ends {
+            Ends::Open([lower, upper]) => cells - 1 + usize::from(lower) + usize::from(upper),
+            Ends::Periodic => cells,
+        };
+        let of_color = |color: usize| {
+            // Patches at an end have the unknowns of one cell.
+            let at_ends = [(natural[0], 0), (natural[1], (vertices - 1) % 2)];
+            let halves = at_ends.into_iter().filter(|&(natural, own)| natural && own == color).count();
+            [(vertices - color).div_ceil(2) * (2 * stride - 1) - halves * (stride - 1), 2 * stride - 1]
+        };
+        vec![of_color(0), of_color(1)]
+    }
+
     /// Rows as banded matrices to be summed up: beside the diagonal, and beyond a period.
     pub fn pieces(&self, columns: usize, rows: &Rows) -> Vec<AxisMatrix<f64>> {
         if self.ends != Ends::Periodic || self.is_whole() {

@@ -26,7 +26,7 @@ use crate::mesh::{Grading, Mesh};
 use crate::space::{Axis, Family, Space};
 use crate::system::System;
 use line::{Ends, Line};
-pub use problem::{Problem, SharedField};
+pub use problem::Problem;
 use std::borrow::Cow;
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -104,6 +104,9 @@ impl Equation {
 /// is computed apart, because it may be so large that rounding would spoil the rest.
 const SMALL_REACTION: f64 = 1e-4;
 
+/// Entries of a vector, so that the bytes of all tables and vectors of a solve fit 64 bits: far beyond any memory.
+const MOST_ENTRIES: usize = 1 << 52;
+
 /// The equation on a mesh, by continuous elements of a degree.
 #[derive(Clone, Debug)]
 pub struct Separable {
@@ -150,7 +153,14 @@ impl Separable {
             Line { axis: axis.clone(), ends }
         };
         let lines = axes.iter().zip(equation.sides).map(line).collect();
-        Ok(Self { space: Space::of_axes(mesh, axes)?, equation, lines, tau })
+        let space = Space::of_axes(mesh, axes)?;
+        if space.storage() > MOST_ENTRIES {
+            let [x, y, z] = mesh.cells_along();
+            let allowed =
+                format_args!("such that a vector has at most {MOST_ENTRIES} entries, not {}", space.storage());
+            return Err(invalid("cells", format_args!("{x} x {y} x {z}"), allowed));
+        }
+        Ok(Self { space, equation, lines, tau })
     }
 
     /// The space that its solutions are in: with nodes on all sides.

@@ -5,7 +5,7 @@
 
 use super::Separable;
 use super::line::{Line, Rows, part, transposed};
-use super::product::{LineMatrix, Product};
+use super::product::{LineMatrix, LineProduct};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::fe::{Eigenpairs, generalized_eigenpairs};
@@ -52,8 +52,8 @@ fn line_patches(line: &Line, coefficient: f64) -> Result<Vec<LinePatches>> {
 
 /// See the module.
 pub(super) struct ColorPatches<B: Backend, T: Scalar> {
-    to_functions: Product<B, T>,
-    to_nodes: Product<B, T>,
+    to_functions: LineProduct<B, T>,
+    to_nodes: LineProduct<B, T>,
     inverse_eigenvalues: B::Vector<T>,
     /// Eigenfunctions of all patches.
     count: usize,
@@ -100,8 +100,8 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
         let mut inverse_eigenvalues = backend.zeros(inverse.len())?;
         backend.upload(&inverse, &mut inverse_eigenvalues)?;
         Ok(Self {
-            to_functions: Product::new(nodes(), (0..dim).map(to_functions).collect::<Result<_>>()?),
-            to_nodes: Product::new(functions.clone(), (0..dim).rev().map(to_nodes).collect::<Result<_>>()?),
+            to_functions: LineProduct::new(nodes(), (0..dim).map(to_functions).collect::<Result<_>>()?),
+            to_nodes: LineProduct::new(functions.clone(), (0..dim).rev().map(to_nodes).collect::<Result<_>>()?),
             inverse_eigenvalues,
             count,
         })
@@ -124,24 +124,15 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
 
 /// Bytes of the patches of all colors of a system; some 1D matrices are a little smaller than said here.
 pub(super) fn bytes<B: Backend, T: Scalar>(system: &Separable) -> u64 {
-    // Functions of each color in a direction, and of a patch.
-    let counts = |line: &Line| -> (Vec<usize>, usize) {
-        let patches = line.patches();
-        let size = patches.iter().flatten().map(Vec::len).max().unwrap_or(0);
-        (patches.iter().map(|color| color.iter().map(Vec::len).sum()).collect(), size)
-    };
-    let counts: Vec<_> = system.lines().iter().map(counts).collect();
+    let sizes: Vec<_> = system.lines().iter().map(Line::patch_sizes).collect();
     let of_color = |color: usize| -> u64 {
-        let functions: Option<Vec<usize>> = counts
-            .iter()
-            .enumerate()
-            .map(|(d, (colors, _))| colors.get(color >> d & 1).copied().filter(|&n| n > 0))
-            .collect();
-        let Some(functions) = functions else { return 0 };
-        let matrices = system.lines().iter().zip(&functions).zip(&counts).map(|((line, &functions), (_, size))| {
-            LineMatrix::<B, T>::bytes(line, line.nodes(), *size) + LineMatrix::<B, T>::bytes(line, functions, *size)
+        let along: Option<Vec<[usize; 2]>> =
+            sizes.iter().enumerate().map(|(d, colors)| colors.get(color >> d & 1).copied()).collect();
+        let Some(along) = along else { return 0 };
+        let matrices = system.lines().iter().zip(along).map(|(line, [functions, size])| {
+            LineMatrix::<B, T>::bytes(line, line.nodes(), size) + LineMatrix::<B, T>::bytes(line, functions, size)
         });
         matrices.sum::<u64>() + vector_bytes::<T>(1, system.space().storage())
     };
-    (0..1 << counts.len()).map(of_color).sum()
+    (0..1 << sizes.len()).map(of_color).sum()
 }

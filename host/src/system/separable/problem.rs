@@ -8,13 +8,11 @@ use crate::memory;
 use crate::problem::sum_factorization::{Bases, Basis};
 use crate::problem::{ErrorNorms, ExactSolution, Field, load_vector_with, side_integrals};
 use crate::space::Space;
+use crate::system::elliptic::SharedField;
 use crate::system::{ModelProblem, System};
 use glam::DVec3;
 use std::fmt;
 use std::sync::Arc;
-
-/// A function that problems share.
-pub type SharedField = Arc<dyn Fn(DVec3) -> f64 + Send + Sync>;
 
 /// A right-hand side for [`Separable`], with data on sides.
 ///

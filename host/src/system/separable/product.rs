@@ -1,6 +1,6 @@
 //! Matrices along axes on a machine, one after the other.
 
-use super::line::{Line, Rows};
+use super::line::{Ends, Line, Rows};
 use crate::backend::{Backend, Scalar, Tensors};
 use crate::error::Result;
 use crate::system::axes::matrix_bytes;
@@ -20,11 +20,7 @@ impl<B: Backend, T: Scalar> LineMatrix<B, T> {
 
     /// Bytes of one with so many rows and entries a row, at most.
     pub fn bytes(line: &Line, rows: usize, width: usize) -> u64 {
-        if line.ends == super::line::Ends::Periodic {
-            2 * matrix_bytes::<T>(rows, width)
-        } else {
-            matrix_bytes::<T>(rows, width)
-        }
+        if line.ends == Ends::Periodic { 2 * matrix_bytes::<T>(rows, width) } else { matrix_bytes::<T>(rows, width) }
     }
 
     /// `y = (I ⊗ Q ⊗ I) x`, or `y += ..` if `add`, along a direction of tensors of these sizes.
@@ -45,13 +41,13 @@ impl<B: Backend, T: Scalar> LineMatrix<B, T> {
 }
 
 /// A matrix along each of some directions.
-pub(super) struct Product<B: Backend, T: Scalar> {
+pub(super) struct LineProduct<B: Backend, T: Scalar> {
     /// In the order in which they are applied.
     steps: Vec<(usize, LineMatrix<B, T>)>,
     sizes: Vec<usize>,
 }
 
-impl<B: Backend, T: Scalar> Product<B, T> {
+impl<B: Backend, T: Scalar> LineProduct<B, T> {
     /// Of tensors of these sizes.
     pub fn new(sizes: Vec<usize>, steps: Vec<(usize, LineMatrix<B, T>)>) -> Self {
         Self { steps, sizes }

@@ -390,6 +390,23 @@ fn neighbours_merge_where_both_are_narrow() {
 }
 
 #[test]
+fn sizes_of_patches_are_known_before() {
+    for ends in
+        [[false, false], [true, false], [false, true], [true, true]].map(Ends::Open).into_iter().chain([Ends::Periodic])
+    {
+        for (degree, cells) in [(1, 4), (3, 5), (2, 6), (4, 7), (2, 3), (3, 2), (1, 2)] {
+            let element = Arc::new(crate::fe::Element::new(degree).unwrap());
+            let line = Line { axis: Axis::new(Family::Continuous, &element, cells, 1.0).with_ends(), ends };
+            let of_color = |patches: &Vec<Vec<usize>>| {
+                [patches.iter().map(Vec::len).sum(), patches.iter().map(Vec::len).max().unwrap_or(0)]
+            };
+            let expected: Vec<[usize; 2]> = line.patches().iter().map(of_color).collect();
+            assert_eq!(line.patch_sizes(), expected, "{ends:?}, Q{degree}, {cells} cells");
+        }
+    }
+}
+
+#[test]
 fn bad_equations_name_what_is_allowed() {
     let message =
         |equation: Equation| Separable::new(Mesh::unit_cube(2, 2).unwrap(), 2, equation).unwrap_err().to_string();
@@ -404,6 +421,8 @@ fn bad_equations_name_what_is_allowed() {
     for s in [-1.0, f64::NAN, f64::INFINITY] {
         assert_eq!(message(Equation { reaction: s, ..base() }), format!("reaction is {s:?}, but must be 0 to 1e12"));
     }
+    let huge = Separable::new(Mesh::unit_cube(3, 16).unwrap(), 8, base()).unwrap_err().to_string();
+    assert!(huge.starts_with("cells is 65536 x 65536 x 65536, but must be such that a vector has at most"), "{huge}");
     // What is said of z counts for nothing.
     assert!(
         Separable::new(Mesh::unit_cube(2, 2).unwrap(), 2, Equation { diffusion: [1.0, 1.0, 0.0], ..base() }).is_ok()
