@@ -12,7 +12,7 @@ use patchmg::Error;
 use patchmg::function::Function;
 use patchmg::mesh::Mesh;
 use patchmg::output::vtu;
-use patchmg::problem::{ErrorNorms, ExactSolution, load_vector};
+use patchmg::problem::{Constant, ErrorNorms, ExactSolution, load_vector};
 use patchmg::solve::{Case, Precision};
 use patchmg::space::Family;
 use patchmg::system::ModelProblem;
@@ -90,8 +90,11 @@ impl ModelProblem for PoissonProblem {
         match self {
             Self::Named(problem) => problem.load(system),
             Self::Given { rhs, boundary, .. } => {
-                let f = |point: glam::DVec3| rhs.as_ref().map_or(0.0, |rhs| rhs.value(point.into()));
-                let mut load = load_vector(system.space(), &f)?;
+                let constant = rhs.as_ref().map_or(Some(0.0), Expression::constant);
+                let mut load = match (constant, rhs) {
+                    (None, Some(rhs)) => load_vector(system.space(), rhs)?,
+                    (constant, _) => load_vector(system.space(), &Constant(constant.unwrap_or(0.0)))?,
+                };
                 if let Some(values) = boundary {
                     system.add_boundary_load(values, &mut load)?;
                 }
@@ -110,7 +113,7 @@ impl Offered for PoissonProblem {
         ("one", "f = 1, u = 0 on the boundary"),
         ("sine", "f such that u = prod_i sin(pi x_i / size_i)"),
         ("cosine", "f and boundary values such that u = prod_i cos(pi x_i / size_i)"),
-        (GIVEN, "what --rhs, --boundary, --exact and --side say; of elliptic --coefficient, too, and mesh box"),
+        (GIVEN, "what the options under Data say; of elliptic on mesh box"),
     ];
     const WITH_SOLUTION: &'static str = "sine or cosine, or given with --exact";
     const DEFAULT: &'static str = "sine";

@@ -22,7 +22,7 @@ impl Offered for Problem {
         ("one", "f = 1, u = 0 on the boundary"),
         ("sine", "f such that u = prod_i sin(pi x_i / size_i)"),
         ("cosine", "f and boundary values such that u = prod_i cos(pi x_i / size_i)"),
-        (GIVEN, "what --rhs, --boundary, --exact and --side say; of elliptic --coefficient, too, and mesh box"),
+        (GIVEN, "what the options under Data say; of elliptic on mesh box"),
     ];
     const WITH_SOLUTION: &'static str = "sine or cosine, or given with --exact";
     const DEFAULT: &'static str = "sine";

@@ -108,8 +108,8 @@ fn contradictions_are_refused() {
     given(&["--side", "x-=periodic"], &["--side", "'x-=periodic'", "needs --side x+=periodic, too"]);
     given(&["--side", "y+=periodic", "--side", "y-=neumann"], &["'y+=periodic'", "needs --side y-=periodic, too"]);
     given(&["--side", "x-=neumann", "--side", "x-=dirichlet"], &["--side", "x- is given twice"]);
-    given(&["--side", "z-=neumann"], &["--side", "'z-=neumann'", "must be of x-, x+, y-, y+ in 2D"]);
-    given(&["--side", "3=neumann"], &["--side", "'3=neumann'", "must be of x-, x+, y-, y+ in 2D"]);
+    given(&["--side", "z-=neumann"], &["--side", "'z-=neumann:0'", "must be of x-, x+, y-, y+ in 2D"]);
+    given(&["--side", "3=neumann"], &["--side", "'3=neumann:0'", "must be of x-, x+, y-, y+ in 2D"]);
     given(&["--side", "x-=neumann:z"], &["--side", "has z"]);
     given(&["--side", "x-=robin:1:0"], &["--side", "robin belongs to --system elliptic"]);
     given(&["--side", "x-=flux:1"], &["--side", "PLACE=neumann:FLUX"]);
