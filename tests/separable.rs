@@ -105,7 +105,8 @@ fn equations() -> Vec<Equation> {
 
 fn check_orders(dim: usize, degree: usize, refinements: [usize; 2]) {
     for equation in equations() {
-        let mesh = |refine| Mesh::of_box(&[3, 1, 2][..dim], &[1.2, 0.7, 1.0][..dim], refine).unwrap();
+        let cells: &[usize] = if dim == 2 { &[3, 1] } else { &[3, 2, 2] };
+        let mesh = |refine| Mesh::of_box(cells, &[1.2, 0.7, 1.0][..dim], refine).unwrap();
         let [coarse, fine] = refinements.map(|refine| errors(mesh(refine), degree, &equation));
         let order = |coarse: f64, fine: f64| (coarse / fine).log2();
         let [l2, h1] = [order(coarse.l2, fine.l2), order(coarse.h1, fine.h1)];
@@ -123,8 +124,8 @@ fn errors_in_2d_have_their_orders() {
 
 #[test]
 fn errors_in_3d_have_their_orders() {
-    for degree in [1, 2, 3] {
-        check_orders(3, degree, if degree == 1 { [3, 4] } else { [2, 3] });
+    for degree in [1, 2] {
+        check_orders(3, degree, [2, 3]);
     }
 }
 
