@@ -18,6 +18,7 @@ mod gpu {
     pub mod compare;
     pub mod elliptic;
     pub mod oracles;
+    pub mod separable;
     pub mod smoothers;
     pub mod spaces;
     pub mod stokes;
@@ -82,6 +83,9 @@ fn main() -> ExitCode {
     gpu::boxes::add::<f64>(&mut suite);
     gpu::boxes::add_solves(&mut suite);
     gpu::boxes::add_contractions(&mut suite);
+    gpu::separable::add::<f32>(&mut suite);
+    gpu::separable::add::<f64>(&mut suite);
+    gpu::separable::add_solves(&mut suite);
     gpu::stokes::add::<f32>(&mut suite);
     gpu::stokes::add::<f64>(&mut suite);
     gpu::stokes::add_solves(&mut suite);

@@ -78,9 +78,8 @@ impl Function {
                 let (value, allowed) = (point.to_string(), format!("in the domain: 0 to {length} in {direction}"));
                 return Err(Error::InvalidArgument { name: "point", value, allowed });
             }
-            let cell = ((point[d] / axis.cell_size()) as usize).min(axis.cells() - 1);
-            let x = point[d] / axis.cell_size() - cell as f64;
-            let derivatives = axis.element().derivatives(x).into_iter().map(|slope| slope / axis.cell_size());
+            let (cell, x) = axis.locate(point[d]);
+            let derivatives = axis.element().derivatives(x).into_iter().map(|slope| slope / axis.width(cell));
             place[d] = BasisAt {
                 first: cell * axis.stride(),
                 values: axis.element().values(x),

@@ -1,8 +1,12 @@
 //! What tests of several modules share.
 
+use crate::backend::cpu::{Cpu, Vector};
+use crate::backend::{AxisMatrix, Backend, DeviceInfo, Scalar, Tensors};
+use crate::error::Result;
 use crate::output::xml;
 use miniz_oxide::inflate::decompress_to_vec_zlib;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Numbers between -1 and 1 that are multiples of 2⁻¹², and so exact in `f32`.
 pub fn random(len: usize, seed: u64) -> Vec<f64> {
@@ -111,4 +115,120 @@ impl VtuFile {
 
 fn attribute_of<'a>(tags: &'a str, name: &str) -> &'a str {
     tags.split_once(&format!(" {name}=\"")).unwrap().1.split_once('"').unwrap().0
+}
+
+/// A CPU that counts the bytes of its vectors and matrices.
+pub struct Counting {
+    cpu: Cpu,
+    bytes: AtomicU64,
+}
+
+impl Counting {
+    pub fn new() -> Self {
+        Self { cpu: Cpu::new(Some(2)).unwrap(), bytes: AtomicU64::new(0) }
+    }
+
+    /// Of all vectors and matrices so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn count<V>(&self, len: usize) {
+        self.bytes.fetch_add((len * size_of::<V>()) as u64, Ordering::Relaxed);
+    }
+}
+
+impl Backend for Counting {
+    type Vector<T: Scalar> = Vector<T>;
+    type AxisMatrix<T: Scalar> = AxisMatrix<T>;
+    type Recording = ();
+
+    fn info(&self) -> DeviceInfo {
+        self.cpu.info()
+    }
+
+    fn zeros<T: Scalar>(&self, len: usize) -> Result<Vector<T>> {
+        self.count::<T>(len);
+        self.cpu.zeros(len)
+    }
+
+    fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<AxisMatrix<T>> {
+        self.count::<T>(matrix.entries.len());
+        self.count::<u32>(matrix.first.len());
+        self.cpu.axis_matrix(matrix)
+    }
+
+    fn len<T: Scalar>(&self, vector: &Vector<T>) -> usize {
+        self.cpu.len(vector)
+    }
+
+    fn upload<T: Scalar>(&self, host: &[T], vector: &mut Vector<T>) -> Result<()> {
+        self.cpu.upload(host, vector)
+    }
+
+    fn download<T: Scalar>(&self, vector: &Vector<T>, host: &mut [T]) -> Result<()> {
+        self.cpu.download(vector, host)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.cpu.synchronize()
+    }
+
+    fn set_zero<T: Scalar>(&self, x: &mut Vector<T>) -> Result<()> {
+        self.cpu.set_zero(x)
+    }
+
+    fn convert<S: Scalar, T: Scalar>(&self, alpha: f64, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
+        self.cpu.convert(alpha, x, y)
+    }
+
+    fn axpby_first<T: Scalar>(
+        &self,
+        entries: usize,
+        alpha: f64,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        self.cpu.axpby_first(entries, alpha, x, beta, y)
+    }
+
+    fn diagonal_axpby_first<T: Scalar>(
+        &self,
+        entries: usize,
+        alpha: f64,
+        d: &Vector<T>,
+        x: &Vector<T>,
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        self.cpu.diagonal_axpby_first(entries, alpha, d, x, beta, y)
+    }
+
+    fn apply_along_axis<T: Scalar>(
+        &self,
+        matrix: &AxisMatrix<T>,
+        tensors: Tensors,
+        x: &Vector<T>,
+        y: &mut Vector<T>,
+        add: bool,
+    ) -> Result<()> {
+        self.cpu.apply_along_axis(matrix, tensors, x, y, add)
+    }
+
+    fn divide<T: Scalar>(&self, x: &Vector<T>, d: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        self.cpu.divide(x, d, y)
+    }
+
+    fn dots<T: Scalar>(&self, xs: &[&Vector<T>], y: &Vector<T>) -> Result<Vec<f64>> {
+        self.cpu.dots(xs, y)
+    }
+
+    fn combine<T: Scalar>(&self, c: &[f64], xs: &[&Vector<T>], beta: f64, y: &mut Vector<T>) -> Result<()> {
+        self.cpu.combine(c, xs, beta, y)
+    }
+
+    fn combine_dots<T: Scalar>(&self, c: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<Vec<f64>> {
+        self.cpu.combine_dots(c, xs, y)
+    }
 }

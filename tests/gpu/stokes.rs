@@ -16,8 +16,9 @@ use patchmg::system::stokes::{LocalSolver, Paper2, Problem, StokesKernel, Vortex
 use patchmg::system::{Runs, Stokes, System};
 use std::sync::Arc;
 
+/// What a level does.
 #[derive(Clone, Copy, Debug)]
-enum Operation {
+pub enum Operation {
     Apply,
     Residual,
     SmoothColors,
@@ -26,7 +27,7 @@ enum Operation {
     VCycle,
 }
 
-const OPERATIONS: [Operation; 6] = [
+pub const OPERATIONS: [Operation; 6] = [
     Operation::Apply,
     Operation::Residual,
     Operation::SmoothColors,
@@ -90,19 +91,23 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
 
 fn check<T: Scalar>(gpu: &Arc<Cuda>, system: &Stokes, kernel: StokesKernel, operation: Operation) -> Outcome {
     let on_gpu = system.clone().with_kernel(kernel);
-    let Some(found) = run::<_, T>(operation, gpu, &on_gpu)? else { return Ok(()) };
-    let expected = run::<_, T>(operation, &Arc::new(Cpu::new(None)?), system)?.unwrap_or_default();
+    let Some(found) = run::<_, _, T>(operation, gpu, &on_gpu)? else { return Ok(()) };
+    let expected = run::<_, _, T>(operation, &Arc::new(Cpu::new(None)?), system)?.unwrap_or_default();
     // A V-cycle adds up what its parts are apart; conjugate gradients, what their steps are.
     let has_steps = matches!(system.local_solver(), LocalSolver::SchurCg { .. });
     let parts = if has_steps || matches!(operation, Operation::VCycle) { 10.0 } else { 1.0 };
     assert_close(&found, &expected, parts * tolerance::<T>())?;
-    assert_identical(&found, &run::<_, T>(operation, gpu, &on_gpu)?.unwrap_or_default())
+    assert_identical(&found, &run::<_, _, T>(operation, gpu, &on_gpu)?.unwrap_or_default())
 }
 
 /// What an operation makes of random vectors; none on a mesh that has no coarser one.
-fn run<B: Runs<Stokes>, T: Scalar>(operation: Operation, backend: &Arc<B>, system: &Stokes) -> Result<Option<Vec<T>>> {
+pub fn run<E: System, B: Runs<E>, T: Scalar>(
+    operation: Operation,
+    backend: &Arc<B>,
+    system: &E,
+) -> Result<Option<Vec<T>>> {
     let level: SharedLevel<B, T> = backend.level(system)?;
-    let vector = |seed: u64, level: &SharedLevel<B, T>, system: &Stokes| {
+    let vector = |seed: u64, level: &SharedLevel<B, T>, system: &E| {
         let values = random::<f64>(seed, system.layout().dofs());
         level.vector_of(&mut |dof| values[dof])
     };

@@ -43,7 +43,7 @@ pub fn report(args: &BenchArgs) -> Result<BenchReport, Failure> {
     let console = result::console(args.json.as_deref(), args.quiet);
     result::check("json", args.json.as_deref())?;
     args.case.check_options()?;
-    with_system!(args.case.system, Problem => match Machine::choose(&args.case.machine, console)? {
+    with_system!(args.case.kind(), Problem => match Machine::choose(&args.case.machine, console)? {
         Machine::Cpu(backend) => on::<Problem, _>(&backend, args, console),
         #[cfg(feature = "cuda")]
         Machine::Cuda(backend) => on::<Problem, _>(&backend, args, console),

@@ -29,7 +29,7 @@ use tracing::debug;
 /// # Errors
 /// What solving one of the problems fails with; wrong usage and too little memory before the first solve.
 pub fn run(args: &ConvergeArgs) -> Result<ExitCode, Failure> {
-    with_system!(args.case.system, Problem => {
+    with_system!(args.case.kind(), Problem => {
         args.case.check_options()?;
         check_uniform(&args.case)?;
         if let Some(path) = &args.case.start_from {

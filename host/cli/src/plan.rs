@@ -62,7 +62,7 @@ pub struct Output<'a> {
 /// What a solve is refused for before it starts, but for too little memory, and for the file of `--start-from`, which is not read.
 pub fn run(args: &CaseArgs, output: &Output) -> Result<ExitCode, Failure> {
     result::check("json", output.json)?;
-    with_system!(args.system, Problem => {
+    with_system!(args.kind(), Problem => {
         args.check_options()?;
         let case = Problem::case(args);
         let plan = match Machine::choose(&args.machine, output.console)? {

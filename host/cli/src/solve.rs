@@ -35,7 +35,7 @@ pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
         let vtu = args.vtu.as_ref().map(|_| args.vtu_config());
         return plan::run(&args.case, &Output { console, json: args.json.as_deref(), vtu });
     }
-    with_system!(args.case.system, Problem => {
+    with_system!(args.case.kind(), Problem => {
         args.case.check_options()?;
         let start = Instant::now();
         let case = Problem::case(&args.case)?;

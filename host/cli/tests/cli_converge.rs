@@ -139,7 +139,7 @@ fn a_solve_that_does_not_converge_is_a_row() {
 
 #[test]
 fn what_has_no_errors_or_orders_is_refused_before_the_first_solve() {
-    refused(&["--problem", "one"], &["--problem", "'one'", "must be sine, or cosine with --system poisson-dg"]);
+    refused(&["--problem", "one"], &["--problem", "'one'", "must be sine or cosine, or given with --exact"]);
     refused(&["--system", "stokes", "--problem", "cavity"], &["'cavity'", "must be paper2 or taylor-green"]);
     let elliptic = |arguments: &[&'static str], parts: &[&str]| {
         refused(&[&["--system", "elliptic"], arguments].concat(), parts);

@@ -75,6 +75,7 @@ fn the_first_screen_has_what_people_use() {
         "Kernels of papers 1 and 4, to compare with:",
         "Stokes equations:",
         "Elliptic equations on forests:",
+        "Data:",
         "Machine:",
         "Files:",
         "Examples:",

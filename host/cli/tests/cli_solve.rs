@@ -4,6 +4,7 @@
 mod common;
 
 mod cli_solve {
+    mod boxes;
     mod combinations;
     mod cycles;
     mod data;

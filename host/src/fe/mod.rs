@@ -13,6 +13,6 @@ pub use eigen::{Eigenpairs, generalized_eigenpairs, symmetric_eigenpairs};
 pub use element::{Element, MAX_DEGREE, assemble};
 #[cfg(test)]
 pub(crate) use null_space::cancel_in_any_order;
-pub(crate) use null_space::largest_row_sum;
 pub use null_space::{FixedPoint, stiffness_with_zero_row_sums, with_zero_row_sums};
+pub(crate) use null_space::{largest_row_sum, stiffness_fixed_point, stiffness_in_fixed_point};
 pub use quadrature::{Quadrature, gauss_lobatto_points};

@@ -62,9 +62,18 @@ pub fn with_zero_row_sums(matrix: &DMatrix<f64>, digits: u32) -> DMatrix<f64> {
 /// With zero row sums `xᵀ K x = -Σ_{i<j} K_ij (x_i - x_j)²`. What rounding adds is taken back in steps of `g`, at most one an
 /// entry, from the farthest pair of nodes to the nearest.
 pub fn stiffness_with_zero_row_sums(matrix: &DMatrix<f64>, nodes: &[f64], digits: u32) -> DMatrix<f64> {
-    let n = matrix.nrows();
+    stiffness_in_fixed_point(stiffness_fixed_point(largest_row_sum(matrix), nodes.len(), digits), matrix, nodes)
+}
+
+/// The fixed-point numbers of [`stiffness_with_zero_row_sums`], for a matrix of `n` rows whose absolute values sum to at most `largest`.
+pub(crate) fn stiffness_fixed_point(largest: f64, n: usize, digits: u32) -> FixedPoint {
     // An entry may change by three halves of a spacing.
-    let grid = FixedPoint::of_row_sums(largest_row_sum(matrix), 3 * n, digits);
+    FixedPoint::of_row_sums(largest, 3 * n, digits)
+}
+
+/// [`stiffness_with_zero_row_sums`] in given fixed-point numbers.
+pub(crate) fn stiffness_in_fixed_point(grid: FixedPoint, matrix: &DMatrix<f64>, nodes: &[f64]) -> DMatrix<f64> {
+    let n = matrix.nrows();
     let mut rounded = matrix.map(|entry| grid.round(entry));
     // A pair, its mirror image, and how much they weigh in the energy.
     let pairs = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))).filter(|&(i, j)| i + j < n);

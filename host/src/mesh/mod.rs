@@ -1,6 +1,9 @@
-//! Uniform meshes of rectangles and boxes, and their hierarchies.
+//! Uniform meshes of rectangles and boxes, and their hierarchies; sizes of cells that are not equal.
+
+mod grading;
 
 use crate::error::{Result, invalid};
+pub use grading::Grading;
 
 /// Equal cells that fill the box from the origin to its side lengths, in 2D a rectangle; their edges may differ from
 /// direction to direction.
@@ -78,6 +81,11 @@ impl Mesh {
     /// bits up to degree 10 in 2D and 8 in 3D.
     pub const fn max_refine(dim: usize) -> usize {
         if dim == 2 { 24 } else { 16 }
+    }
+
+    /// The same box with so many cells in each direction.
+    pub(crate) fn with_cells(&self, cells: [usize; 3]) -> Self {
+        Self { cells, ..*self }
     }
 
     /// 2 or 3.

@@ -151,7 +151,7 @@ pub(super) fn each_point([along_x, along_y, along_z]: [usize; 3]) -> impl Iterat
 fn points(space: &Space) -> impl Iterator<Item = DVec3> {
     let coordinate = |axis: &Axis, point: usize| {
         let (cell, local) = locate(axis, point);
-        (cell as f64 + local as f64 / axis.degree() as f64) * axis.cell_size()
+        axis.at(cell, local as f64 / axis.degree() as f64)
     };
     let along = |axis: &Axis| (0..axis.all_nodes()).map(|point| coordinate(axis, point)).collect();
     let coordinates: [Vec<f64>; 3] = [0, 1, 2].map(|d| space.axes().get(d).map_or_else(|| vec![0.0], along));

@@ -131,13 +131,16 @@ impl Face<'_> {
         for (index, integrals) in integrals.iter().enumerate() {
             let local = unravel(index, nodes);
             for (lane, &integral) in integrals[..self.lanes].iter().enumerate() {
-                let mut node = first_nodes(self.space, self.cell(lane));
+                let cell = self.cell(lane);
+                let tangents = &self.tangents[..self.space.dim() - 1];
+                let factor: f64 = tangents.iter().map(|&tangent| self.bases.factor(cell, tangent)).product();
+                let mut node = first_nodes(self.space, cell);
                 node[self.tangents[0]] += local[0];
                 if self.space.dim() == 3 {
                     node[self.tangents[1]] += local[1];
                 }
                 node[self.direction] = 0;
-                visit(node, integral);
+                visit(node, factor * integral);
             }
         }
     }

@@ -75,9 +75,10 @@ fn line(axis: &Axis, basis: &Basis, factors: &dyn Factors, direction: usize) -> 
     // Continuous elements have a last node that is not stored.
     let mut line = vec![0.0; axis.stored_nodes() + 1];
     for (cell, values) in values.chunks_exact(basis.points()).enumerate() {
+        let factor = basis.factor(cell);
         for ((value, weight), functions) in values.iter().zip(&basis.rule.weights).zip(basis.values.iter_rows()) {
             for (entry, function) in line[cell * axis.stride()..].iter_mut().zip(functions) {
-                *entry += weight * value * function;
+                *entry += weight * (factor * value) * function;
             }
         }
     }
@@ -170,12 +171,17 @@ impl<'a> CellIntegrals<'a> {
 
     fn scatter(&self, first_cell: [usize; 3], lanes: usize, integrals: &[Lanes], b: &mut [f64], start: usize) {
         let (space, nodes, first) = (self.space, cell_nodes(self.space), first_nodes(self.space, first_cell));
+        let factor = |lane: usize| -> f64 {
+            let cell = [first_cell[0] + lane, first_cell[1], first_cell[2]];
+            (0..3).map(|d| self.bases.factor(cell, d)).product()
+        };
+        let factors: Lanes = std::array::from_fn(|lane| if lane < lanes { factor(lane) } else { 0.0 });
         for (index, integrals) in integrals.iter().enumerate() {
             let local = unravel(index, nodes);
             let mut node = [0, 1, 2].map(|d| first[d] + local[d]);
-            for integral in &integrals[..lanes] {
+            for (integral, factor) in integrals[..lanes].iter().zip(&factors) {
                 if let Some(offset) = space.offset_of_unknown(node) {
-                    b[offset - start] += integral;
+                    b[offset - start] += factor * integral;
                 }
                 node[0] += space.axes()[0].stride();
             }

@@ -98,6 +98,7 @@ impl Pencil<'_> {
             tensors.truncate(1);
             self.gather(first_cell, lanes, &mut tensors[0]);
             self.evaluate(&mut tensors);
+            let (sizes, slopes) = self.factors(first_cell, lanes);
             for index in 0..points.iter().product() {
                 let q = unravel(index, points);
                 let weight: f64 = self.bases.0.iter().zip(q).map(|(basis, q)| basis.rule.weights[q]).product();
@@ -106,12 +107,25 @@ impl Pencil<'_> {
                     None => self.sample(u, first_cell, lanes, q),
                 };
                 for (component, (tensor, exact)) in tensors.iter().zip(&exact).enumerate() {
-                    let squares: f64 = tensor[index].iter().zip(exact).map(|(u_h, u)| (u_h - u).powi(2)).sum();
+                    let pairs = tensor[index].iter().zip(exact).zip(slopes[component].iter().zip(&sizes));
+                    let squares: f64 = pairs.map(|((u_h, u), (slope, size))| size * (slope * u_h - u).powi(2)).sum();
                     sums[component.min(1)] += weight * squares;
                 }
             }
         }
         sums
+    }
+
+    /// Of `lanes` cells: what weights are to be multiplied by, and what each of the tensors.
+    fn factors(&self, first_cell: [usize; 3], lanes: usize) -> (Lanes, [Lanes; 4]) {
+        let (mut sizes, mut slopes) = ([0.0; LANES], [[1.0; LANES]; 4]);
+        for (lane, size) in sizes[..lanes].iter_mut().enumerate() {
+            let cell = [first_cell[0] + lane, first_cell[1], first_cell[2]];
+            let factors = [0, 1, 2].map(|d| self.bases.factor(cell, d));
+            *size = factors.iter().product();
+            (0..3).for_each(|d| slopes[d + 1][lane] = 1.0 / factors[d]);
+        }
+        (sizes, slopes)
     }
 
     /// Value and gradient of the solution in quadrature point `q` of `lanes` cells; zero on the other lanes.

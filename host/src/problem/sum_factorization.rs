@@ -41,9 +41,10 @@ impl Table {
     }
 }
 
-/// The basis of an axis at the quadrature points of its cells.
+/// The basis of an axis at the quadrature points of its cells. Equal cells have their size `h` in the tables, graded ones have it
+/// as factors: in the tables `h` is 1.
 pub struct Basis {
-    cell_size: f64,
+    axis: Axis,
     /// Points on `[0, 1]`, and weights whose sum is the cell size `h`.
     pub rule: Quadrature,
     /// `l_j(x_q)` in row `q`.
@@ -56,7 +57,8 @@ impl Basis {
     /// At Gauss's points.
     pub fn new(axis: &Axis, points: usize) -> Result<Self> {
         let mut rule = Quadrature::gauss(points)?;
-        rule.weights.iter_mut().for_each(|weight| *weight *= axis.cell_size());
+        let size = if axis.is_uniform() { axis.cell_size() } else { 1.0 };
+        rule.weights.iter_mut().for_each(|weight| *weight *= size);
         Ok(Self::at(axis, rule))
     }
 
@@ -66,11 +68,11 @@ impl Basis {
     }
 
     fn at(axis: &Axis, rule: Quadrature) -> Self {
-        let (cell_size, element) = (axis.cell_size(), axis.element());
+        let (cell_size, element) = (if axis.is_uniform() { axis.cell_size() } else { 1.0 }, axis.element());
         let values = Table::from_rows(rule.points.iter().map(|&x| element.values(x)));
         let scaled = |x: &f64| element.derivatives(*x).iter().map(|slope| slope / cell_size).collect();
         let derivatives = Table::from_rows(rule.points.iter().map(scaled));
-        Self { cell_size, rule, values, derivatives }
+        Self { axis: axis.clone(), rule, values, derivatives }
     }
 
     /// At the points of the rule for load vectors.
@@ -95,7 +97,12 @@ impl Basis {
 
     /// Coordinate of quadrature point `q` of a cell.
     pub fn coordinate(&self, cell: usize, q: usize) -> f64 {
-        (cell as f64 + self.rule.points[q]) * self.cell_size
+        self.axis.at(cell, self.rule.points[q])
+    }
+
+    /// What a cell's weights are to be multiplied by, and derivatives divided by: 1 if all cells are equal.
+    pub fn factor(&self, cell: usize) -> f64 {
+        if self.axis.is_uniform() { 1.0 } else { self.axis.width(cell) }
     }
 
     /// Quadrature points of `cells` cells in a row.
@@ -121,6 +128,11 @@ impl Bases {
     /// Where quadrature point `q` of a cell lies; in 2D on the plane `z = 0`.
     pub fn point(&self, cell: [usize; 3], q: [usize; 3]) -> DVec3 {
         DVec3::from_array([0, 1, 2].map(|d| self.0.get(d).map_or(0.0, |basis| basis.coordinate(cell[d], q[d]))))
+    }
+
+    /// [`Basis::factor`] of a cell in a direction; in 2D 1 in the third.
+    pub fn factor(&self, cell: [usize; 3], direction: usize) -> f64 {
+        self.0.get(direction).map_or(1.0, |basis| basis.factor(cell[direction]))
     }
 }
 

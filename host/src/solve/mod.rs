@@ -89,8 +89,8 @@ fn solve_from_repeatedly<E: System, B: Runs<E>>(
         seconds.push(took);
     }
     let timing = Timing::of(seconds.split_off(protocol.warmup))?;
-    let Solver { parts, setup_s, .. } = solver;
-    Ok(Solution { u: system.solution(parts.into_values()?)?, info, setup_s, timing })
+    let Solver { parts, left_out, setup_s, .. } = solver;
+    Ok(Solution { u: system.solution_with(parts.into_values()?, left_out)?, info, setup_s, timing })
 }
 
 /// Operator, multigrid and solver of a system, with all their vectors on a machine: set up once, for any number of right-hand
@@ -121,6 +121,8 @@ pub struct Solver<E: System> {
     layout: Layout,
     stopping: Stopping,
     parts: Box<dyn Parts>,
+    /// Of the solution for the first load vector: see [`System::left_out`].
+    left_out: f64,
     setup_s: f64,
 }
 
@@ -141,11 +143,12 @@ impl<E: System> Solver<E> {
             layout.check("load vector", load.len())?;
         }
         let start = Instant::now();
+        let left_out = load.as_ref().map_or(0.0, |load| system.left_out(load));
         let load = load.map(|load| Ok::<_, Error>(system.project_load(load.into())?.into_owned())).transpose()?;
         let parts = parts(backend, system, config, load)?;
         backend.synchronize()?;
         let setup_s = start.elapsed().as_secs_f64();
-        Ok(Self { system: system.clone(), layout, stopping: config.stopping, parts, setup_s })
+        Ok(Self { system: system.clone(), layout, stopping: config.stopping, parts, left_out, setup_s })
     }
 
     /// The system.
@@ -178,7 +181,7 @@ impl<E: System> Solver<E> {
         self.parts.load(&self.system.project_load(load.into())?)?;
         let setup_s = start.elapsed().as_secs_f64();
         let (info, seconds) = self.parts.run(guess, &self.stopping, observer)?;
-        let u = self.system.solution(self.parts.values()?)?;
+        let u = self.system.solution_with(self.parts.values()?, self.system.left_out(load))?;
         Ok(Solution { u, info, setup_s, timing: Timing::of(vec![seconds])? })
     }
 }

@@ -14,7 +14,8 @@ pub enum Family {
     Discontinuous,
 }
 
-/// Piecewise polynomials on equal cells of an interval that begins at 0, by values at the nodes of an element.
+/// Piecewise polynomials on the cells of an interval that begins at 0, by values at the nodes of an element. Cells are equal, or
+/// [graded](Self::graded): those between given breakpoints.
 ///
 /// Nodes are counted from the lower end on. Those of cell `c` are `c s ..= c s + k`, with the [stride](Self::stride) `s`: `k` if
 /// cells share the node between them, `k + 1` if each has its own.
@@ -23,14 +24,25 @@ pub struct Axis {
     family: Family,
     element: Arc<Element>,
     cells: usize,
+    /// The mean one, if cells are graded.
     cell_size: f64,
+    /// Of graded cells, from 0 to the length of the interval.
+    breakpoints: Option<Arc<[f64]>>,
     has_ends: bool,
 }
 
 impl Axis {
     /// `cells` cells of a size, by an element.
     pub fn new(family: Family, element: &Arc<Element>, cells: usize, cell_size: f64) -> Self {
-        Self { family, element: element.clone(), cells, cell_size, has_ends: family == Family::Discontinuous }
+        let has_ends = family == Family::Discontinuous;
+        Self { family, element: element.clone(), cells, cell_size, breakpoints: None, has_ends }
+    }
+
+    /// The cells between breakpoints that ascend from 0, by an element.
+    pub(crate) fn graded(family: Family, element: &Arc<Element>, breakpoints: Arc<[f64]>) -> Self {
+        let cells = breakpoints.len().saturating_sub(1);
+        let cell_size = breakpoints.last().map_or(0.0, |length| length / cells as f64);
+        Self { breakpoints: Some(breakpoints), ..Self::new(family, element, cells, cell_size) }
     }
 
     /// The same with the nodes at both ends as unknowns, too, so that functions there may be anything.
@@ -49,8 +61,13 @@ impl Axis {
     }
 
     /// The same with other cells.
-    pub(super) fn on(&self, cells: usize, cell_size: f64) -> Self {
-        Self { cells, cell_size, ..self.clone() }
+    pub(crate) fn on(&self, cells: usize, cell_size: f64) -> Self {
+        Self { cells, cell_size, breakpoints: None, ..self.clone() }
+    }
+
+    /// The element, to share.
+    pub(crate) fn shared_element(&self) -> &Arc<Element> {
+        &self.element
     }
 
     /// Polynomial degree `k`.
@@ -63,9 +80,49 @@ impl Axis {
         self.cells
     }
 
-    /// Length of a cell.
+    /// Length of a cell; the mean one, if cells are graded.
     pub fn cell_size(&self) -> f64 {
         self.cell_size
+    }
+
+    /// Whether all cells are equal.
+    pub fn is_uniform(&self) -> bool {
+        self.breakpoints.is_none()
+    }
+
+    /// Length of a cell by its number, from 0 on.
+    ///
+    /// # Panics
+    /// If cells are graded, and there is none of that number.
+    pub fn width(&self, cell: usize) -> f64 {
+        self.breakpoints.as_ref().map_or(self.cell_size, |breakpoints| breakpoints[cell + 1] - breakpoints[cell])
+    }
+
+    /// Coordinate of a point of a cell, which lies at `x` in the reference cell `[0, 1]`.
+    ///
+    /// # Panics
+    /// As for [`Self::width`].
+    pub fn at(&self, cell: usize, x: f64) -> f64 {
+        match &self.breakpoints {
+            None => (cell as f64 + x) * self.cell_size,
+            // Both ends are exact, so that a coordinate does not depend on the cell that it is taken from.
+            Some(breakpoints) if x == 1.0 => breakpoints[cell + 1],
+            Some(breakpoints) => breakpoints[cell] + x * self.width(cell),
+        }
+    }
+
+    /// The cell that holds a coordinate of the interval, and where in the reference cell: of two cells the upper one.
+    pub fn locate(&self, coordinate: f64) -> (usize, f64) {
+        match &self.breakpoints {
+            None => {
+                let cell = ((coordinate / self.cell_size) as usize).min(self.cells - 1);
+                (cell, coordinate / self.cell_size - cell as f64)
+            }
+            Some(breakpoints) => {
+                let cell = breakpoints[1..self.cells].partition_point(|&breakpoint| breakpoint <= coordinate);
+                (cell, (coordinate - breakpoints[cell]) / self.width(cell))
+            }
+        }
     }
 
     /// From the first node of a cell to that of the next one.
@@ -94,6 +151,10 @@ impl Axis {
     /// Coordinate of a node.
     pub fn coordinate(&self, node: usize) -> f64 {
         let (cell, local) = (node / self.stride(), node % self.stride());
-        (cell as f64 + self.element.nodes()[local]) * self.cell_size
+        match &self.breakpoints {
+            // The last node is that of no further cell.
+            Some(breakpoints) if cell == self.cells => breakpoints[cell],
+            _ => self.at(cell, self.element.nodes()[local]),
+        }
     }
 }

@@ -14,7 +14,8 @@ use patchmg_device::scalar::Real;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// A space of tensor-product elements on a uniform mesh: a product of two or three axes.
+/// A space of tensor-product elements on the cells of a rectangle or a box: a product of two or three axes. A direction whose cells are
+/// graded has as many of them as the mesh, of other sizes.
 ///
 /// Vectors are in the storage order of [`patchmg_device::patch`]: the stored nodes of each axis, `x` fastest. If an axis is
 /// continuous, one entry more is readable, and they are padded to a multiple of four.
@@ -98,8 +99,12 @@ impl Space {
         self.axes[0].degree()
     }
 
-    /// The space of the same elements on the next coarser mesh, unless this one is on the coarsest.
+    /// The space of the same elements on the next coarser mesh, unless this one is on the coarsest or has graded cells, which only
+    /// [`Separable`](crate::system::Separable) merges.
     pub fn coarser(&self) -> Option<Result<Self>> {
+        if !self.axes.iter().all(Axis::is_uniform) {
+            return None;
+        }
         let mesh = self.mesh.coarser()?;
         let (cells, sizes) = (mesh.cells_along(), mesh.cell_sizes());
         let axes = self.axes.iter().enumerate().map(|(d, axis)| axis.on(cells[d], sizes[d]));

@@ -4,10 +4,12 @@ mod axes;
 pub mod elliptic;
 pub mod poisson;
 mod scalar;
+pub mod separable;
 pub mod stokes;
 
 pub use elliptic::Elliptic;
 pub use poisson::Poisson;
+pub use separable::Separable;
 pub use stokes::Stokes;
 
 use crate::backend::{Backend, Scalar};
@@ -55,6 +57,19 @@ pub trait System: Clone + Send + Sync + 'static {
     /// [`OutOfMemory`](crate::Error::OutOfMemory).
     fn project_load<'a>(&self, load: Cow<'a, [f64]>) -> Result<Cow<'a, [f64]>> {
         Ok(load)
+    }
+
+    /// A constant of the solution that [`Self::project_load`] takes from a load vector because it is better computed apart.
+    fn left_out(&self, _load: &[f64]) -> f64 {
+        0.0
+    }
+
+    /// [`Self::solution`] with what was [left out](Self::left_out).
+    ///
+    /// # Errors
+    /// Those of [`Self::solution`].
+    fn solution_with(&self, values: Vec<f64>, _left_out: f64) -> Result<Self::Solution> {
+        self.solution(values)
     }
 
     /// The same on the next coarser mesh, unless this one is the coarsest.

@@ -28,8 +28,9 @@ const FIRST: [&str; 20] = [
 ];
 
 /// Headings, each with its options; others stand under none, or under that of their group.
-const HEADINGS: [(&str, &[&str]); 6] = [
-    ("Boxes", &["cells", "size"]),
+const HEADINGS: [(&str, &[&str]); 7] = [
+    ("Boxes", &["cells", "size", "diffusion", "reaction", "grading"]),
+    ("Data", &["rhs", "coefficient", "boundary", "exact", "side"]),
     ("Method", &["restart", "cycle", "smoother", "smoother_degree", "damping", "max_iters", "start_from"]),
     (PAPERS, &["kernel", "variant", "local", "thread_structure", "patches_per_block"]),
     ("Files", &["vtu_scalar"]),

@@ -3,7 +3,7 @@
 use super::values::{damping, dimension, length, positive, tolerance, whole};
 use super::{Sizes, path};
 use crate::choices;
-use crate::systems::{FlowArgs, ForestArgs, ProductArgs, SystemName};
+use crate::systems::{BoxArgs, FlowArgs, ForestArgs, ProductArgs, SystemName};
 use clap::Args;
 use patchmg::solve::{Cycle, Method, Precision};
 use serde::Serialize;
@@ -42,9 +42,11 @@ pub struct CaseArgs {
     /// Side lengths of the domain, a rectangle or a box with a corner in the origin [default: 1 in each direction]
     #[arg(long, value_name = "X,Y[,Z]", value_delimiter = ',', value_parser = length, allow_hyphen_values = true)]
     pub size: Vec<f64>,
-    /// Right-hand side and boundary values [default: sine, of stokes paper2, of elliptic that of the mesh]
-    ///
-    /// Boundary values of continuous elements are zero, but for those of elliptic.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub boxes: BoxArgs,
+    /// Right-hand side and boundary values [default: sine, of stokes paper2, of elliptic that of the mesh; given with --rhs, --boundary,
+    /// --exact or a --side of a box]
     #[arg(long, value_parser = choices::problem())]
     pub problem: Option<String>,
     /// Solver [default: fmg, of elliptic cg]

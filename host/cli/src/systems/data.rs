@@ -1,4 +1,4 @@
-//! Data of problems on forests, as expressions.
+//! Data of problems, as expressions.
 
 use crate::args::CaseArgs;
 use crate::expression::Expression;
@@ -15,15 +15,16 @@ pub const GIVEN: &str = "given";
 /// The right-hand side, the coefficient, the boundary values and the solution.
 #[derive(Clone, Debug, clap::Args, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[command(next_help_heading = "Data")]
 pub struct DataArgs {
     /// Of given: f, of x, y and z by + - * / ^, sin, cos, tan, exp, log, sqrt, abs, min, max, atan2 and pi, for example
     /// "exp(x) * sin(3 * pi * y)" [default: 0]
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub rhs: Option<Expression>,
-    /// Of given: the coefficient, positive, for example "1 + 10 * x^2" [default: 1]
+    /// Of given with --system elliptic: the coefficient, positive, for example "1 + 10 * x^2" [default: 1]
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub coefficient: Option<Expression>,
-    /// Of given: u on boundaries without a --side, for example "min(x, y)" [default: --exact, or else 0]
+    /// Of given: u on sides without a --side, for example "min(x, y)" [default: --exact, or else 0]
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub boundary: Option<Expression>,
     /// Of given: the solution, to which errors are computed.
@@ -69,7 +70,8 @@ impl ExactSolution for Expression {
 impl CaseArgs {
     /// Whether expressions give the problem.
     pub(super) fn is_given(&self) -> bool {
-        let has_data = self.forest.data.expressions().next().is_some();
+        let has_sides = !self.forest.side.is_empty() && !self.is_on_forest();
+        let has_data = self.forest.data.expressions().next().is_some() || has_sides;
         self.problem.as_deref().map_or(has_data, |problem| problem == GIVEN)
     }
 
@@ -82,7 +84,7 @@ impl CaseArgs {
             }
             check_dim(option, expression, expression, mesh.dim())?;
         }
-        let has_side = |number: &u32| self.forest.side.iter().any(|side| side.number() == *number);
+        let has_side = |number: &u32| self.forest.side.iter().any(|side| side.number() == Some(*number));
         match &self.forest.data.boundary {
             Some(values) if mesh.boundary_numbers().iter().all(has_side) => {
                 Err(Failure::usage("boundary", values, "each boundary has a --side, there must be one without"))

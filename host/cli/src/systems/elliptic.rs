@@ -87,7 +87,7 @@ impl Offered for ForestProblem {
         ("variable-flux", "elliptic: the same, flux 1 where x = 1"),
         ("hyper-l", "elliptic: f = 1, u = 0 where x = -1, no flux elsewhere; mesh hyper-l"),
         ("minimal-surface", "elliptic: the graph of least area, u = sin(F pi (x + y)) on the boundary; mesh disk"),
-        (GIVEN, "elliptic: what --rhs, --coefficient, --boundary, --exact and --side say; mesh box"),
+        (GIVEN, "what the options under Data say; of elliptic on mesh box"),
     ];
     const WITH_SOLUTION: &'static str = "corner or shell, or given with --exact";
     const DEFAULT: &'static str = "corner";

@@ -61,10 +61,13 @@ pub struct ForestArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub data: DataArgs,
-    /// Of given and variable: the condition on the boundary of a number, which is that of a physical group in a file of Gmsh:
-    /// NUMBER=dirichlet:VALUE, NUMBER=neumann:FLUX, or NUMBER=robin:ALPHA:VALUE for kappa du/dn + ALPHA u = VALUE, with expressions,
-    /// for example "3=neumann:sin(pi * x)". On others u is that of --boundary, 0 by default.
-    #[arg(long, value_name = "NUMBER=KIND", value_parser = side)]
+    /// The condition on a side, for example "x-=neumann:sin(pi * y)" or 3=dirichlet:1
+    ///
+    /// Of poisson-cg, on a side of the box, x-, x+, y-, y+, z- or z+: x-=dirichlet:VALUE, x-=neumann:FLUX with the flux c du/dn, or
+    /// x-=periodic together with x+=periodic. Of elliptic with the problems given and variable, on the boundary of a number, which is
+    /// that of a physical group in a file of Gmsh: 3=dirichlet:VALUE, 3=neumann:FLUX, or 3=robin:ALPHA:VALUE for kappa du/dn + ALPHA u =
+    /// VALUE. VALUE, FLUX and ALPHA are expressions, 0 if they are left out. On other sides u is that of --boundary, 0 by default.
+    #[arg(long, value_name = "PLACE=KIND", value_parser = side, help_heading = "Data")]
     pub side: Vec<Side>,
 }
 
@@ -107,7 +110,7 @@ choice!(WritesName {
 });
 
 impl CaseArgs {
-    /// Options of forests that were given, with their values.
+    /// Options of forests alone that were given, with their values.
     pub fn forest_options(&self) -> Vec<(&'static str, String)> {
         let ForestArgs {
             mesh,
@@ -123,8 +126,8 @@ impl CaseArgs {
             frequency,
             smoothing,
             writes,
-            data,
-            side,
+            data: _,
+            side: _,
         } = &self.forest;
         let options = [
             ("mesh", mesh.as_ref().map(MeshChoice::to_string)),
@@ -140,10 +143,8 @@ impl CaseArgs {
             ("frequency", frequency.map(|frequency| frequency.to_string())),
             ("smoothing", smoothing.map(|smoothing| smoothing.to_string())),
             ("writes", writes.map(|writes| writes.to_string())),
-            ("side", side.first().map(Side::to_string)),
         ];
-        let data = data.expressions().map(|(option, expression)| (option, expression.to_string()));
-        options.into_iter().filter_map(|(option, value)| Some((option, value?))).chain(data).collect()
+        options.into_iter().filter_map(|(option, value)| Some((option, value?))).collect()
     }
 
     /// Whether there may be cycles of refinement.

@@ -1,24 +1,28 @@
 //! The systems that the program offers. A system is a module here, a name, and a line of [`with_system!`].
 
+mod box_args;
 mod data;
 mod elliptic;
 mod forest_args;
 mod forest_mesh;
 mod poisson;
+mod separable;
 mod side;
 mod stokes;
 
 use crate::args::{CaseArgs, Smoother, written};
 use crate::failure::Failure;
 use crate::report::CycleReport;
+pub use box_args::BoxArgs;
 use clap::ValueEnum;
+use data::GIVEN;
 pub use elliptic::ForestProblem;
 pub use forest_args::ForestArgs;
 use patchmg::Error;
 use patchmg::output::vtu;
 use patchmg::solve::{Case, Method, Report};
 use patchmg::system::{ModelProblem, System};
-pub use poisson::ProductArgs;
+pub use poisson::{PoissonProblem, ProductArgs};
 use std::fmt;
 use std::path::{Path, PathBuf};
 pub use stokes::{FlowArgs, FlowParameters};
@@ -47,19 +51,34 @@ impl fmt::Display for SystemName {
 
 written!(SystemName);
 
+/// Systems of the library: options choose between two of them for `poisson-cg`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `-Δu = f` on equal cells, by kernels of its own.
+    Poisson,
+    /// With coefficients, conditions on sides and graded cells.
+    Separable,
+    Stokes,
+    Elliptic,
+}
+
 /// An expression with `$problem` as the type of a system's model problems.
 macro_rules! with_system {
-    ($name:expr, $problem:ident => $run:expr) => {
-        match $name {
-            $crate::systems::SystemName::PoissonCg | $crate::systems::SystemName::PoissonDg => {
-                type $problem = patchmg::system::poisson::Problem;
+    ($kind:expr, $problem:ident => $run:expr) => {
+        match $kind {
+            $crate::systems::Kind::Poisson => {
+                type $problem = $crate::systems::PoissonProblem;
                 $run
             }
-            $crate::systems::SystemName::Stokes => {
+            $crate::systems::Kind::Separable => {
+                type $problem = patchmg::system::separable::Problem;
+                $run
+            }
+            $crate::systems::Kind::Stokes => {
                 type $problem = patchmg::system::stokes::Problem;
                 $run
             }
-            $crate::systems::SystemName::Elliptic => {
+            $crate::systems::Kind::Elliptic => {
                 type $problem = $crate::systems::ForestProblem;
                 $run
             }
@@ -70,10 +89,25 @@ macro_rules! with_system {
 pub(crate) use with_system;
 
 impl CaseArgs {
+    /// The library's system.
+    pub fn kind(&self) -> Kind {
+        match self.system {
+            SystemName::PoissonCg if self.needs_general_box() => Kind::Separable,
+            SystemName::PoissonCg | SystemName::PoissonDg => Kind::Poisson,
+            SystemName::Stokes => Kind::Stokes,
+            SystemName::Elliptic => Kind::Elliptic,
+        }
+    }
+
     /// The problem that was given, or that of the system.
     pub fn problem_name(&self) -> &str {
-        let of_mesh = self.is_on_forest().then(|| self.forest_problem());
-        self.problem.as_deref().or(of_mesh).unwrap_or_else(|| with_system!(self.system, Problem => Problem::DEFAULT))
+        let by_default = || match self.system {
+            SystemName::Elliptic => self.forest_problem(),
+            SystemName::Stokes => patchmg::system::stokes::Problem::DEFAULT,
+            SystemName::PoissonCg | SystemName::PoissonDg if self.is_given() => GIVEN,
+            SystemName::PoissonCg | SystemName::PoissonDg => PoissonProblem::DEFAULT,
+        };
+        self.problem.as_deref().unwrap_or_else(by_default)
     }
 
     /// The tolerance that was given, or that of the problem: a correction of Newton's needs few digits.
@@ -88,20 +122,32 @@ impl CaseArgs {
 
     /// The solver that was given, or that of the system.
     pub fn method(&self) -> Method {
-        self.solver.unwrap_or_else(|| with_system!(self.system, Problem => Problem::SOLVER))
+        self.solver.unwrap_or_else(|| with_system!(self.kind(), Problem => Problem::SOLVER))
     }
 
     /// The smoother that was given, or that of the system.
     pub fn smoother_name(&self) -> Smoother {
-        self.smoother.unwrap_or_else(|| with_system!(self.system, Problem => Problem::SMOOTHER))
+        self.smoother.unwrap_or_else(|| with_system!(self.kind(), Problem => Problem::SMOOTHER))
     }
 
     /// That no option of another system was given.
     pub fn check_options(&self) -> Result<(), Failure> {
-        let of_others = [(SystemName::Stokes, self.flow_options()), (SystemName::Elliptic, self.forest_options())];
-        for (system, options) in of_others.into_iter().filter(|(system, _)| *system != self.system) {
+        use SystemName::{Elliptic, PoissonCg, PoissonDg, Stokes};
+        let data = self.forest.data.expressions().map(|(option, expression)| (option, expression.to_string()));
+        let (coefficient, data): (Vec<_>, Vec<_>) = data.partition(|(option, _)| *option == "coefficient");
+        let sides = self.forest.side.first().map(|side| ("side", side.to_string()));
+        let of_others = [
+            (&[Stokes][..], self.flow_options()),
+            (&[Elliptic], self.forest_options().into_iter().chain(coefficient).collect()),
+            (&[PoissonCg, PoissonDg, Elliptic], data),
+            (&[PoissonCg, Elliptic], sides.into_iter().collect()),
+            (&[PoissonCg], self.boxes.given()),
+        ];
+        for (systems, options) in of_others.into_iter().filter(|(systems, _)| !systems.contains(&self.system)) {
             if let Some((option, value)) = options.first() {
-                let reason = format_args!("belongs to --system {system}, and --system is {}", self.system);
+                let systems: Vec<_> = systems.iter().map(SystemName::to_string).collect();
+                let reason =
+                    format_args!("belongs to --system {}, and --system is {}", systems.join(", "), self.system);
                 return Err(Failure::usage(option, value, reason));
             }
         }
@@ -136,16 +182,16 @@ impl CaseArgs {
 
     /// The elements, as a person reads it.
     pub fn elements(&self) -> String {
-        format!("{}{}", with_system!(self.system, Problem => Problem::ELEMENTS), self.degree)
+        format!("{}{}", with_system!(self.kind(), Problem => Problem::ELEMENTS), self.degree)
     }
 }
 
 /// Model problems of all systems, each with what it is.
 pub fn problems() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut problems: Vec<(&str, &str)> = Vec::new();
-    for &system in SystemName::value_variants() {
-        for problem in with_system!(system, Problem => Problem::PROBLEMS) {
-            if !problems.contains(problem) {
+    for kind in [Kind::Poisson, Kind::Separable, Kind::Stokes, Kind::Elliptic] {
+        for problem in with_system!(kind, Problem => Problem::PROBLEMS) {
+            if !problems.iter().any(|(name, _)| *name == problem.0) {
                 problems.push(*problem);
             }
         }

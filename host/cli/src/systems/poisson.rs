@@ -1,17 +1,21 @@
-//! Poisson's equation.
+//! Poisson's equation on equal cells.
 
+use super::data::{DataArgs, GIVEN};
 use super::{Details, Offered, SystemName};
 use crate::args::{self, CaseArgs, PAPERS, text};
 use crate::choices::one_of;
+use crate::expression::Expression;
 use crate::failure::Failure;
 use clap::Args;
 use clap::builder::TypedValueParser;
 use patchmg::Error;
 use patchmg::function::Function;
+use patchmg::mesh::Mesh;
 use patchmg::output::vtu;
-use patchmg::problem::ErrorNorms;
+use patchmg::problem::{Constant, ErrorNorms, ExactSolution, load_vector};
 use patchmg::solve::{Case, Precision};
 use patchmg::space::Family;
+use patchmg::system::ModelProblem;
 use patchmg::system::poisson::{
     Boxes, Engine, MatrixMemory, Operands, PRODUCTS, PatchKernel, Poisson, Problem, ProductShape, Products,
     TensorKernel,
@@ -49,13 +53,69 @@ pub struct ProductArgs {
     pub boxes: Option<Boxes>,
 }
 
-impl Offered for Problem {
+/// A problem that the library has by name, or one that expressions give.
+#[derive(Clone, Debug)]
+pub enum PoissonProblem {
+    Named(Problem),
+    Given {
+        rhs: Option<Expression>,
+        /// Of discontinuous elements; continuous ones are zero on the boundary here.
+        boundary: Option<Expression>,
+        exact: Option<Expression>,
+    },
+}
+
+impl PoissonProblem {
+    /// The solution on a mesh's box, where it is known.
+    fn solution(&self, mesh: &Mesh) -> Option<Box<dyn ExactSolution>> {
+        match self {
+            Self::Named(problem) => problem.solution(mesh),
+            Self::Given { exact, .. } => exact.clone().map(|exact| Box::new(exact) as _),
+        }
+    }
+}
+
+impl ModelProblem for PoissonProblem {
+    type System = Poisson;
+    type Errors = ErrorNorms;
+
+    fn check(&self, system: &Poisson) -> patchmg::Result<()> {
+        match self {
+            Self::Named(problem) => problem.check(system),
+            Self::Given { .. } => Ok(()),
+        }
+    }
+
+    fn load(&self, system: &Poisson) -> patchmg::Result<Vec<f64>> {
+        match self {
+            Self::Named(problem) => problem.load(system),
+            Self::Given { rhs, boundary, .. } => {
+                let constant = rhs.as_ref().map_or(Some(0.0), Expression::constant);
+                let mut load = match (constant, rhs) {
+                    (None, Some(rhs)) => load_vector(system.space(), rhs)?,
+                    (constant, _) => load_vector(system.space(), &Constant(constant.unwrap_or(0.0)))?,
+                };
+                if let Some(values) = boundary {
+                    system.add_boundary_load(values, &mut load)?;
+                }
+                Ok(load)
+            }
+        }
+    }
+
+    fn errors(&self, u: &Function) -> patchmg::Result<Option<ErrorNorms>> {
+        self.solution(u.space().mesh()).map(|exact| u.error_to(&*exact)).transpose()
+    }
+}
+
+impl Offered for PoissonProblem {
     const PROBLEMS: &'static [(&'static str, &'static str)] = &[
         ("one", "f = 1, u = 0 on the boundary"),
         ("sine", "f such that u = prod_i sin(pi x_i / size_i)"),
-        ("cosine", "f and boundary values such that u = prod_i cos(pi x_i / size_i); poisson-dg alone"),
+        ("cosine", "f and boundary values such that u = prod_i cos(pi x_i / size_i)"),
+        (GIVEN, "what the options under Data say; of elliptic on mesh box"),
     ];
-    const WITH_SOLUTION: &'static str = "sine, or cosine with --system poisson-dg";
+    const WITH_SOLUTION: &'static str = "sine or cosine, or given with --exact";
     const DEFAULT: &'static str = "sine";
     const ELEMENTS: &'static str = "Q";
 
@@ -69,10 +129,17 @@ impl Offered for Problem {
             return Err(Failure::usage(option, value, reason));
         }
         let kernel = args.patch_kernel()?;
+        args.check_box_data(args.dim())?;
         let problem = match args.problem_of::<Self>()? {
-            "one" => Self::One,
-            "cosine" => Self::Cosine,
-            _ => Self::Sine,
+            "one" => Self::Named(Problem::One),
+            "cosine" => Self::Named(Problem::Cosine),
+            "sine" => Self::Named(Problem::Sine),
+            _ => {
+                let DataArgs { rhs, boundary, exact, .. } = args.forest.data.clone();
+                let has_values = args.family() == Family::Discontinuous;
+                let boundary = boundary.or(exact.clone()).filter(|_| has_values);
+                Self::Given { rhs, boundary, exact }
+            }
         };
         let system = Poisson::new(args.family(), args.mesh()?, args.degree())?;
         Ok(Case { system: system.with_kernel(kernel), problem, config })

@@ -33,7 +33,6 @@ fn what_a_system_does_not_take_is_refused() {
     }
     refused(&dg(&["--variant", "linear"]), &["--variant", "'linear'", "register"]);
     refused(&dg(&["--kernel", "global"]), &["--kernel", "'global'", "fused"]);
-    refused(&["--problem", "cosine"], &["--problem", "'cosine'", "one or sine"]);
 }
 
 #[test]

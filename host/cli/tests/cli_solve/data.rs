@@ -57,7 +57,7 @@ fn bad_expressions_are_refused() {
     forest(&["--rhs", "1 + sine(x)"], &["--rhs", "column 5", "'sine'", "did you mean 'sin'"]);
     forest(&["--exact", "x + z"], &["--exact", "'x + z'", "has z, must be of x and y in 2D"]);
     forest(&["--problem", "given", "--side", "0=neumann:z"], &["--side", "'0=neumann:z'", "has z"]);
-    forest(&["--side", "0=neumann:x +"], &["--side", "'x +': column 4", "NUMBER=robin:ALPHA:VALUE"]);
+    forest(&["--side", "0=neumann:x +"], &["--side", "'x +': column 4", "PLACE=robin:ALPHA:VALUE"]);
     forest(&["--rhs", &"(".repeat(2000)], &["--rhs", "nested deeper than 100"]);
     forest(&["--rhs", "1 / (x - x)"], &["right-hand side is not finite: inf at ["]);
     forest(&["--boundary", "log(x - 2)"], &["boundary value is not finite: NaN at ["]);
@@ -68,5 +68,7 @@ fn bad_expressions_are_refused() {
     );
     forest(&["--problem", "corner", "--rhs", "1"], &["--rhs", "belongs to --problem given", "corner"]);
     forest(&["--boundary", "x", "--side", "0=robin:1:0"], &["--boundary", "each boundary has a --side"]);
-    refused(&["--rhs", "1"], &["--rhs", "belongs to --system elliptic"]);
+    refused(&["--coefficient", "1"], &["--coefficient", "belongs to --system elliptic, and --system is poisson-cg"]);
+    let reason = "belongs to --system poisson-cg, poisson-dg, elliptic";
+    refused(&["--system", "stokes", "--rhs", "1"], &["--rhs", reason]);
 }

@@ -223,14 +223,15 @@ fn sides_have_conditions_by_number() {
     };
     bad(&["--side", "4=neumann"], &["'4=neumann:0'", "--side", "numbers {0, 3, 5}"]);
     bad(&["--side", "3=neumann", "--side", "3=dirichlet"], &["--side", "boundary 3 is given twice"]);
-    bad(&["--side", "x-=neumann"], &["--side", "NUMBER=robin:ALPHA:VALUE"]);
+    bad(&["--side", "x-=neumann"], &["--side", "'x-=neumann:0'", "numbers {0, 3, 5}"]);
+    bad(&["--side", "3=periodic"], &["--side", "'3=periodic'", "belongs to --system poisson-cg"]);
     bad(&["--side", "3=robin:-1:0"], &["--side", "ALPHA must be 0 or positive"]);
     bad(&["--side", "3=neumann", "--problem", "corner"], &["--side", "belongs to --problem variable"]);
     bad(
         &["--side", "0=neumann", "--side", "3=neumann", "--side", "5=neumann"],
         &["natural sides is {0, 3, 5}", "constants would be free"],
     );
-    refused(&["--side", "3=neumann"], &["--side", "belongs to --system elliptic"]);
+    refused(&["--system", "stokes", "--side", "3=neumann"], &["--side", "belongs to --system poisson-cg, elliptic"]);
 }
 
 /// Before a cell is made.

@@ -71,7 +71,7 @@ fn flows_that_there_are_not_are_refused() {
         refused(&[option, "0.5"], &[option, "'0.5'", "belongs to --system stokes"]);
     }
     stokes(&["--problem", "sine"], &["--problem", "'sine'", "paper2, cavity or taylor-green"]);
-    refused(&["--problem", "taylor-green"], &["--problem", "'taylor-green'", "one, sine or cosine"]);
+    refused(&["--problem", "taylor-green"], &["--problem", "'taylor-green'", "one, sine, cosine or given"]);
     stokes(&["--solver", "fgmres", "--restart", "0"], &["--restart", "'0'", "at least 1"]);
     for solver in ["fmg", "vcycle"] {
         stokes(&["--solver", solver, "--restart", "5"], &["--restart", "'5'", "belongs to --solver gmres or fgmres"]);

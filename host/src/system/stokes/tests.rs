@@ -5,12 +5,11 @@ use super::level::StokesLevel;
 use super::twin::{Expected, Twin};
 use super::*;
 use crate::backend::cpu::Cpu;
-use crate::backend::{AxisMatrix, Backend, DeviceInfo, Scalar, Tensors};
+use crate::backend::{Backend, Scalar};
 use crate::level::{Level, SharedLevel};
 use crate::system::Runs;
-use crate::testing::random;
+use crate::testing::{Counting, random};
 use glam::DVec3;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Base cells, side lengths, refinements, degree; `s` and `ν`. In each direction patches are at both ends, at one or at none, in any
 /// combination; cells are unequal; one direction is coarsened or all are.
@@ -240,113 +239,6 @@ fn a_level_in_f32_is_its_twin() {
     check_level::<f32>();
 }
 
-/// A CPU that counts the bytes of its vectors and matrices.
-struct Counting {
-    cpu: Cpu,
-    bytes: AtomicU64,
-}
-
-impl Counting {
-    fn count<V>(&self, len: usize) {
-        self.bytes.fetch_add((len * size_of::<V>()) as u64, Ordering::Relaxed);
-    }
-}
-
-impl Backend for Counting {
-    type Vector<T: Scalar> = Vector<T>;
-    type AxisMatrix<T: Scalar> = AxisMatrix<T>;
-    type Recording = ();
-
-    fn info(&self) -> DeviceInfo {
-        self.cpu.info()
-    }
-
-    fn zeros<T: Scalar>(&self, len: usize) -> Result<Vector<T>> {
-        self.count::<T>(len);
-        self.cpu.zeros(len)
-    }
-
-    fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<AxisMatrix<T>> {
-        self.count::<T>(matrix.entries.len());
-        self.count::<u32>(matrix.first.len());
-        self.cpu.axis_matrix(matrix)
-    }
-
-    fn len<T: Scalar>(&self, vector: &Vector<T>) -> usize {
-        self.cpu.len(vector)
-    }
-
-    fn upload<T: Scalar>(&self, host: &[T], vector: &mut Vector<T>) -> Result<()> {
-        self.cpu.upload(host, vector)
-    }
-
-    fn download<T: Scalar>(&self, vector: &Vector<T>, host: &mut [T]) -> Result<()> {
-        self.cpu.download(vector, host)
-    }
-
-    fn synchronize(&self) -> Result<()> {
-        self.cpu.synchronize()
-    }
-
-    fn set_zero<T: Scalar>(&self, x: &mut Vector<T>) -> Result<()> {
-        self.cpu.set_zero(x)
-    }
-
-    fn convert<S: Scalar, T: Scalar>(&self, alpha: f64, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
-        self.cpu.convert(alpha, x, y)
-    }
-
-    fn axpby_first<T: Scalar>(
-        &self,
-        entries: usize,
-        alpha: f64,
-        x: &Vector<T>,
-        beta: f64,
-        y: &mut Vector<T>,
-    ) -> Result<()> {
-        self.cpu.axpby_first(entries, alpha, x, beta, y)
-    }
-
-    fn diagonal_axpby_first<T: Scalar>(
-        &self,
-        entries: usize,
-        alpha: f64,
-        d: &Vector<T>,
-        x: &Vector<T>,
-        beta: f64,
-        y: &mut Vector<T>,
-    ) -> Result<()> {
-        self.cpu.diagonal_axpby_first(entries, alpha, d, x, beta, y)
-    }
-
-    fn apply_along_axis<T: Scalar>(
-        &self,
-        matrix: &AxisMatrix<T>,
-        tensors: Tensors,
-        x: &Vector<T>,
-        y: &mut Vector<T>,
-        add: bool,
-    ) -> Result<()> {
-        self.cpu.apply_along_axis(matrix, tensors, x, y, add)
-    }
-
-    fn divide<T: Scalar>(&self, x: &Vector<T>, d: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
-        self.cpu.divide(x, d, y)
-    }
-
-    fn dots<T: Scalar>(&self, xs: &[&Vector<T>], y: &Vector<T>) -> Result<Vec<f64>> {
-        self.cpu.dots(xs, y)
-    }
-
-    fn combine<T: Scalar>(&self, c: &[f64], xs: &[&Vector<T>], beta: f64, y: &mut Vector<T>) -> Result<()> {
-        self.cpu.combine(c, xs, beta, y)
-    }
-
-    fn combine_dots<T: Scalar>(&self, c: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<Vec<f64>> {
-        self.cpu.combine_dots(c, xs, y)
-    }
-}
-
 #[test]
 fn a_level_allocates_what_was_said() {
     let mut systems: Vec<Stokes> = CASES.iter().chain(COARSEST).map(system).collect();
@@ -363,16 +255,16 @@ fn a_level_allocates_what_was_said() {
 }
 
 fn check_bytes<T: Scalar>(system: &Stokes) {
-    let counting = Arc::new(Counting { cpu: Cpu::new(Some(2)).unwrap(), bytes: AtomicU64::new(0) });
+    let counting = Arc::new(Counting::new());
     let parts = Box::new(AxisByAxis::new(&counting, system).unwrap());
     let level = StokesLevel::<_, T>::new(&counting, system, parts).unwrap();
     let said = level::bytes::<Counting, T>(system) + axis_by_axis::bytes::<T>(system);
-    let allocated = counting.bytes.load(Ordering::Relaxed);
+    let allocated = counting.bytes();
     let case = || format!("{} in {}: said {said}, allocated {allocated}", named(system), T::NAME);
     assert!(allocated <= said && said - allocated <= said / 20, "{}", case());
     let by_patches = if system.is_solved_by_iteration() { 0 } else { level::patches_bytes::<T>(system) };
     level.patches().unwrap();
-    assert_eq!(counting.bytes.load(Ordering::Relaxed) - allocated, by_patches, "{}", case());
+    assert_eq!(counting.bytes() - allocated, by_patches, "{}", case());
 }
 
 /// For `u_i = c_i Π_d x_d (l_d - x_d)` and `p = x² y - y² + x z`, which `RT_2 x Q_2` has and which has no jumps, the rows of `A x`

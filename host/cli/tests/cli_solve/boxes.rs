@@ -1,0 +1,163 @@
+//! Boxes with sides, coefficients, graded cells and expressions.
+
+use crate::{json, refused, solve, tags};
+use serde_json::Value;
+
+fn number(report: &Value, name: &str) -> f64 {
+    report[name].as_f64().unwrap_or_else(|| panic!("no {name} in {report}"))
+}
+
+/// Polynomials of the space are found to rounding errors.
+#[test]
+fn all_options_together_are_the_equation() {
+    // -2 u_xx - u_yy / 2 + 3 u = f for u = x² y.
+    let exact = [
+        "--degree",
+        "2",
+        "--cells",
+        "3,2",
+        "--size",
+        "1.5,1",
+        "--diffusion",
+        "2,0.5",
+        "--reaction",
+        "3",
+        "--rhs",
+        "3 * x^2 * y - 4 * y",
+        "--exact",
+        "x^2 * y",
+        "--rtol",
+        "1e-12",
+    ];
+    for grading in [&[][..], &["--grading", "x=100,y=20:both"], &["--grading", "x=0/0.2/1/1.5,y=0.1"]] {
+        for sides in [
+            &[][..],
+            &["--side", "x-=dirichlet", "--side", "x+=neumann:6*y", "--side", "y-=neumann:-0.5*x^2"],
+            &[
+                "--side",
+                "x-=neumann",
+                "--side",
+                "x+=neumann:6*y",
+                "--side",
+                "y-=neumann:-0.5*x^2",
+                "--side",
+                "y+=neumann:0.5*x^2",
+            ],
+        ] {
+            let found = json(&[&exact[..], grading, sides].concat());
+            assert!(number(&found, "l2_error") < 1e-10 && number(&found, "h1_error") < 1e-8, "{sides:?}: {found}");
+            assert_eq!((&found["kernel"], &found["problem"]), (&"axes".into(), &"given".into()));
+        }
+    }
+}
+
+#[test]
+fn problems_with_names_take_sides_and_coefficients() {
+    let plain = json(&["--problem", "sine"]);
+    let sides = ["--side", "x-=neumann", "--side", "y+=neumann"];
+    for arguments in [&["--diffusion", "1,2"][..], &["--reaction", "5"], &["--grading", "x=3"], &sides] {
+        let found = json(&[arguments, &["--problem", "sine"]].concat());
+        let ratio = number(&found, "l2_error") / number(&plain, "l2_error");
+        assert!(ratio > 0.5 && ratio < 10.0, "{arguments:?}: {found}");
+        assert!(found["iterations"].as_u64() <= Some(plain["iterations"].as_u64().unwrap() + 2));
+    }
+    // cosine has values on the boundary, of continuous elements, too.
+    let cosine = json(&["--problem", "cosine"]);
+    assert!((number(&cosine, "l2_error") / number(&plain, "l2_error") - 1.0).abs() < 0.5, "{cosine}");
+    let periodic = ["x-", "x+", "y-", "y+"].map(|side| format!("{side}=periodic"));
+    let sides: Vec<_> = periodic.iter().flat_map(|side| ["--side", side]).collect();
+    let data = ["--rhs", "4 * pi^2 * sin(2*pi*x)", "--exact", "7 + sin(2*pi*x)"];
+    let found = json(&[&sides[..], &data].concat());
+    assert!(number(&found, "l2_error") < 1e-4, "the mean counts for nothing: {found}");
+}
+
+/// Expressions alone are solved by the kernels that named problems have, in as many iterations, to the same residuals.
+#[test]
+fn expressions_that_are_zero_on_the_boundary_have_the_fast_kernels() {
+    let sine = json(&["--problem", "sine"]);
+    let data = ["--rhs", "2 * pi^2 * sin(pi*x) * sin(pi*y)", "--exact", "sin(pi*x) * sin(pi*y)"];
+    for more in [&[][..], &["--system", "poisson-dg"]] {
+        let sine = if more.is_empty() { sine.clone() } else { json(&[more, &["--problem", "sine"]].concat()) };
+        let given = json(&[&data[..], more].concat());
+        for name in ["kernel", "variant", "local", "iterations", "dofs"] {
+            assert_eq!(given[name], sine[name], "{name}");
+        }
+        assert!((number(&given, "l2_error") / number(&sine, "l2_error") - 1.0).abs() < 1e-9);
+    }
+    assert_eq!(json(&["--rhs", "1"])["residual_history"], json(&["--problem", "one"])["residual_history"]);
+    assert_eq!(json(&["--rhs", "1", "--boundary", "0"])["kernel"], sine["kernel"]);
+    assert_eq!(json(&["--rhs", "1", "--boundary", "x"])["kernel"], "axes");
+    // Nitsche's method takes values on the boundary.
+    let dg = json(&["--system", "poisson-dg", "--rhs", "-2*y", "--exact", "x^2 * y", "--rtol", "1e-12"]);
+    assert!(number(&dg, "l2_error") < 1e-10, "{dg}");
+}
+
+#[test]
+fn files_for_paraview_have_the_nodes_of_all_sides() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("solution.vtu");
+    let output = solve(&["--grading", "x=10", "--vtu", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0));
+    // 8 cells of degree 3 a direction.
+    assert!(tags(path).contains("NumberOfPoints=\"625\""));
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let given = |arguments: &[&str], parts: &[&str]| refused(&[arguments, &["--json", "-"]].concat(), parts);
+    given(&["--side", "x-=periodic"], &["--side", "'x-=periodic'", "needs --side x+=periodic, too"]);
+    given(&["--side", "y+=periodic", "--side", "y-=neumann"], &["'y+=periodic'", "needs --side y-=periodic, too"]);
+    given(&["--side", "x-=neumann", "--side", "x-=dirichlet"], &["--side", "x- is given twice"]);
+    given(&["--side", "z-=neumann"], &["--side", "'z-=neumann:0'", "must be of x-, x+, y-, y+ in 2D"]);
+    given(&["--side", "3=neumann"], &["--side", "'3=neumann:0'", "must be of x-, x+, y-, y+ in 2D"]);
+    given(&["--side", "x-=neumann:z"], &["--side", "has z"]);
+    given(&["--side", "x-=robin:1:0"], &["--side", "robin belongs to --system elliptic"]);
+    given(&["--side", "x-=flux:1"], &["--side", "PLACE=neumann:FLUX"]);
+    given(&["--diffusion", "1"], &["--diffusion", "must be 2 numbers in 2D"]);
+    for bad in ["0", "-1", "NaN", "inf"] {
+        given(&["--diffusion", &format!("1,{bad}")], &["--diffusion", "1e-12 to 1e12"]);
+    }
+    given(&["--reaction", "-1"], &["--reaction", "'-1.0'", "0 to 1e12"]);
+    given(&["--reaction", "NaN"], &["--reaction", "0 to 1e12"]);
+    given(&["--grading", "x=0"], &["--grading", "'x=0'", "a ratio of widths from 1e-6 to 1e6"]);
+    given(&["--grading", "x=NaN"], &["--grading", "a ratio of widths from 1e-6 to 1e6"]);
+    given(&["--grading", "x=2,x=3"], &["--grading", "x is given twice"]);
+    given(&["--grading", "z=2"], &["--grading", "must be of x or y in 2D"]);
+    given(&["--grading", "x=0/0.5"], &["--grading", "'x=0/0.5'", "breakpoints that ascend from 0 to 1"]);
+    given(&["--grading", "x=0/0.1/0.2/1"], &["--grading", "8 cells are a multiple, not 3"]);
+    given(&["--grading", "x"], &["--grading", "must be D=R"]);
+    given(&["--system", "poisson-dg", "--side", "x-=neumann"], &["--side", "belongs to --system poisson-cg, elliptic"]);
+    given(&["--system", "poisson-dg", "--reaction", "1"], &["--reaction", "belongs to --system poisson-cg"]);
+    given(&["--system", "elliptic", "--grading", "x=2"], &["--grading", "belongs to --system poisson-cg"]);
+    given(
+        &["--system", "elliptic", "--problem", "given", "--side", "x-=neumann"],
+        &["--side", "boundaries of the numbers"],
+    );
+    given(&["--problem", "sine", "--rhs", "1"], &["--rhs", "belongs to --problem given, and --problem is sine"]);
+    given(&["--problem", "sine", "--side", "x-=neumann:1"], &["--side", "whose data follow from its solution"]);
+    given(
+        &[
+            "--boundary",
+            "x",
+            "--side",
+            "x-=neumann",
+            "--side",
+            "x+=neumann",
+            "--side",
+            "y-=neumann",
+            "--side",
+            "y+=dirichlet",
+        ],
+        &["--boundary", "each side has a --side"],
+    );
+    given(&["--grading", "x=2", "--kernel", "separate"], &["--kernel", "is not there with sides"]);
+    given(&["--grading", "x=2", "--smoother", "point-gs"], &["--smoother", "must be patch, additive-patch, jacobi"]);
+    let neumann = ["x-", "x+", "y-", "y+"].map(|side| format!("{side}=neumann"));
+    let sides: Vec<_> = neumann.iter().flat_map(|side| ["--side", side]).collect();
+    given(
+        &[&sides[..], &["--rhs", "1"]].concat(),
+        &["the integral of the right-hand side and of the fluxes", "otherwise there is no solution"],
+    );
+    given(&["--rhs", "1/(x-x)"], &["right-hand side is not finite: inf at ["]);
+    given(&["--boundary", "log(x-2)"], &["boundary value is not finite: NaN at ["]);
+}

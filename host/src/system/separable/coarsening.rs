@@ -1,0 +1,55 @@
+//! Which neighbouring cells become one on the next coarser mesh.
+//!
+//! Vertex patches reduce an error that oscillates along short edges, however smooth it is along long ones. So neighbours merge where both
+//! are short: at most `τ` times as wide as the narrowest cell of the other directions. With coefficients `c` widths are `h / √c`.
+
+use super::line::{Ends, Line, WHOLE};
+
+/// If nothing merges, limits grow by this factor.
+const GROWTH: f64 = 1.2;
+
+/// Indices of the breakpoints of each direction that the next coarser mesh has; none on the coarsest mesh, which is one patch.
+pub(super) fn kept_breakpoints(lines: &[Line], diffusion: &[f64], tau: f64) -> Option<Vec<Vec<usize>>> {
+    let width = |d: usize, cell: usize| lines[d].axis.width(cell) / diffusion[d].sqrt();
+    let cells = |d: usize| lines[d].axis.cells();
+    let is_merged = |d: &usize| cells(*d) > WHOLE;
+    let narrowest: Vec<f64> =
+        (0..lines.len()).map(|d| (0..cells(d)).map(|cell| width(d, cell)).fold(f64::INFINITY, f64::min)).collect();
+    if !(0..lines.len()).any(|d| is_merged(&d)) {
+        return None;
+    }
+    let mut tau = tau;
+    loop {
+        let kept = |d: usize| {
+            let others = (0..lines.len()).filter(|&other| other != d).filter(is_merged);
+            let limit = tau * others.map(|other| narrowest[other]).fold(f64::INFINITY, f64::min);
+            let is_narrow = |cell: usize| is_merged(&d) && width(d, cell) <= limit;
+            merged(&lines[d], is_narrow)
+        };
+        let kept: Vec<_> = (0..lines.len()).map(kept).collect();
+        if kept.iter().enumerate().any(|(d, kept)| kept.len() <= cells(d)) {
+            return Some(kept);
+        }
+        tau *= GROWTH;
+    }
+}
+
+/// Pairs of narrow cells merge: those of a run of such cells from its end with the narrower cell on.
+fn merged(line: &Line, is_narrow: impl Fn(usize) -> bool) -> Vec<usize> {
+    let (cells, width) = (line.axis.cells(), |cell| line.axis.width(cell));
+    // Breakpoint `i` is between the cells `i - 1` and `i`.
+    let mut gone = Vec::new();
+    let narrow: Vec<usize> = (0..cells).filter(|&cell| is_narrow(cell)).collect();
+    for run in narrow.chunk_by(|cell, next| cell + 1 == *next) {
+        let (first, last) = (run[0], run[run.len() - 1]);
+        let skipped = if width(last) < width(first) { run.len() % 2 } else { 0 };
+        gone.extend(run[skipped..].chunks_exact(2).map(|pair| pair[1]));
+    }
+    // Two colors need an even number of patches around a period.
+    let left = cells - gone.len();
+    if line.ends == Ends::Periodic && left > WHOLE && !left.is_multiple_of(2) {
+        let widest = (0..gone.len()).max_by(|&a, &b| width(gone[a]).total_cmp(&width(gone[b])));
+        widest.map(|index| gone.remove(index));
+    }
+    (0..=cells).filter(|breakpoint| gone.binary_search(breakpoint).is_err()).collect()
+}

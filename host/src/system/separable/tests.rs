@@ -1,0 +1,504 @@
+//! Against dense matrices that are integrated cell by cell, and against rules that hold whatever the box.
+
+use super::coarsening::kept_breakpoints;
+use super::line::{Ends, Line};
+use super::*;
+use crate::backend::cpu::Cpu;
+use crate::backend::{Backend, Scalar};
+use crate::fe::{Quadrature, cancel_in_any_order};
+use crate::level::SharedLevel;
+use crate::operator::LinearOperator;
+use crate::system::{Poisson, Runs};
+use crate::testing::{Counting, assert_close, random};
+use nalgebra::{DMatrix, DVector};
+use std::collections::BTreeSet;
+
+const N: Condition = Condition::Neumann;
+const D: Condition = Condition::Dirichlet;
+const P: Condition = Condition::Periodic;
+
+fn equation(sides: [[Condition; 2]; 3], grading: [Grading; 3], reaction: f64) -> Equation {
+    Equation { sides, diffusion: [1.5, 0.25, 4.0], reaction, grading }
+}
+
+fn breakpoints(points: &[f64]) -> Grading {
+    Grading::Breakpoints(points.to_vec())
+}
+
+/// Mixed sides and cells, in 2D and 3D; at least five cells in a direction, so that patches do not cover it.
+fn systems() -> Vec<Separable> {
+    let system = |cells: &[usize], lengths: &[f64], degree, equation| {
+        Separable::new(Mesh::of_box(cells, lengths, 1).unwrap(), degree, equation).unwrap()
+    };
+    let (uniform, graded) = (Grading::Uniform, Grading::Geometric(5.0));
+    let of_two =
+        |sides, along: [Grading; 2], s| equation(sides, [along[0].clone(), along[1].clone(), uniform.clone()], s);
+    let points = breakpoints(&[0.0, 0.1, 0.5, 1.0]);
+    vec![
+        system(&[3, 2], &[1.0, 2.0], 2, of_two([[D, N], [N, D], [D, D]], [points.clone(), graded.clone()], 0.0)),
+        system(
+            &[2, 3],
+            &[1.0, 1.0],
+            3,
+            of_two([[P, P], [N, N], [D, D]], [graded.clone(), Grading::BothEnds(4.0)], 0.7),
+        ),
+        system(&[3, 3], &[1.0, 2.0], 1, of_two([[P, P], [D, D], [D, D]], [points, uniform.clone()], 0.0)),
+        system(&[1, 3], &[0.5, 1.0], 2, of_two([[N, N], [P, P], [D, D]], [uniform.clone(), uniform.clone()], 3.0)),
+        system(
+            &[2, 1, 2],
+            &[1.0, 1.0, 0.5],
+            2,
+            equation([[N, D], [N, N], [P, P]], [graded.clone(), uniform.clone(), uniform.clone()], 0.0),
+        ),
+        system(
+            &[1, 2, 2],
+            &[1.0, 1.0, 2.0],
+            1,
+            equation([[D, D], [P, P], [D, N]], [uniform.clone(), uniform, graded], 2.0),
+        ),
+    ]
+}
+
+/// A matrix on the unknowns, in the order of dofs, integrated in each cell; with a quadrature and a numbering of its own.
+fn dense(system: &Separable) -> DMatrix<f64> {
+    let (dim, degree, equation) = (system.dim(), system.space().degree(), system.equation());
+    let cells = &system.mesh().cells_along()[..dim];
+    let nodes: Vec<_> = system.unknowns().collect();
+    let place = |mut node: [usize; 3]| -> Option<usize> {
+        for d in 0..dim {
+            let last = cells[d] * degree;
+            if equation.sides[d][0] == P && node[d] == last {
+                node[d] = 0;
+            }
+            let is_given = |side: usize| equation.sides[d][side] == D;
+            if (node[d] == 0 && is_given(0)) || (node[d] == last && is_given(1)) {
+                return None;
+            }
+        }
+        Some(nodes.iter().position(|&other| other == node).unwrap())
+    };
+    let element = system.space().axes()[0].element();
+    let rule = Quadrature::gauss(degree + 1).unwrap();
+    let mut matrix = DMatrix::zeros(nodes.len(), nodes.len());
+    let digits = |index: usize, sizes: [usize; 3]| {
+        [index % sizes[0], index / sizes[0] % sizes[1], index / (sizes[0] * sizes[1])]
+    };
+    let sizes = |n: usize| [n, n, if dim == 3 { n } else { 1 }];
+    for cell in system.mesh().cell_indices() {
+        let widths: Vec<_> = (0..dim).map(|d| system.space().axes()[d].width(cell[d])).collect();
+        for q in (0..(degree + 1).pow(dim as u32)).map(|q| digits(q, sizes(degree + 1))) {
+            let weight: f64 = (0..dim).map(|d| rule.weights[q[d]] * widths[d]).product();
+            let tables: Vec<_> =
+                (0..dim).map(|d| [element.values(rule.points[q[d]]), element.derivatives(rule.points[q[d]])]).collect();
+            let functions: Vec<_> = (0..(degree + 1).pow(dim as u32))
+                .map(|j| digits(j, sizes(degree + 1)))
+                .map(|local| {
+                    let along = |slope: Option<usize>| -> f64 {
+                        (0..dim)
+                            .map(|d| {
+                                if slope == Some(d) {
+                                    tables[d][1][local[d]] / widths[d]
+                                } else {
+                                    tables[d][0][local[d]]
+                                }
+                            })
+                            .product()
+                    };
+                    let node = [0, 1, 2].map(|d| if d < dim { cell[d] * degree + local[d] } else { 0 });
+                    (place(node), along(None), (0..dim).map(|d| along(Some(d))).collect::<Vec<_>>())
+                })
+                .collect();
+            for (row, value, slopes) in &functions {
+                for (column, other, other_slopes) in &functions {
+                    if let (Some(row), Some(column)) = (row, column) {
+                        let form: f64 = (0..dim).map(|d| equation.diffusion[d] * slopes[d] * other_slopes[d]).sum();
+                        matrix[(*row, *column)] += weight * (form + equation.reaction * value * other);
+                    }
+                }
+            }
+        }
+    }
+    matrix
+}
+
+struct OnCpu<T: Scalar> {
+    cpu: Arc<Cpu>,
+    system: Separable,
+    level: SharedLevel<Cpu, T>,
+}
+
+impl<T: Scalar> OnCpu<T> {
+    fn new(system: &Separable) -> Self {
+        let cpu = Arc::new(Cpu::new(Some(2)).unwrap());
+        Self { level: cpu.level(system).unwrap(), cpu, system: system.clone() }
+    }
+
+    fn vector(&self, dofs: &[f64]) -> <Cpu as Backend>::Vector<T> {
+        self.level.vector_of(&mut |dof| dofs[dof]).unwrap()
+    }
+
+    /// In the order of dofs; entries that are no unknowns must be zero.
+    fn dofs(&self, vector: &[T]) -> Vec<f64> {
+        let mut copy = vector.to_vec();
+        let taken = self
+            .system
+            .unknowns()
+            .map(|node| std::mem::replace(&mut copy[self.system.space().offset(node)], T::ZERO).to_f64());
+        let dofs = taken.collect();
+        assert!(copy.iter().all(|&entry| entry.to_f64() == 0.0), "entries that are no unknowns");
+        dofs
+    }
+
+    fn product(&self, dofs: &[f64]) -> Vec<f64> {
+        let mut y = self.level.vector().unwrap();
+        self.level.apply(&self.vector(dofs), &mut y).unwrap();
+        self.dofs(&y)
+    }
+}
+
+fn check_operator<T: Scalar>(tolerance: f64) {
+    for system in systems() {
+        let (on_cpu, matrix) = (OnCpu::<T>::new(&system), dense(&system));
+        let n = matrix.nrows();
+        assert_eq!(system.layout().dofs(), n);
+        let x = random(n, 3);
+        let expected = &matrix * DVector::from_column_slice(&x);
+        assert_close("product", &on_cpu.product(&x), expected.as_slice(), tolerance);
+        let inverse = on_cpu.dofs(&on_cpu.level.inverse_diagonal().unwrap());
+        let expected: Vec<_> = (0..n).map(|i| 1.0 / matrix[(i, i)]).collect();
+        assert_close("inverse diagonal", &inverse, &expected, tolerance);
+    }
+}
+
+#[test]
+fn products_are_those_of_a_matrix_that_is_integrated() {
+    check_operator::<f64>(1e-12);
+    check_operator::<f32>(2e-6);
+}
+
+/// The unknowns of the patches of a color, by their definition: those of the cells around a vertex but for the rest of the
+/// patch's boundary, except that of the domain.
+fn patches(system: &Separable, color: usize) -> BTreeSet<BTreeSet<usize>> {
+    let (dim, degree) = (system.dim(), system.space().degree());
+    let nodes: Vec<_> = system.unknowns().collect();
+    let along = |d: usize| -> Vec<BTreeSet<usize>> {
+        let (cells, sides) = (system.mesh().cells_along()[d], system.equation().sides[d]);
+        let (last, bit) = (cells * degree, color >> d & 1);
+        let all: BTreeSet<usize> = nodes.iter().map(|node| node[d]).collect();
+        if cells <= 3 {
+            return if bit == 0 { vec![all] } else { Vec::new() };
+        }
+        let first = usize::from(sides[0] == D);
+        let vertices = first..=if sides[1] == N { cells } else { cells - 1 };
+        let is_of = |vertex: usize, node: usize| {
+            let distance = (vertex * degree).abs_diff(node);
+            let distance = if sides[0] == P { distance.min(last - distance) } else { distance };
+            distance < degree
+        };
+        let of_color = vertices.filter(|vertex| (vertex - first) % 2 == bit);
+        of_color.map(|vertex| all.iter().copied().filter(|&node| is_of(vertex, node)).collect()).collect()
+    };
+    let mut patches = vec![[0, 1, 2].map(|_| BTreeSet::from([0]))];
+    for d in 0..dim {
+        let along = along(d);
+        let with = |patch: [BTreeSet<usize>; 3]| {
+            along
+                .iter()
+                .map(move |nodes| {
+                    let mut patch = patch.clone();
+                    patch[d] = nodes.clone();
+                    patch
+                })
+                .collect::<Vec<_>>()
+        };
+        patches = patches.into_iter().flat_map(with).collect();
+    }
+    let dofs = |patch: [BTreeSet<usize>; 3]| -> BTreeSet<usize> {
+        let is_in = |node: &[usize; 3]| (0..3).all(|d| patch[d].contains(&node[d]));
+        nodes.iter().enumerate().filter(|(_, node)| is_in(node)).map(|(dof, _)| dof).collect()
+    };
+    patches.into_iter().map(dofs).collect()
+}
+
+fn check_smoother<T: Scalar>(tolerance: f64) {
+    for system in systems() {
+        let (on_cpu, matrix) = (OnCpu::<T>::new(&system), dense(&system));
+        let n = matrix.nrows();
+        let level = on_cpu.level.patches().unwrap();
+        let mut covered = BTreeSet::new();
+        for &color in level.colors() {
+            let (x, b) = (random(n, 5 + color as u64), random(n, 50 + color as u64));
+            let mut expected = DVector::from_column_slice(&x);
+            let residual = DVector::from_column_slice(&b) - &matrix * &expected;
+            for patch in patches(&system, color) {
+                let dofs: Vec<_> = patch.into_iter().collect();
+                let local = DMatrix::from_fn(dofs.len(), dofs.len(), |i, j| matrix[(dofs[i], dofs[j])]);
+                let right = DVector::from_iterator(dofs.len(), dofs.iter().map(|&dof| residual[dof]));
+                let solution = local.lu().solve(&right).unwrap();
+                dofs.iter().zip(solution.iter()).for_each(|(&dof, value)| expected[dof] += value);
+                covered.extend(dofs);
+            }
+            let mut found = on_cpu.vector(&x);
+            level.smooth_color(color, &on_cpu.vector(&b), &mut found).unwrap();
+            assert_close(&format!("color {color}"), &on_cpu.dofs(&found), expected.as_slice(), tolerance);
+        }
+        assert_eq!(covered.len(), n, "every unknown is in a patch");
+        assert!(level.smooth_color(99, &on_cpu.vector(&random(n, 1)), &mut on_cpu.vector(&random(n, 2))).is_err());
+    }
+}
+
+#[test]
+fn colors_solve_on_their_patches() {
+    check_smoother::<f64>(1e-11);
+    check_smoother::<f32>(2e-4);
+}
+
+/// Spaces are nested, so `Pᵀ A P` is the coarse matrix; and `Pᵀ` is the transpose of `P`.
+#[test]
+fn coarse_matrices_are_the_galerkin_products() {
+    let mut levels = 0;
+    for finest in systems() {
+        let mut fine = finest;
+        while let Some(coarse) = fine.coarser().transpose().unwrap() {
+            let (on_fine, on_coarse) = (OnCpu::<f64>::new(&fine), OnCpu::<f64>::new(&coarse));
+            let (n, m) = (fine.layout().dofs(), coarse.layout().dofs());
+            assert!(m < n);
+            let x = random(m, 11);
+            let [mut up, mut product] = [0; 2].map(|_| on_fine.level.vector().unwrap());
+            on_fine.level.prolongate_add(&on_coarse.vector(&x), &mut up).unwrap();
+            on_fine.level.apply(&up, &mut product).unwrap();
+            let mut down = on_coarse.level.vector().unwrap();
+            on_fine.level.restrict_load(&product, &up, &mut down).unwrap();
+            assert_close("coarse product", &on_coarse.dofs(&down), &on_coarse.product(&x), 1e-12);
+            // Of the residual, which is as large.
+            let (b, mut other) = (on_fine.vector(&random(n, 5)), on_coarse.level.vector().unwrap());
+            on_fine.level.restrict_load(&b, &up, &mut other).unwrap();
+            on_fine.cpu.axpby(-1.0, &down, 1.0, &mut other).unwrap();
+            on_fine.level.restrict_residual(&b, &up, &mut down).unwrap();
+            assert_close("restricted residual", &on_coarse.dofs(&down), &on_coarse.dofs(&other), 1e-12);
+            fine = coarse;
+            levels += 1;
+        }
+        // Where it ends, the solution is exact.
+        let on_cpu = OnCpu::<f64>::new(&fine);
+        let x = random(fine.layout().dofs(), 23);
+        let mut found = on_cpu.level.vector().unwrap();
+        on_cpu.level.solve(&on_cpu.vector(&on_cpu.product(&x)), &mut found).unwrap();
+        if !fine.has_null_space() {
+            assert_close("coarsest solution", &on_cpu.dofs(&found), &x, 1e-11);
+        }
+    }
+    assert!(levels >= 8, "{levels}");
+}
+
+/// A linear function of a coarse space is one of the fine space.
+#[test]
+fn prolongation_keeps_polynomials() {
+    for finest in systems() {
+        let mut fine = finest;
+        while let (Some(kept), Some(coarse)) = (fine.kept_breakpoints(), fine.coarser().transpose().unwrap()) {
+            for (d, kept) in kept.iter().enumerate() {
+                let [mut line, mut other] = [&fine, &coarse].map(|system| system.lines()[d].clone());
+                [&mut line, &mut other].into_iter().for_each(|line| line.ends = Ends::Open([true; 2]));
+                for (node, row) in line.prolongation(&other, kept).into_iter().enumerate() {
+                    let power = |axis: &Axis, node| axis.coordinate(node).powi(axis.degree() as i32);
+                    let value: f64 = row.into_iter().map(|(column, factor)| factor * power(&other.axis, column)).sum();
+                    assert!((value - power(&line.axis, node)).abs() < 1e-14, "{d}, node {node}");
+                }
+            }
+            fine = coarse;
+        }
+    }
+}
+
+#[test]
+fn rows_of_stiffness_matrices_sum_to_zero_exactly() {
+    let element = |degree| Arc::new(crate::fe::Element::new(degree).unwrap());
+    for degree in [1, 2, 3, 7, 10] {
+        for grading in [Grading::Geometric(1e3), Grading::BothEnds(1e6), breakpoints(&[0.0, 1e-6, 0.7, 0.70001, 1.0])] {
+            let points = grading.breakpoints(8, 1.0).unwrap().unwrap();
+            let axis = Axis::graded(Family::Continuous, &element(degree), points).with_ends();
+            for ends in [Ends::Open([true; 2]), Ends::Periodic] {
+                let line = Line { axis: axis.clone(), ends };
+                for digits in [f32::MANTISSA_DIGITS, f64::MANTISSA_DIGITS] {
+                    for row in line.stiffness(0.37, digits) {
+                        assert!(
+                            cancel_in_any_order(row.into_iter().map(|(_, entry)| entry), digits),
+                            "Q{degree}, {digits}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cells_of_levels(mesh: Mesh, degree: usize, equation: Equation) -> Vec<[usize; 3]> {
+    let finest = Separable::new(mesh, degree, equation).unwrap();
+    crate::multigrid::hierarchy(&finest).unwrap().iter().rev().map(|system| system.mesh().cells_along()).collect()
+}
+
+#[test]
+fn equal_cells_are_coarsened_as_in_poissons_equation() {
+    let uniform = |cells: &[usize], lengths: &[f64], refine| {
+        cells_of_levels(Mesh::of_box(cells, lengths, refine).unwrap(), 2, Equation::default())
+    };
+    assert_eq!(uniform(&[1, 1, 1], &[1.0; 3], 4), [[16; 3], [8; 3], [4; 3], [2; 3]]);
+    assert_eq!(uniform(&[1, 1], &[1.0, 10.0], 3), [[8, 8, 1], [4, 8, 1], [2, 8, 1], [2, 4, 1], [2, 2, 1]]);
+    // Odd numbers of cells go on.
+    assert_eq!(uniform(&[5, 1], &[5.0, 1.0], 2), [[20, 4, 1], [10, 2, 1], [5, 2, 1], [3, 2, 1]]);
+    // A coefficient is a length.
+    let long = Equation { diffusion: [1.0, 1e-2, 1.0], ..Equation::default() };
+    let by_coefficient = cells_of_levels(Mesh::unit_cube(2, 3).unwrap(), 2, long);
+    assert_eq!(by_coefficient, uniform(&[1, 1], &[1.0, 10.0], 3));
+    let mesh = Mesh::of_box(&[3, 2], &[1.5, 1.0], 3).unwrap();
+    let meshes: Vec<_> = mesh.hierarchy().map(|mesh| mesh.cells_along()).collect();
+    assert_eq!(uniform(&[3, 2], &[1.5, 1.0], 3)[..meshes.len()], meshes);
+}
+
+#[test]
+fn periods_keep_even_numbers_of_cells() {
+    let periodic = Equation { sides: [[P, P], [D, D], [D, D]], ..Equation::default() };
+    for base in [1, 3, 5, 7, 9] {
+        for grading in [Grading::Uniform, Grading::Geometric(100.0)] {
+            let equation = Equation { grading: [grading, Grading::Uniform, Grading::Uniform], ..periodic.clone() };
+            let mesh = Mesh::of_box(&[base, 1], &[base as f64, 1.0], 3).unwrap();
+            let levels = cells_of_levels(mesh, 2, equation);
+            assert!(levels.iter().all(|cells| cells[0] % 2 == 0 || cells[0] <= 3), "{levels:?}");
+            assert!(levels[levels.len() - 1][..2].iter().all(|&cells| cells <= 3));
+        }
+    }
+}
+
+#[test]
+fn neighbours_merge_where_both_are_narrow() {
+    let axis = |points: Vec<f64>| Line {
+        axis: Axis::graded(Family::Continuous, &Arc::new(crate::fe::Element::new(1).unwrap()), points.into()),
+        ends: Ends::Open([false; 2]),
+    };
+    // Widths 1, 1, 2, 4, 8 and 3, 3, 3, 3.
+    let lines = [axis(vec![0.0, 1.0, 2.0, 4.0, 8.0, 16.0]), axis(vec![0.0, 3.0, 6.0, 9.0, 12.0])];
+    let kept = |tau, c| kept_breakpoints(&lines, &[1.0, c], tau).unwrap();
+    assert_eq!(kept(1.5, 1.0), [vec![0, 2, 4, 5], vec![0, 1, 2, 3, 4]]);
+    // All widths of the second direction halved.
+    assert_eq!(kept(1.5, 4.0), [vec![0, 2, 3, 4, 5], vec![0, 2, 4]]);
+    // From the narrow end, whichever that is.
+    let reversed = [axis(vec![0.0, 8.0, 12.0, 14.0, 15.0, 16.0]), lines[1].clone()];
+    assert_eq!(kept_breakpoints(&reversed, &[1.0; 2], 1.5).unwrap()[0], [0, 1, 3, 5]);
+    // Until something does.
+    assert_eq!(kept(0.1, 1.0)[0], [0, 2, 3, 4, 5]);
+}
+
+#[test]
+fn sizes_of_patches_are_known_before() {
+    for ends in
+        [[false, false], [true, false], [false, true], [true, true]].map(Ends::Open).into_iter().chain([Ends::Periodic])
+    {
+        for (degree, cells) in [(1, 4), (3, 5), (2, 6), (4, 7), (2, 3), (3, 2), (1, 2)] {
+            let element = Arc::new(crate::fe::Element::new(degree).unwrap());
+            let line = Line { axis: Axis::new(Family::Continuous, &element, cells, 1.0).with_ends(), ends };
+            let of_color = |patches: &Vec<Vec<usize>>| {
+                [patches.iter().map(Vec::len).sum(), patches.iter().map(Vec::len).max().unwrap_or(0)]
+            };
+            let expected: Vec<[usize; 2]> = line.patches().iter().map(of_color).collect();
+            assert_eq!(line.patch_sizes(), expected, "{ends:?}, Q{degree}, {cells} cells");
+        }
+    }
+}
+
+#[test]
+fn bad_equations_name_what_is_allowed() {
+    let message =
+        |equation: Equation| Separable::new(Mesh::unit_cube(2, 2).unwrap(), 2, equation).unwrap_err().to_string();
+    let base = Equation::default;
+    let of_sides = |sides| message(Equation { sides, ..base() });
+    assert_eq!(of_sides([[P, D], [D, D], [D, D]]), "side is x- periodic, but must be periodic together with x+");
+    assert_eq!(of_sides([[D, D], [N, P], [D, D]]), "side is y+ periodic, but must be periodic together with y-");
+    for c in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let expected = format!("diffusion is {c:?}, but must be 1e-12 to 1e12");
+        assert_eq!(message(Equation { diffusion: [1.0, c, 1.0], ..base() }), expected);
+    }
+    for s in [-1.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(message(Equation { reaction: s, ..base() }), format!("reaction is {s:?}, but must be 0 to 1e12"));
+    }
+    let huge = Separable::new(Mesh::unit_cube(3, 16).unwrap(), 8, base()).unwrap_err().to_string();
+    assert!(huge.starts_with("cells is 65536 x 65536 x 65536, but must be such that a vector has at most"), "{huge}");
+    // What is said of z counts for nothing.
+    assert!(
+        Separable::new(Mesh::unit_cube(2, 2).unwrap(), 2, Equation { diffusion: [1.0, 1.0, 0.0], ..base() }).is_ok()
+    );
+    assert!(Separable::new(Mesh::unit_cube(3, 2).unwrap(), 9, base()).unwrap_err().to_string().contains("degree is 9"));
+}
+
+/// With zero Dirichlet sides and equal cells it is Poisson's equation.
+#[test]
+fn the_plain_box_is_that_of_poissons_equation() {
+    let cpu = Arc::new(Cpu::new(Some(2)).unwrap());
+    for (cells, lengths, degree) in [(&[2, 3][..], &[1.0, 1.5][..], 3), (&[1, 2, 1], &[1.0, 1.0, 0.5], 2)] {
+        let mesh = Mesh::of_box(cells, lengths, 1).unwrap();
+        let (poisson, separable) =
+            (Poisson::continuous(mesh, degree).unwrap(), Separable::new(mesh, degree, Equation::default()).unwrap());
+        let on_cpu = OnCpu::<f64>::new(&separable);
+        let (level, x) = (Runs::<Poisson>::level::<f64>(&cpu, &poisson).unwrap(), random(poisson.space().dofs(), 4));
+        let mut y = level.vector().unwrap();
+        level.apply(&level.vector_of(&mut |dof| x[dof]).unwrap(), &mut y).unwrap();
+        assert_close("product", &on_cpu.product(&x), &poisson.space().to_dofs(&y).unwrap(), 1e-13);
+        let f = |point: glam::DVec3| point.x.exp() + point.y * point.z;
+        let expected = crate::problem::load_vector(poisson.space(), &f).unwrap();
+        let found = crate::system::ModelProblem::load(&Problem::new(&separable, f), &separable).unwrap();
+        assert_close("load", &on_cpu.dofs(&found), &poisson.space().to_dofs(&expected).unwrap(), 1e-13);
+    }
+}
+
+/// `A` times a function with given values at Dirichlet sides is the same function's load, whichever of its nodes are unknowns.
+#[test]
+fn mass_products_are_integrals() {
+    for system in systems() {
+        let space = system.space();
+        // Constant where the box may be periodic.
+        let values = (0..space.storage()).map(|offset| if system.node(offset).1 == 0 { 1.0 } else { 0.0 }).collect();
+        let one = Function::new(space, values).unwrap();
+        let found = system.mass_product(&one).unwrap();
+        let mut expected = crate::problem::load_vector(space, &crate::problem::Constant(1.0)).unwrap();
+        host::fold_periods(&system, &mut expected);
+        system.keep_unknowns(&mut expected);
+        assert_close("mass times one", &found, &expected, 1e-13);
+        let sum: f64 = system.mean_weights().iter().map(|weights| weights.iter().sum::<f64>()).product();
+        assert!(if system.has_constants() { (sum - 1.0).abs() < 1e-13 } else { sum < 1.0 });
+    }
+}
+
+fn check_bytes<T: Scalar>(system: &Separable) {
+    let counting = Arc::new(Counting::new());
+    super::level::SeparableLevel::<_, T>::new(&counting, system).unwrap();
+    let (said, allocated) = (super::level::bytes::<Counting, T>(system), counting.bytes());
+    let name = format!(
+        "{:?} cells, Q{}: said {said}, allocated {allocated}",
+        system.mesh().cells_along(),
+        system.space().degree()
+    );
+    // 1D matrices, of which some are smaller than said, are all but nothing of a large level.
+    let parts = if system.cells() > 1000 { 10 } else { 4 };
+    assert!(allocated <= said && said - allocated <= said / parts, "{name}");
+}
+
+#[test]
+fn a_level_allocates_what_was_said() {
+    let large = |equation| {
+        [(2, 5, 2), (2, 3, 6), (3, 3, 3)].map(|(dim, refine, degree)| {
+            Separable::new(Mesh::unit_cube(dim, refine).unwrap(), degree, Clone::clone(&equation)).unwrap()
+        })
+    };
+    let graded = Grading::Geometric(1e3);
+    let equations = [
+        Equation::default(),
+        Equation::with_all_sides(P),
+        equation([[N, N], [P, P], [D, N]], [graded, Grading::Uniform, Grading::Uniform], 1.0),
+    ];
+    for finest in equations.into_iter().flat_map(large) {
+        for system in crate::multigrid::hierarchy(&finest).unwrap().iter().filter(|system| system.cells() > 100) {
+            check_bytes::<f64>(system);
+            check_bytes::<f32>(system);
+        }
+    }
+}
