@@ -73,21 +73,29 @@ impl Offered for Problem {
         Details { kernel, variant, local, l2_error, h1_error, ..Details::default() }
     }
 
-    fn vtu_bytes(case: &Case<Self>) -> Result<[u64; 2], Failure> {
+    fn most_vtu_bytes(case: &Case<Self>, config: &vtu::Config) -> Result<[u64; 2], Failure> {
         let space = case.system.space();
-        Ok([vtu::size(space, case.problem.exact.is_some()), vtu::memory(space)])
+        Ok([vtu::most_bytes(space, case.problem.exact.is_some(), config), vtu::memory(space)])
     }
 
     fn is_finite(u: &Function) -> bool {
         u.values().iter().all(|value| value.is_finite())
     }
 
-    fn write_vtu(&self, u: &Function, path: &Path) -> Result<(), Failure> {
+    fn write_vtu(&self, u: &Function, path: &Path, config: &vtu::Config) -> Result<(), Failure> {
         match self.exact_on(u.space())? {
-            Some(exact) => u.write_vtu(path, Some(&|point| exact.value(point)))?,
-            None => u.write_vtu(path, None)?,
+            Some(exact) => u.write_vtu(path, Some(&|point| exact.value(point)), config)?,
+            None => u.write_vtu(path, None, config)?,
         }
         Ok(())
+    }
+
+    fn write_npz(u: &Function, path: &Path) -> patchmg::Result<()> {
+        u.write_npz(path)
+    }
+
+    fn read_npz(case: &Case<Self>, path: &Path) -> patchmg::Result<Vec<f64>> {
+        case.system.vector_of(&Function::read_npz(case.system.space(), path)?)
     }
 }
 
