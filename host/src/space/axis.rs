@@ -15,7 +15,7 @@ pub enum Family {
 }
 
 /// Piecewise polynomials on the cells of an interval that begins at 0, by values at the nodes of an element. Cells are equal, or
-/// [graded](Self::graded): those between given breakpoints.
+/// graded: those between given breakpoints.
 ///
 /// Nodes are counted from the lower end on. Those of cell `c` are `c s ..= c s + k`, with the [stride](Self::stride) `s`: `k` if
 /// cells share the node between them, `k + 1` if each has its own.
