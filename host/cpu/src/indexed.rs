@@ -3,7 +3,7 @@
 //! Cells come in batches of as many as a register has lanes. A batch writes local results to places of its own; whoever calls
 //! sums them up at nodes.
 
-use super::lanes::{Ahead, Lanes, SimdLevel, Vectorized};
+use super::lanes::{Lanes, SimdLevel, Vectorized};
 use super::separable::{self, SeparableCells};
 use super::sweep::{Shared, Sweep};
 use core::marker::PhantomData;
@@ -163,11 +163,10 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
 
     /// `B` along all directions, or its transpose.
     #[inline(always)]
-    fn interpolate<S: Simd>(&self, transposed: usize, u: &mut Tensor<S, T, N, L>, ahead: &mut Ahead) {
+    fn interpolate<S: Simd>(&self, transposed: usize, u: &mut Tensor<S, T, N, L>) {
         for d in 0..D {
             for a in 0..Self::PLANES {
                 for i in 0..N {
-                    ahead.fetch();
                     let values = self.values[transposed].apply::<_, N>(&line::<_, T, N, L>(u, [d, i, a]));
                     set_line::<_, T, N, L>(u, [d, i, a], &values);
                 }
@@ -176,10 +175,9 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
     }
 
     #[inline(always)]
-    fn slopes<S: Simd>(&self, d: usize, u: &Tensor<S, T, N, L>, slopes: &mut Tensor<S, T, N, L>, ahead: &mut Ahead) {
+    fn slopes<S: Simd>(&self, d: usize, u: &Tensor<S, T, N, L>, slopes: &mut Tensor<S, T, N, L>) {
         for a in 0..Self::PLANES {
             for i in 0..N {
-                ahead.fetch();
                 let values = self.derivatives[0].apply_anti(&line::<_, T, N, L>(u, [d, i, a]));
                 set_line::<_, T, N, L>(slopes, [d, i, a], &values);
             }
@@ -188,16 +186,9 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
 
     /// The transpose, added.
     #[inline(always)]
-    fn add_slopes<S: Simd>(
-        &self,
-        d: usize,
-        slopes: &Tensor<S, T, N, L>,
-        u: &mut Tensor<S, T, N, L>,
-        ahead: &mut Ahead,
-    ) {
+    fn add_slopes<S: Simd>(&self, d: usize, slopes: &Tensor<S, T, N, L>, u: &mut Tensor<S, T, N, L>) {
         for a in 0..Self::PLANES {
             for i in 0..N {
-                ahead.fetch();
                 let added = self.derivatives[1].apply_anti(&line::<_, T, N, L>(slopes, [d, i, a]));
                 let mut sum = line::<_, T, N, L>(u, [d, i, a]);
                 for j in 0..N {
@@ -291,22 +282,15 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
     fn with_simd<S: Simd>(self, _: S) {
         let mut tensors = [[[Lanes::<S, T>::ZERO; N]; L]; 4];
         for index in self.range.clone() {
-            let batch_of = |index: usize| self.batches.map_or(index, |batches| batches[index] as usize);
-            let next = if index + 1 < self.range.end { self.metric::<S>(batch_of(index + 1)) } else { &[] };
-            self.run(batch_of(index), &mut tensors, Ahead::new(next, 4 * D * L));
+            let batch = self.batches.map_or(index, |batches| batches[index] as usize);
+            self.run(batch, &mut tensors);
         }
     }
 }
 
 impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usize> Part<'_, T, D, N, H, L> {
     #[inline(always)]
-    fn run<S: Simd>(
-        &self,
-        batch: usize,
-        [u, along_x, along_y, along_z]: &mut [Tensor<S, T, N, L>; 4],
-        mut ahead: Ahead,
-    ) {
-        let ahead = &mut ahead;
+    fn run<S: Simd>(&self, batch: usize, [u, along_x, along_y, along_z]: &mut [Tensor<S, T, N, L>; 4]) {
         let width = Lanes::<S, T>::WIDTH;
         let first = batch * N * L * width;
         self.gather(&self.cells.nodes[first..first + N * L * width], u);
@@ -317,19 +301,19 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
             let values = bytemuck::cast_slice_mut(u.as_flattened_mut());
             self.element.hang(lines, false, values, [cell as usize % width, width]);
         }
-        self.element.interpolate(0, u, ahead);
-        self.element.slopes(0, u, along_x, ahead);
-        self.element.slopes(1, u, along_y, ahead);
+        self.element.interpolate(0, u);
+        self.element.slopes(0, u, along_x);
+        self.element.slopes(1, u, along_y);
         if D == 3 {
-            self.element.slopes(2, u, along_z, ahead);
+            self.element.slopes(2, u, along_z);
         }
         self.times_metric(batch, u, [along_x, along_y, along_z]);
-        self.element.add_slopes(0, along_x, u, ahead);
-        self.element.add_slopes(1, along_y, u, ahead);
+        self.element.add_slopes(0, along_x, u);
+        self.element.add_slopes(1, along_y, u);
         if D == 3 {
-            self.element.add_slopes(2, along_z, u, ahead);
+            self.element.add_slopes(2, along_z, u);
         }
-        self.element.interpolate(1, u, ahead);
+        self.element.interpolate(1, u);
         for &(cell, lines) in hanging() {
             let values = bytemuck::cast_slice_mut(u.as_flattened_mut());
             self.element.hang(lines, true, values, [cell as usize % width, width]);
@@ -338,14 +322,6 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
             // SAFETY: `sums` is as long as `nodes`, and a batch is in one range alone.
             unsafe { value.store(self.sums.pointer().add(first + node * width)) };
         }
-    }
-
-    /// Words of a batch.
-    #[inline(always)]
-    fn metric<S: Simd>(&self, batch: usize) -> &[T] {
-        let points = if self.cells.weights.is_empty() { N * L } else { 1 };
-        let count = points * Element::<T, D, N, H, L>::words(self.cells.has_mass) * Lanes::<S, T>::WIDTH;
-        &self.cells.metric[batch * count..][..count]
     }
 
     #[inline(always)]
@@ -367,7 +343,8 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
         let (width, has_mass) = (Lanes::<S, T>::WIDTH, self.cells.has_mass);
         let words = Element::<T, D, N, H, L>::words(has_mass);
         let is_constant = !self.cells.weights.is_empty();
-        let metric = self.metric::<S>(batch);
+        let points = if is_constant { 1 } else { N * L };
+        let metric = &self.cells.metric[batch * points * words * width..][..points * words * width];
         for row in 0..L {
             for i in 0..N {
                 let q = i + N * row;

@@ -28,38 +28,6 @@ pub fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// Cache lines that are soon needed, asked for a few at a time between arithmetic, into the second-level cache.
-pub struct Ahead {
-    next: *const u8,
-    left: usize,
-    each: usize,
-}
-
-impl Ahead {
-    /// The lines of `words`, all of them asked for in so many calls of [`Self::fetch`].
-    #[inline(always)]
-    pub fn new<T>(words: &[T], calls: usize) -> Self {
-        let left = size_of_val(words).div_ceil(CACHE_LINE);
-        Self { next: words.as_ptr().cast(), left, each: left.div_ceil(calls) }
-    }
-
-    /// Asks for the next few.
-    #[inline(always)]
-    pub fn fetch(&mut self) {
-        let count = self.each.min(self.left);
-        for line in 0..count {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: every x86-64 has the instruction, and it takes any address.
-            unsafe {
-                let address = self.next.wrapping_add(line * CACHE_LINE);
-                core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T1 }>(address.cast());
-            }
-        }
-        self.next = self.next.wrapping_add(count * CACHE_LINE);
-        self.left -= count;
-    }
-}
-
 /// A SIMD level of this machine that kernels are compiled for.
 ///
 /// x86-64 has no scalar level: it would be half of the program's code, for CPUs from before 2013.

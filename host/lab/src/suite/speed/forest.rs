@@ -85,7 +85,7 @@ pub const FORESTS_ONCE: Experiment = Experiment {
     title: "Newton's method and set-up on forests",
     remark: "All of Newton's method for the minimal surface of tables 6 and 7 of paper 3, Laplace's solution and the coefficients of each step \
              included, after the set-up of the levels. Set-up: from the leaves of the extruded L, after cycles of refinement where the error seems large, to the end of the first product \
-             in f64; nodes and constraints of all coarser meshes included.",
+             in f64; coarser meshes are made when a V-cycle first needs them.",
     columns: &[
         Column::new("measured", "median time [s]").lower(),
         Column::new("min", "least time [s]"),
