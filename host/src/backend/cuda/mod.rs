@@ -38,7 +38,7 @@ const SUMS: usize = 32 * VECTORS;
 /// One GPU. Everything runs on one stream, so results are the same, bit for bit, in every run.
 ///
 /// Calls return when the work is asked for, not when it is done; what reads a result waits. A wait of ten minutes is
-/// taken for a kernel that hangs: it and every later call give [`Error::Timeout`].
+/// taken for a kernel that hangs: it and every later call give [`Error::Timeout`](crate::Error::Timeout).
 pub struct Cuda {
     pub(crate) gpu: Arc<Gpu>,
     /// Vector operations in `f32` and in `f64`, when they are first needed.
@@ -56,7 +56,7 @@ impl Cuda {
     /// Device `number`, counted from 0 in the order of [`devices`].
     ///
     /// # Errors
-    /// [`Error::NoDevice`], with the reason: no driver, no device of that number, or one older than compute capability
+    /// [`Error::NoDevice`](crate::Error::NoDevice), with the reason: no driver, no device of that number, or one older than compute capability
     /// 8.0.
     pub fn new(number: usize) -> Result<Self> {
         let gpu = Arc::new(Gpu::open(number)?);
