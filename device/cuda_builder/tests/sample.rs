@@ -79,6 +79,13 @@ const LOCK: &str = "version = 4\n\n[[package]]\nname = \"changing\"\nversion = \
 const ROOT: &str = "#![no_std]\n#![feature(abi_ptx)]\nmod shared;\n#[cfg(module = \"one\")]\nmod one;\n#[cfg(module = \"two\")]\nmod two;\n\
                     #[panic_handler]\nfn panic(_: &core::panic::PanicInfo) -> ! {\n    loop {}\n}\n";
 
+/// Writes a file as if that were long before the compiler starts: what was compiled from a newer one is compiled again.
+fn write_long_ago(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    let file = fs::File::options().append(true).open(path).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+}
+
 /// A kernel that stores `number`, and what all of them share.
 fn stores(number: &str) -> String {
     format!(
@@ -93,13 +100,7 @@ fn a_module_is_compiled_again_if_and_only_if_what_it_is_made_of_has_changed() {
     let _alone = BUILD.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = out_dir("changing");
     fs::create_dir_all(folder.join("src")).unwrap();
-    // Long before the compiler starts.
-    let write = |name: &str, text: &str| {
-        let path = folder.join(name);
-        fs::write(&path, text).unwrap();
-        let file = fs::File::options().append(true).open(&path).unwrap();
-        file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
-    };
+    let write = |name: &str, text: &str| write_long_ago(&folder.join(name), text);
     let module = |name: &str| Module::new(format!("changing_{name}")).cfg([format!("module=\"{name}\"")]);
     let build_as = |modules: [Module; 2]| {
         let built = CudaBuilder::new(&folder).out_dir(out_dir("sample")).build_modules(&modules)?;
@@ -169,8 +170,8 @@ fn experiments_have_options_of_their_own() {
     let folder = out_dir("experiments");
     fs::create_dir_all(folder.join("src")).unwrap();
     let files = [("Cargo.toml", &*MANIFEST.replace("changing", "experiments")), ("src/lib.rs", MULTIPLY_ADD)];
-    files.into_iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
-    fs::write(folder.join("Cargo.lock"), LOCK.replace("changing", "experiments")).unwrap();
+    files.into_iter().for_each(|(name, text)| write_long_ago(&folder.join(name), text));
+    write_long_ago(&folder.join("Cargo.lock"), &LOCK.replace("changing", "experiments"));
     let compile = |arguments: &[&str], module: Module| {
         let builder = CudaBuilder::new(&folder).out_dir(out_dir("sample")).llvm_args(arguments.iter().copied());
         let done = Mutex::new(Vec::new());
