@@ -430,10 +430,10 @@ fn kernels_are_listed_with_what_is_known_of_them() {
 fn the_table_of_kernels_has_a_row_for_each_and_fits_120_columns() {
     let narrow = ["kernel", "regs", "spills", "shared", "bars", "fma", "waves", "confl"];
     let wide = ["kernel", "registers", "shared/B", "spills/B", "barriers", "fma", "wavefronts", "conflicts"];
-    for (more, headings) in [(&["dots"][..], narrow), (&["dots", "--wide"], wide)] {
+    for (more, headings) in [(&["divide"][..], narrow), (&["divide", "--wide"], wide)] {
         let output = kernels(more);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        for part in headings.into_iter().chain(["blas1_dots_f32", "blas1_dots_f64", "2 kernels", "ptxas"]) {
+        for part in headings.into_iter().chain(["blas1_divide_f32", "blas1_divide_f64", "2 kernels", "ptxas"]) {
             assert!(stdout(&output).contains(part), "no '{part}' in: {}", stdout(&output));
         }
     }
