@@ -43,6 +43,19 @@ pub fn distance<T: Scalar>(found: &[T], exact: &[f64]) -> f64 {
     largest(differences) / largest(&mut exact.iter().copied())
 }
 
+/// Two histories of residuals: as long, and apart by a part of `allowed` at most where the expected one is above `floor`.
+pub fn assert_histories_close(found: &[f64], expected: &[f64], allowed: f64, floor: f64) -> Outcome {
+    if found.len() != expected.len() {
+        return Err(format!("history {found:?}, expected {expected:?}").into());
+    }
+    for (found, expected) in found.iter().zip(expected).filter(|(_, expected)| **expected > floor) {
+        if (found / expected - 1.0).abs() > allowed {
+            return Err(format!("residual {found:e}, expected {expected:e}").into());
+        }
+    }
+    Ok(())
+}
+
 /// `max |found - expected| <= tolerance max |expected|`, with something to compare, all of it finite.
 pub fn assert_close<T: Scalar>(found: &[T], expected: &[T], tolerance: f64) -> Outcome {
     if found.len() != expected.len() {

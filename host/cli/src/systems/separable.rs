@@ -3,7 +3,7 @@
 use super::box_args::DIRECTIONS;
 use super::data::{DataArgs, GIVEN, check_dim, field};
 use super::side::Condition as SideCondition;
-use super::{Details, Offered};
+use super::{Details, Offered, PoissonProblem};
 use crate::args::{self, CaseArgs};
 use crate::expression::Expression;
 use crate::failure::Failure;
@@ -18,15 +18,10 @@ use std::f64::consts::PI;
 use std::path::Path;
 
 impl Offered for Problem {
-    const PROBLEMS: &'static [(&'static str, &'static str)] = &[
-        ("one", "f = 1, u = 0 on the boundary"),
-        ("sine", "f such that u = prod_i sin(pi x_i / size_i)"),
-        ("cosine", "f and boundary values such that u = prod_i cos(pi x_i / size_i)"),
-        (GIVEN, "what the options under Data say; of elliptic on mesh box"),
-    ];
-    const WITH_SOLUTION: &'static str = "sine or cosine, or given with --exact";
-    const DEFAULT: &'static str = "sine";
-    const ELEMENTS: &'static str = "Q";
+    const PROBLEMS: &'static [(&'static str, &'static str)] = PoissonProblem::PROBLEMS;
+    const WITH_SOLUTION: &'static str = PoissonProblem::WITH_SOLUTION;
+    const DEFAULT: &'static str = PoissonProblem::DEFAULT;
+    const ELEMENTS: &'static str = PoissonProblem::ELEMENTS;
 
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
         let config = args.config()?;

@@ -6,7 +6,7 @@ mod transfer;
 use crate::backend::{AxisMatrix, Scalar};
 use crate::operator::vector_bytes;
 use crate::space::{Axis, Family};
-pub(super) use product::Product;
+pub(super) use product::{AxisSum, Product};
 pub(super) use transfer::AxisTransfer;
 
 /// Bytes of a matrix along an axis with so many entries a row.

@@ -2,15 +2,16 @@
 
 use super::Separable;
 use super::line::{Line, transposed};
+use super::matrix;
 use super::operator::{Operator, operator_diagonal, temporaries};
 use super::patches::{self, ColorPatches};
-use super::product::{LineMatrix, LineProduct};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result, invalid};
 use crate::level::{Level, Patches, SharedLevel};
 use crate::memory;
 use crate::operator::{LinearOperator, vector_bytes};
 use crate::sync::lock;
+use crate::system::axes::Product;
 use crate::system::{Runs, System};
 use std::sync::{Arc, Mutex};
 
@@ -45,14 +46,14 @@ runs!(crate::backend::cuda::Cuda);
 pub(super) fn bytes<B: Backend, T: Scalar>(system: &Separable) -> u64 {
     vector_bytes::<T>(1 + temporaries(system.lines().len()), system.space().storage())
         + Operator::<B, T>::bytes(system.lines())
-        + patches::bytes::<B, T>(system)
+        + patches::bytes::<T>(system)
         + Transfer::<B, T>::bytes(system)
 }
 
 /// To and from the next coarser level.
 struct Transfer<B: Backend, T: Scalar> {
-    prolongation: LineProduct<B, T>,
-    restriction: LineProduct<B, T>,
+    prolongation: Product<B, T>,
+    restriction: Product<B, T>,
 }
 
 impl<B: Backend, T: Scalar> Transfer<B, T> {
@@ -66,15 +67,15 @@ impl<B: Backend, T: Scalar> Transfer<B, T> {
         for (d, kept) in kept.iter().enumerate().filter(|&(d, kept)| kept.len() <= fine[d].axis.cells()) {
             let rows = fine[d].prolongation(&coarse[d], kept);
             let back = transposed(coarse[d].nodes(), &rows);
-            up.push((d, LineMatrix::new(backend, &fine[d], coarse[d].nodes(), &rows)?));
-            down.push((d, LineMatrix::new(backend, &fine[d], fine[d].nodes(), &back)?));
+            up.push((d, matrix::matrix(backend, &fine[d], coarse[d].nodes(), &rows)?));
+            down.push((d, matrix::matrix(backend, &fine[d], fine[d].nodes(), &back)?));
         }
-        let nodes = |lines: &[Line]| lines.iter().map(Line::nodes).collect::<Vec<_>>();
+        let (fine, coarse) = (matrix::nodes(fine), matrix::nodes(coarse));
         // Down, tensors become shorter; up, the last direction first, they become longer as late as they can.
         up.reverse();
         Ok(Some(Self {
-            prolongation: LineProduct::new(nodes(coarse), up),
-            restriction: LineProduct::new(nodes(fine), down),
+            prolongation: Product::of_sums(coarse, fine, up),
+            restriction: Product::of_sums(fine, coarse, down),
         }))
     }
 
@@ -85,8 +86,7 @@ impl<B: Backend, T: Scalar> Transfer<B, T> {
             let (stride, coarse) = (line.axis.stride(), (kept.len() - 1) * line.axis.stride() + 1);
             match kept.len() <= line.axis.cells() {
                 true => {
-                    LineMatrix::<B, T>::bytes(line, line.nodes(), stride + 1)
-                        + LineMatrix::<B, T>::bytes(line, coarse, 4 * stride)
+                    matrix::bytes::<T>(line, line.nodes(), stride + 1) + matrix::bytes::<T>(line, coarse, 4 * stride)
                 }
                 false => 0,
             }
@@ -162,9 +162,9 @@ fn three<V>(temporary: &mut [V]) -> &mut [V; 3] {
 }
 
 /// Two of the vectors.
-fn two<V>(temporary: &mut [V]) -> [&mut V; 2] {
-    let [one, two, _] = three(temporary);
-    [one, two]
+fn two<V>(temporary: &mut [V]) -> &mut [V; 2] {
+    let [two @ .., _] = three(temporary);
+    two
 }
 
 impl<B: Backend, T: Scalar> LinearOperator<B, T> for SeparableLevel<B, T> {
@@ -185,17 +185,17 @@ impl<B: Backend, T: Scalar> Level<B, T> for SeparableLevel<B, T> {
     fn restrict_residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
         let (transfer, work) = (self.transfer()?, &mut *lock(&self.work));
         self.residual_with(b, x, work)?;
-        transfer.restriction.apply(&self.backend, two(&mut work.temporary), &work.residual, coarse, false)
+        transfer.restriction.apply(&*self.backend, two(&mut work.temporary), (&work.residual, 0), (coarse, 0), false)
     }
 
     fn restrict_load(&self, b: &B::Vector<T>, _zero: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
         let (transfer, work) = (self.transfer()?, &mut *lock(&self.work));
-        transfer.restriction.apply(&self.backend, two(&mut work.temporary), b, coarse, false)
+        transfer.restriction.apply(&*self.backend, two(&mut work.temporary), (b, 0), (coarse, 0), false)
     }
 
     fn prolongate_add(&self, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         let (transfer, work) = (self.transfer()?, &mut *lock(&self.work));
-        transfer.prolongation.apply(&self.backend, two(&mut work.temporary), coarse, x, true)
+        transfer.prolongation.apply(&*self.backend, two(&mut work.temporary), (coarse, 0), (x, 0), true)
     }
 
     /// The coarsest mesh is one patch.

@@ -11,10 +11,10 @@ mod coarsening;
 mod host;
 mod level;
 mod line;
+mod matrix;
 mod operator;
 mod patches;
 mod problem;
-mod product;
 #[cfg(test)]
 mod tests;
 

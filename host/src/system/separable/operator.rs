@@ -2,9 +2,10 @@
 
 use super::Separable;
 use super::line::{Line, diagonal, sum};
-use super::product::LineMatrix;
-use crate::backend::{Backend, Scalar};
+use super::matrix;
+use crate::backend::{Backend, Scalar, Tensors};
 use crate::error::Result;
+use crate::system::axes::AxisSum;
 
 /// Tensors that a level computes with: solutions on patches take three, a product in 3D takes four.
 pub(super) fn temporaries(dim: usize) -> usize {
@@ -13,15 +14,15 @@ pub(super) fn temporaries(dim: usize) -> usize {
 
 /// Mass and form of a direction.
 struct AxisForms<B: Backend, T: Scalar> {
-    mass: LineMatrix<B, T>,
+    mass: AxisSum<B, T>,
     /// `c_d K_d`, of the last direction with `s M_d`.
-    form: LineMatrix<B, T>,
+    form: AxisSum<B, T>,
 }
 
 /// See the module.
 pub(super) struct Operator<B: Backend, T: Scalar> {
     axes: Vec<AxisForms<B, T>>,
-    sizes: Vec<usize>,
+    sizes: [usize; 3],
 }
 
 impl<B: Backend, T: Scalar> Operator<B, T> {
@@ -31,24 +32,23 @@ impl<B: Backend, T: Scalar> Operator<B, T> {
             let (mass, stiffness) = (line.mass(), line.stiffness(coefficient, T::MANTISSA_DIGITS));
             let reaction = if d + 1 == lines.len() { reaction } else { 0.0 };
             let form = sum([(1.0, &stiffness), (reaction, &mass)]);
-            let matrix = |rows| LineMatrix::new(backend, line, line.nodes(), rows);
+            let matrix = |rows| matrix::matrix(backend, line, line.nodes(), rows);
             Ok(AxisForms { mass: matrix(&mass)?, form: matrix(&form)? })
         });
-        Ok(Self { axes: axes.collect::<Result<_>>()?, sizes: lines.iter().map(Line::nodes).collect() })
+        Ok(Self { axes: axes.collect::<Result<_>>()?, sizes: matrix::nodes(lines) })
     }
 
     /// Bytes of the matrices.
     pub fn bytes(lines: &[Line]) -> u64 {
-        let of_line = |line: &Line| {
-            2 * LineMatrix::<B, T>::bytes(line, line.nodes(), (2 * line.axis.stride() + 1).min(line.nodes()))
-        };
+        let of_line =
+            |line: &Line| 2 * matrix::bytes::<T>(line, line.nodes(), (2 * line.axis.stride() + 1).min(line.nodes()));
         lines.iter().map(of_line).sum()
     }
 
     /// `y = A x`, with so many [`temporaries`].
     pub fn apply(&self, backend: &B, work: &mut [B::Vector<T>], x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
         // The product of masses so far, and beside it the sum of the products with one form.
-        let place = |d| (&*self.sizes, d);
+        let place = |d| Tensors::across(&self.sizes, d);
         let [masses, sum, others @ ..] = work else { unreachable!("there are at least two temporaries") };
         self.axes[0].mass.apply(backend, place(0), x, masses, false)?;
         self.axes[0].form.apply(backend, place(0), x, sum, false)?;

@@ -5,12 +5,13 @@
 
 use super::Separable;
 use super::line::{Line, Rows, part, transposed};
-use super::product::{LineMatrix, LineProduct};
+use super::matrix;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::fe::{Eigenpairs, generalized_eigenpairs};
 use crate::memory;
 use crate::operator::vector_bytes;
+use crate::system::axes::Product;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -52,8 +53,8 @@ fn line_patches(line: &Line, coefficient: f64) -> Result<Vec<LinePatches>> {
 
 /// See the module.
 pub(super) struct ColorPatches<B: Backend, T: Scalar> {
-    to_functions: LineProduct<B, T>,
-    to_nodes: LineProduct<B, T>,
+    to_functions: Product<B, T>,
+    to_nodes: Product<B, T>,
     inverse_eigenvalues: B::Vector<T>,
     /// Eigenfunctions of all patches.
     count: usize,
@@ -63,7 +64,6 @@ pub(super) struct ColorPatches<B: Backend, T: Scalar> {
 pub(super) fn all<B: Backend, T: Scalar>(backend: &B, system: &Separable) -> Result<Vec<(usize, ColorPatches<B, T>)>> {
     let lines = system.lines().iter().zip(system.diffusion());
     let patches = lines.map(|(line, &coefficient)| line_patches(line, coefficient)).collect::<Result<Vec<_>>>()?;
-    // None of a color that has no patch in a direction.
     // None of a color that has no patch in a direction.
     let along = |color: usize| -> Option<Vec<&LinePatches>> {
         (0..patches.len())
@@ -77,15 +77,14 @@ pub(super) fn all<B: Backend, T: Scalar>(backend: &B, system: &Separable) -> Res
 impl<B: Backend, T: Scalar> ColorPatches<B, T> {
     fn new(backend: &B, system: &Separable, along: &[&LinePatches]) -> Result<Self> {
         let (lines, dim) = (system.lines(), along.len());
-        let nodes = || lines.iter().map(Line::nodes).collect::<Vec<_>>();
-        let functions: Vec<usize> = along.iter().map(|patches| patches.values.len()).collect();
+        let nodes = matrix::nodes(lines);
+        let functions = [0, 1, 2].map(|d| along.get(d).map_or(1, |patches| patches.values.len()));
         let to_functions = |d: usize| -> Result<_> {
             let rows = transposed(functions[d], &along[d].functions);
-            Ok((d, LineMatrix::new(backend, &lines[d], lines[d].nodes(), &rows)?))
+            Ok((d, matrix::matrix(backend, &lines[d], nodes[d], &rows)?))
         };
-        let to_nodes = |d: usize| -> Result<_> {
-            Ok((d, LineMatrix::new(backend, &lines[d], functions[d], &along[d].functions)?))
-        };
+        let to_nodes =
+            |d: usize| -> Result<_> { Ok((d, matrix::matrix(backend, &lines[d], functions[d], &along[d].functions)?)) };
         // As long as the vectors that it multiplies.
         let mut inverse: Vec<T> = memory::zeros(system.space().storage())?;
         let count = functions.iter().product();
@@ -100,8 +99,8 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
         let mut inverse_eigenvalues = backend.zeros(inverse.len())?;
         backend.upload(&inverse, &mut inverse_eigenvalues)?;
         Ok(Self {
-            to_functions: LineProduct::new(nodes(), (0..dim).map(to_functions).collect::<Result<_>>()?),
-            to_nodes: LineProduct::new(functions.clone(), (0..dim).rev().map(to_nodes).collect::<Result<_>>()?),
+            to_functions: Product::of_sums(nodes, functions, (0..dim).map(to_functions).collect::<Result<_>>()?),
+            to_nodes: Product::of_sums(functions, nodes, (0..dim).rev().map(to_nodes).collect::<Result<_>>()?),
             inverse_eigenvalues,
             count,
         })
@@ -115,22 +114,23 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
         r: &B::Vector<T>,
         x: &mut B::Vector<T>,
     ) -> Result<()> {
-        let [one, two, three] = work;
-        self.to_functions.apply(backend, [one, two], r, three, false)?;
-        backend.diagonal_axpby_first(self.count, 1.0, &self.inverse_eigenvalues, three, 0.0, one)?;
-        self.to_nodes.apply(backend, [two, three], one, x, true)
+        let [temporary @ .., values] = work;
+        self.to_functions.apply(backend, temporary, (r, 0), (values, 0), false)?;
+        backend.diagonal_axpby_first(self.count, 1.0, &self.inverse_eigenvalues, values, 0.0, &mut temporary[0])?;
+        let [values, temporary @ ..] = work;
+        self.to_nodes.apply(backend, temporary, (values, 0), (x, 0), true)
     }
 }
 
 /// Bytes of the patches of all colors of a system; some 1D matrices are a little smaller than said here.
-pub(super) fn bytes<B: Backend, T: Scalar>(system: &Separable) -> u64 {
+pub(super) fn bytes<T: Scalar>(system: &Separable) -> u64 {
     let sizes: Vec<_> = system.lines().iter().map(Line::patch_sizes).collect();
     let of_color = |color: usize| -> u64 {
         let along: Option<Vec<[usize; 2]>> =
             sizes.iter().enumerate().map(|(d, colors)| colors.get(color >> d & 1).copied()).collect();
         let Some(along) = along else { return 0 };
         let matrices = system.lines().iter().zip(along).map(|(line, [functions, size])| {
-            LineMatrix::<B, T>::bytes(line, line.nodes(), size) + LineMatrix::<B, T>::bytes(line, functions, size)
+            matrix::bytes::<T>(line, line.nodes(), size) + matrix::bytes::<T>(line, functions, size)
         });
         matrices.sum::<u64>() + vector_bytes::<T>(1, system.space().storage())
     };

@@ -1,0 +1,28 @@
+//! Matrices of a direction on a machine: sums of banded ones, as those that reach around a period are.
+
+use super::line::{Ends, Line, Rows};
+use crate::backend::{Backend, Scalar};
+use crate::error::Result;
+use crate::system::axes::{AxisSum, matrix_bytes};
+use std::sync::Arc;
+
+/// With so many columns, along a line.
+pub(super) fn matrix<B: Backend, T: Scalar>(
+    backend: &B,
+    line: &Line,
+    columns: usize,
+    rows: &Rows,
+) -> Result<AxisSum<B, T>> {
+    let pieces = line.pieces(columns, rows).into_iter().map(|piece| Ok(Arc::new(backend.axis_matrix(&piece)?)));
+    Ok(AxisSum(pieces.collect::<Result<_>>()?))
+}
+
+/// Bytes of one with so many rows and entries a row, at most.
+pub(super) fn bytes<T: Scalar>(line: &Line, rows: usize, width: usize) -> u64 {
+    if line.ends == Ends::Periodic { 2 * matrix_bytes::<T>(rows, width) } else { matrix_bytes::<T>(rows, width) }
+}
+
+/// Nodes of each direction; 1 in the third in 2D.
+pub(super) fn nodes(lines: &[Line]) -> [usize; 3] {
+    [0, 1, 2].map(|d| lines.get(d).map_or(1, Line::nodes))
+}
