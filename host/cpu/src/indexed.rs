@@ -1,13 +1,12 @@
 //! The operator of cells that lie anywhere: each has a list of its nodes, and a metric of its own.
 //!
-//! Cells come in batches of as many as a register has lanes. A batch writes local results to places of its own; whoever calls
-//! sums them up at nodes.
+//! Cells come in batches of as many as a register has lanes, and batches in [parts](Parts), which sum up at nodes.
 
-use super::lanes::{Lanes, SimdLevel, Vectorized};
+use super::lanes::{CACHE_LINE, Lanes, SimdLevel, Vectorized, prefetch_far};
+use super::parts::{Batches, LOCAL, PartKernel, Parts, Sums};
 use super::separable::{self, SeparableCells};
 use super::sweep::{Shared, Sweep};
 use core::marker::PhantomData;
-use core::ops::Range;
 use patchmg_device::contract::Centrosymmetric;
 use patchmg_device::elliptic::HangingLines;
 use patchmg_device::scalar::Value;
@@ -32,8 +31,8 @@ pub struct IndexedMatrices {
 /// What cells have of their own. Cell `c` is lane `c % width` of batch `c / width`, the width being [`indexed_width`].
 #[derive(Clone, Debug)]
 pub struct IndexedCells<T> {
-    /// Nodes that a cell reads: those of a batch's lanes, for each of its `(k + 1)^dim` places, for each batch.
-    pub nodes: Vec<u32>,
+    /// Of the nodes that a cell reads: those of a batch's lanes, for each of its `(k + 1)^dim` places, for each batch.
+    pub parts: Parts,
     /// The lower triangle of a symmetric tensor by rows, and the word of the mass if there is one: of a batch's lanes, for each
     /// word, for each Gauss point unless there are `weights`, for each batch.
     pub metric: Vec<T>,
@@ -47,12 +46,12 @@ pub struct IndexedCells<T> {
 
 /// The operator of cells with lists of nodes.
 pub trait IndexedKernels<T>: Send + Sync {
-    /// `Cᵀ A_cell C u` of the batches that are named, or of all, to their places in `sums`, which are those of `nodes`; `C`
-    /// interpolates lines that hang.
+    /// `y_i = f(i, (sum_c Cᵀ A_c C x)_i)` over the batches that are named, ascending, or over all, for the nodes `i` below the length
+    /// of `y`; `C` interpolates lines that hang, and `sums` says `f`.
     ///
     /// # Panics
-    /// If a list is not as long as it must be, a node is not below the length of `x`, or there is no batch of a number.
-    fn apply(&self, sweep: Sweep, cells: &IndexedCells<T>, batches: Option<&[u32]>, x: &[T], sums: &mut [T]);
+    /// If a list is not as long as it must be, or there is no batch of a number.
+    fn apply(&self, sweep: Sweep, cells: &IndexedCells<T>, batches: Option<&[u32]>, x: &[T], sums: Sums<T>);
 
     /// `W S (Σ_d Λ_d)⁻¹ Sᵀ W x` of all cells to their places in `sums`, which are those of `nodes`; `S` is the product over
     /// directions.
@@ -161,12 +160,17 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
         (if D == 2 { 3 } else { 6 }) + has_mass as usize
     }
 
-    /// `B` along all directions, or its transpose.
+    /// `B` along all directions, or its transpose, while `ahead` comes from memory.
     #[inline(always)]
-    fn interpolate<S: Simd>(&self, transposed: usize, u: &mut Tensor<S, T, N, L>) {
+    fn interpolate<S: Simd>(&self, transposed: usize, u: &mut Tensor<S, T, N, L>, ahead: &[T]) {
+        let bytes = size_of_val(ahead).div_ceil(D * L).next_multiple_of(CACHE_LINE);
         for d in 0..D {
             for a in 0..Self::PLANES {
                 for i in 0..N {
+                    let begin = ahead.as_ptr().cast::<u8>().wrapping_add((d * L + a * N + i) * bytes);
+                    for line in 0..bytes / CACHE_LINE {
+                        prefetch_far(begin.wrapping_add(line * CACHE_LINE));
+                    }
                     let values = self.values[transposed].apply::<_, N>(&line::<_, T, N, L>(u, [d, i, a]));
                     set_line::<_, T, N, L>(u, [d, i, a], &values);
                 }
@@ -230,22 +234,14 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
 impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usize> IndexedKernels<T>
     for Element<T, D, N, H, L>
 {
-    fn apply(&self, sweep: Sweep, cells: &IndexedCells<T>, batches: Option<&[u32]>, x: &[T], sums: &mut [T]) {
+    fn apply(&self, sweep: Sweep, cells: &IndexedCells<T>, batches: Option<&[u32]>, x: &[T], sums: Sums<T>) {
         let width = indexed_width::<T>(sweep.simd);
-        let count = cells.nodes.len() / (Self::NODES * width);
+        let count = cells.parts.batches();
         let points = if cells.weights.is_empty() { Self::NODES } else { 1 };
-        assert_eq!(cells.nodes.len(), count * Self::NODES * width, "nodes of whole batches");
+        assert_eq!(cells.parts.places(), count * Self::NODES * width, "nodes of whole batches");
         assert_eq!(cells.metric.len(), count * points * Self::words(cells.has_mass) * width, "words of the metric");
         assert!(cells.weights.is_empty() || cells.weights.len() == Self::NODES, "a weight for each point");
-        assert!(
-            sums.len() >= cells.nodes.len()
-                && batches.is_none_or(|batches| batches.iter().all(|&b| (b as usize) < count))
-        );
-        let sums = Shared::new(sums);
-        let nodes_each = width * (N - 1).pow(D as u32);
-        sweep.share_out_by(1, batches.map_or(count, <[u32]>::len), nodes_each, &|range| {
-            sweep.simd.dispatch(Part { element: self, cells, batches, range, x, sums });
-        });
+        cells.parts.sum(sweep, &Operator { element: self, cells }, batches, x, sums);
     }
 
     fn solve_separable(&self, sweep: Sweep, cells: &SeparableCells<T>, x: &[T], sums: &mut [T]) {
@@ -263,37 +259,40 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
     }
 }
 
-/// Batches that a thread does.
-struct Part<'a, T, const D: usize, const N: usize, const H: usize, const L: usize> {
+/// The operator of some cells.
+struct Operator<'a, T, const D: usize, const N: usize, const H: usize, const L: usize> {
     element: &'a Element<T, D, N, H, L>,
     cells: &'a IndexedCells<T>,
-    batches: Option<&'a [u32]>,
-    range: Range<usize>,
-    x: &'a [T],
-    sums: Shared<T>,
 }
 
-impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usize> WithSimd
-    for Part<'_, T, D, N, H, L>
+impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usize> PartKernel<T>
+    for Operator<'_, T, D, N, H, L>
 {
-    type Output = ();
-
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn add<S: Simd>(&self, batches: Batches, local: &[u16], x: &[T; LOCAL], sums: &mut [T; LOCAL]) {
+        let places = N * L * Lanes::<S, T>::WIDTH;
         let mut tensors = [[[Lanes::<S, T>::ZERO; N]; L]; 4];
-        for index in self.range.clone() {
-            let batch = self.batches.map_or(index, |batches| batches[index] as usize);
+        for index in 0..batches.len() {
+            let batch = batches.get(index);
+            let local = &local[batch * places..(batch + 1) * places];
+            let values: &mut [T] = bytemuck::cast_slice_mut(tensors[0].as_flattened_mut());
+            for (value, &node) in values.iter_mut().zip(local) {
+                *value = x[node as usize];
+            }
             self.run(batch, &mut tensors);
+            let values: &[T] = bytemuck::cast_slice(tensors[0].as_flattened());
+            for (&value, &node) in values.iter().zip(local) {
+                sums[node as usize] = sums[node as usize] + value;
+            }
         }
     }
 }
 
-impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usize> Part<'_, T, D, N, H, L> {
+impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usize> Operator<'_, T, D, N, H, L> {
+    /// From the values of cells to what they add to the sums at their places, in the first tensor.
     #[inline(always)]
     fn run<S: Simd>(&self, batch: usize, [u, along_x, along_y, along_z]: &mut [Tensor<S, T, N, L>; 4]) {
         let width = Lanes::<S, T>::WIDTH;
-        let first = batch * N * L * width;
-        self.gather(&self.cells.nodes[first..first + N * L * width], u);
         let from = self.cells.hanging.partition_point(|(cell, _)| (*cell as usize) < batch * width);
         let hanging =
             || self.cells.hanging[from..].iter().take_while(|(cell, _)| (*cell as usize) < (batch + 1) * width);
@@ -301,7 +300,8 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
             let values = bytemuck::cast_slice_mut(u.as_flattened_mut());
             self.element.hang(lines, false, values, [cell as usize % width, width]);
         }
-        self.element.interpolate(0, u);
+        // Memory is busy while lines are contracted: the metric alone takes as long.
+        self.element.interpolate(0, u, self.metric(batch, width));
         self.element.slopes(0, u, along_x);
         self.element.slopes(1, u, along_y);
         if D == 3 {
@@ -313,23 +313,19 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
         if D == 3 {
             self.element.add_slopes(2, along_z, u);
         }
-        self.element.interpolate(1, u);
+        self.element.interpolate(1, u, &[]);
         for &(cell, lines) in hanging() {
             let values = bytemuck::cast_slice_mut(u.as_flattened_mut());
             self.element.hang(lines, true, values, [cell as usize % width, width]);
         }
-        for (node, value) in u.as_flattened().iter().enumerate() {
-            // SAFETY: `sums` is as long as `nodes`, and a batch is in one range alone.
-            unsafe { value.store(self.sums.pointer().add(first + node * width)) };
-        }
     }
 
+    /// The metric of a batch.
     #[inline(always)]
-    fn gather<S: Simd>(&self, nodes: &[u32], u: &mut Tensor<S, T, N, L>) {
-        let values: &mut [T] = bytemuck::cast_slice_mut(u.as_flattened_mut());
-        for (value, &node) in values.iter_mut().zip(nodes) {
-            *value = self.x[node as usize];
-        }
+    fn metric(&self, batch: usize, width: usize) -> &[T] {
+        let points = if self.cells.weights.is_empty() { N * L } else { 1 };
+        let len = points * Element::<T, D, N, H, L>::words(self.cells.has_mass) * width;
+        &self.cells.metric[batch * len..(batch + 1) * len]
     }
 
     /// Slopes become fluxes, and values those times the mass.
@@ -343,8 +339,7 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
         let (width, has_mass) = (Lanes::<S, T>::WIDTH, self.cells.has_mass);
         let words = Element::<T, D, N, H, L>::words(has_mass);
         let is_constant = !self.cells.weights.is_empty();
-        let points = if is_constant { 1 } else { N * L };
-        let metric = &self.cells.metric[batch * points * words * width..][..points * words * width];
+        let metric = self.metric(batch, width);
         for row in 0..L {
             for i in 0..N {
                 let q = i + N * row;

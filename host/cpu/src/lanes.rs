@@ -28,6 +28,18 @@ pub fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
+/// The same, for the second cache: what comes there is more than the first holds.
+#[inline(always)]
+pub fn prefetch_far<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 has the instruction, and it takes any address.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T1 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// A SIMD level of this machine that kernels are compiled for.
 ///
 /// x86-64 has no scalar level: it would be half of the program's code, for CPUs from before 2013.

@@ -136,10 +136,10 @@ impl<T: Vectorized, K: BatchKernel<T>, P: Set> WithSimd for Chunk<'_, T, K, P> {
 /// A cache line, so that registers are aligned.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
-struct Line([u8; 64]);
+pub(super) struct Line([u8; 64]);
 
 thread_local! {
-    static WORKSPACE: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+    pub(super) static WORKSPACE: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
 }
 
 /// Does `work` with memory of the thread for so many numbers, aligned to cache lines, whose values mean nothing.
@@ -155,7 +155,7 @@ pub(super) fn with_scratch<T: bytemuck::AnyBitPattern>(len: usize, work: impl Fn
 }
 
 /// The thread's workspace, grown when a kernel first needs that much.
-fn workspace<W: bytemuck::AnyBitPattern>(memory: &mut Vec<Line>) -> &mut W {
+pub(super) fn workspace<W: bytemuck::AnyBitPattern>(memory: &mut Vec<Line>) -> &mut W {
     const { assert!(align_of::<W>() <= align_of::<Line>()) }
     if size_of_val(memory.as_slice()) < size_of::<W>() {
         memory.resize(size_of::<W>().div_ceil(size_of::<Line>()), Line([0; 64]));

@@ -1,19 +1,19 @@
 //! The operator on a CPU: cells side by side in SIMD lanes.
 
+use super::Elliptic;
 use super::cell::CellShape;
 use super::level::CellOperator;
 use super::mesh::{Mesh, Node};
 use super::metric::words;
 use super::robin::RobinRows;
-use super::transposed::{NONE, Rows, Transposed};
-use super::{Elliptic, Smoothing};
+use super::transposed::NONE;
 use crate::backend::Scalar;
 use crate::backend::cpu::Cpu;
 use crate::error::{Result, invalid};
 use crate::fe::Quadrature;
 use crate::memory;
 use crate::sync::lock;
-use patchmg_cpu::{IndexedCells, IndexedKernels, Prepared, indexed_width};
+use patchmg_cpu::{Finish, IndexedCells, IndexedKernels, Parts, Prepared, Sums, indexed_width};
 use patchmg_device::elliptic::HangingLines;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -26,25 +26,17 @@ pub(super) struct BatchedOperator<T> {
     /// How the metric lies in batches.
     lanes: Lanes,
     robin: Arc<RobinRows<T>>,
-    gather: Transposed,
-    /// None if all batches have nodes that are smoothed.
-    smoothed: Option<SmoothedPart>,
+    /// Batches with cells of nodes that are smoothed, ascending, on which a vector that is zero elsewhere has a product. None if all
+    /// batches have such nodes.
+    smoothed: Option<Vec<u32>>,
     work: Mutex<Work<T>>,
-}
-
-/// The part of a mesh on which a vector that is zero where nothing is smoothed has a product.
-struct SmoothedPart {
-    /// Batches with cells of nodes that are smoothed, ascending.
-    batches: Vec<u32>,
-    /// Sums of what these cells leave.
-    rows: Rows,
 }
 
 /// What a product needs.
 struct Work<T> {
     cells: IndexedCells<T>,
-    /// Local results of all cells.
-    sums: Vec<T>,
+    /// Sums of parts.
+    of_parts: Vec<T>,
 }
 
 impl<T: Scalar + Prepared> BatchedOperator<T> {
@@ -66,10 +58,9 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
                 *number = if cell < cells.cells() { cells.of(cell)[node] } else { NONE };
             }
         });
-        let gather = Transposed::new(&numbers, mesh.kinds().len())?;
-        let smoothed = SmoothedPart::new(mesh, &numbers, width)?;
-        // Lanes behind the last cell read any node: nobody reads their results.
-        numbers.iter_mut().for_each(|number| *number = if *number == NONE { 0 } else { *number });
+        memory::check(Parts::bytes(places, size_of::<T>()) as u64)?;
+        let parts = Parts::new(&numbers, width * nodes, mesh.kinds().len());
+        drop(numbers);
         let weights = if *is_constant { gauss_weights(dim, mesh.degree() + 1)? } else { Vec::new() };
         let lanes = Lanes { dim, nodes, width, has_mass };
         let mut in_lanes = memory::zeros(batches * lanes.words(&weights))?;
@@ -78,23 +69,22 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
         let kernels = T::indexed(&shape.matrices(mesh.degree()))
             .ok_or_else(|| invalid("degree", mesh.degree(), "1 to 8 in 2D, 1 to 6 in 3D"))?;
         Ok(Self {
-            smoothed,
+            smoothed: batches_that_smooth(mesh, width),
             work: Mutex::new(Work {
+                of_parts: memory::zeros(parts.terms())?,
                 cells: IndexedCells {
-                    nodes: numbers,
+                    parts,
                     metric: in_lanes,
                     has_mass,
                     weights: weights.into_iter().map(T::from_f64).collect(),
                     hanging: hanging.collect(),
                 },
-                sums: memory::zeros(places)?,
             }),
             mesh: mesh.clone(),
             shape: shape.clone(),
             kernels,
             lanes,
             robin: robin.clone(),
-            gather,
         })
     }
 
@@ -109,37 +99,29 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
 
     /// `y = A x` at unknowns, 0 at other nodes.
     pub fn apply(&self, cpu: &Cpu, x: &[T], y: &mut [T]) {
-        let Work { cells, sums } = &mut *lock(&self.work);
-        self.kernels.apply(cpu.sweep(), cells, None, x, sums);
         let kinds = self.mesh.kinds();
-        let is_unknown = |node: usize| kinds[node].is_unknown();
-        self.gather.gather_where(sums, y, is_unknown, |_, sum| sum);
-        self.robin.add(1.0, x, y, is_unknown);
+        self.sum(cpu, None, x, y, &|nodes, sums| {
+            for (&node, sum) in nodes.iter().zip(sums) {
+                *sum = if kinds[node as usize].is_unknown() { *sum } else { T::ZERO };
+            }
+        });
+        self.robin.add(1.0, x, y, |node| kinds[node].is_unknown());
     }
 
     /// `r = b - A x` at unknowns, 0 at other nodes.
     pub fn residual(&self, cpu: &Cpu, b: &[T], x: &[T], r: &mut [T]) {
-        self.residual_where(cpu, None, Node::is_unknown, b, x, r);
+        self.residual_where(cpu, None, Node::is_unknown, [b, x], r);
     }
 
     /// `r = b - A x` at nodes that are smoothed, 0 at others before [`Mesh::smoothed_end`].
     pub fn smoothed_residual(&self, cpu: &Cpu, b: &[T], x: &[T], r: &mut [T]) {
-        // Elsewhere cells may have left what they once had.
-        let batches = self.smoothed.as_ref().map(|smoothed| &*smoothed.batches);
         let r = &mut r[..self.mesh.smoothed_end()];
-        self.residual_where(cpu, batches, |kind| kind == Node::Smoothed, b, x, r);
+        self.residual_where(cpu, self.smoothed.as_deref(), |kind| kind == Node::Smoothed, [b, x], r);
     }
 
     /// The same as [`Self::residual`], for `x` that is zero where nothing is smoothed.
     pub fn residual_of_smoothed(&self, cpu: &Cpu, b: &[T], x: &[T], r: &mut [T]) {
-        let Some(SmoothedPart { batches, rows }) = &self.smoothed else { return self.residual(cpu, b, x, r) };
-        let Work { cells, sums } = &mut *lock(&self.work);
-        self.kernels.apply(cpu.sweep(), cells, Some(batches), x, sums);
-        let kinds = self.mesh.kinds();
-        let is_unknown = |node: usize| kinds[node].is_unknown();
-        r.par_iter_mut().zip(b).with_min_len(1 << 12).for_each(|(r, &b)| *r = b);
-        rows.subtract(sums, r, is_unknown);
-        self.robin.add(-1.0, x, r, is_unknown);
+        self.residual_where(cpu, self.smoothed.as_deref(), Node::is_unknown, [b, x], r);
     }
 
     fn residual_where(
@@ -147,50 +129,36 @@ impl<T: Scalar + Prepared> BatchedOperator<T> {
         cpu: &Cpu,
         batches: Option<&[u32]>,
         is_wanted: impl Fn(Node) -> bool + Sync,
-        b: &[T],
-        x: &[T],
+        [b, x]: [&[T]; 2],
         r: &mut [T],
     ) {
-        let Work { cells, sums } = &mut *lock(&self.work);
-        self.kernels.apply(cpu.sweep(), cells, batches, x, sums);
         let kinds = self.mesh.kinds();
-        let is_wanted = |node: usize| is_wanted(kinds[node]);
-        self.gather.gather_where(sums, r, is_wanted, |node, sum| b[node] - sum);
-        self.robin.add(-1.0, x, r, is_wanted);
+        self.sum(cpu, batches, x, r, &|nodes, sums| {
+            for (&node, sum) in nodes.iter().zip(sums) {
+                let node = node as usize;
+                *sum = if is_wanted(kinds[node]) { b[node] - *sum } else { T::ZERO };
+            }
+        });
+        self.robin.add(-1.0, x, r, |node| is_wanted(kinds[node]));
+    }
+
+    /// Sums over the cells of these batches, or of all, at the nodes below the length of `y`.
+    fn sum(&self, cpu: &Cpu, batches: Option<&[u32]>, x: &[T], y: &mut [T], finish: Finish<T>) {
+        let Work { cells, of_parts } = &mut *lock(&self.work);
+        self.kernels.apply(cpu.sweep(), cells, batches, x, Sums { of_parts, y, finish });
     }
 }
 
-impl SmoothedPart {
-    /// Of batches of `width` cells, whose nodes are given lane by lane, [`NONE`] behind the last cell.
-    fn new(mesh: &Mesh, numbers: &[u32], width: usize) -> Result<Option<Self>> {
-        let cells = mesh.cells();
-        let is_smoothed = |&node: &u32| mesh.kinds()[node as usize] == Node::Smoothed;
-        let is_smoothed: Vec<bool> =
-            (0..cells.cells()).into_par_iter().map(|cell| cells.of(cell).iter().any(is_smoothed)).collect();
-        let of_batches = is_smoothed.chunks(width).enumerate();
-        let batches: Vec<u32> =
-            of_batches.filter(|(_, cells)| cells.contains(&true)).map(|(batch, _)| batch as u32).collect();
-        if batches.len() == is_smoothed.len().div_ceil(width) {
-            return Ok(None);
-        }
-        let mut left: Vec<u32> = memory::zeros(numbers.len())?;
-        let of_batches = left.par_chunks_exact_mut(width * cells.nodes_a_cell()).zip(is_smoothed.par_chunks(width));
-        of_batches.enumerate().for_each(|(batch, (left, is_smoothed))| {
-            for (place, left) in left.iter_mut().enumerate() {
-                let is_left = is_smoothed.get(place % width).is_some_and(|&is| is);
-                *left = if is_left { numbers[batch * width * cells.nodes_a_cell() + place] } else { NONE };
-            }
-        });
-        Ok(Some(Self { batches, rows: Transposed::new(&left, mesh.kinds().len())?.into_rows() }))
-    }
-
-    /// Bytes, at most: only leaves of the finest level have nodes that are smoothed, where these are some.
-    fn bytes(mesh: &Mesh) -> u64 {
-        let (leaves, levels) = (mesh.forest().leaves(), mesh.forest().levels());
-        let finest = leaves.iter().filter(|leaf| usize::from(leaf.level) + 1 == levels).count();
-        let count = if finest == leaves.len() { 0 } else { finest * mesh.cells().nodes_a_cell() };
-        (3 * count * size_of::<u32>()) as u64
-    }
+/// Batches of `width` cells with nodes that are smoothed; none if all are.
+fn batches_that_smooth(mesh: &Mesh, width: usize) -> Option<Vec<u32>> {
+    let cells = mesh.cells();
+    let is_smoothed = |&node: &u32| mesh.kinds()[node as usize] == Node::Smoothed;
+    let is_smoothed: Vec<bool> =
+        (0..cells.cells()).into_par_iter().map(|cell| cells.of(cell).iter().any(is_smoothed)).collect();
+    let of_batches = is_smoothed.chunks(width).enumerate();
+    let batches: Vec<u32> =
+        of_batches.filter(|(_, cells)| cells.contains(&true)).map(|(batch, _)| batch as u32).collect();
+    (batches.len() < is_smoothed.len().div_ceil(width)).then_some(batches)
 }
 
 /// Bytes of the operator of a system.
@@ -198,10 +166,7 @@ pub(super) fn bytes<T>(system: &Elliptic) -> u64 {
     let Elliptic { mesh, equation, .. } = system;
     let places = mesh.cells().all().len();
     let words = words(mesh.dim()) - usize::from(!equation.reacts());
-    let of_smoothed = if equation.smoothing == Smoothing::Local { SmoothedPart::bytes(mesh) } else { 0 };
-    Transposed::bytes(mesh.kinds().len(), places)
-        + of_smoothed
-        + (places * ((words + 1) * size_of::<T>() + size_of::<u32>())) as u64
+    (Parts::bytes(places, size_of::<T>()) + places * words * size_of::<T>()) as u64
 }
 
 /// Weights of Gauss's rule of so many points a direction.

@@ -97,6 +97,7 @@ impl Transposed {
     }
 
     /// The nodes that have places or are `wanted`, and where the places of each begin, and behind them where the last ones end.
+    #[cfg(feature = "cuda")]
     pub fn rows(&self, wanted: impl Fn(usize) -> bool + Sync) -> [Vec<u32>; 2] {
         let nodes = (0..self.first.len() - 1).into_par_iter().filter(|&node| self.count(node) > 0 || wanted(node));
         let nodes: Vec<u32> = nodes.map(|node| node as u32).collect();
@@ -105,6 +106,7 @@ impl Transposed {
     }
 
     /// Sums at nodes that have places alone.
+    #[cfg(feature = "cuda")]
     pub fn into_rows(self) -> Rows {
         let [nodes, first] = self.rows(|_| false);
         Rows { nodes, first, places: self.places }
@@ -152,30 +154,13 @@ impl Transposed {
 }
 
 /// Sums at some nodes, ascending.
+#[cfg(feature = "cuda")]
 #[derive(Debug)]
 pub(super) struct Rows {
     pub nodes: Vec<u32>,
     /// Places of row `i` are those from `first[i]` to `first[i + 1]`.
     pub first: Vec<u32>,
     pub places: Vec<u32>,
-}
-
-impl Rows {
-    /// `y_i -= sum_p values_p` where `is_wanted`, over the places `p` of each row's node `i`.
-    pub fn subtract<T: Scalar>(&self, values: &[T], y: &mut [T], is_wanted: impl Fn(usize) -> bool + Sync) {
-        y.par_chunks_mut(NODES_A_TASK).enumerate().for_each(|(task, y)| {
-            let (begin, end) = (NODES_A_TASK * task, NODES_A_TASK * task + y.len());
-            let first = self.nodes.partition_point(|&node| (node as usize) < begin);
-            let rows = (first..).zip(&self.nodes[first..]).map(|(row, &node)| (row, node as usize));
-            for (row, node) in rows.take_while(|(_, node)| *node < end) {
-                if is_wanted(node) {
-                    let places = &self.places[self.first[row] as usize..self.first[row + 1] as usize];
-                    let sum = places.iter().fold(T::ZERO, |sum, &place| sum + values[place as usize]);
-                    y[node - begin] = y[node - begin] - sum;
-                }
-            }
-        });
-    }
 }
 
 #[cfg(test)]
