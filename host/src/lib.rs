@@ -60,3 +60,8 @@ pub use error::{Error, Result};
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// The programs in the guide compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/09-rust.md")]
+struct Guide;
