@@ -1,10 +1,11 @@
 //! Functions of a finite element space.
 
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::output::nodal_values::{self, Nodes};
 use crate::output::vtu;
 use crate::problem::{ErrorNorms, ExactSolution, error_norms};
-use crate::space::Space;
+use crate::space::{Axis, Space};
 use glam::DVec3;
 use std::path::Path;
 
@@ -46,6 +47,19 @@ impl Function {
     /// The nodal values alone.
     pub fn into_values(self) -> Vec<f64> {
         self.values
+    }
+
+    /// Nodal values at all nodes of the space, `x` fastest, also at nodes that are not stored, where it is zero.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn values_at_nodes(&self) -> Result<Vec<f64>> {
+        let mut values = memory::zeros(self.space.axes().iter().map(Axis::all_nodes).product())?;
+        values
+            .iter_mut()
+            .zip(nodal_values::values_at_nodes(&self.space, &self.values))
+            .for_each(|(to, from)| *to = from);
+        Ok(values)
     }
 
     /// `u_h(point)`; in 2D the third coordinate counts for nothing. Where a discontinuous function has several values it is
@@ -248,6 +262,20 @@ mod tests {
                     assert!(function.at(point).is_ok(), "{point}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn values_at_nodes_are_those_of_all_nodes() {
+        let mesh = Mesh::of_box(&[1, 2, 1], &[1.0, 3.0, 0.5], 1).unwrap();
+        for space in [Space::new(mesh, 2).unwrap(), Space::discontinuous(mesh, 2).unwrap()] {
+            let dofs: Vec<_> = space.unknowns().map(|node| polynomial(3, space.point(node))).collect();
+            let function = Function::new(&space, space.from_dofs(&dofs).unwrap()).unwrap();
+            let [x, y, z] = [0, 1, 2].map(|d| space.axes()[d].all_nodes());
+            let nodes = (0..x * y * z).map(|index| [index % x, index / x % y, index / (x * y)]);
+            let is_inside = |node: [usize; 3]| (0..3).all(|d| space.axes()[d].unknown_nodes().contains(&node[d]));
+            let expected = nodes.map(|node| if is_inside(node) { polynomial(3, space.point(node)) } else { 0.0 });
+            assert_eq!(function.values_at_nodes().unwrap(), expected.collect::<Vec<_>>());
         }
     }
 

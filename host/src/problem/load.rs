@@ -3,9 +3,10 @@
 use super::fields::{Factors, Field};
 use super::sum_factorization::{Bases, Basis, LANES, Lanes, Table, cell_nodes, contract, first_nodes, unravel};
 use crate::backend::cpu::parallel::try_for_each_chunk;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_length};
 use crate::memory;
 use crate::space::{Axis, Space};
+use glam::DVec3;
 use pulp::Arch;
 
 /// The load vector `b_i = ∫ f φ_i` in storage order, by Gauss's rule in each cell: `k + 1` points a direction for continuous
@@ -36,10 +37,58 @@ fn load_vector_by(
     let bases = Bases::new(space, basis)?;
     match f.factors() {
         Some(factors) => product(space, &bases, factors, &mut b)?,
-        None => general(space, &bases, f, &mut b)?,
+        None => general(space, &bases, &|_cell, _q, point| f.value(point), &mut b)?,
     }
     Ok(b)
 }
+
+/// Coordinates of the quadrature points of [`load_vector`] along each direction, ascending. The points are all combinations of these.
+///
+/// # Errors
+/// Those of Gauss's rule.
+pub fn load_points(space: &Space) -> Result<Vec<Vec<f64>>> {
+    let Bases(bases) = Bases::new(space, Basis::of_loads)?;
+    Ok(bases.iter().zip(space.axes()).map(|(basis, axis)| basis.points_in_a_row(axis.cells()).collect()).collect())
+}
+
+/// [`load_vector`] for an `f` that is known by its values at all [points](load_points), `x` fastest.
+///
+/// ```
+/// use glam::DVec3;
+/// use patchmg::mesh::Mesh;
+/// use patchmg::problem::{load_points, load_vector, load_vector_of_values};
+/// use patchmg::space::Space;
+///
+/// # fn main() -> patchmg::Result<()> {
+/// let space = Space::new(Mesh::unit_cube(2, 3)?, 2)?;
+/// let points = load_points(&space)?;
+/// let values: Vec<f64> = points[1].iter().flat_map(|y| points[0].iter().map(move |x| x.exp() * y)).collect();
+/// assert_eq!(load_vector_of_values(&space, &values)?, load_vector(&space, &|point: DVec3| point.x.exp() * point.y)?);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error::SizeMismatch`] for another number of values; those of [`load_vector`].
+pub fn load_vector_of_values(space: &Space, values: &[f64]) -> Result<Vec<f64>> {
+    let bases = Bases::new(space, Basis::of_loads)?;
+    let (cells, points) = (space.mesh().cells_along(), bases.points());
+    let [x, y, z] = [0, 1, 2].map(|d| cells[d] * points[d]);
+    check_length("values at quadrature points", x * y * z, values.len())?;
+    memory::check(space.storage() as u64 * size_of::<f64>() as u64)?;
+    let mut b = memory::zeros(space.storage())?;
+    let value = |cell: [usize; 3], q: [usize; 3], _point| {
+        let [of_x, of_y, of_z] = [0, 1, 2].map(|d| cell[d] * points[d] + q[d]);
+        values[of_x + x * (of_y + y * of_z)]
+    };
+    general(space, &bases, &value, &mut b)?;
+    Ok(b)
+}
+
+/// A function by its values at quadrature points: of a cell, by the point's number in the cell, and by the point.
+trait Samples: Fn([usize; 3], [usize; 3], DVec3) -> f64 + Sync {}
+
+impl<F: Fn([usize; 3], [usize; 3], DVec3) -> f64 + Sync> Samples for F {}
 
 fn not_finite(value: f64, place: String) -> Error {
     Error::NotFinite { what: "right-hand side", value, place }
@@ -88,7 +137,7 @@ fn line(axis: &Axis, basis: &Basis, factors: &dyn Factors, direction: usize) -> 
 
 /// Cell by cell. Layers of cells in the last direction may share a plane of nodes with the next: even layers are added
 /// up first, each by one task, then odd ones.
-fn general(space: &Space, bases: &Bases, f: &(impl Field + ?Sized), b: &mut [f64]) -> Result<()> {
+fn general(space: &Space, bases: &Bases, f: &impl Samples, b: &mut [f64]) -> Result<()> {
     let last = &space.axes()[space.dim() - 1];
     let (planes, stride) = (last.stored_nodes(), last.stride());
     let plane = space.stored_nodes().iter().product::<usize>() / planes;
@@ -123,7 +172,7 @@ impl<'a> CellIntegrals<'a> {
     }
 
     /// Adds the integrals over one layer of cells to `b`, which begins at offset `start` of the whole vector.
-    fn add_layer(&self, f: &(impl Field + ?Sized), layer: usize, b: &mut [f64], start: usize) -> Result<()> {
+    fn add_layer(&self, f: &impl Samples, layer: usize, b: &mut [f64], start: usize) -> Result<()> {
         let (dim, [cells_x, cells_y, _]) = (self.space.dim(), self.space.mesh().cells_along());
         let nodes = cell_nodes(self.space);
         let mut buffers = [Vec::new(), Vec::new()];
@@ -144,13 +193,7 @@ impl<'a> CellIntegrals<'a> {
     }
 
     /// `f` in the quadrature points of `lanes` cells; zero on the other lanes.
-    fn sample(
-        &self,
-        f: &(impl Field + ?Sized),
-        first_cell: [usize; 3],
-        lanes: usize,
-        values: &mut Vec<Lanes>,
-    ) -> Result<()> {
+    fn sample(&self, f: &impl Samples, first_cell: [usize; 3], lanes: usize, values: &mut Vec<Lanes>) -> Result<()> {
         let points = self.bases.points();
         values.clear();
         for index in 0..points.iter().product() {
@@ -159,7 +202,7 @@ impl<'a> CellIntegrals<'a> {
             for (lane, entry) in entry[..lanes].iter_mut().enumerate() {
                 let cell = [first_cell[0] + lane, first_cell[1], first_cell[2]];
                 let point = self.bases.point(cell, q);
-                *entry = f.value(point);
+                *entry = f(cell, q, point);
                 if !entry.is_finite() {
                     return Err(not_finite(*entry, point.to_string()));
                 }

@@ -8,8 +8,8 @@ pub(crate) mod sum_factorization;
 
 pub(crate) use boundary::{add_boundary_integrals, side_integrals};
 pub use fields::{Constant, CosineProduct, ExactSolution, Factors, Field, SineProduct};
-pub use load::load_vector;
 pub(crate) use load::load_vector_with;
+pub use load::{load_points, load_vector, load_vector_of_values};
 pub use norms::{ErrorNorms, error_norms};
 
 #[cfg(test)]

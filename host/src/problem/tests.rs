@@ -403,3 +403,28 @@ fn gradients_of_the_products_are_their_derivatives() {
         }
     }
 }
+
+/// Bit for bit, also where cells differ in number by direction.
+#[test]
+fn load_vectors_of_values_are_those_of_the_function() {
+    let f = |p: DVec3| (p.x + 2.0 * p.y).exp() - p.z * p.z;
+    for (dim, degree) in [(2, 1), (2, 4), (3, 1), (3, 3)] {
+        for space in [space(dim, 1, degree), discontinuous(dim, 2, degree)].into_iter().chain(boxes(dim, degree)) {
+            let points = load_points(&space).unwrap();
+            let along_z = points.get(2).cloned().unwrap_or_else(|| vec![0.0]);
+            let mut values = Vec::new();
+            for &z in &along_z {
+                for &y in &points[1] {
+                    values.extend(points[0].iter().map(|&x| f(DVec3::new(x, y, z))));
+                }
+            }
+            assert_eq!(load_vector_of_values(&space, &values).unwrap(), load_vector(&space, &f).unwrap());
+            let refused = load_vector_of_values(&space, &values[1..]).unwrap_err();
+            assert!(matches!(refused, Error::SizeMismatch { expected, .. } if expected == values.len()));
+            values[1] = f64::NAN;
+            let place = DVec3::new(points[0][1], points[1][0], along_z[0]).to_string();
+            let refused = load_vector_of_values(&space, &values).unwrap_err().to_string();
+            assert!(refused.ends_with(&place), "{refused}");
+        }
+    }
+}
