@@ -19,6 +19,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Instant;
 
 #[derive(Clone)]
 enum Equation {
@@ -301,8 +302,13 @@ fn solve<E: System, B: Runs<E>>(
             ControlFlow::Break(())
         }
     };
-    let solution =
-        Solver::new(backend, system, config).and_then(|mut solver| solver.solve_from(load, None, &mut watch));
+    let start = Instant::now();
+    let solution = Solver::new(backend, system, config).and_then(|mut solver| {
+        let setup_s = start.elapsed().as_secs_f64();
+        let solution = solver.solve_from(load, None, &mut watch)?;
+        // What a solve says of itself is the way of the load vector alone.
+        Ok(Solution { setup_s: setup_s + solution.setup_s, ..solution })
+    });
     match raised {
         Some(exception) => Err(exception),
         None => solution.map_err(exception),
