@@ -7,7 +7,7 @@ use core::ops::Range;
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-/// Places of a part at most, unless one batch has more.
+/// Places of a part at most.
 const PLACES: usize = 1 << 15;
 
 /// Numbers of 16 bits.
@@ -60,8 +60,8 @@ impl Parts {
     /// # Panics
     /// If a node is not below `nodes`, or the places are not those of whole batches of at most 32768.
     pub fn new(list: &[u32], places_a_batch: usize, nodes: usize) -> Self {
-        assert!(places_a_batch > 0 && places_a_batch < LOCAL / 2 && list.len().is_multiple_of(places_a_batch));
-        let batches_a_part = (PLACES / places_a_batch).max(1);
+        assert!(places_a_batch > 0 && places_a_batch <= PLACES && list.len().is_multiple_of(places_a_batch));
+        let batches_a_part = PLACES / places_a_batch;
         let of_part = |list: &[u32]| {
             let mut nodes: Vec<u32> = list.iter().copied().filter(|&node| node != u32::MAX).collect();
             nodes.sort_unstable();
@@ -158,9 +158,10 @@ impl Parts {
         assert!(
             batches.is_none_or(|batches| batches.is_sorted() && batches.iter().all(|&b| (b as usize) < self.batches))
         );
-        let (len, y, of_parts) = (y.len(), Shared::new(y), Shared::new(of_parts));
+        let (len, of_parts) = (y.len(), Shared::new(of_parts));
+        let result = Target { len, y: Shared::new(y), finish };
         sweep.share_out_by(1, self.parts.len(), self.batches_a_part * self.places_a_batch, &|range| {
-            sweep.simd.dispatch(Chunk { parts: self, range, kernel, batches, x, of_parts, y, len, finish });
+            sweep.simd.dispatch(Chunk { parts: self, range, kernel, batches, x, of_parts, result });
         });
         let rows = self.rows.partition_point(|&node| (node as usize) < len);
         sweep.share_out_by(ROWS_A_TASK, rows, 1, &|range| {
@@ -174,12 +175,8 @@ impl Parts {
                     let value = |&term: &u32| unsafe { *of_parts.pointer().add(term as usize) };
                     *sum = terms.iter().map(value).fold(T::ZERO, |sum, value| sum + value);
                 }
-                let nodes = &self.rows[rows];
-                finish(nodes, sums);
-                for (&node, &sum) in nodes.iter().zip(&*sums) {
-                    // SAFETY: below `len`, and in the range of one task alone.
-                    unsafe { *y.pointer().add(node as usize) = sum };
-                }
+                // SAFETY: no part has these nodes alone, and they are in the range of one task alone.
+                unsafe { result.write(&self.rows[rows], sums) };
             }
         });
     }
@@ -230,10 +227,33 @@ struct Chunk<'a, T, K> {
     batches: Option<&'a [u32]>,
     x: &'a [T],
     of_parts: Shared<T>,
+    result: Target<'a, T>,
+}
+
+/// The result, to which all threads write.
+#[derive(Clone, Copy)]
+struct Target<'a, T> {
     y: Shared<T>,
     /// Of `y`.
     len: usize,
     finish: Finish<'a, T>,
+}
+
+impl<T: Copy> Target<'_, T> {
+    /// Writes the sums at those of the ascending `nodes` that `y` has.
+    ///
+    /// # Safety
+    /// `nodes` must ascend, and no other thread may write to them now.
+    #[inline(always)]
+    unsafe fn write(&self, nodes: &[u32], sums: &mut [T]) {
+        let nodes = &nodes[..nodes.partition_point(|&node| (node as usize) < self.len)];
+        let sums = &mut sums[..nodes.len()];
+        (self.finish)(nodes, sums);
+        for (&node, &sum) in nodes.iter().zip(&*sums) {
+            // SAFETY: below the length of `y` as `nodes` ascend, and the caller's.
+            unsafe { *self.y.pointer().add(node as usize) = sum };
+        }
+    }
 }
 
 impl<T: Vectorized, K: PartKernel<T>> WithSimd for Chunk<'_, T, K> {
@@ -257,19 +277,13 @@ impl<T: Vectorized, K: PartKernel<T>> WithSimd for Chunk<'_, T, K> {
                 own_x[NOBODY as usize] = T::ZERO;
                 self.kernel.add::<S>(batches, &self.parts.local, own_x, sums);
             }
-            let alone = &nodes[..alone_end - begin];
-            let (sums, others) = sums[..nodes.len()].split_at_mut(alone.len());
+            let (sums, others) = sums[..nodes.len()].split_at_mut(alone_end - begin);
             for (term, &sum) in others.iter().enumerate() {
                 // SAFETY: each part has terms of its own.
                 unsafe { *self.of_parts.pointer().add(first_term + term) = sum };
             }
-            let alone = &alone[..alone.partition_point(|&node| (node as usize) < self.len)];
-            let sums = &mut sums[..alone.len()];
-            (self.finish)(alone, sums);
-            for (&node, &sum) in alone.iter().zip(&*sums) {
-                // SAFETY: below `len`, and no other part has the node.
-                unsafe { *self.y.pointer().add(node as usize) = sum };
-            }
+            // SAFETY: no other part has these nodes, and they are not in the second pass.
+            unsafe { self.result.write(&nodes[..sums.len()], sums) };
         }
         WORKSPACE.set(memory);
     }

@@ -52,11 +52,13 @@ macro_rules! with_machine {
 
 /// Coordinates of all nodes of a space along each direction.
 pub fn coordinates(space: &Space) -> Vec<Vec<f64>> {
-    // Rounded, all cells together may be longer than the box.
-    let along = |(axis, length): (&Axis, f64)| {
-        (0..axis.all_nodes()).map(|node| axis.coordinate(node).min(length)).collect::<Vec<_>>()
+    let at = |d: usize, node: usize| {
+        let mut nodes = [0; 3];
+        nodes[d] = node;
+        space.point(nodes)[d]
     };
-    space.axes().iter().zip(space.mesh().lengths()).map(along).collect()
+    let along = |(d, axis): (usize, &Axis)| (0..axis.all_nodes()).map(|node| at(d, node)).collect();
+    space.axes().iter().enumerate().map(along).collect()
 }
 
 /// The box with so many cells in each direction.

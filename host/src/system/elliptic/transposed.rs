@@ -119,20 +119,7 @@ impl Transposed {
 
     /// `y_i = f(i, sum_p values_p)` over the places `p` of each node `i`.
     pub fn gather<T: Scalar>(&self, values: &[T], y: &mut [T], f: impl Fn(usize, T) -> T + Sync) {
-        self.gather_where(values, y, |_| true, f);
-    }
-
-    /// The same where `is_wanted`, and 0 elsewhere.
-    pub fn gather_where<T: Scalar>(
-        &self,
-        values: &[T],
-        y: &mut [T],
-        is_wanted: impl Fn(usize) -> bool + Sync,
-        f: impl Fn(usize, T) -> T + Sync,
-    ) {
-        y.par_iter_mut().enumerate().with_min_len(1 << 12).for_each(|(node, y)| {
-            *y = if is_wanted(node) { f(node, self.sum(node, values)) } else { T::ZERO };
-        });
+        y.par_iter_mut().enumerate().with_min_len(1 << 12).for_each(|(node, y)| *y = f(node, self.sum(node, values)));
     }
 
     /// Calls `f(sum_p values_p, y_i)` for each node `i` and its places `p`.
