@@ -3,11 +3,14 @@
 //! A thread owns an entry of `y`. A block is a box of threads, as many as fit along `inner`, where entries are beside each other,
 //! then along the rows, then along `outer`: powers of two, so that shifts tell where a thread is.
 
+mod outer;
+
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{any_size, kernels::Module, typed::Block, typed::Kind};
 use bytemuck::{Pod, Zeroable};
 use cuda_std::thread;
+pub use outer::{OuterShape, PLANES, outer_products};
 
 /// Threads of a block.
 pub const THREADS: usize = 256;
@@ -89,6 +92,16 @@ crate::kernels! {
         /// Another vector than `x`.
         y: *mut T,
         shape: AxisShape,
+        /// 1 to add to `y`, 0 to overwrite it.
+        add: u32,
+    ), Block::of(THREADS);
+
+    /// `y = sum_r f_r0 ⊗ f_r1 ⊗ f_r2`, or `y += ..`: sums of outer products of vectors along x, y and z.
+    OuterProducts = outer_products(
+        /// Of each product its factor along x, that along y and that along z, one after the other.
+        factors: *const f64,
+        y: *mut T,
+        shape: OuterShape,
         /// 1 to add to `y`, 0 to overwrite it.
         add: u32,
     ), Block::of(THREADS);

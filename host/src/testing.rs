@@ -1,7 +1,7 @@
 //! What tests of several modules share.
 
 use crate::backend::cpu::{Cpu, Vector};
-use crate::backend::{AxisMatrix, Backend, DeviceInfo, Scalar, Tensors};
+use crate::backend::{AxisMatrix, Backend, DeviceInfo, OuterProducts, Scalar, Tensors};
 use crate::error::Result;
 use crate::output::xml;
 use miniz_oxide::inflate::decompress_to_vec_zlib;
@@ -214,6 +214,10 @@ impl Backend for Counting {
         add: bool,
     ) -> Result<()> {
         self.cpu.apply_along_axis(matrix, tensors, x, y, add)
+    }
+
+    fn outer_products<T: Scalar>(&self, tensor: &OuterProducts, y: &mut Vector<T>, add: bool) -> Result<()> {
+        self.cpu.outer_products(tensor, y, add)
     }
 
     fn divide<T: Scalar>(&self, x: &Vector<T>, d: &Vector<T>, y: &mut Vector<T>) -> Result<()> {

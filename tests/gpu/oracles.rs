@@ -5,8 +5,9 @@ use crate::histories::{DgOracle, Oracle, deviation, dg_oracles, fine_oracles, or
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::mesh::Mesh;
 use patchmg::solve::{Case, Config, Method, Precision};
-use patchmg::system::Poisson;
+use patchmg::space::Family;
 use patchmg::system::poisson::Problem;
+use patchmg::system::{ModelProblem, Poisson};
 
 pub fn add(suite: &mut Suite) {
     for Oracle { dim, degree, refine, rtol, fmg, vcycle, gmres } in oracles() {
@@ -77,6 +78,25 @@ pub fn add(suite: &mut Suite) {
             let l2 = case.solve(gpu, &mut unobserved)?.0.errors.map_or(f64::NAN, |errors| errors.l2);
             if l2 < 2e-13 { Ok(()) } else { Err(format!("error {l2:e}").into()) }
         });
+    }
+    // Norms that the GPU computes, against those by quadrature on the host.
+    for family in [Family::Continuous, Family::Discontinuous] {
+        for [dim, degree, refine] in [[2, 2, 4], [2, 8, 2], [3, 1, 3], [3, 4, 2], [3, 7, 2]] {
+            for precision in [Precision::F64, Precision::F32, Precision::Mixed] {
+                let name = format!("oracles::norms::{family:?}::{dim}d::q{degree}::{precision:?}");
+                suite.test(name, move |gpu| {
+                    let stopping = Stopping { rtol: 1e-4, ..Stopping::default() };
+                    let config = Config { method: Method::Fgmres, precision, stopping, ..Config::default() };
+                    let system = Poisson::new(family, Mesh::unit_cube(dim, refine)?, degree)?;
+                    let case = Case { system, problem: Problem::Sine, config };
+                    let (report, u) = case.solve(gpu, &mut unobserved)?;
+                    let found = report.errors.ok_or("no errors")?;
+                    let expected = Problem::Sine.errors(&u)?.ok_or("no errors")?;
+                    let deviation = (found.l2 / expected.l2 - 1.0).abs().max((found.h1 / expected.h1 - 1.0).abs());
+                    if deviation < 1e-8 { Ok(()) } else { Err(format!("{found:?} is not {expected:?}").into()) }
+                });
+            }
+        }
     }
     for parameters in [[2, 3, 5], [3, 3, 3]] {
         for (method, precision) in [

@@ -132,6 +132,11 @@ pub struct SolveArgs {
     /// Draw the residual history, as .svg or .png
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+    /// Compute no errors, where the solution is known
+    ///
+    /// Results then have none, as where the solution is not known. Not with --system elliptic, which refines its mesh by them.
+    #[arg(long)]
+    pub no_errors: bool,
     /// Solve nothing: say what memory each level and the solver take, and what is free. The exit code is 0 whether it fits or not.
     #[arg(long)]
     pub dry_run: bool,

@@ -14,7 +14,7 @@ use patchmg::backend::DeviceInfo;
 use patchmg::krylov::unobserved;
 use patchmg::measure::{LevelTimes, Measurement, Parts, Protocol, Timing, parts};
 use patchmg::output::table::{Table, seconds};
-use patchmg::solve::Case;
+use patchmg::solve::{Case, Wanted};
 use patchmg::system::Runs;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -64,7 +64,15 @@ fn on<P: Offered, B: Runs<P::System>>(
     let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);
     let protocol = Protocol { warmup: args.warmup, repetitions };
     let threads = args.case.machine.threads;
-    let (report, _) = phases::solve(backend, case, threads, guess.as_deref(), protocol, &mut unobserved)?;
+    let (report, _) = phases::solve(
+        backend,
+        case,
+        threads,
+        guess.as_deref(),
+        Wanted { errors: true, solution: false },
+        protocol,
+        &mut unobserved,
+    )?;
     let solve_timing = report.timing;
     let solve = solve::record(&args.case, &asked, &device, report);
     let start = Instant::now();
@@ -96,8 +104,15 @@ fn on_last_mesh<P: Offered, B: Runs<P::System>>(
             break;
         }
         let threads = args.case.machine.threads;
-        let (report, _) =
-            phases::solve(backend, case.clone(), threads, guess.as_deref(), Protocol::ONCE, &mut unobserved)?;
+        let (report, _) = phases::solve(
+            backend,
+            case.clone(),
+            threads,
+            guess.as_deref(),
+            Wanted { errors: true, solution: false },
+            Protocol::ONCE,
+            &mut unobserved,
+        )?;
         let Some(next) = P::adapted(&args.case, &case, &report, cycle)? else { break };
         (case, guess) = (next, None);
     }

@@ -17,7 +17,7 @@ use columns::Columns;
 use patchmg::krylov::unobserved;
 use patchmg::measure::Protocol;
 use patchmg::output::file;
-use patchmg::solve::Case;
+use patchmg::solve::{Case, Wanted};
 use patchmg::system::Runs;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -147,7 +147,15 @@ fn solve_one<P: Offered, B: Runs<P::System>>(
 ) -> Result<(Run, String), Failure> {
     let asked = case.clone();
     debug!("degree {}, refined {} times", args.degree(), args.refine());
-    let (report, _) = phases::solve(backend, case, args.machine.threads, None, Protocol::ONCE, &mut unobserved)?;
+    let (report, _) = phases::solve(
+        backend,
+        case,
+        args.machine.threads,
+        None,
+        Wanted { errors: true, solution: false },
+        Protocol::ONCE,
+        &mut unobserved,
+    )?;
     let outcome = report.info.outcome;
     let report = solve::record(args, &asked, &backend.info(), report);
     let ending = ending(&report, outcome);

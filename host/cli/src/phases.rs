@@ -5,30 +5,34 @@ use patchmg::Error;
 use patchmg::backend::cpu::Cpu;
 use patchmg::measure::Protocol;
 use patchmg::output::table::seconds;
-use patchmg::solve::{Case, Solved};
-use patchmg::system::{ModelProblem, Runs};
+use patchmg::solve::{Case, Report, Wanted};
+use patchmg::system::{ModelProblem, Runs, System};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 use tracing::debug;
 
-/// Solves as often as `protocol` says, from a guess if there is one; load vector and errors are computed by so many threads of the CPU,
+/// A report, and the solution if it is wanted.
+pub type Found<P> = (Report<<P as ModelProblem>::Errors>, Option<<<P as ModelProblem>::System as System>::Solution>);
+
+/// Solves as often as `protocol` says, from a guess if there is one, for what is wanted; load vector and errors are computed by so many threads of the CPU,
 /// whatever the backend.
 pub fn solve<P: ModelProblem, B: Runs<P::System>>(
     backend: &Arc<B>,
     case: Case<P>,
     threads: Option<usize>,
     guess: Option<&[f64]>,
+    wanted: Wanted,
     protocol: Protocol,
     observer: &mut (impl FnMut(usize, f64) -> ControlFlow<()> + Send),
-) -> Result<Solved<P>, Failure> {
+) -> Result<Found<P>, Failure> {
     let host = Cpu::new(threads)?;
     let start = Instant::now();
     let solved = host.install(|| {
         let prepared = case.prepare(&**backend)?;
         let prepare_s = start.elapsed().as_secs_f64();
         debug!("load vector: {}", seconds(prepare_s));
-        let solved = prepared.solve_from(backend, guess, protocol, observer)?;
+        let solved = prepared.solve_for(backend, guess, wanted, protocol, observer)?;
         let (set_up_s, solve_s) = (solved.0.setup_s - prepare_s, solved.0.timing.median_s);
         let times = (protocol.warmup + protocol.repetitions) as f64;
         let rest_s = start.elapsed().as_secs_f64() - solved.0.setup_s - times * solve_s;

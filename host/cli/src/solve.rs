@@ -6,7 +6,7 @@ use crate::chart::{Chart, Format};
 use crate::console::{Console, Progress};
 use crate::failure::Failure;
 use crate::machine::Machine;
-use crate::phases;
+use crate::phases::{self, Found};
 use crate::plan::{self, Output};
 use crate::report::{NewtonReport, SolveReport};
 use crate::result;
@@ -19,7 +19,7 @@ use patchmg::measure::Protocol;
 use patchmg::memory;
 use patchmg::multigrid::hierarchy;
 use patchmg::output::table::{Table, bytes, count, seconds};
-use patchmg::solve::{Case, Method, Report, Solved};
+use patchmg::solve::{Case, Method, Report, Wanted};
 use patchmg::system::{Runs, System};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -37,6 +37,10 @@ pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
     }
     with_system!(args.case.kind(), Problem => {
         args.case.check_options()?;
+        if args.no_errors && Problem::ADAPTS {
+            let reason = format_args!("is not there with --system {}, which refines its mesh by them", args.case.system);
+            return Err(Failure::usage("no-errors", true, reason));
+        }
         let start = Instant::now();
         let case = Problem::case(&args.case)?;
         debug!("mesh: {}", seconds(start.elapsed().as_secs_f64()));
@@ -90,8 +94,8 @@ fn on<P: Offered, B: Runs<P::System>>(
     }
     let mut guess = args.case.start(&case)?;
     console.line(plan);
-    // On the last mesh where the solver converged: the problem, the solution and the report.
-    let mut last = None::<(P, _, SolveReport)>;
+    // On the last mesh where the solver converged: the problem, the solution if it is wanted, and the report.
+    let mut last = None::<(P, Option<<P::System as System>::Solution>, SolveReport)>;
     let (mut cycles, mut files) = (Vec::new(), SolutionFiles::new(args));
     loop {
         let mut solve_cycle = || -> Result<_, Failure> {
@@ -107,24 +111,24 @@ fn on<P: Offered, B: Runs<P::System>>(
         let (solution, report, next) = match (solve_cycle(), last.take()) {
             (Ok((_, report, _)), Some((problem, solution, _))) if !report.converged => {
                 console.line("the solution that is written is that on the last mesh where the solver converged");
-                write(args, &problem, &solution, &SolveReport { cycles, ..report }, &files, console)?;
+                write(args, &problem, solution.as_ref(), &SolveReport { cycles, ..report }, &files, console)?;
                 return Ok(ExitCode::from(NOT_CONVERGED));
             }
             (Ok(solved), _) => solved,
             (Err(failure), Some((problem, solution, report))) => {
                 console.line("there are no results on this mesh: those that are written are of the last one");
-                write(args, &problem, &solution, &SolveReport { cycles, ..report }, &files, console)?;
+                write(args, &problem, solution.as_ref(), &SolveReport { cycles, ..report }, &files, console)?;
                 return Err(failure);
             }
             (Err(failure), None) => return Err(failure),
         };
         let problem = case.problem.clone();
-        files.write_to_list(&problem, &solution, console)?;
-        let next = match next {
-            Ok(Some(next)) if report.converged => {
-                P::guess(&args.case, &next, &solution).map(|guess| Some((next, guess)))
+        solution.as_ref().map_or(Ok(()), |solution| files.write_to_list(&problem, solution, console))?;
+        let next = match (next, &solution) {
+            (Ok(Some(next)), Some(solution)) if report.converged => {
+                P::guess(&args.case, &next, solution).map(|guess| Some((next, guess)))
             }
-            other => other.map(|_| None),
+            (other, _) => other.map(|_| None),
         };
         if let Ok(Some((next_case, next_guess))) = next {
             last = Some((problem, solution, report));
@@ -133,7 +137,7 @@ fn on<P: Offered, B: Runs<P::System>>(
         }
         let converged = report.converged;
         let start = Instant::now();
-        write(args, &problem, &solution, &SolveReport { cycles, ..report }, &files, console)?;
+        write(args, &problem, solution.as_ref(), &SolveReport { cycles, ..report }, &files, console)?;
         debug!("output: {}", seconds(start.elapsed().as_secs_f64()));
         // That the next mesh could not be made.
         next?;
@@ -148,16 +152,19 @@ fn solve_once<P: Offered, B: Runs<P::System>>(
     case: Case<P>,
     guess: Option<&[f64]>,
     console: Console,
-) -> Result<Solved<P>, Failure> {
+) -> Result<Found<P>, Failure> {
     console.line("iteration       residual   reduction");
     let mut progress = Progress::new(console, args.case.last_residual());
     let mut observer = |iteration, value| {
         progress.residual(iteration, value);
         ControlFlow::Continue(())
     };
-    let solved = phases::solve(backend, case, args.case.machine.threads, guess, Protocol::ONCE, &mut observer);
+    let solution = P::ADAPTS || args.vtu.is_some() || args.npz.is_some();
+    let wanted = Wanted { errors: !args.no_errors, solution };
+    let threads = args.case.machine.threads;
+    let found = phases::solve(backend, case, threads, guess, wanted, Protocol::ONCE, &mut observer);
     progress.finish();
-    solved
+    found
 }
 
 fn levels(system: &impl System) -> Result<Table, Failure> {
@@ -291,7 +298,7 @@ fn newton_steps(steps: &[NewtonReport]) -> Table {
 fn write<P: Offered>(
     args: &SolveArgs,
     problem: &P,
-    solution: &<P::System as System>::Solution,
+    solution: Option<&<P::System as System>::Solution>,
     report: &SolveReport,
     files: &SolutionFiles,
     console: Console,
@@ -307,5 +314,5 @@ fn write<P: Offered>(
         let series = vec![(format!("{solver}, {precision}"), report.residual_history.clone())];
         Chart::residual_history(title, series, args.case.last_residual()).write(path)?;
     }
-    files.write_last(problem, solution, console)
+    solution.map_or(Ok(()), |solution| files.write_last(problem, solution, console))
 }

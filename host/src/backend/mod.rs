@@ -4,8 +4,10 @@
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod outer;
 
 use crate::error::Result;
+pub use outer::OuterProducts;
 pub use patchmg_cpu::AxisMatrix;
 pub use patchmg_device::scalar::Real;
 use std::fmt;
@@ -248,6 +250,9 @@ pub trait Backend: Send + Sync + Sized + 'static {
         y: &mut Self::Vector<T>,
         add: bool,
     ) -> Result<()>;
+    /// The tensor `t = sum_r f_r0 ⊗ f_r1 ⊗ f_r2` in the first entries of `y`, or `y += t` if `add`, summed up in `f64`. Other entries
+    /// of `y` stay as they are.
+    fn outer_products<T: Scalar>(&self, tensor: &OuterProducts, y: &mut Self::Vector<T>, add: bool) -> Result<()>;
 
     /// `x · y`.
     fn dot<T: Scalar>(&self, x: &Self::Vector<T>, y: &Self::Vector<T>) -> Result<f64> {

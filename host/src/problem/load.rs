@@ -2,6 +2,7 @@
 
 use super::fields::{Factors, Field};
 use super::sum_factorization::{Bases, Basis, LANES, Lanes, Table, cell_nodes, contract, first_nodes, unravel};
+use crate::backend::OuterProducts;
 use crate::backend::cpu::parallel::try_for_each_chunk;
 use crate::error::{Error, Result, check_length};
 use crate::memory;
@@ -22,6 +23,16 @@ pub fn load_vector(space: &Space, f: &(impl Field + ?Sized)) -> Result<Vec<f64>>
     load_vector_by(space, f, Basis::of_loads)
 }
 
+/// The same as a sum of outer products of 1D load vectors, which a machine evaluates in its own memory; none if the field has no
+/// [factors](Field::factors).
+///
+/// # Errors
+/// [`Error::NotFinite`] with the coordinate where a factor of `f` is not a finite number.
+pub fn load_products(space: &Space, f: &(impl Field + ?Sized)) -> Result<Option<OuterProducts>> {
+    let bases = Bases::new(space, Basis::of_loads)?;
+    f.factors().map(|factors| product(space, &bases, factors)).transpose()
+}
+
 /// [`load_vector`] with more points a direction in each cell: `k + 1 + more`.
 pub(crate) fn load_vector_with(space: &Space, f: &(impl Field + ?Sized), more: usize) -> Result<Vec<f64>> {
     load_vector_by(space, f, |axis| Basis::new(axis, axis.degree() + 1 + more))
@@ -36,7 +47,7 @@ fn load_vector_by(
     let mut b = memory::zeros(space.storage())?;
     let bases = Bases::new(space, basis)?;
     match f.factors() {
-        Some(factors) => product(space, &bases, factors, &mut b)?,
+        Some(factors) => product(space, &bases, factors)?.evaluate(&mut b, false),
         None => general(space, &bases, &|_cell, _q, point| f.value(point), &mut b)?,
     }
     Ok(b)
@@ -95,21 +106,16 @@ fn not_finite(value: f64, place: String) -> Error {
 }
 
 /// The outer product of 1D load vectors.
-fn product(space: &Space, bases: &Bases, factors: &dyn Factors, b: &mut [f64]) -> Result<()> {
+fn product(space: &Space, bases: &Bases, factors: &dyn Factors) -> Result<OuterProducts> {
     let axes = space.axes().iter().zip(&bases.0).enumerate();
     let lines = axes.map(|(d, (axis, basis))| line(axis, basis, factors, d)).collect::<Result<Vec<_>>>()?;
     let largest: f64 = lines.iter().map(|line| line.iter().fold(0.0, |max: f64, v| max.max(v.abs()))).product();
     if !largest.is_finite() {
         return Err(not_finite(largest, "the product of its factors".into()));
     }
-    let [row, rows, planes] = space.stored_nodes();
-    try_for_each_chunk(&mut b[..row * rows * planes], row, |index, chunk| {
-        let scale = lines[1][index % rows] * lines.get(2).map_or(1.0, |line| line[index / rows]);
-        for (b, x) in chunk.iter_mut().zip(&lines[0]) {
-            *b = scale * x;
-        }
-        Ok(())
-    })
+    let mut load = OuterProducts::zero(space.stored_nodes());
+    load.add(1.0, [0, 1, 2].map(|d| lines.get(d).map_or(&[1.0][..], |line| line)))?;
+    Ok(load)
 }
 
 /// 1D load vector on the stored nodes of a direction; zero at those that are no unknowns.
@@ -132,6 +138,7 @@ fn line(axis: &Axis, basis: &Basis, factors: &dyn Factors, direction: usize) -> 
         }
     }
     line[..axis.unknown_nodes().start].fill(0.0);
+    line.truncate(axis.stored_nodes());
     Ok(line)
 }
 

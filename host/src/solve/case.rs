@@ -1,11 +1,14 @@
 //! A model problem from its parameters to a report.
 
-use super::{Config, NewtonConfig, NewtonSolution, NewtonStart, NewtonStep, Solution, Solver, solve_from_repeatedly};
+use super::{
+    Config, Load, NewtonConfig, NewtonSolution, NewtonStart, NewtonStep, OnMachine, Solution, SolutionOnMachine,
+    Solver, solve_on_machine,
+};
 use crate::error::{Result, invalid};
 use crate::krylov::{Info, Observer, Outcome};
 use crate::measure::{Protocol, Timing};
 use crate::problem::ErrorNorms;
-use crate::system::{ModelProblem, Nonlinear, Runs, System};
+use crate::system::{ErrorsOnMachine, ModelProblem, Nonlinear, Runs, System};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -42,11 +45,25 @@ pub struct Report<N = ErrorNorms> {
 /// What the solution of a [`Case`] says, and the solution.
 pub type Solved<P> = (Report<<P as ModelProblem>::Errors>, <<P as ModelProblem>::System as System>::Solution);
 
+/// What a solve is to find beside what the solver does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Errors, where the solution is known.
+    pub errors: bool,
+    /// The solution on the host; without it, a solution stays on the machine if errors are computed there, or are not wanted.
+    pub solution: bool,
+}
+
+impl Wanted {
+    /// All.
+    pub const ALL: Self = Self { errors: true, solution: true };
+}
+
 /// A case whose load vector is there.
 #[derive(Clone)]
 pub struct PreparedCase<P: ModelProblem> {
     case: Case<P>,
-    load: Vec<f64>,
+    load: Load,
     prepare_s: f64,
 }
 
@@ -60,14 +77,18 @@ impl<P: ModelProblem> Case<P> {
         self.config.check(backend, &self.system)
     }
 
-    /// The load vector, for a backend that has the memory to solve.
+    /// The load vector, for a backend that has the memory to solve; where it is a [sum of products](ModelProblem::load_products), the
+    /// products.
     ///
     /// # Errors
     /// Those of [`Self::check`], before anything large is allocated; those of [`ModelProblem::load`].
     pub fn prepare<B: Runs<P::System>>(self, backend: &B) -> Result<PreparedCase<P>> {
         let start = Instant::now();
         self.check(backend)?;
-        let load = self.problem.load(&self.system)?;
+        let load = match self.problem.load_products(&self.system)? {
+            Some(products) => Load::Products(products),
+            None => Load::Values(self.problem.load(&self.system)?),
+        };
         Ok(PreparedCase { case: self, load, prepare_s: start.elapsed().as_secs_f64() })
     }
 
@@ -106,23 +127,56 @@ impl<P: ModelProblem> PreparedCase<P> {
         protocol: Protocol,
         observer: &mut Observer,
     ) -> Result<Solved<P>> {
+        let (report, u) = self.solve_for(backend, guess, Wanted::ALL, protocol, observer)?;
+        Ok((report, u.expect("a solution that is wanted")))
+    }
+
+    /// The same for what is wanted.
+    ///
+    /// # Errors
+    /// Those of [`Self::solve_from`].
+    pub fn solve_for<B: Runs<P::System>>(
+        self,
+        backend: &Arc<B>,
+        guess: Option<&[f64]>,
+        wanted: Wanted,
+        protocol: Protocol,
+        observer: &mut Observer,
+    ) -> Result<(Report<P::Errors>, Option<<P::System as System>::Solution>)> {
         let Self { case: Case { system, problem, config }, load, prepare_s } = self;
-        let (solution, newton) = match problem.nonlinear(&system)? {
+        let (u, errors, info, newton, setup_s, timing) = match problem.nonlinear(&system)? {
             None => {
-                let Solution { u, info, setup_s, timing } =
-                    solve_from_repeatedly(backend, &system, load, guess, &config, protocol, observer)?;
-                (Solution { u: problem.with_boundary_values(u)?, info, setup_s, timing }, Vec::new())
+                let found = solve_on_machine(backend, &system, load, guess, &config, protocol, observer)?;
+                let OnMachine { x, left_out, info, setup_s, timing } = found;
+                let errors = match &info.outcome {
+                    _ if !wanted.errors => ErrorsOnMachine::Known(None),
+                    Outcome::Diverged { .. } => ErrorsOnMachine::Known(None),
+                    _ => problem.errors_on_machine(&system, &SolutionOnMachine(&*x))?,
+                };
+                let u = match (wanted.solution, &errors) {
+                    (false, ErrorsOnMachine::Known(_)) => None,
+                    _ => Some(problem.with_boundary_values(system.solution_with(x.values()?, left_out)?)?),
+                };
+                (u, errors, info, Vec::new(), setup_s, timing)
             }
             Some(equation) => {
-                let start = guess.map_or(NewtonStart::Linear(&load), NewtonStart::Guess);
-                newton_repeatedly(backend, &system, &equation, start, &config, protocol, observer)?
+                let linear = load.into_values(system.layout().storage())?;
+                let start = guess.map_or(NewtonStart::Linear(&linear), NewtonStart::Guess);
+                let (solution, newton) =
+                    newton_repeatedly(backend, &system, &equation, start, &config, protocol, observer)?;
+                let Solution { u, info, setup_s, timing } = solution;
+                let is_known = !wanted.errors || matches!(info.outcome, Outcome::Diverged { .. });
+                let errors = if is_known { ErrorsOnMachine::Known(None) } else { ErrorsOnMachine::OnHost };
+                (Some(u), errors, info, newton, setup_s, timing)
             }
         };
-        let Solution { u, info, setup_s, timing } = solution;
-        let diverged = matches!(info.outcome, Outcome::Diverged { .. });
-        let errors = if diverged { None } else { problem.errors(&u)? };
+        let errors = match (errors, &u) {
+            (ErrorsOnMachine::Known(errors), _) => errors,
+            (ErrorsOnMachine::OnHost, u) => u.as_ref().map_or(Ok(None), |u| problem.errors(u))?,
+        };
         let (cells, dofs) = (system.cells(), system.layout().dofs());
-        Ok((Report { cells, dofs, info, newton, errors, setup_s: prepare_s + setup_s, timing }, u))
+        let report = Report { cells, dofs, info, newton, errors, setup_s: prepare_s + setup_s, timing };
+        Ok((report, u.filter(|_| wanted.solution)))
     }
 }
 

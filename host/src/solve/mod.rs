@@ -4,9 +4,10 @@
 mod case;
 mod config;
 mod newton;
+mod on_machine;
 
-use crate::backend::{Backend, Scalar};
-use crate::error::{Error, Result};
+use crate::backend::{Backend, OuterProducts, Scalar};
+use crate::error::{Result, check_at_least};
 use crate::function::Function;
 use crate::krylov::{Cg, Fgmres, Gmres, Info, IterativeSolver, Observer, Richardson, Stopping, unobserved};
 use crate::layout::Layout;
@@ -21,9 +22,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub use case::{Case, PreparedCase, Report, Solved};
+pub use case::{Case, PreparedCase, Report, Solved, Wanted};
 pub use config::{Config, Cycle, MemoryPlan, Method, Precision};
 pub use newton::{NewtonConfig, NewtonSolution, NewtonStart, NewtonStep};
+pub use on_machine::SolutionOnMachine;
+use on_machine::{SolutionVector, VectorOnMachine, download};
 
 /// What a solve found.
 #[derive(Clone, Debug)]
@@ -66,31 +69,106 @@ pub fn solve_repeatedly<E: System, B: Runs<E>>(
     protocol: Protocol,
     observer: &mut Observer,
 ) -> Result<Solution<E::Solution>> {
-    solve_from_repeatedly(backend, system, load, None, config, protocol, observer)
+    let found = solve_on_machine(backend, system, Load::Values(load), None, config, protocol, observer)?;
+    let (info, setup_s) = (found.info, found.setup_s);
+    Ok(Solution { u: system.solution_with(found.x.values()?, found.left_out)?, info, setup_s, timing: found.timing })
 }
 
-/// The same from a guess, if there is one.
-fn solve_from_repeatedly<E: System, B: Runs<E>>(
+/// A load vector.
+#[derive(Clone, Debug)]
+enum Load {
+    /// On the host.
+    Values(Vec<f64>),
+    /// For the machine to evaluate.
+    Products(OuterProducts),
+}
+
+impl Load {
+    /// Entries; a sum of products leaves those behind it zero.
+    fn check(&self, layout: &Layout) -> Result<()> {
+        match self {
+            Self::Values(values) => layout.check("load vector", values.len()),
+            Self::Products(tensor) => check_at_least("load vector", tensor.len(), layout.storage()),
+        }
+    }
+
+    /// On the host, with so many entries.
+    fn into_values(self, storage: usize) -> Result<Vec<f64>> {
+        match self {
+            Self::Values(values) => Ok(values),
+            Self::Products(tensor) => {
+                let mut values = memory::zeros(storage)?;
+                tensor.evaluate(&mut values, false);
+                Ok(values)
+            }
+        }
+    }
+
+    /// As the machine takes it, and what was [left out](System::left_out).
+    fn projected<E: System>(self, system: &E) -> Result<(Self, f64)> {
+        match self {
+            Self::Values(values) => {
+                let left_out = system.left_out(&values);
+                Ok((Self::Values(system.project_load(values.into())?.into_owned()), left_out))
+            }
+            Self::Products(_) => Ok((self, 0.0)),
+        }
+    }
+}
+
+/// What a solve found, with the solution on the machine.
+struct OnMachine<B: Backend> {
+    x: Box<dyn VectorOnMachine<B>>,
+    left_out: f64,
+    info: Info,
+    setup_s: f64,
+    timing: Timing,
+}
+
+/// [`solve_repeatedly`], from a guess if there is one; all but the solution is freed.
+fn solve_on_machine<E: System, B: Runs<E>>(
     backend: &Arc<B>,
     system: &E,
-    load: Vec<f64>,
+    load: Load,
     guess: Option<&[f64]>,
     config: &Config,
     protocol: Protocol,
     observer: &mut Observer,
-) -> Result<Solution<E::Solution>> {
+) -> Result<OnMachine<B>> {
     protocol.check()?;
     guess.map_or(Ok(()), |guess| system.layout().check("guess", guess.len()))?;
-    let mut solver = Solver::set_up(backend, system, config, Some(load))?;
+    let SetUp { mut parts, left_out, setup_s } = set_up(backend, system, config, Some(load))?;
     let (mut info, mut seconds) = (Info::default(), Vec::new());
     for _ in 0..protocol.warmup + protocol.repetitions {
-        let (done, took) = solver.parts.run(guess, &config.stopping, observer)?;
+        let (done, took) = parts.run(guess, &config.stopping, observer)?;
         info = done;
         seconds.push(took);
     }
     let timing = Timing::of(seconds.split_off(protocol.warmup))?;
-    let Solver { parts, left_out, setup_s, .. } = solver;
-    Ok(Solution { u: system.solution_with(parts.into_values()?, left_out)?, info, setup_s, timing })
+    Ok(OnMachine { x: parts.into_solution(), left_out, info, setup_s, timing })
+}
+
+/// What a [`Solver`] is made of.
+struct SetUp<B: Backend> {
+    parts: Box<dyn PartsOn<B>>,
+    left_out: f64,
+    setup_s: f64,
+}
+
+/// Allocates all that solves need; with the first load vector, whose memory is free again before the multigrid takes its own.
+fn set_up<E: System, B: Runs<E>>(
+    backend: &Arc<B>,
+    system: &E,
+    config: &Config,
+    load: Option<Load>,
+) -> Result<SetUp<B>> {
+    config.check(&**backend, system)?;
+    load.as_ref().map_or(Ok(()), |load| load.check(&system.layout()))?;
+    let start = Instant::now();
+    let (load, left_out) = load.map(|load| load.projected(system)).transpose()?.unzip();
+    let parts = parts(backend, system, config, load)?;
+    backend.synchronize()?;
+    Ok(SetUp { parts, left_out: left_out.unwrap_or(0.0), setup_s: start.elapsed().as_secs_f64() })
 }
 
 /// Operator, multigrid and solver of a system, with all their vectors on a machine: set up once, for any number of right-hand
@@ -121,8 +199,6 @@ pub struct Solver<E: System> {
     layout: Layout,
     stopping: Stopping,
     parts: Box<dyn Parts>,
-    /// Of the solution for the first load vector: see [`System::left_out`].
-    left_out: f64,
     setup_s: f64,
 }
 
@@ -132,23 +208,9 @@ impl<E: System> Solver<E> {
     /// # Errors
     /// Those of [`Config::check`], before anything is allocated, and of the backend.
     pub fn new<B: Runs<E>>(backend: &Arc<B>, system: &E, config: &Config) -> Result<Self> {
-        Self::set_up(backend, system, config, None)
-    }
-
-    /// With the first load vector, whose memory is free again before the multigrid takes its own.
-    fn set_up<B: Runs<E>>(backend: &Arc<B>, system: &E, config: &Config, load: Option<Vec<f64>>) -> Result<Self> {
-        config.check(&**backend, system)?;
-        let layout = system.layout();
-        if let Some(load) = &load {
-            layout.check("load vector", load.len())?;
-        }
-        let start = Instant::now();
-        let left_out = load.as_ref().map_or(0.0, |load| system.left_out(load));
-        let load = load.map(|load| Ok::<_, Error>(system.project_load(load.into())?.into_owned())).transpose()?;
-        let parts = parts(backend, system, config, load)?;
-        backend.synchronize()?;
-        let setup_s = start.elapsed().as_secs_f64();
-        Ok(Self { system: system.clone(), layout, stopping: config.stopping, parts, left_out, setup_s })
+        let SetUp { parts, setup_s, .. } = set_up(backend, system, config, None)?;
+        let (layout, stopping) = (system.layout(), config.stopping);
+        Ok(Self { system: system.clone(), layout, stopping, parts, setup_s })
     }
 
     /// The system.
@@ -200,8 +262,12 @@ trait Parts {
         observer: &mut Observer,
     ) -> Result<Done>;
     fn values(&self) -> Result<Vec<f64>>;
-    /// The values alone.
-    fn into_values(self: Box<Self>) -> Result<Vec<f64>>;
+}
+
+/// The same where the machine is known.
+trait PartsOn<B: Backend>: Parts {
+    /// The solution alone.
+    fn into_solution(self: Box<Self>) -> Box<dyn VectorOnMachine<B>>;
 }
 
 struct PartsIn<B: Backend, T: Scalar, M> {
@@ -219,8 +285,8 @@ fn parts<E: System, B: Runs<E>>(
     backend: &Arc<B>,
     system: &E,
     config: &Config,
-    load: Option<Vec<f64>>,
-) -> Result<Box<dyn Parts>> {
+    load: Option<Load>,
+) -> Result<Box<dyn PartsOn<B>>> {
     let single = || Multigrid::<B, f32>::new(backend, system, &config.smoother, config.cycle());
     let outer = system.by_default_kernels();
     Ok(match config.precision {
@@ -245,8 +311,8 @@ fn parts_in<E: System, B: Runs<E>, T: Scalar>(
     backend: &Arc<B>,
     system: &E,
     config: &Config,
-    load: Option<Vec<f64>>,
-) -> Result<Box<dyn Parts>> {
+    load: Option<Load>,
+) -> Result<Box<dyn PartsOn<B>>> {
     let levels = levels::<E, B, T>(backend, system)?;
     let (operator, has_own_operator) = match system.by_default_kernels() {
         Cow::Borrowed(_) => (levels[levels.len() - 1].clone(), false),
@@ -263,13 +329,14 @@ impl<B: Backend, T: Scalar, M> PartsIn<B, T, M> {
     fn new(
         operator: SharedLevel<B, T>,
         has_own_operator: bool,
-        load: Option<Vec<f64>>,
+        load: Option<Load>,
         set_up: impl FnOnce(&SharedLevel<B, T>) -> Result<(M, Box<AnySolver<B, T, M>>)>,
     ) -> Result<Self> {
         let (backend, mut b) = (operator.backend().clone(), operator.vector()?);
-        if let Some(load) = load {
-            let load: Vec<T> = memory::convert(load)?;
-            backend.upload(&load, &mut b)?;
+        match load {
+            Some(Load::Values(load)) => backend.upload(&memory::convert::<f64, T>(load)?, &mut b)?,
+            Some(Load::Products(tensor)) => backend.outer_products(&tensor, &mut b, false)?,
+            None => {}
         }
         let x = operator.vector()?;
         let (multigrid, solver) = set_up(&operator)?;
@@ -285,13 +352,6 @@ fn upload<B: Backend, T: Scalar>(backend: &B, values: &[f64], vector: &mut B::Ve
     let mut rounded: Vec<T> = memory::zeros(values.len())?;
     rounded.iter_mut().zip(values).for_each(|(rounded, &value)| *rounded = T::from_f64(value));
     backend.upload(&rounded, vector)
-}
-
-/// A vector of the machine in `f64`.
-fn download<B: Backend, T: Scalar>(backend: &B, vector: &B::Vector<T>, len: usize) -> Result<Vec<f64>> {
-    let mut values: Vec<T> = memory::zeros(len)?;
-    backend.download(vector, &mut values)?;
-    memory::convert(values)
 }
 
 impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> Parts for PartsIn<B, T, M> {
@@ -330,12 +390,12 @@ impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> Parts for PartsIn<B, T, M> 
     fn values(&self) -> Result<Vec<f64>> {
         download(&*self.backend, &self.x, self.operator.storage())
     }
+}
 
-    fn into_values(self: Box<Self>) -> Result<Vec<f64>> {
-        let Self { backend, operator, multigrid, solver, b, x, .. } = *self;
-        // Makes room for the solution where the machine's memory is the host's.
-        drop((solver, multigrid, b));
-        download(&*backend, &x, operator.storage())
+impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> PartsOn<B> for PartsIn<B, T, M> {
+    fn into_solution(self: Box<Self>) -> Box<dyn VectorOnMachine<B>> {
+        let Self { backend, operator, x, .. } = *self;
+        Box::new(SolutionVector::<B, T> { backend, x, len: operator.storage() })
     }
 }
 

@@ -12,10 +12,11 @@ pub use poisson::Poisson;
 pub use separable::Separable;
 pub use stokes::Stokes;
 
-use crate::backend::{Backend, Scalar};
+use crate::backend::{Backend, OuterProducts, Scalar};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::level::SharedLevel;
+use crate::solve::SolutionOnMachine;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -123,6 +124,15 @@ pub trait ModelProblem: Clone + Send + Sync + 'static {
     /// [`OutOfMemory`](crate::Error::OutOfMemory), and [`NotFinite`](crate::Error::NotFinite) for data that are not finite numbers.
     fn load(&self, system: &Self::System) -> Result<Vec<f64>>;
 
+    /// The load vector as a sum of outer products of vectors along axes, which a machine evaluates in its own memory; none if it is no
+    /// such sum. Only for systems that take load vectors [as they are](System::project_load).
+    ///
+    /// # Errors
+    /// Those of [`Self::load`].
+    fn load_products(&self, _system: &Self::System) -> Result<Option<OuterProducts>> {
+        Ok(None)
+    }
+
     /// The data of the equation, if it is [nonlinear](System::is_nonlinear); [`Self::load`] is that of the linear one that Newton's
     /// method begins with.
     ///
@@ -148,6 +158,27 @@ pub trait ModelProblem: Clone + Send + Sync + 'static {
     /// # Errors
     /// [`NotFinite`](crate::Error::NotFinite) for values that are not finite numbers.
     fn errors(&self, solution: &<Self::System as System>::Solution) -> Result<Option<Self::Errors>>;
+
+    /// [`Self::errors`] of a solution that lies on a machine, computed there.
+    ///
+    /// # Errors
+    /// Those of [`Self::errors`], and of the machine.
+    fn errors_on_machine<B: Backend>(
+        &self,
+        _system: &Self::System,
+        _solution: &SolutionOnMachine<B>,
+    ) -> Result<ErrorsOnMachine<Self::Errors>> {
+        Ok(ErrorsOnMachine::OnHost)
+    }
+}
+
+/// What [`ModelProblem::errors_on_machine`] found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ErrorsOnMachine<N> {
+    /// Errors, as far as the exact solution is known.
+    Known(Option<N>),
+    /// The machine does not compute them: [`ModelProblem::errors`] does.
+    OnHost,
 }
 
 /// The data of a nonlinear equation `A(u) = b`, laid out as the vectors of a system. `A` is that of its

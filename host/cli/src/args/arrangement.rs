@@ -34,7 +34,7 @@ const HEADINGS: [(&str, &[&str]); 7] = [
     ("Method", &["restart", "cycle", "smoother", "smoother_degree", "damping", "max_iters", "start_from"]),
     (PAPERS, &["kernel", "variant", "local", "thread_structure", "patches_per_block"]),
     ("Files", &["vtu_scalar"]),
-    ("Machine", &["device", "threads", "dry_run", "verbose", "quiet"]),
+    ("Machine", &["device", "threads", "dry_run", "no_errors", "verbose", "quiet"]),
     (
         "Suites and comparisons",
         &["only", "output", "quick", "max_dofs", "report", "resume", "fresh", "result", "margin", "warmup"],

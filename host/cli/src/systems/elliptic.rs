@@ -94,6 +94,7 @@ impl Offered for ForestProblem {
     const ELEMENTS: &'static str = "Q";
     const SOLVER: Method = Method::Cg;
     const SMOOTHER: args::Smoother = args::Smoother::Chebyshev;
+    const ADAPTS: bool = true;
 
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
         let engine = args.products.engine.map(|engine| ("engine", engine.to_string()));

@@ -219,6 +219,9 @@ pub trait Offered: ModelProblem {
     /// The elements' name before their degree.
     const ELEMENTS: &'static str;
 
+    /// Whether a next mesh may depend on the errors and on the solution.
+    const ADAPTS: bool = false;
+
     /// The case that the arguments describe.
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure>;
 

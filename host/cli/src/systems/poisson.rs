@@ -9,17 +9,18 @@ use crate::failure::Failure;
 use clap::Args;
 use clap::builder::TypedValueParser;
 use patchmg::Error;
+use patchmg::backend::{Backend, OuterProducts};
 use patchmg::function::Function;
 use patchmg::mesh::Mesh;
 use patchmg::output::vtu;
-use patchmg::problem::{Constant, ErrorNorms, ExactSolution, load_vector};
-use patchmg::solve::{Case, Precision};
+use patchmg::problem::{Constant, ErrorNorms, ExactSolution, load_products, load_vector};
+use patchmg::solve::{Case, Precision, SolutionOnMachine};
 use patchmg::space::Family;
-use patchmg::system::ModelProblem;
 use patchmg::system::poisson::{
     Boxes, Engine, MatrixMemory, Operands, PRODUCTS, PatchKernel, Poisson, Problem, ProductShape, Products,
     TensorKernel,
 };
+use patchmg::system::{ErrorsOnMachine, ModelProblem};
 use patchmg_device::patch::DgGrid;
 use patchmg_device::tensor_core::list::listed;
 use serde::Serialize;
@@ -103,8 +104,27 @@ impl ModelProblem for PoissonProblem {
         }
     }
 
+    fn load_products(&self, system: &Poisson) -> patchmg::Result<Option<OuterProducts>> {
+        match self {
+            Self::Named(problem) => problem.load_products(system),
+            Self::Given { boundary: Some(_), .. } => Ok(None),
+            Self::Given { rhs, .. } => match rhs.as_ref().map_or(Some(0.0), Expression::constant) {
+                Some(constant) => load_products(system.space(), &Constant(constant)),
+                None => Ok(None),
+            },
+        }
+    }
+
     fn errors(&self, u: &Function) -> patchmg::Result<Option<ErrorNorms>> {
         self.solution(u.space().mesh()).map(|exact| u.error_to(&*exact)).transpose()
+    }
+
+    fn errors_on_machine<B: Backend>(
+        &self,
+        system: &Poisson,
+        u: &SolutionOnMachine<B>,
+    ) -> patchmg::Result<ErrorsOnMachine<ErrorNorms>> {
+        system.errors_on_machine(u, self.solution(system.mesh()).as_deref())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The JSON report: its fields, and what they say.
 
 use crate::common::stdout;
-use crate::{json, solve};
+use crate::{json, refused, solve};
 use serde_json::Value;
 
 /// Field names in the order in which they are written.
@@ -154,4 +154,18 @@ fn results_name_the_local_solver_of_flows() {
         [&one_step, &solve(&["--local", "schur-cg"]), &solve(&[])].map(|value| value.get("local_steps").cloned());
     assert_eq!(steps, [Some(Value::from(1)), Some(Value::from(15)), None]);
     assert!(one_step["fractional_iterations"].as_f64().unwrap() > counts[0] + 0.5, "{one_step}");
+}
+
+#[test]
+fn errors_are_left_out_on_request() {
+    for options in [&[][..], &["--system", "poisson-dg", "--solver", "fgmres"], &["--diffusion", "1,2"]] {
+        let with = json(&[&["--dim", "2"], options].concat());
+        let without = json(&[&["--dim", "2", "--no-errors"], options].concat());
+        for field in ["l2_error", "h1_error"] {
+            assert!(with[field].is_f64() && without[field].is_null(), "{field}: {with} {without}");
+        }
+        assert_eq!(with["residual_history"], without["residual_history"]);
+    }
+    assert!(!stdout(&solve(&["--no-errors"])).contains("H1 seminorm"));
+    refused(&["--system", "elliptic", "--no-errors"], &["--no-errors", "elliptic", "refines its mesh"]);
 }

@@ -6,7 +6,7 @@
 pub mod parallel;
 mod vector;
 
-use crate::backend::{Backend, BackendName, DeviceInfo, Scalar, Tensors};
+use crate::backend::{Backend, BackendName, DeviceInfo, OuterProducts, Scalar, Tensors};
 use crate::error::{Error, Result, check_at_least, check_length};
 use crate::memory::{self, Memory};
 use bytemuck::{cast_slice, cast_slice_mut};
@@ -257,6 +257,12 @@ impl Backend for Cpu {
         } else if let Some(matrix) = (matrix as &dyn Any).downcast_ref::<AxisMatrix<f64>>() {
             apply_along_axis(self.sweep(), matrix, inner, outer, cast_slice(x), cast_slice_mut(y), add);
         }
+        Ok(())
+    }
+
+    fn outer_products<T: Scalar>(&self, tensor: &OuterProducts, y: &mut Vector<T>, add: bool) -> Result<()> {
+        check_at_least("y", tensor.len(), y.len())?;
+        self.install(|| tensor.evaluate(y, add));
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod gpu;
 pub(crate) mod launch;
 mod memory;
 pub(crate) mod modules;
+mod outer;
 mod pinned;
 mod recording;
 pub(crate) mod texture;
@@ -210,6 +211,10 @@ impl Backend for Cuda {
         add: bool,
     ) -> Result<()> {
         matrix.apply(&self.gpu, tensors, x, y, add)
+    }
+
+    fn outer_products<T: Scalar>(&self, tensor: &super::OuterProducts, y: &mut Vector<T>, add: bool) -> Result<()> {
+        outer::outer_products(&self.gpu, tensor, y, add)
     }
 
     fn record(&self, recording: &mut Option<Recording>, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {

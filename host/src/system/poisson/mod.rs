@@ -18,9 +18,10 @@ use crate::level::Patches;
 use crate::memory;
 use crate::mesh::Mesh;
 use crate::operator::{LinearOperator, vector_bytes};
-use crate::problem::{Field, add_boundary_integrals};
+use crate::problem::{ErrorNorms, ExactSolution, Field, NORM_VECTORS, add_boundary_integrals, product_error_norms};
+use crate::solve::SolutionOnMachine;
 use crate::space::{Family, Space};
-use crate::system::{Smoothers, System};
+use crate::system::{ErrorsOnMachine, Smoothers, System};
 use bytemuck::{Pod, bytes_of};
 use forms::{ContinuousForms, DiscontinuousForms};
 use patchmg_device::kernels::patch_nodes;
@@ -113,6 +114,26 @@ impl Poisson {
         }
         let normal = DiscontinuousForms::new(&self.space)?.boundary_load();
         add_boundary_integrals(&self.space, &normal, g, b)
+    }
+
+    /// Norms of `u_h - u` for a solution that lies on a machine, computed there if `u` has [factors](Field::factors), the machine is a
+    /// GPU and its memory has room for four more vectors in `f64`; on a host, [`Function::error_to`] is faster.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for values that are not finite; those of the machine.
+    pub fn errors_on_machine<B: Backend>(
+        &self,
+        u_h: &SolutionOnMachine<B>,
+        u: Option<&dyn ExactSolution>,
+    ) -> Result<ErrorsOnMachine<ErrorNorms>> {
+        let Some(u) = u else { return Ok(ErrorsOnMachine::Known(None)) };
+        match u.factors() {
+            Some(factors) if u_h.backend().info().backend.is_gpu() && u_h.has_room_for(NORM_VECTORS) => {
+                let norms = product_error_norms(&**u_h.backend(), &self.space, u_h.copy()?, factors)?;
+                Ok(ErrorsOnMachine::Known(Some(norms)))
+            }
+            _ => Ok(ErrorsOnMachine::OnHost),
+        }
     }
 
     /// The mesh.

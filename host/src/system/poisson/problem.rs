@@ -1,12 +1,16 @@
 //! Model problems.
 
 use super::Poisson;
+use crate::backend::{Backend, OuterProducts};
 use crate::choice::named_choice;
 use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::mesh::Mesh;
-use crate::problem::{Constant, CosineProduct, ErrorNorms, ExactSolution, Field, SineProduct, load_vector};
-use crate::system::ModelProblem;
+use crate::problem::{
+    Constant, CosineProduct, ErrorNorms, ExactSolution, Field, SineProduct, load_products, load_vector,
+};
+use crate::solve::SolutionOnMachine;
+use crate::system::{ErrorsOnMachine, ModelProblem};
 use glam::DVec3;
 use std::f64::consts::PI;
 
@@ -88,8 +92,23 @@ impl ModelProblem for Problem {
         Ok(load)
     }
 
+    fn load_products(&self, system: &Poisson) -> Result<Option<OuterProducts>> {
+        match self.boundary_values(system.mesh()) {
+            Some(_) => Ok(None),
+            None => load_products(system.space(), &*self.right_hand_side(system.mesh())),
+        }
+    }
+
     fn errors(&self, u: &Function) -> Result<Option<ErrorNorms>> {
         self.solution(u.space().mesh()).map(|exact| u.error_to(&*exact)).transpose()
+    }
+
+    fn errors_on_machine<B: Backend>(
+        &self,
+        system: &Poisson,
+        u: &SolutionOnMachine<B>,
+    ) -> Result<ErrorsOnMachine<ErrorNorms>> {
+        system.errors_on_machine(u, self.solution(system.mesh()).as_deref())
     }
 }
 
