@@ -1,9 +1,13 @@
 //! Expressions of x, y and z: `exp(x) * sin(3 * pi * y)`, with values and gradients.
 
 mod parser;
+mod products;
 
 use crate::args::written;
+use glam::DVec3;
 pub use parser::ExpressionError;
+use patchmg::problem::{ExactSolution, Factors, Field};
+use products::Product;
 use std::fmt;
 
 const VARIABLES: [&str; 3] = ["x", "y", "z"];
@@ -13,6 +17,8 @@ const VARIABLES: [&str; 3] = ["x", "y", "z"];
 pub struct Expression {
     text: String,
     root: Node,
+    /// Those whose sum it is, if there are few.
+    products: Option<Vec<Product>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +68,8 @@ impl std::str::FromStr for Expression {
     type Err = ExpressionError;
 
     fn from_str(text: &str) -> Result<Self, ExpressionError> {
-        Ok(Self { text: text.into(), root: parser::parse(text)? })
+        let root = parser::parse(text)?;
+        Ok(Self { text: text.into(), products: products::of(&root), root })
     }
 }
 
@@ -82,18 +89,33 @@ impl Expression {
 
     /// The gradient at a point, by dual numbers. Where there is none, as of `abs(x)` for `x = 0`, it is that of one side.
     pub fn gradient(&self, point: [f64; 3]) -> [f64; 3] {
-        let dual = |d: usize| Dual { value: point[d], gradient: [0, 1, 2].map(|e| f64::from(e == d)) };
-        self.root.at(&[0, 1, 2].map(dual)).gradient
+        self.root.gradient(point)
     }
 
     /// The value, if it depends on no variable.
     pub fn constant(&self) -> Option<f64> {
-        self.is_of(0).then(|| self.value([0.0; 3]))
+        self.root.constant()
     }
 
     /// Whether it depends on none of the variables from that number on.
     pub fn is_of(&self, variables: usize) -> bool {
-        self.root.is_of(variables)
+        (variables..3).all(|d| !self.root.has(d))
+    }
+}
+
+impl Field for Expression {
+    fn value(&self, point: DVec3) -> f64 {
+        Self::value(self, point.into())
+    }
+
+    fn products(&self) -> Option<Vec<&dyn Factors>> {
+        Some(self.products.as_ref()?.iter().map(|product| product as _).collect())
+    }
+}
+
+impl ExactSolution for Expression {
+    fn gradient(&self, point: DVec3) -> DVec3 {
+        Self::gradient(self, point.into()).into()
     }
 }
 
@@ -171,13 +193,29 @@ impl Node {
         }
     }
 
-    fn is_of(&self, variables: usize) -> bool {
+    fn gradient(&self, point: [f64; 3]) -> [f64; 3] {
+        let dual = |d: usize| Dual { value: point[d], gradient: [0, 1, 2].map(|e| f64::from(e == d)) };
+        self.at(&[0, 1, 2].map(dual)).gradient
+    }
+
+    /// Whether it depends on a variable.
+    fn has(&self, variable: usize) -> bool {
         match self {
-            Self::Constant(_) => true,
-            Self::Variable(d) => *d < variables,
-            Self::Negative(node) | Self::One(_, node) => node.is_of(variables),
-            Self::Two(_, a, b) => a.is_of(variables) && b.is_of(variables),
+            Self::Constant(_) => false,
+            Self::Variable(d) => *d == variable,
+            Self::Negative(node) | Self::One(_, node) => node.has(variable),
+            Self::Two(_, a, b) => a.has(variable) || b.has(variable),
         }
+    }
+
+    /// The variable that it depends on, if there is but one, the first one for a constant.
+    fn variable(&self) -> Option<usize> {
+        (0..3).find(|&variable| (0..3).all(|other| other == variable || !self.has(other)))
+    }
+
+    fn constant(&self) -> Option<f64> {
+        let is_constant = (0..3).all(|d| !self.has(d));
+        is_constant.then(|| self.at(&[0.0; 3]))
     }
 }
 

@@ -7,9 +7,9 @@ use std::f64::consts::PI;
 pub trait Field: Sync {
     /// The value at a point.
     fn value(&self, point: DVec3) -> f64;
-    /// The factors, if the function is a product of functions of one coordinate each: with them, integrals over the mesh
-    /// need values on three lines instead of in the whole domain.
-    fn factors(&self) -> Option<&dyn Factors> {
+    /// The products, if the function is a sum of products of functions of one coordinate each: with them, integrals over the
+    /// mesh need values on three lines for each product instead of in the whole domain.
+    fn products(&self) -> Option<Vec<&dyn Factors>> {
         None
     }
 }
@@ -20,7 +20,7 @@ impl<F: Fn(DVec3) -> f64 + Sync> Field for F {
     }
 }
 
-/// `f(x, y, z) = f_0(x) f_1(y) f_2(z)`; in 2D without the last one.
+/// A product `f_0(x) f_1(y) f_2(z)`; in 2D without the last factor.
 pub trait Factors: Sync {
     /// `f_direction(x)`.
     fn factor(&self, direction: usize, x: f64) -> f64;
@@ -42,8 +42,8 @@ impl Field for Constant {
     fn value(&self, _point: DVec3) -> f64 {
         self.0
     }
-    fn factors(&self) -> Option<&dyn Factors> {
-        Some(self)
+    fn products(&self) -> Option<Vec<&dyn Factors>> {
+        Some(vec![self])
     }
 }
 
@@ -83,8 +83,8 @@ impl Field for SineProduct {
     fn value(&self, point: DVec3) -> f64 {
         (0..self.dim.min(3)).map(|d| self.factor(d, point[d])).product()
     }
-    fn factors(&self) -> Option<&dyn Factors> {
-        Some(self)
+    fn products(&self) -> Option<Vec<&dyn Factors>> {
+        Some(vec![self])
     }
 }
 
@@ -136,8 +136,8 @@ impl Field for CosineProduct {
     fn value(&self, point: DVec3) -> f64 {
         self.sine().value(point + self.half())
     }
-    fn factors(&self) -> Option<&dyn Factors> {
-        Some(self)
+    fn products(&self) -> Option<Vec<&dyn Factors>> {
+        Some(vec![self])
     }
 }
 

@@ -13,8 +13,8 @@ use pulp::Arch;
 /// The load vector `b_i = ∫ f φ_i` in storage order, by Gauss's rule in each cell: `k + 1` points a direction for continuous
 /// elements, `k + 2` for discontinuous ones.
 ///
-/// A field with [factors](Field::factors) costs one multiplication or two a dof; any other is evaluated in every
-/// quadrature point, and integrated by sum factorization.
+/// A field that is a sum of [products](Field::products) costs one multiplication or two a dof and product; any other is evaluated
+/// in every quadrature point, and integrated by sum factorization.
 ///
 /// # Errors
 /// [`Error::NotFinite`] with the point where `f` is not a finite number, [`Error::OutOfMemory`] if the host has no room
@@ -23,14 +23,13 @@ pub fn load_vector(space: &Space, f: &(impl Field + ?Sized)) -> Result<Vec<f64>>
     load_vector_by(space, f, Basis::of_loads)
 }
 
-/// The same as a sum of outer products of 1D load vectors, which a machine evaluates in its own memory; none if the field has no
-/// [factors](Field::factors).
+/// The same as a sum of outer products of 1D load vectors, which a machine evaluates in its own memory; none if the field is no sum
+/// of [products](Field::products), or a factor is not a finite number.
 ///
 /// # Errors
-/// [`Error::NotFinite`] with the coordinate where a factor of `f` is not a finite number.
+/// Those of Gauss's rule.
 pub fn load_products(space: &Space, f: &(impl Field + ?Sized)) -> Result<Option<OuterProducts>> {
-    let bases = Bases::new(space, Basis::of_loads)?;
-    f.factors().map(|factors| product(space, &bases, factors)).transpose()
+    products(space, &Bases::new(space, Basis::of_loads)?, f)
 }
 
 /// [`load_vector`] with more points a direction in each cell: `k + 1 + more`.
@@ -46,8 +45,8 @@ fn load_vector_by(
     memory::check(space.storage() as u64 * size_of::<f64>() as u64)?;
     let mut b = memory::zeros(space.storage())?;
     let bases = Bases::new(space, basis)?;
-    match f.factors() {
-        Some(factors) => product(space, &bases, factors)?.evaluate(&mut b, false),
+    match products(space, &bases, f)? {
+        Some(products) => products.evaluate(&mut b, false),
         None => general(space, &bases, &|_cell, _q, point| f.value(point), &mut b)?,
     }
     Ok(b)
@@ -105,28 +104,25 @@ fn not_finite(value: f64, place: String) -> Error {
     Error::NotFinite { what: "right-hand side", value, place }
 }
 
-/// The outer product of 1D load vectors.
-fn product(space: &Space, bases: &Bases, factors: &dyn Factors) -> Result<OuterProducts> {
-    let axes = space.axes().iter().zip(&bases.0).enumerate();
-    let lines = axes.map(|(d, (axis, basis))| line(axis, basis, factors, d)).collect::<Result<Vec<_>>>()?;
-    let largest: f64 = lines.iter().map(|line| line.iter().fold(0.0, |max: f64, v| max.max(v.abs()))).product();
-    if !largest.is_finite() {
-        return Err(not_finite(largest, "the product of its factors".into()));
-    }
+/// Outer products of 1D load vectors, if `f` is a sum of products that are finite numbers: where a factor overflows, `f` need not.
+fn products(space: &Space, bases: &Bases, f: &(impl Field + ?Sized)) -> Result<Option<OuterProducts>> {
+    let Some(terms) = f.products() else { return Ok(None) };
     let mut load = OuterProducts::zero(space.stored_nodes());
-    load.add(1.0, [0, 1, 2].map(|d| lines.get(d).map_or(&[1.0][..], |line| line)))?;
-    Ok(load)
+    for factors in terms {
+        let axes = space.axes().iter().zip(&bases.0).enumerate();
+        let lines: Vec<_> = axes.map(|(d, (axis, basis))| line(axis, basis, factors, d)).collect();
+        let largest: f64 = lines.iter().map(|line| line.iter().fold(0.0, |max: f64, v| max.max(v.abs()))).product();
+        if !largest.is_finite() || lines.iter().flatten().any(|value| value.is_nan()) {
+            return Ok(None);
+        }
+        load.add(1.0, [0, 1, 2].map(|d| lines.get(d).map_or(&[1.0][..], |line| line)))?;
+    }
+    Ok(Some(load))
 }
 
 /// 1D load vector on the stored nodes of a direction; zero at those that are no unknowns.
-fn line(axis: &Axis, basis: &Basis, factors: &dyn Factors, direction: usize) -> Result<Vec<f64>> {
-    let values: Vec<f64> = basis
-        .points_in_a_row(axis.cells())
-        .map(|x| match factors.factor(direction, x) {
-            value if value.is_finite() => Ok(value),
-            value => Err(not_finite(value, format!("{} = {x}", ["x", "y", "z"][direction]))),
-        })
-        .collect::<Result<_>>()?;
+fn line(axis: &Axis, basis: &Basis, factors: &dyn Factors, direction: usize) -> Vec<f64> {
+    let values: Vec<f64> = basis.points_in_a_row(axis.cells()).map(|x| factors.factor(direction, x)).collect();
     // Continuous elements have a last node that is not stored.
     let mut line = vec![0.0; axis.stored_nodes() + 1];
     for (cell, values) in values.chunks_exact(basis.points()).enumerate() {
@@ -139,7 +135,7 @@ fn line(axis: &Axis, basis: &Basis, factors: &dyn Factors, direction: usize) -> 
     }
     line[..axis.unknown_nodes().start].fill(0.0);
     line.truncate(axis.stored_nodes());
-    Ok(line)
+    line
 }
 
 /// Cell by cell. Layers of cells in the last direction may share a plane of nodes with the next: even layers are added

@@ -25,10 +25,14 @@ pub fn error_norms(space: &Space, u_h: &[f64], u: &(impl ExactSolution + ?Sized)
     space.check_storage("solution", u_h.len())?;
     let [cells_x, cells_y, cells_z] = space.mesh().cells_along();
     let bases = Bases::new(space, |axis| Basis::new(axis, axis.degree() + 3))?;
-    let tables = u.factors().map(|factors| FactorTables::new(space, &bases, factors));
+    let tables = u
+        .products()
+        .map(|terms| terms.iter().map(|factors| FactorTables::new(space, &bases, *factors)).collect::<Vec<_>>());
+    // Where a factor overflows, the solution need not.
+    let tables = tables.filter(|tables| tables.iter().all(FactorTables::is_finite));
     let sums = try_map(cells_y * cells_z, |pencil| {
         let cell = [0, pencil % cells_y, pencil / cells_y];
-        let sums = Pencil { space, bases: &bases, u_h, cell, arch: Arch::new() }.integrate(u, tables.as_ref());
+        let sums = Pencil { space, bases: &bases, u_h, cell, arch: Arch::new() }.integrate(u, tables.as_deref());
         match sums.iter().find(|sum| !sum.is_finite()) {
             None => Ok(sums),
             Some(&value) => {
@@ -41,7 +45,7 @@ pub fn error_norms(space: &Space, u_h: &[f64], u: &(impl ExactSolution + ?Sized)
     Ok(ErrorNorms { l2: total[0].sqrt(), h1: total[1].sqrt() })
 }
 
-/// Factors of a solution and their derivatives in the quadrature points of a row of cells, for each direction; in 2D the
+/// Factors of a product and their derivatives in the quadrature points of a row of cells, for each direction; in 2D the
 /// third factor is 1.
 struct FactorTables {
     points: [usize; 3],
@@ -61,6 +65,10 @@ impl FactorTables {
             values: table(&|d, x| factors.factor(d, x)),
             derivatives: table(&|d, x| factors.factor_derivative(d, x)),
         }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.values.iter().chain(&self.derivatives).flatten().all(|value| value.is_finite())
     }
 
     /// Value and derivatives in quadrature point `q` of `lanes` cells in x from `first_cell` on.
@@ -88,7 +96,7 @@ struct Pencil<'a> {
 
 impl Pencil<'_> {
     /// `∫ (u_h - u)²` and `∫ |∇(u_h - u)|²` over its cells.
-    fn integrate(&self, u: &(impl ExactSolution + ?Sized), tables: Option<&FactorTables>) -> [f64; 2] {
+    fn integrate(&self, u: &(impl ExactSolution + ?Sized), tables: Option<&[FactorTables]>) -> [f64; 2] {
         let (cells, points) = (self.space.mesh().cells_along()[0], self.bases.points());
         // Tensor 0 holds values, tensor `d + 1` derivatives in direction `d`.
         let mut tensors = vec![Vec::new()];
@@ -103,7 +111,11 @@ impl Pencil<'_> {
                 let q = unravel(index, points);
                 let weight: f64 = self.bases.0.iter().zip(q).map(|(basis, q)| basis.rule.weights[q]).product();
                 let exact = match tables {
-                    Some(tables) => tables.at(first_cell, q, lanes),
+                    Some(tables) => tables.iter().fold([[0.0; LANES]; 4], |mut sums, table| {
+                        let terms = table.at(first_cell, q, lanes);
+                        sums.iter_mut().flatten().zip(terms.iter().flatten()).for_each(|(sum, term)| *sum += term);
+                        sums
+                    }),
                     None => self.sample(u, first_cell, lanes, q),
                 };
                 for (component, (tensor, exact)) in tensors.iter().zip(&exact).enumerate() {

@@ -3,9 +3,7 @@
 use crate::args::CaseArgs;
 use crate::expression::Expression;
 use crate::failure::Failure;
-use glam::DVec3;
 use patchmg::forest::CoarseMesh;
-use patchmg::problem::{ExactSolution, Field};
 use patchmg::system::elliptic::{Diffusion, EllipticProblem, Equation, SharedField};
 use std::sync::Arc;
 
@@ -52,18 +50,6 @@ pub fn check_dim(option: &str, value: impl std::fmt::Display, of: &Expression, d
     match of.is_of(dim) {
         true => Ok(()),
         false => Err(Failure::usage(option, value, format_args!("has z, must be of x and y in {dim}D"))),
-    }
-}
-
-impl Field for Expression {
-    fn value(&self, point: DVec3) -> f64 {
-        Self::value(self, point.into())
-    }
-}
-
-impl ExactSolution for Expression {
-    fn gradient(&self, point: DVec3) -> DVec3 {
-        Self::gradient(self, point.into()).into()
     }
 }
 

@@ -13,7 +13,7 @@ use patchmg::backend::{Backend, OuterProducts};
 use patchmg::function::Function;
 use patchmg::mesh::Mesh;
 use patchmg::output::vtu;
-use patchmg::problem::{Constant, ErrorNorms, ExactSolution, load_products, load_vector};
+use patchmg::problem::{Constant, ErrorNorms, ExactSolution, Field, load_products, load_vector};
 use patchmg::solve::{Case, Precision, SolutionOnMachine};
 use patchmg::space::Family;
 use patchmg::system::poisson::{
@@ -76,6 +76,11 @@ impl PoissonProblem {
     }
 }
 
+/// A right-hand side, zero if it is not given.
+fn given(rhs: &Option<Expression>) -> &dyn Field {
+    rhs.as_ref().map_or(&Constant(0.0), |rhs| rhs)
+}
+
 impl ModelProblem for PoissonProblem {
     type System = Poisson;
     type Errors = ErrorNorms;
@@ -91,11 +96,7 @@ impl ModelProblem for PoissonProblem {
         match self {
             Self::Named(problem) => problem.load(system),
             Self::Given { rhs, boundary, .. } => {
-                let constant = rhs.as_ref().map_or(Some(0.0), Expression::constant);
-                let mut load = match (constant, rhs) {
-                    (None, Some(rhs)) => load_vector(system.space(), rhs)?,
-                    (constant, _) => load_vector(system.space(), &Constant(constant.unwrap_or(0.0)))?,
-                };
+                let mut load = load_vector(system.space(), given(rhs))?;
                 if let Some(values) = boundary {
                     system.add_boundary_load(values, &mut load)?;
                 }
@@ -108,10 +109,7 @@ impl ModelProblem for PoissonProblem {
         match self {
             Self::Named(problem) => problem.load_products(system),
             Self::Given { boundary: Some(_), .. } => Ok(None),
-            Self::Given { rhs, .. } => match rhs.as_ref().map_or(Some(0.0), Expression::constant) {
-                Some(constant) => load_products(system.space(), &Constant(constant)),
-                None => Ok(None),
-            },
+            Self::Given { rhs, .. } => load_products(system.space(), given(rhs)),
         }
     }
 

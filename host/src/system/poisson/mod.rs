@@ -116,7 +116,7 @@ impl Poisson {
         add_boundary_integrals(&self.space, &normal, g, b)
     }
 
-    /// Norms of `u_h - u` for a solution that lies on a machine, computed there if `u` has [factors](Field::factors), the machine is a
+    /// Norms of `u_h - u` for a solution that lies on a machine, computed there if `u` is a sum of [products](Field::products), the machine is a
     /// GPU and its memory has room for four more vectors in `f64`; on a host, [`Function::error_to`] is faster.
     ///
     /// # Errors
@@ -127,13 +127,13 @@ impl Poisson {
         u: Option<&dyn ExactSolution>,
     ) -> Result<ErrorsOnMachine<ErrorNorms>> {
         let Some(u) = u else { return Ok(ErrorsOnMachine::Known(None)) };
-        match u.factors() {
-            Some(factors) if u_h.backend().info().backend.is_gpu() && u_h.has_room_for(NORM_VECTORS) => {
-                let norms = product_error_norms(&**u_h.backend(), &self.space, u_h.copy()?, factors)?;
-                Ok(ErrorsOnMachine::Known(Some(norms)))
+        let norms = match u.products() {
+            Some(products) if u_h.backend().info().backend.is_gpu() && u_h.has_room_for(NORM_VECTORS) => {
+                product_error_norms(&**u_h.backend(), &self.space, u_h.copy()?, &products)?
             }
-            _ => Ok(ErrorsOnMachine::OnHost),
-        }
+            _ => None,
+        };
+        Ok(norms.map_or(ErrorsOnMachine::OnHost, |norms| ErrorsOnMachine::Known(Some(norms))))
     }
 
     /// The mesh.

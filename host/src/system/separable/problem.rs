@@ -6,7 +6,7 @@ use crate::error::{Result, finite, invalid};
 use crate::function::Function;
 use crate::memory;
 use crate::problem::sum_factorization::{Bases, Basis};
-use crate::problem::{ErrorNorms, ExactSolution, Field, load_vector_with, side_integrals};
+use crate::problem::{Constant, ErrorNorms, ExactSolution, Factors, Field, load_vector_with, side_integrals};
 use crate::space::Space;
 use crate::system::elliptic::SharedField;
 use crate::system::{ModelProblem, System};
@@ -41,7 +41,7 @@ pub struct Problem {
     /// Of the system that it is for.
     equation: Arc<Equation>,
     /// `f`.
-    pub right_hand_side: SharedField,
+    pub right_hand_side: Arc<dyn Field + Send + Sync>,
     /// Of the lower side and the upper one of each direction: `u` on a Dirichlet side, the flux `c ∂u/∂n` on a Neumann side; 0 where
     /// nothing is given. A node on an edge of two Dirichlet sides has the value of that with the higher direction.
     pub sides: [[Option<SharedField>; 2]; 3],
@@ -59,7 +59,7 @@ impl fmt::Debug for Problem {
 
 impl Problem {
     /// With zero on all sides, and an unknown solution.
-    pub fn new(system: &Separable, right_hand_side: impl Fn(DVec3) -> f64 + Send + Sync + 'static) -> Self {
+    pub fn new(system: &Separable, right_hand_side: impl Field + Send + Sync + 'static) -> Self {
         let equation = system.equation.clone();
         Self { equation, right_hand_side: Arc::new(right_hand_side), sides: Default::default(), exact: None }
     }
@@ -104,18 +104,23 @@ impl Problem {
     pub fn exact_on(&self, space: &Space) -> Result<Option<impl ExactSolution + use<>>> {
         let Some(exact) = &self.exact else { return Ok(None) };
         let by = if self.equation.has_null_space(space.dim()) {
-            let integral: f64 = load_vector_with(space, &|point| exact.value(point), 2)?.iter().sum();
+            let integral: f64 = load_vector_with(space, &**exact, 2)?.iter().sum();
             -integral / space.mesh().lengths()[..space.dim()].iter().product::<f64>()
         } else {
             0.0
         };
-        Ok(Some(Shifted { u: exact.clone(), by }))
+        Ok(Some(Shifted { u: exact.clone(), by: Constant(by) }))
     }
 
     /// `∫ f φ_i` and, over Neumann sides, `∫ g φ_i`, of each node: with `k + 1 + more` points a direction.
-    fn functional(&self, system: &Separable, more: usize, of: impl Fn(f64) -> f64 + Copy + Sync) -> Result<Vec<f64>> {
-        let space = system.space();
-        let mut load = load_vector_with(space, &|point| of((self.right_hand_side)(point)), more)?;
+    /// With `absolute`, of their absolute values.
+    fn functional(&self, system: &Separable, more: usize, absolute: bool) -> Result<Vec<f64>> {
+        let (space, f) = (system.space(), &*self.right_hand_side);
+        let mut load = match absolute {
+            true => load_vector_with(space, &|point| f.value(point).abs(), more)?,
+            false => load_vector_with(space, f, more)?,
+        };
+        let of = |value: f64| if absolute { value.abs() } else { value };
         let bases = Bases::new(space, |axis| Basis::new(axis, axis.degree() + 1 + more))?;
         for (d, side) in sides(space.dim()) {
             let Some(flux) = &self.sides[d][side] else { continue };
@@ -159,8 +164,8 @@ impl Problem {
     /// That `∫ f + ∫ g` is 0, but for the error of quadrature, where no solution exists otherwise.
     fn check_integral(&self, system: &Separable, load: &[f64]) -> Result<()> {
         let sum = |load: &[f64]| load.iter().sum::<f64>();
-        let (rough, fine) = (sum(load), sum(&self.functional(system, 2, |value| value)?));
-        let size = sum(&self.functional(system, 2, f64::abs)?);
+        let (rough, fine) = (sum(load), sum(&self.functional(system, 2, false)?));
+        let size = sum(&self.functional(system, 2, true)?);
         if fine.abs() <= 10.0 * (fine - rough).abs() + 1e-10 * size {
             return Ok(());
         }
@@ -178,12 +183,18 @@ fn sides(dim: usize) -> impl Iterator<Item = (usize, usize)> {
 /// A known solution, and a constant that is added.
 struct Shifted {
     u: Arc<dyn ExactSolution + Send + Sync>,
-    by: f64,
+    by: Constant,
 }
 
 impl Field for Shifted {
     fn value(&self, point: DVec3) -> f64 {
-        self.u.value(point) + self.by
+        self.u.value(point) + self.by.0
+    }
+
+    fn products(&self) -> Option<Vec<&dyn Factors>> {
+        let mut products = self.u.products()?;
+        products.extend((self.by.0 != 0.0).then_some(&self.by as &dyn Factors));
+        Some(products)
     }
 }
 
@@ -237,7 +248,7 @@ impl ModelProblem for Problem {
     }
 
     fn load(&self, system: &Separable) -> Result<Vec<f64>> {
-        let mut load = self.functional(system, 0, |value| value)?;
+        let mut load = self.functional(system, 0, false)?;
         if system.has_null_space() {
             self.check_integral(system, &load)?;
         }

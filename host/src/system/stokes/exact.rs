@@ -149,8 +149,8 @@ impl Field for Term<'_> {
         scale * if is_pressure { exact.pressure(point, orders) } else { exact.stream(point, orders) }
     }
 
-    fn factors(&self) -> Option<&dyn Factors> {
-        Some(self)
+    fn products(&self) -> Option<Vec<&dyn Factors>> {
+        Some(vec![self])
     }
 }
 
