@@ -40,7 +40,7 @@ impl Offered for Problem {
         let equation = args.box_equation(mesh.dim())?;
         let system = Separable::new(mesh, args.degree(), equation)?;
         let problem = match name {
-            "one" => args.with_side_data(Self::new(&system, Constant(1.0))),
+            "one" => args.with_side_data(Self::of_field(&system, Constant(1.0))),
             "sine" | "cosine" => {
                 args.check_sides_of_wave(name)?;
                 wave(&system, name == "cosine")
@@ -102,10 +102,10 @@ fn wave(system: &Separable, is_cosine: bool) -> Problem {
     let (scale, lengths) = (eigenvalue + equation.reaction, DVec3::from_array(lengths));
     if is_cosine {
         let f = CosineProduct { dim, scale, lengths };
-        Problem::new(system, f).with_exact(CosineProduct { scale: 1.0, ..f })
+        Problem::of_field(system, f).with_exact(CosineProduct { scale: 1.0, ..f })
     } else {
         let f = SineProduct { dim, scale, lengths };
-        Problem::new(system, f).with_exact(SineProduct { scale: 1.0, ..f })
+        Problem::of_field(system, f).with_exact(SineProduct { scale: 1.0, ..f })
     }
 }
 
@@ -263,8 +263,8 @@ impl CaseArgs {
         let DataArgs { rhs, boundary, exact, .. } = self.forest.data.clone();
         let values = boundary.or(exact.clone());
         let problem = match rhs {
-            Some(rhs) => Problem::new(system, rhs),
-            None => Problem::new(system, Constant(0.0)),
+            Some(rhs) => Problem::of_field(system, rhs),
+            None => Problem::of_field(system, Constant(0.0)),
         };
         let mut problem = self.with_side_data(problem);
         for (direction, upper) in (0..system.mesh().dim()).flat_map(|d| [(d, 0), (d, 1)]) {

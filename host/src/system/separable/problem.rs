@@ -59,7 +59,12 @@ impl fmt::Debug for Problem {
 
 impl Problem {
     /// With zero on all sides, and an unknown solution.
-    pub fn new(system: &Separable, right_hand_side: impl Field + Send + Sync + 'static) -> Self {
+    pub fn new(system: &Separable, right_hand_side: impl Fn(DVec3) -> f64 + Send + Sync + 'static) -> Self {
+        Self::of_field(system, right_hand_side)
+    }
+
+    /// The same with a field, which may be a sum of [products](Field::products).
+    pub fn of_field(system: &Separable, right_hand_side: impl Field + Send + Sync + 'static) -> Self {
         let equation = system.equation.clone();
         Self { equation, right_hand_side: Arc::new(right_hand_side), sides: Default::default(), exact: None }
     }
