@@ -12,7 +12,8 @@ const PADDING: [usize; 8] = [0, 28, 26, 24, 10, 20, 10, 16];
 /// are but one or two, blocks march along x.
 pub const fn strip(dim: usize, degree: usize) -> Strip {
     let pieces = match (dim, degree) {
-        (2, 5..=8) => 191 / (2 * degree),
+        (2, 5..=7) => 191 / (2 * degree),
+        (2, 8) => 15,
         (2, _) => 127 / (2 * degree),
         (_, 1) => 20,
         (_, 2) => 12,
@@ -32,7 +33,7 @@ const fn reads_early(dim: usize, degree: usize, scalar_bytes: usize) -> bool {
 
 /// Blocks of a multiprocessor that the registers of a thread leave room for: more where that costs no spills.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
-    const SINGLE_2D: [u32; 10] = [12, 16, 12, 10, 6, 6, 6, 6, 7, 6];
+    const SINGLE_2D: [u32; 10] = [12, 16, 12, 10, 6, 6, 6, 4, 7, 6];
     const DOUBLE_2D: [u32; 10] = [10, 8, 6, 6, 3, 4, 3, 2, 4, 4];
     const SINGLE_3D: [u32; 8] = [8, 5, 4, 6, 2, 3, 2, 3];
     const DOUBLE_3D: [u32; 8] = [8, 4, 2, 5, 2, 2, 1, 1];
