@@ -6,7 +6,7 @@ mod common;
 
 use common::{cpu, space};
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{AxisMatrix, Backend, DeviceInfo, Scalar, Tensors};
+use patchmg::backend::{AxisMatrix, Backend, DeviceInfo, OuterProducts, Scalar, Tensors};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::level::{Level, Patches, SharedLevel};
 use patchmg::mesh::Mesh;
@@ -149,6 +149,10 @@ impl<B: Backend> Backend for Counting<B> {
         add: bool,
     ) -> Result<()> {
         self.inner.apply_along_axis(matrix, tensors, x, y, add)
+    }
+
+    fn outer_products<T: Scalar>(&self, tensor: &OuterProducts, y: &mut B::Vector<T>, add: bool) -> Result<()> {
+        self.inner.outer_products(tensor, y, add)
     }
 
     fn dots<T: Scalar>(&self, xs: &[&B::Vector<T>], y: &B::Vector<T>) -> Result<Vec<f64>> {

@@ -29,9 +29,12 @@ mod systems;
 
 use args::{Cli, Command, CommandLine};
 use failure::Failure;
+use patchmg::output::table::seconds;
 use std::io::IsTerminal;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::time::Instant;
+use tracing::debug;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
@@ -58,6 +61,7 @@ pub fn main() -> ExitCode {
 
 /// A program with the arguments `A`: `run` does what they ask for, and what it fails with is said on standard error.
 pub fn program<A: CommandLine>(run: impl FnOnce(&A) -> Result<ExitCode, Failure>) -> ExitCode {
+    let start = Instant::now();
     let given = match problem_file::expanded(&A::command(), std::env::args_os().collect()) {
         Ok(given) => given,
         Err(failure) => return failure.report(),
@@ -68,6 +72,7 @@ pub fn program<A: CommandLine>(run: impl FnOnce(&A) -> Result<ExitCode, Failure>
     };
     // A panic is a mistake in the program; its message is already on standard error.
     let done = catch_unwind(AssertUnwindSafe(|| log(arguments.is_verbose()).and_then(|()| run(&arguments))));
+    debug!("in all: {}", seconds(start.elapsed().as_secs_f64()));
     match (done.unwrap_or_else(|_| Err(Failure::internal())), console::lost()) {
         (Err(failure), _) => failure.report(),
         (Ok(_), Some(reason)) => Failure::output(reason).report(),

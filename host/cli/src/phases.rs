@@ -15,8 +15,8 @@ use tracing::debug;
 /// A report, and the solution if it is wanted.
 pub type Found<P> = (Report<<P as ModelProblem>::Errors>, Option<<<P as ModelProblem>::System as System>::Solution>);
 
-/// Solves as often as `protocol` says, from a guess if there is one, for what is wanted; load vector and errors are computed by so many threads of the CPU,
-/// whatever the backend.
+/// Solves as often as `protocol` says, from a guess if there is one, for what is wanted; on the host, load vector and errors are
+/// computed by so many threads.
 pub fn solve<P: ModelProblem, B: Runs<P::System>>(
     backend: &Arc<B>,
     case: Case<P>,

@@ -49,11 +49,15 @@ pub fn run(args: &SolveArgs) -> Result<ExitCode, Failure> {
         let start = Instant::now();
         let machine = Machine::choose(&args.case.machine, console)?;
         debug!("machine: {}", seconds(start.elapsed().as_secs_f64()));
-        match machine {
-            Machine::Cpu(backend) => on(&backend, args, case, console),
+        let done = match &machine {
+            Machine::Cpu(backend) => on(backend, args, case, console),
             #[cfg(feature = "cuda")]
-            Machine::Cuda(backend) => on(&backend, args, case, console),
-        }
+            Machine::Cuda(backend) => on(backend, args, case, console),
+        };
+        let start = Instant::now();
+        drop(machine);
+        debug!("machine given back: {}", seconds(start.elapsed().as_secs_f64()));
+        done
     })
 }
 

@@ -108,7 +108,17 @@ fn phases_are_logged_where_that_is_asked_for() {
     };
     let [silent, debug] = ["warn", "debug"].map(logged);
     assert_eq!(stderr(&silent), "");
-    let phases = ["mesh: ", "machine: ", "load vector: ", "set-up", "solve: ", "errors: ", "output: "];
+    let phases = [
+        "mesh: ",
+        "machine: ",
+        "load vector: ",
+        "set-up",
+        "solve: ",
+        "errors: ",
+        "output: ",
+        "machine given back: ",
+        "in all: ",
+    ];
     let lines: Vec<_> = stderr(&debug).lines().collect();
     assert_eq!(lines.len(), phases.len(), "{lines:?}");
     assert_eq!(stderr(&logged("patchmg=debug")).lines().count(), phases.len());

@@ -174,7 +174,7 @@ pub enum Task {
     /// Memory of the same solve.
     Memory(Method),
     /// A solve by the program itself, from its start.
-    Start(Kernels),
+    Start(Kernels, Data),
     /// Operator, smoothing step and solve (paper 2, table 2).
     Comparison,
     /// Of the Stokes equations.
@@ -240,6 +240,15 @@ pub enum Kernels {
     Kept,
     /// Compiled by the driver.
     Compiled,
+}
+
+/// What says the problem of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// The name of one that the program has.
+    Name,
+    /// Expressions of the same problem.
+    Expressions,
 }
 
 /// What does the arithmetic.

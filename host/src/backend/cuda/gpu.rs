@@ -36,7 +36,10 @@ pub(crate) struct Gpu {
     freed: AtomicU64,
     context: Context,
     properties: Properties,
+    /// What was loaded, by the name of its kernel.
     modules: Mutex<HashMap<String, LoadedModule>>,
+    /// The PTX of modules, by their names.
+    texts: Mutex<HashMap<String, Arc<str>>>,
     /// By the name of a kernel, whether it was launched since [`Self::take_launched`].
     launched: Mutex<BTreeMap<String, Arc<AtomicBool>>>,
     hangs: AtomicBool,
@@ -55,8 +58,20 @@ impl Gpu {
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(refused("cuStreamCreateWithPriority"))?;
         let recorder = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(refused("cuStreamCreateWithPriority"))?;
         let (recording_thread, recorded, freed) = Default::default();
-        let (modules, launched, hangs) = Default::default();
-        Ok(Self { stream, recorder, recording_thread, recorded, freed, context, properties, modules, launched, hangs })
+        let (modules, texts, launched, hangs) = Default::default();
+        Ok(Self {
+            stream,
+            recorder,
+            recording_thread,
+            recorded,
+            freed,
+            context,
+            properties,
+            modules,
+            texts,
+            launched,
+            hangs,
+        })
     }
 
     /// Makes this thread's calls go to this device. An error, if it hangs: then destructors must free nothing, because
@@ -141,15 +156,26 @@ impl Gpu {
         &self.properties.name
     }
 
-    /// The module of a name, loaded by `load` at the first call.
-    pub(super) fn module(&self, name: &str, load: impl FnOnce() -> Result<LoadedModule>) -> Result<LoadedModule> {
+    /// What has the kernel of a name, loaded by `load` at the first call.
+    pub(super) fn module(&self, kernel: &str, load: impl FnOnce() -> Result<LoadedModule>) -> Result<LoadedModule> {
         let mut modules = lock(&self.modules);
-        if let Some(&module) = modules.get(name) {
+        if let Some(&module) = modules.get(kernel) {
             return Ok(module);
         }
         let module = load()?;
-        modules.insert(name.to_owned(), module);
+        modules.insert(kernel.to_owned(), module);
         Ok(module)
+    }
+
+    /// The PTX of the module of a name, as `text` gives it at the first call.
+    pub(super) fn text(&self, module: &str, text: impl FnOnce() -> Result<String>) -> Result<Arc<str>> {
+        let mut texts = lock(&self.texts);
+        if let Some(text) = texts.get(module) {
+            return Ok(text.clone());
+        }
+        let text: Arc<str> = text()?.into();
+        texts.insert(module.to_owned(), text.clone());
+        Ok(text)
     }
 
     /// What a kernel sets when it is launched; the same for all kernels of a name.

@@ -3,7 +3,7 @@
 use super::calls::check;
 use super::gpu::Gpu;
 use super::memory::Vector;
-use super::modules;
+use super::modules::{self, ConstantsOf};
 use crate::error::Result;
 use bytemuck::{Pod, bytes_of};
 use cust::sys::{
@@ -13,36 +13,38 @@ use patchmg_device::kernels::{KernelSpec, Module};
 use patchmg_device::typed::Arguments;
 use std::ffi::c_void;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 /// Parameters that a kernel may have.
 const PARAMETERS: usize = 8;
 
-/// An entry point of a loaded module.
+/// An entry point of a module, compiled when it is loaded or first launched.
 pub(crate) struct Kernel {
-    function: CUfunction,
+    module: Module,
     spec: KernelSpec,
-    /// Blocks of it that a multiprocessor holds.
-    resident: u32,
+    constants: ConstantsOf,
+    loaded: OnceLock<Loaded>,
     /// Set at a launch ([`Gpu::take_launched`]).
     launched: Arc<AtomicBool>,
 }
 
+struct Loaded {
+    function: CUfunction,
+    /// Blocks of it that a multiprocessor holds.
+    resident: u32,
+}
+
 // SAFETY: a handle of the driver, which takes it from any thread.
-unsafe impl Send for Kernel {}
+unsafe impl Send for Loaded {}
 // SAFETY: as above.
-unsafe impl Sync for Kernel {}
+unsafe impl Sync for Loaded {}
 
 impl Kernel {
-    /// Of a module that is loaded on the device of the current context.
-    pub fn new(function: CUfunction, spec: KernelSpec, launched: Arc<AtomicBool>) -> Result<Self> {
-        let mut blocks = 0;
-        let (threads, shared) = (spec.threads as i32, spec.shared_bytes as usize);
-        // SAFETY: the driver writes a number; the function is one of a loaded module.
-        let code = unsafe { sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, function, threads, shared) };
-        check("cuOccupancyMaxActiveBlocksPerMultiprocessor", code)?;
-        Ok(Self { function, spec, resident: blocks as u32, launched })
+    /// Not loaded yet.
+    pub fn new(gpu: &Gpu, module: Module, spec: KernelSpec, constants: ConstantsOf) -> Self {
+        let launched = gpu.launch_mark(&spec.name);
+        Self { module, spec, constants, loaded: OnceLock::new(), launched }
     }
 
     pub fn spec(&self) -> &KernelSpec {
@@ -50,15 +52,29 @@ impl Kernel {
     }
 
     /// Blocks of it that a multiprocessor holds.
-    pub fn resident(&self) -> u32 {
-        self.resident
+    pub fn resident(&self, gpu: &Gpu) -> Result<u32> {
+        Ok(self.loaded(gpu)?.resident)
+    }
+
+    /// Compiled, if it was not, and loaded.
+    fn loaded(&self, gpu: &Gpu) -> Result<&Loaded> {
+        if let Some(loaded) = self.loaded.get() {
+            return Ok(loaded);
+        }
+        let function = modules::function(gpu, self.module, &self.spec, self.constants)?;
+        let mut blocks = 0;
+        let (threads, shared) = (self.spec.threads as i32, self.spec.shared_bytes as usize);
+        // SAFETY: the driver writes a number; the function is one of a loaded module.
+        let code = unsafe { sys::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, function, threads, shared) };
+        check("cuOccupancyMaxActiveBlocksPerMultiprocessor", code)?;
+        Ok(self.loaded.get_or_init(|| Loaded { function, resident: blocks as u32 }))
     }
 
     /// Nothing happens where there is no block.
     ///
     /// # Safety
     /// `arguments` are the bytes of the kernel's parameters, at most [`PARAMETERS`], and what they point to is as long
-    /// as the kernel makes use of with this grid. The module is loaded on `gpu`.
+    /// as the kernel makes use of with this grid. `gpu` is that of all launches.
     pub unsafe fn launch<'a>(
         &self,
         gpu: &Gpu,
@@ -82,6 +98,7 @@ impl Kernel {
             return Ok(());
         }
         gpu.enter()?;
+        let function = self.loaded(gpu)?.function;
         gpu.mark(&self.launched);
         let [x, y, z] = blocks;
         let mut overlaps = CUlaunchAttribute {
@@ -104,7 +121,7 @@ impl Kernel {
         let (parameters, extra) = (parameters.as_mut_ptr(), std::ptr::null_mut());
         // SAFETY: the caller's promise; the driver copies the arguments before it returns. Where launches overlap, kernels wait for
         // the one before (`modules::load`).
-        check("cuLaunchKernelEx", unsafe { sys::cuLaunchKernelEx(&config, self.function, parameters, extra) })
+        check("cuLaunchKernelEx", unsafe { sys::cuLaunchKernelEx(&config, function, parameters, extra) })
     }
 
     /// With the arguments that most kernels have, in their order: matrices by value, vectors, cells in each direction, and
@@ -167,16 +184,23 @@ impl<T: Pod> Vector<T> {
 /// A kernel whose blocks march, each through a chunk of cells or patches.
 pub(crate) struct Marching {
     pub kernel: Kernel,
-    pub chunk: u32,
-    blocks: [u32; 3],
+    longest: u32,
+    /// Blocks for a chunk.
+    blocks: Box<dyn Fn(u32) -> [u32; 3] + Send + Sync>,
+    chunk: OnceLock<u32>,
 }
 
 impl Marching {
     /// With chunks of at most so many, so long that the last block is done first, if a block takes a step for each cell or
     /// patch, and one more because it begins one early.
-    pub fn new(gpu: &Gpu, kernel: Kernel, longest: u32, blocks: impl Fn(u32) -> [u32; 3]) -> Self {
-        let chunk = chunk_of(longest, kernel.resident.max(1) * gpu.multiprocessors(), &blocks);
-        Self { kernel, chunk, blocks: blocks(chunk) }
+    pub fn new(kernel: Kernel, longest: u32, blocks: impl Fn(u32) -> [u32; 3] + Send + Sync + 'static) -> Self {
+        Self { kernel, longest, blocks: Box::new(blocks), chunk: OnceLock::new() }
+    }
+
+    /// Cells or patches of a chunk.
+    pub fn chunk(&self, gpu: &Gpu) -> Result<u32> {
+        let resident = self.kernel.resident(gpu)?.max(1) * gpu.multiprocessors();
+        Ok(*self.chunk.get_or_init(|| chunk_of(self.longest, resident, &self.blocks)))
     }
 
     /// On vectors, with the chunk behind the cells.
@@ -184,8 +208,9 @@ impl Marching {
     /// # Safety
     /// As for [`Kernel::launch`].
     pub unsafe fn launch(&self, gpu: &Gpu, matrices: &[u8], vectors: &[CUdeviceptr], cells: [u32; 3]) -> Result<()> {
+        let chunk = self.chunk(gpu)?;
         // SAFETY: the caller's promise.
-        unsafe { self.kernel.launch_on_vectors(gpu, self.blocks, Some(matrices), vectors, cells, &[self.chunk]) }
+        unsafe { self.kernel.launch_on_vectors(gpu, (self.blocks)(chunk), Some(matrices), vectors, cells, &[chunk]) }
     }
 }
 

@@ -1,12 +1,12 @@
-//! PTX and the kernels in it. A module is compiled by the driver when the first kernel of it is asked for.
+//! PTX and the kernels in it. The driver compiles a kernel when it is asked for, without the others of its module.
 
 use super::calls::{check, error_name};
 use super::gpu::{Gpu, LoadedModule};
 use super::launch::Kernel;
 use crate::error::{Error, Result};
-use cuda_builder::ptx::{Constants, unpack, with_constants, with_dependent_launches};
+use cuda_builder::ptx::{Constants, unpack, with_constants, with_dependent_launches, with_entries};
 use cust::error::CudaError;
-use cust::sys::{self, CUfunction_attribute, CUjit_option, CUresult};
+use cust::sys::{self, CUfunction, CUfunction_attribute, CUjit_option, CUresult};
 use patchmg_device::kernels::{KernelSpec, Module};
 use std::ffi::{CString, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -75,17 +75,26 @@ pub(crate) fn require(module: Module) -> Result<()> {
     if is_there { Ok(()) } else { Err(no_module(&name)) }
 }
 
-/// One entry point, its module loaded with its constants if it was not.
+/// One entry point, loaded.
 pub(crate) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec, constants: ConstantsOf) -> Result<Kernel> {
+    let kernel = Kernel::new(gpu, module, spec, constants);
+    kernel.resident(gpu).map(|_| kernel)
+}
+
+/// One entry point, compiled with its constants if it was not.
+pub(super) fn function(gpu: &Gpu, module: Module, spec: &KernelSpec, constants: ConstantsOf) -> Result<CUfunction> {
     gpu.enter()?;
-    let loaded = gpu.module(&module.name(), || load(gpu, module, constants))?;
+    let loaded = gpu.module(&spec.name, || {
+        let text = gpu.text(&module.name(), || loadable(gpu, module, constants))?;
+        load(&with_entries(&text, |name| name == spec.name), module)
+    })?;
     let name = CString::new(spec.name.as_str()).expect("kernel names hold no zero byte");
     let mut function = std::ptr::null_mut();
     // SAFETY: the driver writes a handle; the module stays loaded as long as `gpu`.
     match unsafe { sys::cuModuleGetFunction(&mut function, loaded.0, name.as_ptr()) } {
         CUresult::CUDA_ERROR_NOT_FOUND => {
             let available = format!("the PTX of {}", module.name());
-            return Err(Error::Unsupported { backend: "cuda", what: "kernel", asked: spec.name, available });
+            return Err(Error::Unsupported { backend: "cuda", what: "kernel", asked: spec.name.clone(), available });
         }
         code => check("cuModuleGetFunction", code)?,
     }
@@ -96,16 +105,17 @@ pub(crate) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec, constants: Con
         let code = unsafe { sys::cuFuncSetAttribute(function, attribute, bytes) };
         check("cuFuncSetAttribute", code)?;
     }
-    let mark = gpu.launch_mark(&spec.name);
-    Kernel::new(function, spec, mark)
+    Ok(function)
 }
 
-/// Compiles a module for the current device; the driver keeps the result for later runs.
-fn load(gpu: &Gpu, module: Module, constants: ConstantsOf) -> Result<LoadedModule> {
-    let mut text = given_ptx(module, constants)?;
-    if gpu.overlaps_launches() {
-        text = with_dependent_launches(&text);
-    }
+/// The PTX of a module as it is given to the GPU.
+fn loadable(gpu: &Gpu, module: Module, constants: ConstantsOf) -> Result<String> {
+    let text = given_ptx(module, constants)?;
+    Ok(if gpu.overlaps_launches() { with_dependent_launches(&text) } else { text })
+}
+
+/// Compiles PTX of a module for the current device; the driver keeps the result for later runs.
+fn load(text: &str, module: Module) -> Result<LoadedModule> {
     // A zero byte ends the text for the driver anyway.
     let text: Vec<u8> = text.bytes().take_while(|&byte| byte != 0).chain([0]).collect();
     let mut log = vec![0_u8; LOG_BYTES];

@@ -218,7 +218,7 @@ impl<B: Runs<Poisson> + Runs<Stokes> + Runs<Elliptic>> Laboratory<B> {
             Task::VCycle => self.v_cycle(size),
             Task::Speed(method) => self.speed(size, mixed, method),
             Task::Memory(method) => self.memory(size, mixed, method),
-            Task::Start(kernels) => self.start(size, kernels),
+            Task::Start(kernels, data) => self.start(size, kernels, data),
             Task::Comparison => self.comparison(size),
             Task::Flow(task) => self.flow(size, mixed, task),
             Task::Forest(domain, task) => self.forest(domain, size, precision(size, mixed), task),

@@ -1,6 +1,6 @@
 //! A program that solves in a process of its own.
 
-use crate::suite::experiment::Kernels;
+use crate::suite::experiment::{Data, Kernels};
 use patchmg_cli::error::{Error, Result};
 use patchmg_cli::report::SolveReport;
 use std::ffi::OsString;
@@ -24,12 +24,16 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Tool`] for a program that cannot be started, fails, or says something else.
-    pub fn solve(&self, [dim, degree, refine]: [usize; 3], kernels: Kernels) -> Result<(f64, SolveReport)> {
+    pub fn solve(&self, [dim, degree, refine]: [usize; 3], kernels: Kernels, data: Data) -> Result<(f64, SolveReport)> {
         let failed = |message: String| Error::Tool { program: self.path.display().to_string(), message };
         let mut command = Command::new(&self.path);
         command.args(["solve", "--solver", "fmg", "--precision", "mixed", "--json", "-", "--quiet"]);
         for (option, value) in [("--dim", dim), ("--degree", degree), ("--refine", refine)] {
             command.arg(option).arg(value.to_string());
+        }
+        if data == Data::Expressions {
+            let solution = ["x", "y", "z"][..dim].iter().map(|x| format!("sin(pi*{x})")).collect::<Vec<_>>().join("*");
+            command.args(["--rhs", &format!("{dim}*pi^2*{solution}"), "--exact", &solution]);
         }
         command.args(&self.arguments);
         if kernels == Kernels::Compiled {
@@ -55,7 +59,7 @@ mod tests {
     fn a_program_that_is_not_there_or_says_something_else_is_an_error() {
         for path in ["/dev/null/patchmg", "/bin/false", "/bin/true"] {
             let program = Program { path: path.into(), arguments: Vec::new() };
-            let error = program.solve([2, 1, 2], Kernels::Kept).unwrap_err();
+            let error = program.solve([2, 1, 2], Kernels::Kept, Data::Name).unwrap_err();
             assert!(matches!(&error, Error::Tool { program, .. } if program == path), "{error}");
         }
     }

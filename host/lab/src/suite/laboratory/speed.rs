@@ -1,7 +1,7 @@
 //! Whole solves: their time for an unknown, their memory, and a solve by a program from its start.
 
 use super::{Laboratory, RTOL, Size, Values, values};
-use crate::suite::experiment::Kernels;
+use crate::suite::experiment::{Data, Kernels};
 use patchmg::krylov::{Info, Stopping};
 use patchmg::measure::{Protocol, Timing};
 use patchmg::operator::vector_bytes;
@@ -149,7 +149,7 @@ impl<B: Runs<Poisson>> Laboratory<B> {
     }
 
     /// Seconds from the start of a process to its end.
-    pub(super) fn start(&mut self, size: Size, kernels: Kernels) -> Result<Values> {
+    pub(super) fn start(&mut self, size: Size, kernels: Kernels, data: Data) -> Result<Values> {
         // Makes room.
         self.level = None;
         let program = self.program.as_ref().ok_or_else(|| Library::InvalidArgument {
@@ -159,11 +159,11 @@ impl<B: Runs<Poisson>> Laboratory<B> {
         })?;
         let protocol = self.protocol;
         for _ in 0..protocol.warmup {
-            program.solve([size.dim, size.degree, size.refine], kernels)?;
+            program.solve([size.dim, size.degree, size.refine], kernels, data)?;
         }
         let (mut seconds, mut last) = (Vec::new(), None);
         for _ in 0..protocol.repetitions {
-            let (second, report) = program.solve([size.dim, size.degree, size.refine], kernels)?;
+            let (second, report) = program.solve([size.dim, size.degree, size.refine], kernels, data)?;
             seconds.push(second);
             last = Some(report);
         }

@@ -1,7 +1,7 @@
 //! Whole solves: time, start and memory.
 
 use super::super::drawing::{By, Picture};
-use super::super::experiment::{Column, Experiment, Kernels, Point, Task};
+use super::super::experiment::{Column, Data, Experiment, Kernels, Point, Task};
 use super::super::goal::Goal;
 use super::super::sizes::Sizes;
 use super::{FOR_AN_UNKNOWN, on_cpu, on_gpu};
@@ -71,24 +71,27 @@ pub const START: Experiment = Experiment {
         Column::new("solve_s", "of it, solve [s]"),
     ],
     points: |sizes| {
-        let size = [
-            3,
-            4,
-            if sizes.quick {
-                2
-            } else if sizes.gpu {
-                6
-            } else {
-                5
-            },
-        ];
-        let point = |series, kernels| {
-            Point::new(series, size, Task::Start(kernels))
+        let point = |series, [degree, refine]: [usize; 2], kernels, data, goal| {
+            Point::new(series, [3, degree, refine], Task::Start(kernels, data))
                 .precision(Precision::Mixed)
-                .goal("measured", on_gpu(sizes, 0.5, Some(1.5)))
+                .goal("measured", goal)
         };
-        let kept = point("kernels kept", Kernels::Kept);
-        if sizes.gpu { vec![kept, point("kernels compiled", Kernels::Compiled)] } else { vec![kept] }
+        let kept = |size, data, goal| {
+            let series = if data == Data::Name { "kernels kept" } else { "kernels kept, by expressions" };
+            point(series, size, Kernels::Kept, data, goal)
+        };
+        if sizes.quick {
+            return [Data::Name, Data::Expressions].map(|data| kept([4, 2], data, None)).to_vec();
+        }
+        let goal = |target, least| on_gpu(sizes, target, least);
+        let mut points = vec![kept([4, 5], Data::Name, goal(0.3, None))];
+        if sizes.gpu {
+            points.push(kept([4, 6], Data::Name, goal(0.35, Some(1.5))));
+            points.push(kept([7, 7], Data::Name, goal(1.2, Some(2.0))));
+            points.push(kept([7, 7], Data::Expressions, goal(1.2, Some(2.0))));
+            points.push(point("kernels compiled", [4, 6], Kernels::Compiled, Data::Name, goal(0.7, Some(1.5))));
+        }
+        points
     },
     picture: Picture::Grouped { column: "measured", by: By::Series },
 };

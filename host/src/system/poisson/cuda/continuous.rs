@@ -2,7 +2,7 @@
 
 use super::matrices::Matrices;
 use super::smoother::{Corrected, PaperKernels, SmootherKernels};
-use super::{LevelKernels, load_kernel};
+use super::{LevelKernels, constants, load_kernel};
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
@@ -39,14 +39,15 @@ impl<T: Scalar> Continuous<T> {
     pub fn new(gpu: &Arc<Gpu>, forms: &ContinuousForms, choice: PatchKernel) -> Result<Self> {
         let (dim, degree) = (forms.dim(), forms.degree());
         let module = Module::PoissonCg { dim, degree };
-        let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
+        // Compiled when it is launched first: not every level takes all kernels, and set-up records those of the V-cycle.
+        let kernel = |operation| Kernel::new(gpu, module, module.kernel::<T>(operation), constants);
         let (grid, longest) = (forms.grid(), LONGEST_CHUNK[dim - 2]);
         let operator = |operation| {
-            let blocks = |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());
-            Ok::<_, Error>(Marching::new(gpu, kernel(operation)?, longest.min(grid.cells[dim - 1]), blocks))
+            let blocks = move |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());
+            let kernel = load_kernel(gpu, module, module.kernel::<T>(operation))?;
+            Ok::<_, Error>(Marching::new(kernel, longest.min(grid.cells[dim - 1]), blocks))
         };
         let strip = restriction::strip(dim, degree);
-        let restrict = kernel(Operation::RestrictResidual)?;
         let along = longest.min(strip.along(grid, strip.direction()));
         Ok(Self {
             dim,
@@ -54,9 +55,11 @@ impl<T: Scalar> Continuous<T> {
             matrices: Matrices::new::<T>(forms)?,
             apply: operator(Operation::Apply)?,
             residual: operator(Operation::Residual)?,
-            restrict_residual: Marching::new(gpu, restrict, along, |chunk| strip.blocks(grid, chunk, 0)),
-            prolongate_add: kernel(Operation::ProlongateAdd)?,
-            point_gauss_seidel: kernel(Operation::PointGaussSeidel)?,
+            restrict_residual: Marching::new(kernel(Operation::RestrictResidual), along, move |chunk| {
+                strip.blocks(grid, chunk, 0)
+            }),
+            prolongate_add: kernel(Operation::ProlongateAdd),
+            point_gauss_seidel: kernel(Operation::PointGaussSeidel),
             smoother: SmootherKernels::new(gpu, forms, choice)?,
             point_rows: Vector::uploaded(gpu, &point_rows(forms))?,
         })
@@ -133,13 +136,14 @@ impl<T: Scalar> LevelKernels for Continuous<T> {
     }
 
     unsafe fn restrict_residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, coarse: CUdeviceptr) -> Result<()> {
-        let (Marching { kernel, chunk, .. }, grid) = (&self.restrict_residual, self.grid);
+        let (Marching { kernel, .. }, grid) = (&self.restrict_residual, self.grid);
+        let chunk = self.restrict_residual.chunk(gpu)?;
         let (strip, matrices) = (restriction::strip(self.dim, grid.degree as usize), Some(&*self.matrices.restriction));
         // The classes in the order in which they write and add.
         for class in 0..strip.classes() {
-            let (blocks, vectors) = (strip.blocks(grid, *chunk, class), [b, x, coarse]);
+            let (blocks, vectors) = (strip.blocks(grid, chunk, class), [b, x, coarse]);
             // SAFETY: the caller's promise.
-            unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, &vectors, grid.cells, &[class, *chunk])? };
+            unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, &vectors, grid.cells, &[class, chunk])? };
         }
         Ok(())
     }

@@ -233,8 +233,8 @@ impl<T: Scalar> Patches<Cuda, T> for PoissonLevel<T> {
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
-        let resident = |kernel: &Kernel| (kernel.spec().name.clone(), kernel.resident());
-        Ok(self.kernels()?.smoother().iter().map(resident).collect())
+        let resident = |kernel: &Kernel| Ok((kernel.spec().name.clone(), kernel.resident(&self.cuda.gpu)?));
+        self.kernels()?.smoother().iter().map(resident).collect()
     }
 }
 

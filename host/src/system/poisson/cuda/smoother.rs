@@ -1,6 +1,6 @@
 //! The patch smoother's kernels of a level: the default one, or those of paper 1.
 
-use super::load_kernel;
+use super::{constants, load_kernel};
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
@@ -47,15 +47,14 @@ impl<T: Scalar> SmootherKernels<T> {
         let steps = steps(dim, degree, choice)?;
         let PatchKernel::Paper1 { kernels: paper1, patches } = choice else {
             let module = Module::PoissonCg { dim, degree };
-            let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
+            let kernel = |operation| Kernel::new(gpu, module, module.kernel::<T>(operation), constants);
             let corrected = || {
-                let (edges, first) = (kernel(Operation::ProlongateEdges)?, kernel(Operation::SmoothFirst)?);
-                Ok::<_, Error>(Box::new(Corrected { edges, first }))
+                Box::new(Corrected { edges: kernel(Operation::ProlongateEdges), first: kernel(Operation::SmoothFirst) })
             };
             return Ok(Self::Register {
-                kernel: kernel(Operation::Smooth)?,
+                kernel: kernel(Operation::Smooth),
                 table: uploaded(forms.smoother_table())?,
-                corrected: (dim == 2).then(corrected).transpose()?,
+                corrected: (dim == 2).then(corrected),
             });
         };
         let module = Module::PatchVariants { dim, degree };
