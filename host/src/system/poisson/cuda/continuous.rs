@@ -39,13 +39,13 @@ impl<T: Scalar> Continuous<T> {
     pub fn new(gpu: &Arc<Gpu>, forms: &ContinuousForms, choice: PatchKernel) -> Result<Self> {
         let (dim, degree) = (forms.dim(), forms.degree());
         let module = Module::PoissonCg { dim, degree };
-        // Compiled when it is launched first: not every level takes all kernels, and set-up records those of the V-cycle.
-        let kernel = |operation| Kernel::new(gpu, module, module.kernel::<T>(operation), constants);
+        let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
+        // Compiled when they are launched first: not every level takes them, and set-up records those of V-cycles.
+        let unloaded = |operation| Kernel::new(gpu, module, module.kernel::<T>(operation), constants);
         let (grid, longest) = (forms.grid(), LONGEST_CHUNK[dim - 2]);
         let operator = |operation| {
             let blocks = move |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());
-            let kernel = load_kernel(gpu, module, module.kernel::<T>(operation))?;
-            Ok::<_, Error>(Marching::new(kernel, longest.min(grid.cells[dim - 1]), blocks))
+            Ok::<_, Error>(Marching::new(kernel(operation)?, longest.min(grid.cells[dim - 1]), blocks))
         };
         let strip = restriction::strip(dim, degree);
         let along = longest.min(strip.along(grid, strip.direction()));
@@ -55,11 +55,11 @@ impl<T: Scalar> Continuous<T> {
             matrices: Matrices::new::<T>(forms)?,
             apply: operator(Operation::Apply)?,
             residual: operator(Operation::Residual)?,
-            restrict_residual: Marching::new(kernel(Operation::RestrictResidual), along, move |chunk| {
+            restrict_residual: Marching::new(unloaded(Operation::RestrictResidual), along, move |chunk| {
                 strip.blocks(grid, chunk, 0)
             }),
-            prolongate_add: kernel(Operation::ProlongateAdd),
-            point_gauss_seidel: kernel(Operation::PointGaussSeidel),
+            prolongate_add: kernel(Operation::ProlongateAdd)?,
+            point_gauss_seidel: unloaded(Operation::PointGaussSeidel),
             smoother: SmootherKernels::new(gpu, forms, choice)?,
             point_rows: Vector::uploaded(gpu, &point_rows(forms))?,
         })
