@@ -7,7 +7,7 @@ use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::{Kernel, Marching, stride_blocks};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::system::poisson::forms::ContinuousForms;
 use cust::sys::CUdeviceptr;
 use patchmg_device::kernels::{Module, Operation, PatchKernel};
@@ -40,14 +40,13 @@ impl<T: Scalar> Continuous<T> {
         let (dim, degree) = (forms.dim(), forms.degree());
         let module = Module::PoissonCg { dim, degree };
         let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
-        // Compiled when they are launched first: not every level takes them, and set-up records those of V-cycles.
-        let unloaded = |operation| Kernel::new(gpu, module, module.kernel::<T>(operation), constants);
         let (grid, longest) = (forms.grid(), LONGEST_CHUNK[dim - 2]);
         let operator = |operation| {
-            let blocks = move |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());
-            Ok::<_, Error>(Marching::new(kernel(operation)?, longest.min(grid.cells[dim - 1]), blocks))
+            let blocks = |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());
+            Marching::new(gpu, kernel(operation)?, longest.min(grid.cells[dim - 1]), blocks)
         };
         let strip = restriction::strip(dim, degree);
+        let restrict = kernel(Operation::RestrictResidual)?;
         let along = longest.min(strip.along(grid, strip.direction()));
         Ok(Self {
             dim,
@@ -55,11 +54,10 @@ impl<T: Scalar> Continuous<T> {
             matrices: Matrices::new::<T>(forms)?,
             apply: operator(Operation::Apply)?,
             residual: operator(Operation::Residual)?,
-            restrict_residual: Marching::new(unloaded(Operation::RestrictResidual), along, move |chunk| {
-                strip.blocks(grid, chunk, 0)
-            }),
+            restrict_residual: Marching::new(gpu, restrict, along, |chunk| strip.blocks(grid, chunk, 0))?,
             prolongate_add: kernel(Operation::ProlongateAdd)?,
-            point_gauss_seidel: unloaded(Operation::PointGaussSeidel),
+            // Compiled when it is launched first.
+            point_gauss_seidel: Kernel::new(gpu, module, module.kernel::<T>(Operation::PointGaussSeidel), constants),
             smoother: SmootherKernels::new(gpu, forms, choice)?,
             point_rows: Vector::uploaded(gpu, &point_rows(forms))?,
         })
@@ -136,14 +134,13 @@ impl<T: Scalar> LevelKernels for Continuous<T> {
     }
 
     unsafe fn restrict_residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, coarse: CUdeviceptr) -> Result<()> {
-        let (Marching { kernel, .. }, grid) = (&self.restrict_residual, self.grid);
-        let chunk = self.restrict_residual.chunk(gpu)?;
+        let (Marching { kernel, chunk, .. }, grid) = (&self.restrict_residual, self.grid);
         let (strip, matrices) = (restriction::strip(self.dim, grid.degree as usize), Some(&*self.matrices.restriction));
         // The classes in the order in which they write and add.
         for class in 0..strip.classes() {
-            let (blocks, vectors) = (strip.blocks(grid, chunk, class), [b, x, coarse]);
+            let (blocks, vectors) = (strip.blocks(grid, *chunk, class), [b, x, coarse]);
             // SAFETY: the caller's promise.
-            unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, &vectors, grid.cells, &[class, chunk])? };
+            unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, &vectors, grid.cells, &[class, *chunk])? };
         }
         Ok(())
     }

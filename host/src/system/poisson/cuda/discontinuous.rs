@@ -81,8 +81,8 @@ impl<T: Scalar> Discontinuous<T> {
         let Matrices { operator, solve, transfer } = Matrices::new::<T>(forms)?;
         let longest = LONGEST_CHUNK[dim - 2].min(grid.cells[dim - 1]);
         let marching = |operation| {
-            let blocks = move |chunk| Tile::of(dim, degree).blocks(grid, chunk);
-            Ok::<_, Error>(Marching::new(kernel(operation)?, longest, blocks))
+            let blocks = |chunk| Tile::of(dim, degree).blocks(grid, chunk);
+            Marching::new(gpu, kernel(operation)?, longest, blocks)
         };
         let contractions = match choice {
             PatchKernel::Products(products) => Contractions::Products(BoxKernels::new(gpu, forms, products)?),

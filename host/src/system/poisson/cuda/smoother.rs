@@ -47,6 +47,7 @@ impl<T: Scalar> SmootherKernels<T> {
         let steps = steps(dim, degree, choice)?;
         let PatchKernel::Paper1 { kernels: paper1, patches } = choice else {
             let module = Module::PoissonCg { dim, degree };
+            // Compiled when they are launched first: a level that does not smooth has no use for them, and set-up records V-cycles.
             let kernel = |operation| Kernel::new(gpu, module, module.kernel::<T>(operation), constants);
             let corrected = || {
                 Box::new(Corrected { edges: kernel(Operation::ProlongateEdges), first: kernel(Operation::SmoothFirst) })
