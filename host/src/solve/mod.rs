@@ -60,7 +60,7 @@ pub fn solve<E: System, B: Runs<E>>(
 /// [`solve`] from `x = 0` as often as `protocol` says, on what is set up once: the last solution, and all times.
 ///
 /// # Errors
-/// Those of [`solve`]; [`Error::InvalidArgument`] for no repetition.
+/// Those of [`solve`]; [`InvalidArgument`](crate::Error::InvalidArgument) for no repetition.
 pub fn solve_repeatedly<E: System, B: Runs<E>>(
     backend: &Arc<B>,
     system: &E,
@@ -221,7 +221,7 @@ impl<E: System> Solver<E> {
     /// From `x = 0`, for a load vector in the order of the system's vectors, as in [`solve`].
     ///
     /// # Errors
-    /// [`Error::SizeMismatch`] for a load vector of another length; those of [`IterativeSolver::solve`]
+    /// [`SizeMismatch`](crate::Error::SizeMismatch) for a load vector of another length; those of [`IterativeSolver::solve`]
     /// and of the backend.
     pub fn solve(&mut self, load: &[f64]) -> Result<Solution<E::Solution>> {
         self.solve_from(load, None, &mut unobserved)
@@ -230,7 +230,7 @@ impl<E: System> Solver<E> {
     /// From a guess if there is one, in the order of the system's vectors: full multigrid then leaves out its first pass.
     ///
     /// # Errors
-    /// Those of [`Self::solve`], and [`Error::SizeMismatch`] for a guess of another length.
+    /// Those of [`Self::solve`], and [`SizeMismatch`](crate::Error::SizeMismatch) for a guess of another length.
     pub fn solve_from(
         &mut self,
         load: &[f64],
