@@ -18,7 +18,7 @@ pub struct Expression {
     text: String,
     root: Node,
     /// Those whose sum it is, if there are few.
-    products: Option<Vec<Product>>,
+    products: Option<Box<[Product]>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,7 @@ impl std::str::FromStr for Expression {
 
     fn from_str(text: &str) -> Result<Self, ExpressionError> {
         let root = parser::parse(text)?;
-        Ok(Self { text: text.into(), products: products::of(&root), root })
+        Ok(Self { text: text.into(), products: products::of(&root).map(Vec::into), root })
     }
 }
 

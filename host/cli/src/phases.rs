@@ -5,15 +5,12 @@ use patchmg::Error;
 use patchmg::backend::cpu::Cpu;
 use patchmg::measure::Protocol;
 use patchmg::output::table::seconds;
-use patchmg::solve::{Case, Report, Wanted};
-use patchmg::system::{ModelProblem, Runs, System};
+use patchmg::solve::{Case, Found, Wanted};
+use patchmg::system::{ModelProblem, Runs};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 use tracing::debug;
-
-/// A report, and the solution if it is wanted.
-pub type Found<P> = (Report<<P as ModelProblem>::Errors>, Option<<<P as ModelProblem>::System as System>::Solution>);
 
 /// Solves as often as `protocol` says, from a guess if there is one, for what is wanted; on the host, load vector and errors are
 /// computed by so many threads.

@@ -45,6 +45,9 @@ pub struct Report<N = ErrorNorms> {
 /// What the solution of a [`Case`] says, and the solution.
 pub type Solved<P> = (Report<<P as ModelProblem>::Errors>, <<P as ModelProblem>::System as System>::Solution);
 
+/// What the solution of a [`Case`] says, and the solution if it is wanted.
+pub type Found<P> = (Report<<P as ModelProblem>::Errors>, Option<<<P as ModelProblem>::System as System>::Solution>);
+
 /// What a solve is to find beside what the solver does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
@@ -142,7 +145,7 @@ impl<P: ModelProblem> PreparedCase<P> {
         wanted: Wanted,
         protocol: Protocol,
         observer: &mut Observer,
-    ) -> Result<(Report<P::Errors>, Option<<P::System as System>::Solution>)> {
+    ) -> Result<Found<P>> {
         let Self { case: Case { system, problem, config }, load, prepare_s } = self;
         let (u, errors, info, newton, setup_s, timing) = match problem.nonlinear(&system)? {
             None => {

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub use case::{Case, PreparedCase, Report, Solved, Wanted};
+pub use case::{Case, Found, PreparedCase, Report, Solved, Wanted};
 pub use config::{Config, Cycle, MemoryPlan, Method, Precision};
 pub use newton::{NewtonConfig, NewtonSolution, NewtonStart, NewtonStep};
 pub use on_machine::SolutionOnMachine;

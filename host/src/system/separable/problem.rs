@@ -41,7 +41,7 @@ pub struct Problem {
     /// Of the system that it is for.
     equation: Arc<Equation>,
     /// `f`.
-    pub right_hand_side: Arc<dyn Field + Send + Sync>,
+    pub right_hand_side: Arc<dyn Field + Send>,
     /// Of the lower side and the upper one of each direction: `u` on a Dirichlet side, the flux `c ∂u/∂n` on a Neumann side; 0 where
     /// nothing is given. A node on an edge of two Dirichlet sides has the value of that with the higher direction.
     pub sides: [[Option<SharedField>; 2]; 3],
@@ -64,7 +64,7 @@ impl Problem {
     }
 
     /// The same with a field, which may be a sum of [products](Field::products).
-    pub fn of_field(system: &Separable, right_hand_side: impl Field + Send + Sync + 'static) -> Self {
+    pub fn of_field(system: &Separable, right_hand_side: impl Field + Send + 'static) -> Self {
         let equation = system.equation.clone();
         Self { equation, right_hand_side: Arc::new(right_hand_side), sides: Default::default(), exact: None }
     }
