@@ -64,15 +64,8 @@ fn on<P: Offered, B: Runs<P::System>>(
     let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);
     let protocol = Protocol { warmup: args.warmup, repetitions };
     let threads = args.case.machine.threads;
-    let (report, _) = phases::solve(
-        backend,
-        case,
-        threads,
-        guess.as_deref(),
-        Wanted { errors: true, solution: false },
-        protocol,
-        &mut unobserved,
-    )?;
+    let (report, _) =
+        phases::solve(backend, case, threads, guess.as_deref(), Wanted::ERRORS, protocol, &mut unobserved)?;
     let solve_timing = report.timing;
     let solve = solve::record(&args.case, &asked, &device, report);
     let start = Instant::now();
@@ -109,7 +102,7 @@ fn on_last_mesh<P: Offered, B: Runs<P::System>>(
             case.clone(),
             threads,
             guess.as_deref(),
-            Wanted { errors: true, solution: false },
+            Wanted::ERRORS,
             Protocol::ONCE,
             &mut unobserved,
         )?;

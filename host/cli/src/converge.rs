@@ -147,15 +147,8 @@ fn solve_one<P: Offered, B: Runs<P::System>>(
 ) -> Result<(Run, String), Failure> {
     let asked = case.clone();
     debug!("degree {}, refined {} times", args.degree(), args.refine());
-    let (report, _) = phases::solve(
-        backend,
-        case,
-        args.machine.threads,
-        None,
-        Wanted { errors: true, solution: false },
-        Protocol::ONCE,
-        &mut unobserved,
-    )?;
+    let (report, _) =
+        phases::solve(backend, case, args.machine.threads, None, Wanted::ERRORS, Protocol::ONCE, &mut unobserved)?;
     let outcome = report.info.outcome;
     let report = solve::record(args, &asked, &backend.info(), report);
     let ending = ending(&report, outcome);

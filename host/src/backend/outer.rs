@@ -23,11 +23,12 @@ impl OuterProducts {
         Self { sizes, factors: Vec::new() }
     }
 
-    /// Adds `scale f_0 ⊗ f_1 ⊗ f_2`.
+    /// Adds `scale f_0 ⊗ f_1 ⊗ f_2`; factors that are left out, such as the third one in 2D, are 1.
     ///
     /// # Errors
     /// [`SizeMismatch`](crate::Error::SizeMismatch) unless the factors are as long as the tensor along their axes.
-    pub fn add(&mut self, scale: f64, factors: [&[f64]; 3]) -> Result<()> {
+    pub fn add(&mut self, scale: f64, factors: &[impl AsRef<[f64]>]) -> Result<()> {
+        let factors = [0, 1, 2].map(|d| factors.get(d).map_or(&[1.0][..], AsRef::as_ref));
         for (factor, size) in factors.iter().zip(self.sizes) {
             check_length("factor of an outer product", size, factor.len())?;
         }

@@ -1,6 +1,6 @@
 //! Load vectors `b_i = ∫ f φ_i`.
 
-use super::fields::{Factors, Field};
+use super::fields::Field;
 use super::sum_factorization::{Bases, Basis, LANES, Lanes, Table, cell_nodes, contract, first_nodes, unravel};
 use crate::backend::OuterProducts;
 use crate::backend::cpu::parallel::try_for_each_chunk;
@@ -109,33 +109,18 @@ fn products(space: &Space, bases: &Bases, f: &(impl Field + ?Sized)) -> Result<O
     let Some(terms) = f.products() else { return Ok(None) };
     let mut load = OuterProducts::zero(space.stored_nodes());
     for factors in terms {
-        let axes = space.axes().iter().zip(&bases.0).enumerate();
-        let lines: Vec<_> = axes.map(|(d, (axis, basis))| line(axis, basis, factors, d)).collect();
+        let line = |(d, (axis, basis)): (usize, (&Axis, &Basis))| {
+            let values: Vec<f64> = basis.points_in_a_row(axis.cells()).map(|x| factors.factor(d, x)).collect();
+            basis.integrals(&values, false)
+        };
+        let lines: Vec<_> = space.axes().iter().zip(&bases.0).enumerate().map(line).collect();
         let largest: f64 = lines.iter().map(|line| line.iter().fold(0.0, |max: f64, v| max.max(v.abs()))).product();
         if !largest.is_finite() || lines.iter().flatten().any(|value| value.is_nan()) {
             return Ok(None);
         }
-        load.add(1.0, [0, 1, 2].map(|d| lines.get(d).map_or(&[1.0][..], |line| line)))?;
+        load.add(1.0, &lines)?;
     }
     Ok(Some(load))
-}
-
-/// 1D load vector on the stored nodes of a direction; zero at those that are no unknowns.
-fn line(axis: &Axis, basis: &Basis, factors: &dyn Factors, direction: usize) -> Vec<f64> {
-    let values: Vec<f64> = basis.points_in_a_row(axis.cells()).map(|x| factors.factor(direction, x)).collect();
-    // Continuous elements have a last node that is not stored.
-    let mut line = vec![0.0; axis.stored_nodes() + 1];
-    for (cell, values) in values.chunks_exact(basis.points()).enumerate() {
-        let factor = basis.factor(cell);
-        for ((value, weight), functions) in values.iter().zip(&basis.rule.weights).zip(basis.values.iter_rows()) {
-            for (entry, function) in line[cell * axis.stride()..].iter_mut().zip(functions) {
-                *entry += weight * (factor * value) * function;
-            }
-        }
-    }
-    line[..axis.unknown_nodes().start].fill(0.0);
-    line.truncate(axis.stored_nodes());
-    line
 }
 
 /// Cell by cell. Layers of cells in the last direction may share a plane of nodes with the next: even layers are added

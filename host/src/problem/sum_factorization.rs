@@ -84,6 +84,26 @@ impl Basis {
         Self::new(axis, axis.degree() + more)
     }
 
+    /// `∫ f φ_i` for all stored nodes of the axis, zero before the first unknown, from the values of `f` at the
+    /// [points in a row](Self::points_in_a_row); if `derived`, `∫ f φ_i'`.
+    pub fn integrals(&self, values: &[f64], derived: bool) -> Vec<f64> {
+        let axis = &self.axis;
+        let table = if derived { &self.derivatives } else { &self.values };
+        // Continuous elements have a last node that is not stored.
+        let mut integrals = vec![0.0; axis.all_nodes()];
+        for (cell, values) in values.chunks_exact(self.points()).enumerate() {
+            let factor = if derived { 1.0 } else { self.factor(cell) };
+            for ((value, weight), functions) in values.iter().zip(&self.rule.weights).zip(table.iter_rows()) {
+                for (entry, function) in integrals[cell * axis.stride()..].iter_mut().zip(functions) {
+                    *entry += weight * (factor * value) * function;
+                }
+            }
+        }
+        integrals[..axis.unknown_nodes().start].fill(0.0);
+        integrals.truncate(axis.stored_nodes());
+        integrals
+    }
+
     /// `w_q l_j(x_q)` in row `j`.
     pub fn test(&self) -> Table {
         let weighted = self.values.iter_rows().zip(&self.rule.weights);

@@ -60,6 +60,8 @@ pub struct Wanted {
 impl Wanted {
     /// All.
     pub const ALL: Self = Self { errors: true, solution: true };
+    /// Errors alone.
+    pub const ERRORS: Self = Self { errors: true, solution: false };
 }
 
 /// A case whose load vector is there.

@@ -120,7 +120,7 @@ impl Kernel {
         };
         let (parameters, extra) = (parameters.as_mut_ptr(), std::ptr::null_mut());
         // SAFETY: the caller's promise; the driver copies the arguments before it returns. Where launches overlap, kernels wait for
-        // the one before (`modules::load`).
+        // the one before (`modules::loadable`).
         check("cuLaunchKernelEx", unsafe { sys::cuLaunchKernelEx(&config, function, parameters, extra) })
     }
 
