@@ -7,10 +7,13 @@ use patchmg::mesh::{Grading, Mesh};
 use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::{ErrorNorms, ExactSolution, Field, load_vector};
 use patchmg::solve::{Case, Config, Method, Precision, Solver};
+use patchmg::space::Family;
 use patchmg::system::separable::{Condition, Equation, Problem};
 use patchmg::system::{ModelProblem, Poisson, Separable};
 use std::f64::consts::TAU;
 use std::sync::Arc;
+
+const FAMILIES: [Family; 2] = [Family::Continuous, Family::Discontinuous];
 
 const N: Condition = Condition::Neumann;
 const D: Condition = Condition::Dirichlet;
@@ -67,17 +70,26 @@ fn cpu() -> Arc<Cpu> {
     Arc::new(Cpu::new(Some(2)).unwrap())
 }
 
-fn case(mesh: Mesh, degree: usize, equation: &Equation, config: Config) -> Case<Problem> {
-    let system = Separable::new(mesh, degree, equation.clone()).unwrap();
+/// By elements of a family.
+fn system(family: Family, mesh: Mesh, degree: usize, equation: Equation) -> Separable {
+    let system = match family {
+        Family::Continuous => Separable::new(mesh, degree, equation),
+        Family::Discontinuous => Separable::discontinuous(mesh, degree, equation),
+    };
+    system.unwrap()
+}
+
+fn case(family: Family, mesh: Mesh, degree: usize, equation: &Equation, config: Config) -> Case<Problem> {
+    let system = system(family, mesh, degree, equation.clone());
     let waves = Waves::of(equation, &mesh);
     let problem = Problem::new(&system, waves.right_hand_side(equation)).with_exact(waves);
     Case { system, problem, config }
 }
 
-fn errors(mesh: Mesh, degree: usize, equation: &Equation) -> ErrorNorms {
+fn errors(family: Family, mesh: Mesh, degree: usize, equation: &Equation) -> ErrorNorms {
     let config = Config { method: Method::Gmres, ..Config::default() };
     let config = Config { stopping: patchmg::krylov::Stopping { rtol: 1e-12, ..config.stopping }, ..config };
-    let (report, _) = case(mesh, degree, equation, config).solve(&cpu(), &mut unobserved).unwrap();
+    let (report, _) = case(family, mesh, degree, equation, config).solve(&cpu(), &mut unobserved).unwrap();
     assert!(report.info.converged, "{:?}", report.info);
     report.errors.unwrap()
 }
@@ -103,29 +115,33 @@ fn equations() -> Vec<Equation> {
     ]
 }
 
-fn check_orders(dim: usize, degree: usize, refinements: [usize; 2]) {
+fn check_orders(family: Family, dim: usize, degree: usize, refinements: [usize; 2]) {
     for equation in equations() {
         let cells: &[usize] = if dim == 2 { &[3, 1] } else { &[3, 2, 2] };
         let mesh = |refine| Mesh::of_box(cells, &[1.2, 0.7, 1.0][..dim], refine).unwrap();
-        let [coarse, fine] = refinements.map(|refine| errors(mesh(refine), degree, &equation));
+        let [coarse, fine] = refinements.map(|refine| errors(family, mesh(refine), degree, &equation));
         let order = |coarse: f64, fine: f64| (coarse / fine).log2();
         let [l2, h1] = [order(coarse.l2, fine.l2), order(coarse.h1, fine.h1)];
-        let name = format!("{dim}D Q{degree} {equation:?}: orders {l2:.2} {h1:.2}, {fine:?}");
+        let name = format!("{family:?} {dim}D Q{degree} {equation:?}: orders {l2:.2} {h1:.2}, {fine:?}");
         assert!(l2 > degree as f64 + 0.75 && h1 > degree as f64 - 0.2, "{name}");
     }
 }
 
 #[test]
 fn errors_in_2d_have_their_orders() {
-    for degree in [1, 2, 3, 5] {
-        check_orders(2, degree, if degree == 5 { [2, 3] } else { [3, 4] });
+    for family in FAMILIES {
+        for degree in [1, 2, 3, 5] {
+            check_orders(family, 2, degree, if degree == 5 { [2, 3] } else { [3, 4] });
+        }
     }
 }
 
 #[test]
 fn errors_in_3d_have_their_orders() {
-    for degree in [1, 2] {
-        check_orders(3, degree, [2, 3]);
+    for family in FAMILIES {
+        for degree in [1, 2] {
+            check_orders(family, 3, degree, [2, 3]);
+        }
     }
 }
 
@@ -145,18 +161,21 @@ fn polynomials_are_found_exactly() {
     }
     let grading = [Grading::Breakpoints(vec![0.0, 0.01, 0.5, 1.2]), Grading::Geometric(1e3), Grading::Uniform];
     let equation = Equation { sides: [[D, N], [N, D], [D, D]], diffusion: [2.0, 0.3, 1.0], reaction: 0.5, grading };
-    let system = Separable::new(Mesh::of_box(&[3, 1], &[1.2, 0.7], 3).unwrap(), 3, equation).unwrap();
-    let f =
-        |p: DVec3| 2.0 * 6.0 * p.x * (p.y * p.y + 2.0) - 0.3 * 2.0 * (1.0 + p.x - p.x.powi(3)) + 0.5 * Cubic.value(p);
-    let problem = Problem::new(&system, f).with_exact(Cubic);
-    let stopping = patchmg::krylov::Stopping { rtol: 1e-13, ..Config::default().stopping };
-    let config = Config { method: Method::Gmres, stopping, ..Config::default() };
-    let (report, u) = Case { system, problem, config }.solve(&cpu(), &mut unobserved).unwrap();
-    let errors = report.errors.unwrap();
-    assert!(errors.l2 < 1e-11 && errors.h1 < 1e-9, "{errors:?}, {:?}", report.info);
-    for point in [DVec3::new(0.005, 0.001, 0.0), DVec3::new(0.0, 0.7, 0.0), DVec3::new(1.2, 0.333, 0.0)] {
-        assert!((u.at(point).unwrap() - Cubic.value(point)).abs() < 1e-10, "{point}");
-        assert!((u.gradient_at(point).unwrap() - Cubic.gradient(point)).length() < 1e-7, "{point}");
+    let mesh = Mesh::of_box(&[3, 1], &[1.2, 0.7], 3).unwrap();
+    for system in FAMILIES.map(|family| system(family, mesh, 3, equation.clone())) {
+        let f = |p: DVec3| {
+            2.0 * 6.0 * p.x * (p.y * p.y + 2.0) - 0.3 * 2.0 * (1.0 + p.x - p.x.powi(3)) + 0.5 * Cubic.value(p)
+        };
+        let problem = Problem::new(&system, f).with_exact(Cubic);
+        let stopping = patchmg::krylov::Stopping { rtol: 1e-13, ..Config::default().stopping };
+        let config = Config { method: Method::Gmres, stopping, ..Config::default() };
+        let (report, u) = Case { system, problem, config }.solve(&cpu(), &mut unobserved).unwrap();
+        let errors = report.errors.unwrap();
+        assert!(errors.l2 < 1e-11 && errors.h1 < 1e-9, "{errors:?}, {:?}", report.info);
+        for point in [DVec3::new(0.005, 0.001, 0.0), DVec3::new(0.0, 0.7, 0.0), DVec3::new(1.2, 0.333, 0.0)] {
+            assert!((u.at(point).unwrap() - Cubic.value(point)).abs() < 1e-10, "{point}");
+            assert!((u.gradient_at(point).unwrap() - Cubic.gradient(point)).length() < 1e-7, "{point}");
+        }
     }
 }
 
@@ -169,8 +188,8 @@ fn source(lengths: DVec3, p: DVec3) -> f64 {
     ((3.0 * p.x / lengths.x).exp() - (3.0_f64.exp() - 1.0) / 3.0) * (7.0 * p.y / lengths.y + p.z).sin()
 }
 
-fn iterations(mesh: Mesh, degree: usize, equation: Equation) -> usize {
-    let system = Separable::new(mesh, degree, equation).unwrap();
+fn iterations(family: Family, mesh: Mesh, degree: usize, equation: Equation) -> usize {
+    let system = system(family, mesh, degree, equation);
     let lengths = DVec3::from_array(mesh.lengths());
     let problem = Problem::new(&system, move |p| source(lengths, p));
     let solution = Solver::new(&cpu(), &system, &gmres()).unwrap().solve(&problem.load(&system).unwrap()).unwrap();
@@ -179,17 +198,17 @@ fn iterations(mesh: Mesh, degree: usize, equation: Equation) -> usize {
 }
 
 /// Of the cube by the kernels of its own.
-fn iterations_of_the_cube(dim: usize, refine: usize, degree: usize) -> usize {
-    let poisson = Poisson::continuous(Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
+fn iterations_of_the_cube(family: Family, dim: usize, refine: usize, degree: usize) -> usize {
+    let poisson = Poisson::new(family, Mesh::unit_cube(dim, refine).unwrap(), degree).unwrap();
     let load = load_vector(poisson.space(), &|p: DVec3| source(DVec3::ONE, p)).unwrap();
     Solver::new(&cpu(), &poisson, &gmres()).unwrap().solve(&load).unwrap().info.iterations
 }
 
 #[test]
 fn sides_and_aspects_take_the_cubes_iterations() {
-    for (dim, refine) in [(2, 5), (3, 3)] {
+    for (family, dim, refine) in FAMILIES.into_iter().flat_map(|family| [(family, 2, 5), (family, 3, 3)]) {
         for degree in [1, 3] {
-            let most = iterations_of_the_cube(dim, refine, degree) + 2;
+            let most = iterations_of_the_cube(family, dim, refine, degree) + 2;
             for sides in [
                 [[D, D]; 3],
                 [[N, N]; 3],
@@ -202,10 +221,12 @@ fn sides_and_aspects_take_the_cubes_iterations() {
                     for reaction in [0.0, 30.0] {
                         let mesh = Mesh::of_box(&[1; 3][..dim], &[1.0, aspect, 1.0][..dim], refine).unwrap();
                         let equation = Equation { sides, diffusion: [1.0, c, 1.0], reaction, ..Equation::default() };
-                        let found = iterations(mesh, degree, equation);
+                        let found = iterations(family, mesh, degree, equation);
                         // Both long directions couple neighbours by mass matrices, and patches of a single unknown join none.
-                        let most = if dim == 3 && degree == 1 && c > 1.0 { 11 } else { most };
-                        let name = format!("{dim}D Q{degree}, {sides:?}, aspect {aspect}, c {c}, s {reaction}");
+                        let is_pointwise = family == Family::Continuous && degree == 1;
+                        let most = if dim == 3 && is_pointwise && c > 1.0 { 11 } else { most };
+                        let name =
+                            format!("{family:?} {dim}D Q{degree}, {sides:?}, aspect {aspect}, c {c}, s {reaction}");
                         assert!(found <= most, "{name}: {found}, not {most}");
                     }
                 }
@@ -219,9 +240,11 @@ fn bases_of_any_cells_take_few_iterations() {
     for base in [[3, 2], [6, 4], [5, 3], [3, 1], [7, 5]] {
         for sides in [[[D, D]; 3], [[N, D], [P, P], [D, D]], [[P, P], [N, N], [D, D]]] {
             for (degree, most) in [(1, 8), (3, 6)] {
-                let mesh = Mesh::of_box(&base, &base.map(|cells| cells as f64), 3).unwrap();
-                let found = iterations(mesh, degree, Equation { sides, ..Equation::default() });
-                assert!(found <= most, "{base:?}, {sides:?}, Q{degree}: {found}");
+                for family in FAMILIES {
+                    let mesh = Mesh::of_box(&base, &base.map(|cells| cells as f64), 3).unwrap();
+                    let found = iterations(family, mesh, degree, Equation { sides, ..Equation::default() });
+                    assert!(found <= most, "{family:?} {base:?}, {sides:?}, Q{degree}: {found}");
+                }
             }
         }
     }
@@ -230,33 +253,38 @@ fn bases_of_any_cells_take_few_iterations() {
 #[test]
 fn graded_meshes_take_fewer_than_ten_iterations() {
     let [u, one, both] = [Grading::Uniform, Grading::Geometric(1e3), Grading::BothEnds(1e3)];
-    for gradings in [[&one, &u], [&one, &one], [&both, &u], [&both, &both], [&one, &both]] {
-        for sides in [[[D, D]; 3], [[N, D], [D, N], [D, D]], [[N, N]; 3], [[D, D], [P, P], [D, D]]] {
-            for degree in [1, 2, 3, 4] {
-                let grading = [gradings[0].clone(), gradings[1].clone(), Grading::Uniform];
-                let mesh = Mesh::unit_cube(2, 5).unwrap();
-                let found =
-                    iterations(mesh, degree, Equation { sides, grading: grading.clone(), ..Equation::default() });
-                assert!(found < 10, "Q{degree}, {sides:?}, {grading:?}: {found}");
+    for (family, most) in [(Family::Continuous, 9), (Family::Discontinuous, 7)] {
+        for gradings in [[&one, &u], [&one, &one], [&both, &u], [&both, &both], [&one, &both]] {
+            for sides in [[[D, D]; 3], [[N, D], [D, N], [D, D]], [[N, N]; 3], [[D, D], [P, P], [D, D]]] {
+                for degree in [1, 2, 3, 4] {
+                    let grading = [gradings[0].clone(), gradings[1].clone(), Grading::Uniform];
+                    let equation = Equation { sides, grading: grading.clone(), ..Equation::default() };
+                    let found = iterations(family, Mesh::unit_cube(2, 5).unwrap(), degree, equation);
+                    assert!(found <= most, "{family:?} Q{degree}, {sides:?}, {grading:?}: {found}");
+                }
             }
         }
-    }
-    let grading = [one.clone(), one, both];
-    let equation = Equation { sides: [[N, D], [D, D], [D, D]], grading, ..Equation::default() };
-    for degree in [1, 2] {
-        let found = iterations(Mesh::unit_cube(3, 3).unwrap(), degree, equation.clone());
-        assert!(found < 10, "3D Q{degree}: {found}");
+        let grading = [one.clone(), one.clone(), both.clone()];
+        let equation = Equation { sides: [[N, D], [D, D], [D, D]], grading, ..Equation::default() };
+        for degree in [1, 2] {
+            let found = iterations(family, Mesh::unit_cube(3, 3).unwrap(), degree, equation.clone());
+            assert!(found <= most, "{family:?} 3D Q{degree}: {found}");
+        }
     }
 }
 
 /// All methods, precisions and smoothers that the system has lead to one solution.
 #[test]
 fn all_methods_agree() {
+    FAMILIES.into_iter().for_each(check_methods);
+}
+
+fn check_methods(family: Family) {
     let equation = equations().swap_remove(4);
     let mesh = Mesh::of_box(&[3, 1], &[1.2, 0.7], 3).unwrap();
-    let expected = errors(mesh, 2, &equation);
+    let expected = errors(family, mesh, 2, &equation);
     let check = |config: Config, tolerance: f64| {
-        let (report, _) = case(mesh, 2, &equation, config).solve(&cpu(), &mut unobserved).unwrap();
+        let (report, _) = case(family, mesh, 2, &equation, config).solve(&cpu(), &mut unobserved).unwrap();
         let found = report.errors.unwrap();
         assert!(report.info.converged, "{config:?}: {:?}", report.info);
         assert!((found.l2 / expected.l2 - 1.0).abs() < tolerance, "{config:?}: {found:?} {expected:?}");
@@ -268,26 +296,31 @@ fn all_methods_agree() {
         let stopping = patchmg::krylov::Stopping { rtol: 1e-5, ..Config::default().stopping };
         check(Config { method, precision: Precision::F32, stopping, ..Config::default() }, 0.5);
     }
-    for smoother in [
-        SmootherConfig::additive_patch(2),
-        SmootherConfig::jacobi(),
-        SmootherConfig::chebyshev(),
-        SmootherConfig::chebyshev_fourth_kind(),
-    ] {
+    let weak = [SmootherConfig::additive_patch(2), SmootherConfig::jacobi()];
+    let strong = [SmootherConfig::chebyshev(), SmootherConfig::chebyshev_fourth_kind()];
+    // Weak ones are not for discontinuous elements.
+    let weak = weak.into_iter().filter(|_| family == Family::Continuous);
+    for smoother in weak.chain(strong) {
         check(Config { method: Method::Gmres, smoother, ..Config::default() }, 1e-3);
     }
     let point = Config { smoother: SmootherConfig::PointGaussSeidel, ..Config::default() };
-    let message = case(mesh, 2, &equation, point).solve(&cpu(), &mut unobserved).unwrap_err().to_string();
-    assert!(message.contains("no smoother of separable equations 'point-gs'; it has: patch"), "{message}");
+    let message = case(family, mesh, 2, &equation, point).solve(&cpu(), &mut unobserved).unwrap_err().to_string();
+    let expected = match family {
+        Family::Continuous => "no smoother of separable equations 'point-gs'; it has: patch",
+        Family::Discontinuous => "must be patch, chebyshev or chebyshev4 with discontinuous elements",
+    };
+    assert!(message.contains(expected), "{message}");
 }
 
 /// Pure Neumann and periodic boxes: the mean is zero, what does not fit is said, and a small reaction term changes little.
 #[test]
 fn null_spaces_are_handled() {
     let mesh = Mesh::of_box(&[1, 2], &[1.0, 2.0], 3).unwrap();
-    for sides in [[[N, N]; 3], [[P, P]; 3], [[P, P], [N, N], [D, D]]] {
+    let all_sides = [[[N, N]; 3], [[P, P]; 3], [[P, P], [N, N], [D, D]]];
+    for (sides, family) in all_sides.into_iter().flat_map(|sides| FAMILIES.map(|family| (sides, family))) {
         let equation = Equation { sides, ..Equation::default() };
-        let system = Separable::new(mesh, 3, equation.clone()).unwrap();
+        let with = |reaction: f64| system(family, mesh, 3, Equation { reaction, ..equation.clone() });
+        let system = with(0.0);
         assert!(system.has_null_space());
         let mean = |u: &patchmg::function::Function| {
             load_vector(u.space(), &|p| u.at(p).unwrap()).unwrap().iter().sum::<f64>() / 2.0
@@ -317,7 +350,7 @@ fn null_spaces_are_handled() {
         assert!(Problem::new(&system, rough).load(&system).is_ok());
         // With a tiny reaction term the mean may be anything, and the rest is as accurate as before.
         for reaction in [1e-10, 1e-6, 1.0] {
-            let system = Separable::new(mesh, 3, Equation { reaction, ..equation.clone() }).unwrap();
+            let system = with(reaction);
             assert!(!system.has_null_space());
             let problem = Problem::new(&system, move |p| f(p) * (1.0 + reaction / TAU / TAU) + 2.5);
             let (report, u) = Case { system, problem, config: gmres() }.solve(&cpu(), &mut unobserved).unwrap();

@@ -10,6 +10,7 @@ use patchmg::backend::cuda::Cuda;
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::mesh::{Grading, Mesh};
 use patchmg::solve::{Case, Config, Method, Precision};
+use patchmg::space::Family;
 use patchmg::system::Separable;
 use patchmg::system::separable::{Condition, Equation, Problem};
 use std::sync::Arc;
@@ -30,17 +31,26 @@ fn equations() -> [Equation; 4] {
     ]
 }
 
-fn system(number: usize, dim: usize, degree: usize, refine: usize) -> Result<Separable> {
+fn system(family: Family, number: usize, dim: usize, degree: usize, refine: usize) -> Result<Separable> {
     let mesh = Mesh::of_box(&[3, 2, 1][..dim], &[1.5, 1.0, 1.0][..dim], refine)?;
-    Separable::new(mesh, degree, equations()[number].clone())
+    match family {
+        Family::Continuous => Separable::new(mesh, degree, equations()[number].clone()),
+        Family::Discontinuous => Separable::discontinuous(mesh, degree, equations()[number].clone()),
+    }
 }
 
+/// Elements, and what they are called in names of tests.
+const FAMILIES: [(Family, &str); 2] = [(Family::Continuous, "q"), (Family::Discontinuous, "dgq")];
+
 pub fn add<T: Scalar>(suite: &mut Suite) {
-    for number in 0..equations().len() {
-        for (dim, degree) in [(2, 1), (2, 3), (2, 10), (3, 1), (3, 2), (3, 5)] {
+    for (number, (family, elements)) in
+        (0..equations().len()).flat_map(|number| FAMILIES.map(|family| (number, family)))
+    {
+        let most_in_2d = if family == Family::Continuous { 10 } else { 8 };
+        for (dim, degree) in [(2, 1), (2, 3), (2, most_in_2d), (3, 1), (3, 2), (3, 5)] {
             for operation in OPERATIONS {
-                let name = format!("separable::{number}::{dim}d::q{degree}::{operation:?}::{}", T::NAME);
-                suite.test(name, move |gpu| check::<T>(gpu, &system(number, dim, degree, 2)?, operation));
+                let name = format!("separable::{number}::{dim}d::{elements}{degree}::{operation:?}::{}", T::NAME);
+                suite.test(name, move |gpu| check::<T>(gpu, &system(family, number, dim, degree, 2)?, operation));
             }
         }
     }
@@ -56,12 +66,12 @@ fn check<T: Scalar>(gpu: &Arc<Cuda>, system: &Separable, operation: Operation) -
 
 /// Residual histories of each way to solve, and the same numbers every time.
 pub fn add_solves(suite: &mut Suite) {
-    for (dim, degree) in [(2, 3), (3, 2)] {
+    for (dim, degree, (family, elements)) in FAMILIES.into_iter().flat_map(|family| [(2, 3, family), (3, 2, family)]) {
         for method in Method::ALL {
             for precision in [Precision::F64, Precision::Mixed] {
                 for number in 0..equations().len() {
-                    let name = format!("separable::solve::{number}::{dim}d::q{degree}::{method}::{precision}");
-                    suite.test(name, move |gpu| solve(gpu, system(number, dim, degree, 2)?, method, precision));
+                    let name = format!("separable::solve::{number}::{dim}d::{elements}{degree}::{method}::{precision}");
+                    suite.test(name, move |gpu| solve(gpu, system(family, number, dim, degree, 2)?, method, precision));
                 }
             }
         }

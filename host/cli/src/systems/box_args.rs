@@ -14,13 +14,13 @@ pub const DIRECTIONS: [&str; 3] = ["x", "y", "z"];
 #[serde(rename_all = "kebab-case")]
 #[command(next_help_heading = "Boxes")]
 pub struct BoxArgs {
-    /// Of poisson-cg: the diffusion coefficient of each direction, 1e-12 to 1e12 [default: 1 in each]
+    /// Of poisson-cg and poisson-dg: the diffusion coefficient of each direction, 1e-12 to 1e12 [default: 1 in each]
     #[arg(long, value_name = "A,B[,C]", value_delimiter = ',', value_parser = number, allow_hyphen_values = true)]
     pub diffusion: Vec<f64>,
-    /// Of poisson-cg: the factor S of a term S u, 0 to 1e12 [default: 0]
+    /// Of poisson-cg and poisson-dg: the factor S of a term S u, 0 to 1e12 [default: 0]
     #[arg(long, value_name = "S", value_parser = number, allow_hyphen_values = true)]
     pub reaction: Option<f64>,
-    /// Of poisson-cg: sizes of the cells in some directions, such as x=100,y=50:both or x=0/0.1/1 [default: all equal]
+    /// Of poisson-cg and poisson-dg: sizes of the cells in some directions, such as x=100,y=50:both or x=0/0.1/1 [default: all equal]
     ///
     /// x=R is a geometric sequence whose last cell is R times as wide as the first, R from 1e-6 to 1e6: above 1 cells are finer where x is
     /// small, below 1 where it is large. x=R:both are two of them, from both sides to the middle, where cells are R times as wide.

@@ -63,7 +63,7 @@ pub struct ForestArgs {
     pub data: DataArgs,
     /// The condition on a side, for example "x-=neumann:sin(pi * y)" or 3=dirichlet:1
     ///
-    /// Of poisson-cg, on a side of the box, x-, x+, y-, y+, z- or z+: x-=dirichlet:VALUE, x-=neumann:FLUX with the flux c du/dn, or
+    /// Of poisson-cg and poisson-dg, on a side of the box, x-, x+, y-, y+, z- or z+: x-=dirichlet:VALUE, x-=neumann:FLUX with the flux c du/dn, or
     /// x-=periodic together with x+=periodic. Of elliptic with the problems given and variable, on the boundary of a number, which is
     /// that of a physical group in a file of Gmsh: 3=dirichlet:VALUE, 3=neumann:FLUX, or 3=robin:ALPHA:VALUE for kappa du/dn + ALPHA u =
     /// VALUE. VALUE, FLUX and ALPHA are expressions, 0 if they are left out. On other sides u is that of --boundary, 0 by default.

@@ -51,7 +51,7 @@ impl fmt::Display for SystemName {
 
 written!(SystemName);
 
-/// Systems of the library: options choose between two of them for `poisson-cg`.
+/// Systems of the library: options choose between two of them for `poisson-cg` and `poisson-dg`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `-Δu = f` on equal cells, by kernels of its own.
@@ -92,7 +92,7 @@ impl CaseArgs {
     /// The library's system.
     pub fn kind(&self) -> Kind {
         match self.system {
-            SystemName::PoissonCg if self.needs_general_box() => Kind::Separable,
+            SystemName::PoissonCg | SystemName::PoissonDg if self.needs_general_box() => Kind::Separable,
             SystemName::PoissonCg | SystemName::PoissonDg => Kind::Poisson,
             SystemName::Stokes => Kind::Stokes,
             SystemName::Elliptic => Kind::Elliptic,
@@ -140,8 +140,8 @@ impl CaseArgs {
             (&[Stokes][..], self.flow_options()),
             (&[Elliptic], self.forest_options().into_iter().chain(coefficient).collect()),
             (&[PoissonCg, PoissonDg, Elliptic], data),
-            (&[PoissonCg, Elliptic], sides.into_iter().collect()),
-            (&[PoissonCg], self.boxes.given()),
+            (&[PoissonCg, PoissonDg, Elliptic], sides.into_iter().collect()),
+            (&[PoissonCg, PoissonDg], self.boxes.given()),
         ];
         for (systems, options) in of_others.into_iter().filter(|(systems, _)| !systems.contains(&self.system)) {
             if let Some((option, value)) = options.first() {

@@ -234,7 +234,7 @@ impl Offered for PoissonProblem {
 
 impl CaseArgs {
     /// The family of elements.
-    fn family(&self) -> Family {
+    pub(super) fn family(&self) -> Family {
         match self.system {
             SystemName::PoissonCg => Family::Continuous,
             _ => Family::Discontinuous,

@@ -12,6 +12,7 @@ use patchmg::function::Function;
 use patchmg::output::vtu;
 use patchmg::problem::{Constant, CosineProduct, ErrorNorms, Field, SineProduct};
 use patchmg::solve::Case;
+use patchmg::space::Family;
 use patchmg::system::Separable;
 use patchmg::system::separable::{Condition, Equation, Problem, SIDES};
 use std::f64::consts::PI;
@@ -30,7 +31,7 @@ impl Offered for Problem {
             let reason = "is not there with sides, coefficients or graded cells, which general kernels compute";
             return Err(Failure::usage(option, value, reason));
         }
-        if args.smoother_name() == args::Smoother::PointGs {
+        if args.smoother_name() == args::Smoother::PointGs && args.family() == Family::Continuous {
             let reason = "must be patch, additive-patch, jacobi, chebyshev or chebyshev4 with sides, coefficients or graded cells";
             return Err(Failure::usage("smoother", args.smoother_name(), reason));
         }
@@ -38,7 +39,10 @@ impl Offered for Problem {
         args.check_box_sides(mesh.dim())?;
         args.check_box_data(mesh.dim())?;
         let equation = args.box_equation(mesh.dim())?;
-        let system = Separable::new(mesh, args.degree(), equation)?;
+        let system = match args.family() {
+            Family::Continuous => Separable::new(mesh, args.degree(), equation)?,
+            Family::Discontinuous => Separable::discontinuous(mesh, args.degree(), equation)?,
+        };
         let problem = match name {
             "one" => args.with_side_data(Self::of_field(&system, Constant(1.0))),
             "sine" | "cosine" => {
@@ -130,13 +134,16 @@ fn vanishes_on_sides(function: &Expression, lengths: &[f64]) -> bool {
 }
 
 impl CaseArgs {
-    /// Whether poisson-cg needs more than fast kernels have, which solve `-Δu = f` on equal cells, zero on the boundary.
+    /// Whether poisson-cg or poisson-dg needs more than fast kernels have, which solve `-Δu = f` on equal cells, with given values on the
+    /// boundary, which are zero of continuous elements.
     pub(super) fn needs_general_box(&self) -> bool {
         let DataArgs { boundary, exact, .. } = &self.forest.data;
         let is_zero = |values: &Expression| vanishes_on_sides(values, &self.lengths());
         let has_values = boundary.as_ref().or(exact.as_ref()).is_some_and(|values| self.is_given() && !is_zero(values));
         let is_cosine = self.problem.as_deref() == Some("cosine");
-        !self.boxes.given().is_empty() || !self.forest.side.is_empty() || has_values || is_cosine
+        let is_continuous = self.family() == Family::Continuous;
+        let has_options = !self.boxes.given().is_empty() || !self.forest.side.is_empty();
+        has_options || (is_continuous && (has_values || is_cosine))
     }
 
     /// The coefficients, sides and cells.

@@ -44,9 +44,12 @@ fn all_options_together_are_the_equation() {
                 "y+=neumann:0.5*x^2",
             ],
         ] {
-            let found = json(&[&exact[..], grading, sides].concat());
-            assert!(number(&found, "l2_error") < 1e-10 && number(&found, "h1_error") < 1e-8, "{sides:?}: {found}");
-            assert_eq!((&found["kernel"], &found["problem"]), (&"axes".into(), &"given".into()));
+            for system in ["poisson-cg", "poisson-dg"] {
+                let found = json(&[&["--system", system], &exact[..], grading, sides].concat());
+                assert!(number(&found, "l2_error") < 1e-10 && number(&found, "h1_error") < 1e-8, "{sides:?}: {found}");
+                let names = ["system", "kernel", "problem"].map(|name| found[name].clone());
+                assert_eq!(names, [system, "axes", "given"].map(Value::from));
+            }
         }
     }
 }
@@ -55,11 +58,16 @@ fn all_options_together_are_the_equation() {
 fn problems_with_names_take_sides_and_coefficients() {
     let plain = json(&["--problem", "sine"]);
     let sides = ["--side", "x-=neumann", "--side", "y+=neumann"];
-    for arguments in [&["--diffusion", "1,2"][..], &["--reaction", "5"], &["--grading", "x=3"], &sides] {
-        let found = json(&[arguments, &["--problem", "sine"]].concat());
-        let ratio = number(&found, "l2_error") / number(&plain, "l2_error");
-        assert!(ratio > 0.5 && ratio < 10.0, "{arguments:?}: {found}");
-        assert!(found["iterations"].as_u64() <= Some(plain["iterations"].as_u64().unwrap() + 2));
+    for system in ["poisson-cg", "poisson-dg"] {
+        let sine = ["--problem", "sine", "--system", system];
+        let plain = json(&sine);
+        assert_eq!(plain["kernel"], "fused");
+        for arguments in [&["--diffusion", "1,2"][..], &["--reaction", "5"], &["--grading", "x=3"], &sides] {
+            let found = json(&[arguments, &sine].concat());
+            let ratio = number(&found, "l2_error") / number(&plain, "l2_error");
+            assert!(ratio > 0.5 && ratio < 10.0, "{arguments:?}: {found}");
+            assert!(found["iterations"].as_u64() <= Some(plain["iterations"].as_u64().unwrap() + 2));
+        }
     }
     // cosine has values on the boundary, of continuous elements, too.
     let cosine = json(&["--problem", "cosine"]);
@@ -67,8 +75,40 @@ fn problems_with_names_take_sides_and_coefficients() {
     let periodic = ["x-", "x+", "y-", "y+"].map(|side| format!("{side}=periodic"));
     let sides: Vec<_> = periodic.iter().flat_map(|side| ["--side", side]).collect();
     let data = ["--rhs", "4 * pi^2 * sin(2*pi*x)", "--exact", "7 + sin(2*pi*x)"];
-    let found = json(&[&sides[..], &data].concat());
-    assert!(number(&found, "l2_error") < 1e-4, "the mean counts for nothing: {found}");
+    for system in ["poisson-cg", "poisson-dg"] {
+        let found = json(&[&sides[..], &data, &["--system", system]].concat());
+        assert!(number(&found, "l2_error") < 1e-4, "the mean counts for nothing: {found}");
+    }
+}
+
+/// Sides that say what is so anyway change the kernels, not the residuals.
+#[test]
+fn discontinuous_elements_by_general_kernels_have_the_residuals_of_fast_ones() {
+    let given = ["--system", "poisson-dg", "--rhs", "exp(x)*y", "--boundary", "x-y", "--solver", "gmres"];
+    let sides: Vec<_> = ["x-", "x+", "y-", "y+"].map(|side| format!("{side}=dirichlet:x-y")).into();
+    let sides: Vec<_> = sides.iter().flat_map(|side| ["--side", side]).collect();
+    let without_boundary: Vec<_> = given.iter().filter(|part| !["--boundary", "x-y"].contains(part)).copied().collect();
+    let (fast, general) = (json(&given), json(&[&without_boundary[..], &sides].concat()));
+    assert_eq!([&fast["kernel"], &general["kernel"]], ["fused", "axes"]);
+    let history = |report: &Value| -> Vec<f64> {
+        report["residual_history"].as_array().unwrap().iter().map(|residual| residual.as_f64().unwrap()).collect()
+    };
+    assert_eq!(history(&fast).len(), history(&general).len());
+    for (fast, general) in history(&fast).into_iter().zip(history(&general)) {
+        assert!((general / fast - 1.0).abs() < 1e-4, "{general} {fast}");
+    }
+}
+
+/// Beginning with its solution, a solve ends at once.
+#[test]
+fn solutions_by_discontinuous_elements_can_be_gone_on_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("u.npz").to_str().unwrap().to_string();
+    let case =
+        ["--system", "poisson-dg", "--grading", "x=10", "--side", "y+=neumann:1", "--rhs", "x", "--solver", "gmres"];
+    let written = json(&[&case[..], &["--rtol", "1e-10", "--npz", &path]].concat());
+    let again = json(&[&case[..], &["--start-from", &path]].concat());
+    assert!(written["iterations"].as_u64() > Some(2) && again["iterations"] == 0, "{again}");
 }
 
 /// Expressions alone are solved by the kernels that named problems have, in as many iterations, to the same residuals.
@@ -126,9 +166,23 @@ fn contradictions_are_refused() {
     given(&["--grading", "x=0/0.5"], &["--grading", "'x=0/0.5'", "breakpoints that ascend from 0 to 1"]);
     given(&["--grading", "x=0/0.1/0.2/1"], &["--grading", "8 cells are a multiple, not 3"]);
     given(&["--grading", "x"], &["--grading", "must be D=R"]);
-    given(&["--system", "poisson-dg", "--side", "x-=neumann"], &["--side", "belongs to --system poisson-cg, elliptic"]);
-    given(&["--system", "poisson-dg", "--reaction", "1"], &["--reaction", "belongs to --system poisson-cg"]);
-    given(&["--system", "elliptic", "--grading", "x=2"], &["--grading", "belongs to --system poisson-cg"]);
+    given(
+        &["--system", "stokes", "--side", "x-=neumann"],
+        &["--side", "belongs to --system poisson-cg, poisson-dg, elliptic"],
+    );
+    given(&["--system", "elliptic", "--grading", "x=2"], &["--grading", "belongs to --system poisson-cg, poisson-dg"]);
+    let dg = |arguments: &[&str], parts: &[&str]| given(&[&["--system", "poisson-dg"], arguments].concat(), parts);
+    dg(&["--side", "x-=periodic"], &["--side", "'x-=periodic'", "needs --side x+=periodic, too"]);
+    dg(&["--side", "x-=robin:1:0"], &["--side", "robin belongs to --system elliptic"]);
+    dg(&["--reaction", "-1"], &["--reaction", "'-1.0'", "0 to 1e12"]);
+    dg(&["--grading", "x=2", "--degree", "9"], &["--degree", "'9'", "1 to 8 with discontinuous elements"]);
+    dg(&["--grading", "x=2", "--kernel", "separate"], &["--kernel", "is not there with sides"]);
+    dg(&["--dim", "3", "--reaction", "2", "--engine", "mma"], &["--engine", "is not there with sides"]);
+    for smoother in ["point-gs", "additive-patch", "jacobi"] {
+        let parts = ["--smoother", smoother, "patch, chebyshev or chebyshev4 with discontinuous"];
+        dg(&["--grading", "x=2", "--smoother", smoother], &parts);
+    }
+    dg(&["--side", "y-=dirichlet:log(x-2)", "--rhs", "1"], &["boundary value is not finite: NaN at ["]);
     given(
         &["--system", "elliptic", "--problem", "given", "--side", "x-=neumann"],
         &["--side", "boundaries of the numbers"],

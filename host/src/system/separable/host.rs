@@ -1,7 +1,7 @@
 //! What is done with vectors on the host.
 
 use super::Separable;
-use super::line::{Ends, Rows};
+use super::line::Rows;
 use crate::backend::cpu::parallel::try_for_each_chunk;
 use crate::error::Result;
 use crate::memory;
@@ -38,7 +38,7 @@ pub(super) fn close_periods(system: &Separable, vector: &mut [f64]) {
 /// The offsets of all pairs of nodes that are one, a direction after the other.
 fn for_each_end(system: &Separable, mut visit: impl FnMut(usize, usize)) {
     let sizes = system.space().stored_nodes();
-    for (d, line) in system.lines().iter().enumerate().filter(|(_, line)| line.ends == Ends::Periodic) {
+    for (d, line) in system.lines().iter().enumerate().filter(|(_, line)| line.joins_ends()) {
         let (inner, nodes) = (sizes[..d].iter().product::<usize>(), line.nodes());
         for (outer, index) in
             (0..sizes[d + 1..].iter().product()).flat_map(|outer| (0..inner).map(move |index| (outer, index)))

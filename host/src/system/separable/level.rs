@@ -83,11 +83,9 @@ impl<B: Backend, T: Scalar> Transfer<B, T> {
     fn bytes(system: &Separable) -> u64 {
         let Some(kept) = system.kept_breakpoints() else { return 0 };
         let of_line = |(line, kept): (&Line, Vec<usize>)| {
-            let (stride, coarse) = (line.axis.stride(), (kept.len() - 1) * line.axis.stride() + 1);
+            let (coarse, [up, down]) = ((kept.len() - 1) * line.axis.stride() + 1, line.transfer_widths());
             match kept.len() <= line.axis.cells() {
-                true => {
-                    matrix::bytes::<T>(line, line.nodes(), stride + 1) + matrix::bytes::<T>(line, coarse, 4 * stride)
-                }
+                true => matrix::bytes::<T>(line, line.nodes(), up) + matrix::bytes::<T>(line, coarse, down),
                 false => 0,
             }
         };

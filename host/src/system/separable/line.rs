@@ -3,7 +3,7 @@
 
 use crate::backend::AxisMatrix;
 use crate::fe::{largest_row_sum, stiffness_fixed_point, stiffness_in_fixed_point};
-use crate::space::Axis;
+use crate::space::{Axis, Family};
 use nalgebra::DMatrix;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,9 +11,10 @@ use std::ops::Range;
 /// What holds at the ends of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// Whether the node at the lower end is an unknown, and that at the upper one.
+    /// Whether the lower end is Neumann's, and the upper one. At the others `u` is given: continuous elements have no unknown there,
+    /// discontinuous ones take it weakly.
     Open([bool; 2]),
-    /// The last node is the first one.
+    /// One end is the other; the last node of continuous elements is the first one.
     Periodic,
 }
 
@@ -36,8 +37,23 @@ impl Line {
         self.axis.all_nodes()
     }
 
+    pub fn is_discontinuous(&self) -> bool {
+        self.axis.family() == Family::Discontinuous
+    }
+
+    /// Whether its last node is its first one.
+    pub fn joins_ends(&self) -> bool {
+        self.ends == Ends::Periodic && !self.is_discontinuous()
+    }
+
+    /// Whether `u` is given at the lower end (0) or at the upper one (1).
+    pub fn is_given(&self, side: usize) -> bool {
+        matches!(self.ends, Ends::Open(natural) if !natural[side])
+    }
+
     pub fn unknowns(&self) -> Range<usize> {
         match self.ends {
+            _ if self.is_discontinuous() => 0..self.nodes(),
             Ends::Open([lower, upper]) => usize::from(!lower)..self.nodes() - usize::from(!upper),
             Ends::Periodic => 0..self.nodes() - 1,
         }
@@ -45,7 +61,7 @@ impl Line {
 
     /// The unknown that is the value at a node.
     pub fn unknown(&self, node: usize) -> Option<usize> {
-        let node = if self.ends == Ends::Periodic { node % (self.nodes() - 1) } else { node };
+        let node = if self.joins_ends() { node % (self.nodes() - 1) } else { node };
         self.unknowns().contains(&node).then_some(node)
     }
 
@@ -92,7 +108,12 @@ impl Line {
     ///
     /// A row has entries of at most two cells. The fixed-point numbers of a cell are coarse enough for the rows of its neighbours, too, so
     /// that the row of a common node has a sum without rounding ([`FixedPoint::of_row_sums`](crate::fe::FixedPoint::of_row_sums)).
+    ///
+    /// Of discontinuous elements it is the [interior penalty form](Self::interior_penalty).
     pub fn stiffness(&self, coefficient: f64, digits: u32) -> Rows {
+        if self.is_discontinuous() {
+            return self.interior_penalty(coefficient, digits);
+        }
         let (element, cells) = (self.axis.element(), self.axis.cells());
         let stiffness = element.stiffness();
         let factor = |cell: usize| coefficient / self.axis.width(cell);
@@ -136,25 +157,47 @@ impl Line {
         rows
     }
 
+    /// The vertices that have a patch, if there is more than one.
+    fn patch_vertices(&self) -> Range<usize> {
+        let cells = self.axis.cells();
+        match self.ends {
+            Ends::Open([lower, upper]) => usize::from(!lower)..cells + usize::from(upper),
+            Ends::Periodic => 0..cells,
+        }
+    }
+
+    /// Entries of a row, at most: of the mass matrix and of the stiffness matrix.
+    pub fn row_widths(&self) -> [usize; 2] {
+        let stride = self.axis.stride();
+        let widths = if self.is_discontinuous() { [stride, 2 * stride + 1] } else { [2 * stride + 1; 2] };
+        widths.map(|width| width.min(self.nodes()))
+    }
+
+    /// The same of the prolongation and of the restriction.
+    pub fn transfer_widths(&self) -> [usize; 2] {
+        let stride = self.axis.stride();
+        if self.is_discontinuous() { [stride, 2 * stride] } else { [stride + 1, 4 * stride] }
+    }
+
     /// The unknowns of each patch by colors: those around every other vertex, or all.
     pub fn patches(&self) -> Vec<Vec<Vec<usize>>> {
         if self.is_whole() {
             return vec![vec![self.unknowns().collect()]];
         }
-        let (cells, stride, last) = (self.axis.cells(), self.axis.stride(), self.nodes() - 1);
-        let vertices = match self.ends {
-            Ends::Open([lower, upper]) => usize::from(!lower)..cells + usize::from(upper),
-            Ends::Periodic => 0..cells,
-        };
+        let (stride, vertices) = (self.axis.stride(), self.patch_vertices());
+        // Nodes that are different.
+        let count = self.nodes() - usize::from(self.joins_ends());
+        // Neighbours of continuous elements share the nodes between them, and patches have none on their boundaries.
+        let first = usize::from(!self.is_discontinuous());
         let mut colors = vec![Vec::new(); 2];
         for vertex in vertices.clone() {
-            let nodes = (1..2 * stride).map(|node| vertex * stride + node);
+            let nodes = (first..2 * stride).map(|node| vertex * stride + node);
             // The sum is `stride` nodes behind the one that is meant.
             let patch = match self.ends {
                 Ends::Open(_) => {
-                    nodes.filter(|node| (stride..=last + stride).contains(node)).map(|n| n - stride).collect()
+                    nodes.filter(|node| (stride..count + stride).contains(node)).map(|n| n - stride).collect()
                 }
-                Ends::Periodic => nodes.map(|node| (node + last - stride) % last).collect(),
+                Ends::Periodic => nodes.map(|node| (node + count - stride) % count).collect(),
             };
             colors[(vertex - vertices.start) % 2].push(patch);
         }
@@ -163,20 +206,19 @@ impl Line {
 
     /// Unknowns of all patches of each color, and of the largest one: what [`Self::patches`] has, without making them.
     pub fn patch_sizes(&self) -> Vec<[usize; 2]> {
-        let (cells, stride) = (self.axis.cells(), self.axis.stride());
         if self.is_whole() {
             return vec![[self.unknowns().len(); 2]];
         }
-        let natural = if let Ends::Open(natural) = self.ends { natural } else { [false; 2] };
-        let vertices = match self.ends {
-            Ends::Open([lower, upper]) => cells - 1 + usize::from(lower) + usize::from(upper),
-            Ends::Periodic => cells,
-        };
+        let (stride, vertices) = (self.axis.stride(), self.patch_vertices());
+        let [full, half] = if self.is_discontinuous() { [2 * stride, stride] } else { [2 * stride - 1, stride] };
         let of_color = |color: usize| {
             // Patches at an end have the unknowns of one cell.
-            let at_ends = [(natural[0], 0), (natural[1], (vertices - 1) % 2)];
-            let halves = at_ends.into_iter().filter(|&(natural, own)| natural && own == color).count();
-            [(vertices - color).div_ceil(2) * (2 * stride - 1) - halves * (stride - 1), 2 * stride - 1]
+            let is_half = |vertex: &usize| self.ends != Ends::Periodic && [0, self.axis.cells()].contains(vertex);
+            let halves = [vertices.start, vertices.end - 1]
+                .iter()
+                .filter(|v| is_half(v) && (*v - vertices.start) % 2 == color)
+                .count();
+            [(vertices.len() - color).div_ceil(2) * full - halves * (full - half), full]
         };
         vec![of_color(0), of_color(1)]
     }

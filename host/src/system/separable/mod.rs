@@ -1,19 +1,23 @@
-//! `-div(diag(c) ∇u) + s u = f` on a rectangle or a box by continuous elements: on each side `u` or the flux `c ∂u/∂n` is given, or sides
-//! that face each other are one; cells of a direction may have any sizes; `c > 0` and `s >= 0` are constant.
+//! `-div(diag(c) ∇u) + s u = f` on a rectangle or a box by continuous elements or by discontinuous ones: on each side `u` or the flux
+//! `c ∂u/∂n` is given, or sides that face each other are one; cells of a direction may have any sizes; `c > 0` and `s >= 0` are constant.
 //!
 //! Everything is a sum of products of 1D matrices, which are applied an axis after the other, on any machine: the operator, transfers, and
 //! the exact solution on all patches of a color by fast diagonalization. [`Poisson`](super::Poisson) solves `-Δu = f` on equal cells, zero
 //! on the boundary, by kernels of its own, which are faster.
 //!
-//! Vectors have all nodes, `x` fastest; those where `u` is given, and the last ones of a period, are zero in them.
+//! Vectors have all nodes, `x` fastest. With continuous elements those where `u` is given, and the last ones of a period, are zero in
+//! them; with discontinuous elements all nodes are unknowns.
 
 mod coarsening;
+#[cfg(test)]
+mod discontinuous_tests;
 mod host;
 mod level;
 mod line;
 mod matrix;
 mod operator;
 mod patches;
+mod penalty;
 mod problem;
 #[cfg(test)]
 mod tests;
@@ -24,7 +28,7 @@ use crate::layout::Layout;
 use crate::memory;
 use crate::mesh::{Grading, Mesh};
 use crate::space::{Axis, Family, Space};
-use crate::system::System;
+use crate::system::{Smoothers, System};
 use line::{Ends, Line};
 pub use problem::Problem;
 use std::borrow::Cow;
@@ -107,7 +111,7 @@ const SMALL_REACTION: f64 = 1e-4;
 /// Entries of a vector, so that the bytes of all tables and vectors of a solve fit 64 bits: far beyond any memory.
 const MOST_ENTRIES: usize = 1 << 52;
 
-/// The equation on a mesh, by continuous elements of a degree.
+/// The equation on a mesh, by elements of a degree.
 #[derive(Clone, Debug)]
 pub struct Separable {
     space: Space,
@@ -124,18 +128,32 @@ impl Separable {
     /// Those of [`Space::new`] and [`Grading::breakpoints`]; [`InvalidArgument`](crate::Error::InvalidArgument) for a side that is periodic while
     /// the one which faces it is not, and for coefficients that are not allowed.
     pub fn new(mesh: Mesh, degree: usize, equation: Equation) -> Result<Self> {
-        let uniform = Space::new(mesh, degree)?;
+        Self::in_space(&Space::new(mesh, degree)?, equation)
+    }
+
+    /// By discontinuous elements, whose degree is 1 to 8, and the symmetric interior penalty method: `u` on Dirichlet sides enters by Nitsche's.
+    /// The penalty on a face is that of [`Poisson`](super::Poisson), `c k (k + 1) (1/h⁺ + 1/h⁻)` with the cells' widths normal to the face.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn discontinuous(mesh: Mesh, degree: usize, equation: Equation) -> Result<Self> {
+        Self::in_space(&Space::discontinuous(mesh, degree)?, equation)
+    }
+
+    /// By the elements of a space of equal cells.
+    fn in_space(uniform: &Space, equation: Equation) -> Result<Self> {
+        let mesh = *uniform.mesh();
         equation.check(mesh.dim())?;
         let axis = |(d, axis): (usize, &Axis)| {
             let breakpoints = equation.grading[d].breakpoints(axis.cells(), mesh.lengths()[d])?;
             Ok(match breakpoints {
                 None => axis.clone(),
-                Some(breakpoints) => Axis::graded(Family::Continuous, axis.shared_element(), breakpoints),
+                Some(breakpoints) => Axis::graded(axis.family(), axis.shared_element(), breakpoints),
             })
         };
         let axes = uniform.axes().iter().enumerate().map(axis).collect::<Result<Vec<_>>>()?;
         let is_graded = !axes.iter().all(Axis::is_uniform);
-        let tau = match degree {
+        let tau = match uniform.degree() {
             _ if !is_graded => 1.5,
             1 | 2 => 2.0,
             _ => 3.0,
@@ -166,6 +184,11 @@ impl Separable {
     /// The space that its solutions are in: with nodes on all sides.
     pub fn space(&self) -> &Space {
         &self.space
+    }
+
+    /// The family of elements.
+    pub fn family(&self) -> Family {
+        self.space.axes()[0].family()
     }
 
     /// Coefficients, sides and grading.
@@ -298,7 +321,7 @@ impl System for Separable {
         Layout::of_sizes([(self.space.storage(), dofs)])
     }
 
-    /// Zero on Dirichlet sides. If constants are in the null space, its mean is 0.
+    /// Zero on Dirichlet sides, of discontinuous elements weakly what the load vector says. If constants are in the null space, its mean is 0.
     fn solution(&self, mut values: Vec<f64>) -> Result<Function> {
         self.layout().check("values", values.len())?;
         if self.drops_constants() {
@@ -358,7 +381,7 @@ impl System for Separable {
             }
             let mut breakpoints: Vec<f64> = kept[..coarse].iter().map(|&index| axis.at(index, 0.0)).collect();
             breakpoints.push(length);
-            Axis::graded(Family::Continuous, axis.shared_element(), breakpoints.into())
+            Axis::graded(axis.family(), axis.shared_element(), breakpoints.into())
         };
         let axes = kept.into_iter().enumerate().map(axis).collect();
         Some(Self::on_axes(mesh.with_cells(cells), axes, self.equation.clone(), self.tau))
@@ -366,6 +389,11 @@ impl System for Separable {
 
     fn by_default_kernels(&self) -> Cow<'_, Self> {
         Cow::Borrowed(self)
+    }
+
+    /// Those of [`Poisson`](super::Poisson), for its reason.
+    fn smoothers(&self) -> Smoothers {
+        if self.family() == Family::Continuous { Smoothers::Any } else { Smoothers::Strong }
     }
 
     fn stores_residuals(&self) -> bool {

@@ -40,9 +40,8 @@ impl<B: Backend, T: Scalar> Operator<B, T> {
 
     /// Bytes of the matrices.
     pub fn bytes(lines: &[Line]) -> u64 {
-        let of_line =
-            |line: &Line| 2 * matrix::bytes::<T>(line, line.nodes(), (2 * line.axis.stride() + 1).min(line.nodes()));
-        lines.iter().map(of_line).sum()
+        let of_line = |line: &Line| line.row_widths().map(|width| matrix::bytes::<T>(line, line.nodes(), width));
+        lines.iter().flat_map(of_line).sum()
     }
 
     /// `y = A x`, with so many [`temporaries`].

@@ -7,7 +7,7 @@ use crate::function::Function;
 use crate::memory;
 use crate::problem::sum_factorization::{Bases, Basis};
 use crate::problem::{Constant, ErrorNorms, ExactSolution, Factors, Field, load_vector_with, side_integrals};
-use crate::space::Space;
+use crate::space::{Family, Space};
 use crate::system::elliptic::SharedField;
 use crate::system::{ModelProblem, System};
 use glam::DVec3;
@@ -43,7 +43,7 @@ pub struct Problem {
     /// `f`.
     pub right_hand_side: Arc<dyn Field + Send>,
     /// Of the lower side and the upper one of each direction: `u` on a Dirichlet side, the flux `c ∂u/∂n` on a Neumann side; 0 where
-    /// nothing is given. A node on an edge of two Dirichlet sides has the value of that with the higher direction.
+    /// nothing is given. A node of continuous elements on an edge of two Dirichlet sides has the value of that with the higher direction.
     pub sides: [[Option<SharedField>; 2]; 3],
     /// `u`, if it is known.
     pub exact: Option<Arc<dyn ExactSolution + Send + Sync>>,
@@ -117,10 +117,10 @@ impl Problem {
         Ok(Some(Shifted { u: exact.clone(), by: Constant(by) }))
     }
 
-    /// `∫ f φ_i` and, over Neumann sides, `∫ g φ_i`, of each node: with `k + 1 + more` points a direction.
+    /// `∫ f φ_i` and, over Neumann sides, `∫ g φ_i`, of each node: with `more` points a direction than load vectors have.
     /// With `absolute`, of their absolute values.
     fn functional(&self, system: &Separable, more: usize, absolute: bool) -> Result<Vec<f64>> {
-        let (space, f) = (system.space(), &*self.right_hand_side);
+        let (space, f, more) = (system.space(), &*self.right_hand_side, more + more_points(system));
         let mut load = match absolute {
             true => load_vector_with(space, &|point| f.value(point).abs(), more)?,
             false => load_vector_with(space, f, more)?,
@@ -139,9 +139,28 @@ impl Problem {
         Ok(load)
     }
 
-    /// `u` at the nodes of Dirichlet sides, 0 at all others.
+    /// `∫ g (σ φ_i - ∂ₙφ_i)` over Dirichlet sides, for discontinuous elements (Nitsche's method).
+    fn add_boundary_load(&self, system: &Separable, load: &mut [f64]) -> Result<()> {
+        let space = system.space();
+        let bases = Bases::new(space, |axis| Basis::new(axis, axis.degree() + 1 + more_points(system)))?;
+        for (d, side) in sides(space.dim()) {
+            let Some(value) = self.value_on(d, side) else { continue };
+            let normal = system.lines()[d].boundary_load(side, system.diffusion()[d]);
+            let end = side * (system.lines()[d].nodes() - 1);
+            side_integrals(space, &bases, [d, side], &|point| value(point), |mut node, integral| {
+                for (t, factor) in normal.iter().enumerate() {
+                    node[d] = end.abs_diff(t);
+                    load[space.offset(node)] += factor * integral;
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// `u` at the nodes of Dirichlet sides, 0 at all others. None if there are no such values, or if the load vector has them.
     fn given_values(&self, space: &Space) -> Result<Option<Vec<f64>>> {
-        if !sides(space.dim()).any(|(d, side)| self.value_on(d, side).is_some()) {
+        let has_values = sides(space.dim()).any(|(d, side)| self.value_on(d, side).is_some());
+        if !has_values || space.is(Family::Discontinuous) {
             return Ok(None);
         }
         let mut given: Vec<f64> = memory::zeros(space.storage())?;
@@ -178,6 +197,11 @@ impl Problem {
         let allowed = "0 if no side is Dirichlet's and there is no reaction: otherwise there is no solution";
         Err(invalid("the integral of the right-hand side and of the fluxes", value, allowed))
     }
+}
+
+/// How many points a direction load vectors have beyond `k + 1`: the rule of [`Basis::of_loads`].
+fn more_points(system: &Separable) -> usize {
+    usize::from(system.family() == Family::Discontinuous)
 }
 
 /// The sides of a rectangle or a box: direction, and 0 for the lower one.
@@ -258,6 +282,9 @@ impl ModelProblem for Problem {
             self.check_integral(system, &load)?;
         }
         host::fold_periods(system, &mut load);
+        if system.family() == Family::Discontinuous {
+            self.add_boundary_load(system, &mut load)?;
+        }
         if let Some(given) = self.given_values(system.space())? {
             let lines: Vec<_> = system.lines().iter().map(Line::with_open_ends).collect();
             let product = product(&lines, system, &given)?;

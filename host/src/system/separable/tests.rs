@@ -1,6 +1,7 @@
 //! Against dense matrices that are integrated cell by cell, and against rules that hold whatever the box.
 
 use super::coarsening::kept_breakpoints;
+use super::discontinuous_tests::add_faces;
 use super::line::{Ends, Line};
 use super::*;
 use crate::backend::cpu::Cpu;
@@ -17,18 +18,25 @@ const N: Condition = Condition::Neumann;
 const D: Condition = Condition::Dirichlet;
 const P: Condition = Condition::Periodic;
 
-fn equation(sides: [[Condition; 2]; 3], grading: [Grading; 3], reaction: f64) -> Equation {
+pub(super) fn equation(sides: [[Condition; 2]; 3], grading: [Grading; 3], reaction: f64) -> Equation {
     Equation { sides, diffusion: [1.5, 0.25, 4.0], reaction, grading }
 }
 
-fn breakpoints(points: &[f64]) -> Grading {
+pub(super) fn breakpoints(points: &[f64]) -> Grading {
     Grading::Breakpoints(points.to_vec())
 }
 
-/// Mixed sides and cells, in 2D and 3D; at least five cells in a direction, so that patches do not cover it.
+pub(super) type New = fn(Mesh, usize, Equation) -> Result<Separable>;
+
+/// By continuous elements and by discontinuous ones.
 fn systems() -> Vec<Separable> {
+    [Separable::new as New, Separable::discontinuous].into_iter().flat_map(systems_by).collect()
+}
+
+/// Mixed sides and cells, in 2D and 3D; at least five cells in a direction, so that patches do not cover it.
+pub(super) fn systems_by(new: New) -> Vec<Separable> {
     let system = |cells: &[usize], lengths: &[f64], degree, equation| {
-        Separable::new(Mesh::of_box(cells, lengths, 1).unwrap(), degree, equation).unwrap()
+        new(Mesh::of_box(cells, lengths, 1).unwrap(), degree, equation).unwrap()
     };
     let (uniform, graded) = (Grading::Uniform, Grading::Geometric(5.0));
     let of_two =
@@ -59,13 +67,16 @@ fn systems() -> Vec<Separable> {
     ]
 }
 
-/// A matrix on the unknowns, in the order of dofs, integrated in each cell; with a quadrature and a numbering of its own.
-fn dense(system: &Separable) -> DMatrix<f64> {
+/// A matrix on the unknowns, in the order of dofs, integrated in each cell and on each face of discontinuous elements; with a quadrature
+/// and a numbering of its own.
+pub(super) fn dense(system: &Separable) -> DMatrix<f64> {
     let (dim, degree, equation) = (system.dim(), system.space().degree(), system.equation());
     let cells = &system.mesh().cells_along()[..dim];
     let nodes: Vec<_> = system.unknowns().collect();
+    let is_discontinuous = system.family() == Family::Discontinuous;
+    let stride = degree + usize::from(is_discontinuous);
     let place = |mut node: [usize; 3]| -> Option<usize> {
-        for d in 0..dim {
+        for d in 0..if is_discontinuous { 0 } else { dim } {
             let last = cells[d] * degree;
             if equation.sides[d][0] == P && node[d] == last {
                 node[d] = 0;
@@ -104,7 +115,7 @@ fn dense(system: &Separable) -> DMatrix<f64> {
                             })
                             .product()
                     };
-                    let node = [0, 1, 2].map(|d| if d < dim { cell[d] * degree + local[d] } else { 0 });
+                    let node = [0, 1, 2].map(|d| if d < dim { cell[d] * stride + local[d] } else { 0 });
                     (place(node), along(None), (0..dim).map(|d| along(Some(d))).collect::<Vec<_>>())
                 })
                 .collect();
@@ -118,27 +129,30 @@ fn dense(system: &Separable) -> DMatrix<f64> {
             }
         }
     }
+    if is_discontinuous {
+        add_faces(system, &mut matrix);
+    }
     matrix
 }
 
-struct OnCpu<T: Scalar> {
-    cpu: Arc<Cpu>,
+pub(super) struct OnCpu<T: Scalar> {
+    pub cpu: Arc<Cpu>,
     system: Separable,
-    level: SharedLevel<Cpu, T>,
+    pub level: SharedLevel<Cpu, T>,
 }
 
 impl<T: Scalar> OnCpu<T> {
-    fn new(system: &Separable) -> Self {
+    pub fn new(system: &Separable) -> Self {
         let cpu = Arc::new(Cpu::new(Some(2)).unwrap());
         Self { level: cpu.level(system).unwrap(), cpu, system: system.clone() }
     }
 
-    fn vector(&self, dofs: &[f64]) -> <Cpu as Backend>::Vector<T> {
+    pub fn vector(&self, dofs: &[f64]) -> <Cpu as Backend>::Vector<T> {
         self.level.vector_of(&mut |dof| dofs[dof]).unwrap()
     }
 
     /// In the order of dofs; entries that are no unknowns must be zero.
-    fn dofs(&self, vector: &[T]) -> Vec<f64> {
+    pub fn dofs(&self, vector: &[T]) -> Vec<f64> {
         let mut copy = vector.to_vec();
         let taken = self
             .system
@@ -149,7 +163,7 @@ impl<T: Scalar> OnCpu<T> {
         dofs
     }
 
-    fn product(&self, dofs: &[f64]) -> Vec<f64> {
+    pub fn product(&self, dofs: &[f64]) -> Vec<f64> {
         let mut y = self.level.vector().unwrap();
         self.level.apply(&self.vector(dofs), &mut y).unwrap();
         self.dofs(&y)
@@ -177,12 +191,13 @@ fn products_are_those_of_a_matrix_that_is_integrated() {
 }
 
 /// The unknowns of the patches of a color, by their definition: those of the cells around a vertex but for the rest of the
-/// patch's boundary, except that of the domain.
+/// patch's boundary, except that of the domain; of discontinuous elements all of these cells.
 fn patches(system: &Separable, color: usize) -> BTreeSet<BTreeSet<usize>> {
     let (dim, degree) = (system.dim(), system.space().degree());
     let nodes: Vec<_> = system.unknowns().collect();
     let along = |d: usize| -> Vec<BTreeSet<usize>> {
         let (cells, sides) = (system.mesh().cells_along()[d], system.equation().sides[d]);
+        let is_discontinuous = system.family() == Family::Discontinuous;
         let (last, bit) = (cells * degree, color >> d & 1);
         let all: BTreeSet<usize> = nodes.iter().map(|node| node[d]).collect();
         if cells <= 3 {
@@ -191,6 +206,10 @@ fn patches(system: &Separable, color: usize) -> BTreeSet<BTreeSet<usize>> {
         let first = usize::from(sides[0] == D);
         let vertices = first..=if sides[1] == N { cells } else { cells - 1 };
         let is_of = |vertex: usize, node: usize| {
+            if is_discontinuous {
+                let cell = node / (degree + 1);
+                return cell == vertex || cell + 1 == vertex || (vertex == 0 && sides[0] == P && cell + 1 == cells);
+            }
             let distance = (vertex * degree).abs_diff(node);
             let distance = if sides[0] == P { distance.min(last - distance) } else { distance };
             distance < degree
@@ -253,7 +272,7 @@ fn colors_solve_on_their_patches() {
     check_smoother::<f32>(2e-4);
 }
 
-/// Spaces are nested, so `Pᵀ A P` is the coarse matrix; and `Pᵀ` is the transpose of `P`.
+/// Spaces are nested, so `Pᵀ A P` is the coarse matrix, but for discontinuous elements, whose penalty depends on the mesh.
 #[test]
 fn coarse_matrices_are_the_galerkin_products() {
     let mut levels = 0;
@@ -269,7 +288,13 @@ fn coarse_matrices_are_the_galerkin_products() {
             on_fine.level.apply(&up, &mut product).unwrap();
             let mut down = on_coarse.level.vector().unwrap();
             on_fine.level.restrict_load(&product, &up, &mut down).unwrap();
-            assert_close("coarse product", &on_coarse.dofs(&down), &on_coarse.product(&x), 1e-12);
+            if fine.family() == Family::Continuous {
+                assert_close("coarse product", &on_coarse.dofs(&down), &on_coarse.product(&x), 1e-12);
+            }
+            // Whatever the vector, restriction is the transpose.
+            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            let (above, below) = (dot(&on_fine.dofs(&up), &on_fine.dofs(&product)), dot(&x, &on_coarse.dofs(&down)));
+            assert!((above - below).abs() < 1e-11 * above.abs(), "{above} {below}");
             // Of the residual, which is as large.
             let (b, mut other) = (on_fine.vector(&random(n, 5)), on_coarse.level.vector().unwrap());
             on_fine.level.restrict_load(&b, &up, &mut other).unwrap();
@@ -314,17 +339,18 @@ fn prolongation_keeps_polynomials() {
 #[test]
 fn rows_of_stiffness_matrices_sum_to_zero_exactly() {
     let element = |degree| Arc::new(crate::fe::Element::new(degree).unwrap());
-    for degree in [1, 2, 3, 7, 10] {
+    let families = [Family::Continuous, Family::Discontinuous];
+    for (family, degree) in families.into_iter().flat_map(|family| [1, 2, 3, 7, 10].map(|degree| (family, degree))) {
         for grading in [Grading::Geometric(1e3), Grading::BothEnds(1e6), breakpoints(&[0.0, 1e-6, 0.7, 0.70001, 1.0])] {
             let points = grading.breakpoints(8, 1.0).unwrap().unwrap();
-            let axis = Axis::graded(Family::Continuous, &element(degree), points).with_ends();
+            let axis = Axis::graded(family, &element(degree), points).with_ends();
             for ends in [Ends::Open([true; 2]), Ends::Periodic] {
                 let line = Line { axis: axis.clone(), ends };
                 for digits in [f32::MANTISSA_DIGITS, f64::MANTISSA_DIGITS] {
                     for row in line.stiffness(0.37, digits) {
                         assert!(
                             cancel_in_any_order(row.into_iter().map(|(_, entry)| entry), digits),
-                            "Q{degree}, {digits}"
+                            "{family:?} Q{degree}, {digits}"
                         );
                     }
                 }
@@ -396,12 +422,14 @@ fn sizes_of_patches_are_known_before() {
     {
         for (degree, cells) in [(1, 4), (3, 5), (2, 6), (4, 7), (2, 3), (3, 2), (1, 2)] {
             let element = Arc::new(crate::fe::Element::new(degree).unwrap());
-            let line = Line { axis: Axis::new(Family::Continuous, &element, cells, 1.0).with_ends(), ends };
-            let of_color = |patches: &Vec<Vec<usize>>| {
-                [patches.iter().map(Vec::len).sum(), patches.iter().map(Vec::len).max().unwrap_or(0)]
-            };
-            let expected: Vec<[usize; 2]> = line.patches().iter().map(of_color).collect();
-            assert_eq!(line.patch_sizes(), expected, "{ends:?}, Q{degree}, {cells} cells");
+            for family in [Family::Continuous, Family::Discontinuous] {
+                let line = Line { axis: Axis::new(family, &element, cells, 1.0).with_ends(), ends };
+                let of_color = |patches: &Vec<Vec<usize>>| {
+                    [patches.iter().map(Vec::len).sum(), patches.iter().map(Vec::len).max().unwrap_or(0)]
+                };
+                let expected: Vec<[usize; 2]> = line.patches().iter().map(of_color).collect();
+                assert_eq!(line.patch_sizes(), expected, "{family:?} {ends:?}, Q{degree}, {cells} cells");
+            }
         }
     }
 }
@@ -436,17 +464,20 @@ fn the_plain_box_is_that_of_poissons_equation() {
     let cpu = Arc::new(Cpu::new(Some(2)).unwrap());
     for (cells, lengths, degree) in [(&[2, 3][..], &[1.0, 1.5][..], 3), (&[1, 2, 1], &[1.0, 1.0, 0.5], 2)] {
         let mesh = Mesh::of_box(cells, lengths, 1).unwrap();
-        let (poisson, separable) =
-            (Poisson::continuous(mesh, degree).unwrap(), Separable::new(mesh, degree, Equation::default()).unwrap());
-        let on_cpu = OnCpu::<f64>::new(&separable);
-        let (level, x) = (Runs::<Poisson>::level::<f64>(&cpu, &poisson).unwrap(), random(poisson.space().dofs(), 4));
-        let mut y = level.vector().unwrap();
-        level.apply(&level.vector_of(&mut |dof| x[dof]).unwrap(), &mut y).unwrap();
-        assert_close("product", &on_cpu.product(&x), &poisson.space().to_dofs(&y).unwrap(), 1e-13);
-        let f = |point: glam::DVec3| point.x.exp() + point.y * point.z;
-        let expected = crate::problem::load_vector(poisson.space(), &f).unwrap();
-        let found = crate::system::ModelProblem::load(&Problem::new(&separable, f), &separable).unwrap();
-        assert_close("load", &on_cpu.dofs(&found), &poisson.space().to_dofs(&expected).unwrap(), 1e-13);
+        for new in [Separable::new as New, Separable::discontinuous] {
+            let separable = new(mesh, degree, Equation::default()).unwrap();
+            let poisson = Poisson::new(separable.family(), mesh, degree).unwrap();
+            let on_cpu = OnCpu::<f64>::new(&separable);
+            let (level, x) =
+                (Runs::<Poisson>::level::<f64>(&cpu, &poisson).unwrap(), random(poisson.space().dofs(), 4));
+            let mut y = level.vector().unwrap();
+            level.apply(&level.vector_of(&mut |dof| x[dof]).unwrap(), &mut y).unwrap();
+            assert_close("product", &on_cpu.product(&x), &poisson.space().to_dofs(&y).unwrap(), 1e-13);
+            let f = |point: glam::DVec3| point.x.exp() + point.y * point.z;
+            let expected = crate::problem::load_vector(poisson.space(), &f).unwrap();
+            let found = crate::system::ModelProblem::load(&Problem::new(&separable, f), &separable).unwrap();
+            assert_close("load", &on_cpu.dofs(&found), &poisson.space().to_dofs(&expected).unwrap(), 1e-13);
+        }
     }
 }
 
@@ -464,7 +495,8 @@ fn mass_products_are_integrals() {
         system.keep_unknowns(&mut expected);
         assert_close("mass times one", &found, &expected, 1e-13);
         let sum: f64 = system.mean_weights().iter().map(|weights| weights.iter().sum::<f64>()).product();
-        assert!(if system.has_constants() { (sum - 1.0).abs() < 1e-13 } else { sum < 1.0 });
+        let has_all = system.has_constants() || system.family() == Family::Discontinuous;
+        assert!(if has_all { (sum - 1.0).abs() < 1e-13 } else { sum < 1.0 });
     }
 }
 
@@ -484,9 +516,13 @@ fn check_bytes<T: Scalar>(system: &Separable) {
 
 #[test]
 fn a_level_allocates_what_was_said() {
-    let large = |equation| {
-        [(2, 5, 2), (2, 3, 6), (3, 3, 3)].map(|(dim, refine, degree)| {
-            Separable::new(Mesh::unit_cube(dim, refine).unwrap(), degree, Clone::clone(&equation)).unwrap()
+    let large = |equation: Equation| {
+        let sizes = [(2, 5, 2), (2, 3, 6), (3, 3, 3)];
+        [Separable::new as New, Separable::discontinuous].into_iter().flat_map(move |new| {
+            let equation = equation.clone();
+            sizes.map(|(dim, refine, degree)| {
+                new(Mesh::unit_cube(dim, refine).unwrap(), degree, equation.clone()).unwrap()
+            })
         })
     };
     let graded = Grading::Geometric(1e3);
