@@ -17,6 +17,7 @@ mod gpu {
     pub mod boxes;
     pub mod compare;
     pub mod elliptic;
+    pub mod expressions;
     pub mod oracles;
     pub mod separable;
     pub mod smoothers;
@@ -71,6 +72,9 @@ fn main() -> ExitCode {
     gpu::vectors::add::<f32>(&mut suite);
     gpu::vectors::add::<f64>(&mut suite);
     gpu::vectors::add_long(&mut suite);
+    gpu::expressions::add::<f32>(&mut suite);
+    gpu::expressions::add::<f64>(&mut suite);
+    gpu::expressions::add_solves(&mut suite);
     gpu::spaces::add::<f32>(&mut suite);
     gpu::spaces::add::<f64>(&mut suite);
     gpu::spaces::add_boxes::<f32>(&mut suite);

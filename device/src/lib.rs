@@ -28,6 +28,8 @@ pub mod dg;
 pub mod elliptic;
 #[cfg(target_arch = "nvptx64")]
 mod entries;
+#[cfg(any(not(target_arch = "nvptx64"), module = "expression"))]
+pub mod expression;
 pub mod kernels;
 pub mod layout;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]

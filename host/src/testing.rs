@@ -1,7 +1,7 @@
 //! What tests of several modules share.
 
 use crate::backend::cpu::{Cpu, Vector};
-use crate::backend::{AxisMatrix, Backend, DeviceInfo, OuterProducts, Scalar, Tensors};
+use crate::backend::{AxisMatrix, Backend, DeviceInfo, OuterProducts, Program, Scalar, Tensors, WeightedGrid};
 use crate::error::Result;
 use crate::output::xml;
 use miniz_oxide::inflate::decompress_to_vec_zlib;
@@ -218,6 +218,17 @@ impl Backend for Counting {
 
     fn outer_products<T: Scalar>(&self, tensor: &OuterProducts, y: &mut Vector<T>, add: bool) -> Result<()> {
         self.cpu.outer_products(tensor, y, add)
+    }
+
+    fn evaluate<T: Scalar>(
+        &self,
+        f: &Program,
+        grid: &WeightedGrid,
+        derivative: Option<usize>,
+        y: &mut Vector<T>,
+        subtract: bool,
+    ) -> Result<()> {
+        self.cpu.evaluate(f, grid, derivative, y, subtract)
     }
 
     fn divide<T: Scalar>(&self, x: &Vector<T>, d: &Vector<T>, y: &mut Vector<T>) -> Result<()> {

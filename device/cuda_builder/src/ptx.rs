@@ -2,10 +2,12 @@
 
 mod constants;
 mod dependent;
+mod functions;
 mod packed;
 
 pub use constants::{Constants, with_constants};
 pub use dependent::with_dependent_launches;
+pub use functions::{FunctionBody, with_functions};
 pub use packed::{pack, unpack};
 
 use std::collections::BTreeSet;

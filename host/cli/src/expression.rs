@@ -6,8 +6,9 @@ mod products;
 use crate::args::written;
 use glam::DVec3;
 pub use parser::ExpressionError;
+use patchmg::backend::{Function, Operation, Program, Step};
 use patchmg::problem::{ExactSolution, Factors, Field};
-use products::Product;
+use products::Separated;
 use std::fmt;
 
 const VARIABLES: [&str; 3] = ["x", "y", "z"];
@@ -17,40 +18,17 @@ const VARIABLES: [&str; 3] = ["x", "y", "z"];
 pub struct Expression {
     text: String,
     root: Node,
+    program: Program,
     /// Those whose sum it is, if there are few.
-    products: Option<Box<[Product]>>,
+    products: Option<Box<[Separated]>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Node {
     Constant(f64),
     Variable(usize),
-    Negative(Box<Node>),
     One(Function, Box<Node>),
     Two(Operation, Box<Node>, Box<Node>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Function {
-    Sin,
-    Cos,
-    Tan,
-    Exp,
-    Log,
-    Sqrt,
-    Abs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Operation {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Power,
-    Min,
-    Max,
-    Atan2,
 }
 
 const FUNCTIONS: [(&str, Function); 7] = [
@@ -69,7 +47,8 @@ impl std::str::FromStr for Expression {
 
     fn from_str(text: &str) -> Result<Self, ExpressionError> {
         let root = parser::parse(text)?;
-        Ok(Self { text: text.into(), products: products::of(&root).map(Vec::into), root })
+        let products = products::of(&root).map(|products| products.into_iter().map(Separated::from).collect());
+        Ok(Self { text: text.into(), program: root.program(), products, root })
     }
 }
 
@@ -84,12 +63,12 @@ written!(Expression);
 impl Expression {
     /// The value at a point.
     pub fn value(&self, point: [f64; 3]) -> f64 {
-        self.root.at(&point)
+        self.program.value(point.into())
     }
 
     /// The gradient at a point, by dual numbers. Where there is none, as of `abs(x)` for `x = 0`, it is that of one side.
     pub fn gradient(&self, point: [f64; 3]) -> [f64; 3] {
-        self.root.gradient(point)
+        self.program.gradient(point.into()).into()
     }
 
     /// The value, if it depends on no variable.
@@ -111,6 +90,10 @@ impl Field for Expression {
     fn products(&self) -> Option<Vec<&dyn Factors>> {
         Some(self.products.as_ref()?.iter().map(|product| product as _).collect())
     }
+
+    fn program(&self) -> Option<Program> {
+        Some(self.program.clone())
+    }
 }
 
 impl ExactSolution for Expression {
@@ -119,83 +102,28 @@ impl ExactSolution for Expression {
     }
 }
 
-/// A number that carries derivatives along, or does not.
-trait Number: Copy {
-    fn constant(value: f64) -> Self;
-    fn value(self) -> f64;
-    /// `f(self)`, from `f` and `f'` there.
-    fn one(self, value: f64, slope: impl FnOnce() -> f64) -> Self;
-    /// `f(self, other)`, from `f` and its partial derivatives there.
-    fn two(self, other: Self, value: f64, slopes: impl FnOnce() -> [f64; 2]) -> Self;
-}
-
-impl Number for f64 {
-    fn constant(value: f64) -> Self {
-        value
-    }
-
-    fn value(self) -> f64 {
-        self
-    }
-
-    fn one(self, value: f64, _: impl FnOnce() -> f64) -> Self {
-        value
-    }
-
-    fn two(self, _: Self, value: f64, _: impl FnOnce() -> [f64; 2]) -> Self {
-        value
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Dual {
-    value: f64,
-    gradient: [f64; 3],
-}
-
-/// A derivative that does not count may be infinite, as that of `x^2` by its exponent.
-fn times(slope: f64, derivative: f64) -> f64 {
-    if derivative == 0.0 { 0.0 } else { slope * derivative }
-}
-
-impl Number for Dual {
-    fn constant(value: f64) -> Self {
-        Self { value, gradient: [0.0; 3] }
-    }
-
-    fn value(self) -> f64 {
-        self.value
-    }
-
-    fn one(self, value: f64, slope: impl FnOnce() -> f64) -> Self {
-        let slope = slope();
-        Self { value, gradient: self.gradient.map(|derivative| times(slope, derivative)) }
-    }
-
-    fn two(self, other: Self, value: f64, slopes: impl FnOnce() -> [f64; 2]) -> Self {
-        let [a, b] = slopes();
-        let gradient = [0, 1, 2].map(|d| times(a, self.gradient[d]) + times(b, other.gradient[d]));
-        Self { value, gradient }
-    }
-}
-
 impl Node {
-    fn at<T: Number>(&self, point: &[T; 3]) -> T {
-        match self {
-            Self::Constant(value) => T::constant(*value),
-            Self::Variable(d) => point[*d],
-            Self::Negative(node) => {
-                let x = node.at(point);
-                x.one(-x.value(), || -1.0)
-            }
-            Self::One(function, node) => function.of(node.at(point)),
-            Self::Two(operation, a, b) => operation.of(a.at(point), b.at(point)),
-        }
+    /// Its operations, arguments first.
+    fn program(&self) -> Program {
+        let mut steps = Vec::new();
+        self.write(&mut steps);
+        Program::new(steps).expect("nodes have as many arguments as their functions")
     }
 
-    fn gradient(&self, point: [f64; 3]) -> [f64; 3] {
-        let dual = |d: usize| Dual { value: point[d], gradient: [0, 1, 2].map(|e| f64::from(e == d)) };
-        self.at(&[0, 1, 2].map(dual)).gradient
+    fn write(&self, steps: &mut Vec<Step>) {
+        match self {
+            Self::Constant(value) => steps.push(Step::Constant(*value)),
+            Self::Variable(d) => steps.push(Step::Coordinate(*d)),
+            Self::One(function, node) => {
+                node.write(steps);
+                steps.push(Step::One(*function));
+            }
+            Self::Two(operation, a, b) => {
+                a.write(steps);
+                b.write(steps);
+                steps.push(Step::Two(*operation));
+            }
+        }
     }
 
     /// Whether it depends on a variable.
@@ -203,7 +131,7 @@ impl Node {
         match self {
             Self::Constant(_) => false,
             Self::Variable(d) => *d == variable,
-            Self::Negative(node) | Self::One(_, node) => node.has(variable),
+            Self::One(_, node) => node.has(variable),
             Self::Two(_, a, b) => a.has(variable) || b.has(variable),
         }
     }
@@ -215,40 +143,7 @@ impl Node {
 
     fn constant(&self) -> Option<f64> {
         let is_constant = (0..3).all(|d| !self.has(d));
-        is_constant.then(|| self.at(&[0.0; 3]))
-    }
-}
-
-impl Function {
-    fn of<T: Number>(self, argument: T) -> T {
-        let x = argument.value();
-        match self {
-            Self::Sin => argument.one(x.sin(), || x.cos()),
-            Self::Cos => argument.one(x.cos(), || -x.sin()),
-            Self::Tan => argument.one(x.tan(), || 1.0 + x.tan().powi(2)),
-            Self::Exp => argument.one(x.exp(), || x.exp()),
-            Self::Log => argument.one(x.ln(), || 1.0 / x),
-            Self::Sqrt => argument.one(x.sqrt(), || 0.5 / x.sqrt()),
-            Self::Abs => argument.one(x.abs(), || x.signum()),
-        }
-    }
-}
-
-impl Operation {
-    fn of<T: Number>(self, first: T, second: T) -> T {
-        let (a, b) = (first.value(), second.value());
-        let choose = |is_first: bool| if is_first { first } else { second };
-        match self {
-            Self::Add => first.two(second, a + b, || [1.0, 1.0]),
-            Self::Subtract => first.two(second, a - b, || [1.0, -1.0]),
-            Self::Multiply => first.two(second, a * b, || [b, a]),
-            Self::Divide => first.two(second, a / b, || [1.0 / b, -a / (b * b)]),
-            Self::Power => first.two(second, a.powf(b), || [b * a.powf(b - 1.0), a.powf(b) * a.ln()]),
-            // Unlike f64::min and max, these hide no NaN.
-            Self::Min => choose(a <= b || a.is_nan()),
-            Self::Max => choose(a >= b || a.is_nan()),
-            Self::Atan2 => first.two(second, a.atan2(b), || [b / (a * a + b * b), -a / (a * a + b * b)]),
-        }
+        is_constant.then(|| self.program().value(DVec3::ZERO))
     }
 }
 

@@ -11,7 +11,7 @@ pub mod console;
 pub mod converge;
 mod effective;
 pub mod error;
-mod expression;
+pub mod expression;
 pub mod failure;
 pub mod hashes;
 mod info;

@@ -5,11 +5,13 @@ pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod outer;
+mod program;
 
 use crate::error::Result;
 pub use outer::OuterProducts;
 pub use patchmg_cpu::AxisMatrix;
 pub use patchmg_device::scalar::Real;
+pub use program::{Function, Operation, Program, Step, WeightedGrid};
 use std::fmt;
 
 /// A scalar that vectors on every backend can have: `f32` or `f64`, and no other.
@@ -253,6 +255,16 @@ pub trait Backend: Send + Sync + Sized + 'static {
     /// The tensor `t = sum_r f_r0 ⊗ f_r1 ⊗ f_r2` in the first entries of `y`, or `y += t` if `add`, summed up in `f64`. Other entries
     /// of `y` stay as they are.
     fn outer_products<T: Scalar>(&self, tensor: &OuterProducts, y: &mut Self::Vector<T>, add: bool) -> Result<()>;
+    /// `y_i = w_i f(p_i)` for the points of a grid and their weights, or `y_i = w_i f(p_i) - y_i` if `subtract`, computed in `f64`;
+    /// with the derivative of `f` along an axis in its place, if one is named. Other entries of `y` stay as they are.
+    fn evaluate<T: Scalar>(
+        &self,
+        f: &Program,
+        grid: &WeightedGrid,
+        derivative: Option<usize>,
+        y: &mut Self::Vector<T>,
+        subtract: bool,
+    ) -> Result<()>;
 
     /// `x · y`.
     fn dot<T: Scalar>(&self, x: &Self::Vector<T>, y: &Self::Vector<T>) -> Result<f64> {

@@ -1,5 +1,6 @@
 //! Functions on rectangles and boxes.
 
+use crate::backend::{Function, Operation, Program, Step};
 use glam::DVec3;
 use std::f64::consts::PI;
 
@@ -11,6 +12,25 @@ pub trait Field: Sync {
     /// mesh need values on three lines for each product instead of in the whole domain.
     fn products(&self) -> Option<Vec<&dyn Factors>> {
         None
+    }
+    /// The function as a program, if it is one that a machine can evaluate in its own memory.
+    fn program(&self) -> Option<Program> {
+        None
+    }
+}
+
+impl Field for Program {
+    fn value(&self, point: DVec3) -> f64 {
+        Self::value(self, point)
+    }
+    fn program(&self) -> Option<Program> {
+        Some(self.clone())
+    }
+}
+
+impl ExactSolution for Program {
+    fn gradient(&self, point: DVec3) -> DVec3 {
+        Self::gradient(self, point)
     }
 }
 
@@ -45,6 +65,9 @@ impl Field for Constant {
     fn products(&self) -> Option<Vec<&dyn Factors>> {
         Some(vec![self])
     }
+    fn program(&self) -> Option<Program> {
+        Some(Program::constant(self.0))
+    }
 }
 
 impl Factors for Constant {
@@ -77,6 +100,18 @@ impl SineProduct {
     fn scale_of(&self, direction: usize) -> f64 {
         if direction == 0 { self.scale } else { 1.0 }
     }
+
+    /// The product at a point that is moved by so much.
+    fn program_from(&self, start: DVec3) -> Option<Program> {
+        let (multiply, divide) = (Step::Two(Operation::Multiply), Step::Two(Operation::Divide));
+        let factor = |d: usize| {
+            let coordinate = [Step::Coordinate(d), Step::Constant(start[d]), Step::Two(Operation::Add)];
+            let argument = [Step::Constant(PI), multiply, Step::Constant(self.lengths[d]), divide];
+            [&coordinate[..], &argument, &[Step::One(Function::Sin), multiply]].concat()
+        };
+        let factors = (0..self.dim.min(3)).flat_map(factor);
+        Program::new([Step::Constant(self.scale)].into_iter().chain(factors)).ok()
+    }
 }
 
 impl Field for SineProduct {
@@ -85,6 +120,9 @@ impl Field for SineProduct {
     }
     fn products(&self) -> Option<Vec<&dyn Factors>> {
         Some(vec![self])
+    }
+    fn program(&self) -> Option<Program> {
+        self.program_from(DVec3::ZERO)
     }
 }
 
@@ -138,6 +176,9 @@ impl Field for CosineProduct {
     }
     fn products(&self) -> Option<Vec<&dyn Factors>> {
         Some(vec![self])
+    }
+    fn program(&self) -> Option<Program> {
+        self.sine().program_from(self.half())
     }
 }
 

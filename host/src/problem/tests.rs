@@ -428,3 +428,18 @@ fn load_vectors_of_values_are_those_of_the_function() {
         }
     }
 }
+
+/// In points of a box, which they need not vanish on.
+#[test]
+fn fields_have_their_programs() {
+    let lengths = DVec3::new(2.5, 0.6, 1.7);
+    for dim in [2, 3] {
+        let (sine, cosine) = (SineProduct { dim, scale: 1.3, lengths }, CosineProduct { dim, scale: -0.7, lengths });
+        let fields: [&dyn ExactSolution; 3] = [&Constant(0.4), &sine, &cosine];
+        for (field, point) in fields.iter().flat_map(|field| [0.1, 0.9].map(|x| (field, x * lengths + 0.05))) {
+            let program = field.program().unwrap();
+            assert!((program.value(point) - field.value(point)).abs() < 1e-15);
+            assert!((program.gradient(point) - field.gradient(point)).abs().max_element() < 1e-13);
+        }
+    }
+}

@@ -7,7 +7,7 @@ use super::{
 use crate::error::{Result, invalid};
 use crate::krylov::{Info, Observer, Outcome};
 use crate::measure::{Protocol, Timing};
-use crate::problem::ErrorNorms;
+use crate::problem::{ErrorNorms, SampledLoad};
 use crate::system::{ErrorsOnMachine, ModelProblem, Nonlinear, Runs, System};
 use std::sync::Arc;
 use std::time::Instant;
@@ -82,8 +82,8 @@ impl<P: ModelProblem> Case<P> {
         self.config.check(backend, &self.system)
     }
 
-    /// The load vector, for a backend that has the memory to solve; where it is a [sum of products](ModelProblem::load_products), the
-    /// products.
+    /// The load vector, for a backend that has the memory to solve; where it is a [sum of products](ModelProblem::load_products), or a
+    /// GPU [evaluates](ModelProblem::sampled_load) it, what it is made of.
     ///
     /// # Errors
     /// Those of [`Self::check`], before anything large is allocated; those of [`ModelProblem::load`].
@@ -92,9 +92,17 @@ impl<P: ModelProblem> Case<P> {
         self.check(backend)?;
         let load = match self.problem.load_products(&self.system)? {
             Some(products) => Load::Products(products),
-            None => Load::Values(self.problem.load(&self.system)?),
+            None => match self.sampled_load(backend)? {
+                Some(samples) => Load::Samples(samples),
+                None => Load::Values(self.problem.load(&self.system)?),
+            },
         };
         Ok(PreparedCase { case: self, load, prepare_s: start.elapsed().as_secs_f64() })
+    }
+
+    /// For a GPU; on a host, [`ModelProblem::load`] is faster.
+    fn sampled_load<B: Runs<P::System>>(&self, backend: &B) -> Result<Option<SampledLoad>> {
+        if backend.info().backend.is_gpu() { self.problem.sampled_load(&self.system) } else { Ok(None) }
     }
 
     /// Sets up and solves; a report, and the solution.

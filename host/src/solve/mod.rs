@@ -16,6 +16,7 @@ use crate::measure::{Protocol, Timing};
 use crate::memory;
 use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, NestedIteration, levels};
 use crate::operator::{LinearOperator, Preconditioner};
+use crate::problem::SampledLoad;
 use crate::system::{Nonlinear, Runs, System};
 use newton::Done;
 use std::borrow::Cow;
@@ -81,6 +82,8 @@ enum Load {
     Values(Vec<f64>),
     /// For the machine to evaluate.
     Products(OuterProducts),
+    /// The same.
+    Samples(SampledLoad),
 }
 
 impl Load {
@@ -89,6 +92,7 @@ impl Load {
         match self {
             Self::Values(values) => layout.check("load vector", values.len()),
             Self::Products(tensor) => check_at_least("load vector", tensor.len(), layout.storage()),
+            Self::Samples(load) => layout.check("load vector", load.len()),
         }
     }
 
@@ -101,6 +105,7 @@ impl Load {
                 tensor.evaluate(&mut values, false);
                 Ok(values)
             }
+            Self::Samples(load) => load.values(),
         }
     }
 
@@ -111,7 +116,7 @@ impl Load {
                 let left_out = system.left_out(&values);
                 Ok((Self::Values(system.project_load(values.into())?.into_owned()), left_out))
             }
-            Self::Products(_) => Ok((self, 0.0)),
+            Self::Products(_) | Self::Samples(_) => Ok((self, 0.0)),
         }
     }
 }
@@ -336,6 +341,7 @@ impl<B: Backend, T: Scalar, M> PartsIn<B, T, M> {
         match load {
             Some(Load::Values(load)) => backend.upload(&memory::convert::<f64, T>(load)?, &mut b)?,
             Some(Load::Products(tensor)) => backend.outer_products(&tensor, &mut b, false)?,
+            Some(Load::Samples(load)) => load.write(&*backend, &mut b)?,
             None => {}
         }
         let x = operator.vector()?;

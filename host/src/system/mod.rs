@@ -16,6 +16,7 @@ use crate::backend::{Backend, OuterProducts, Scalar};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::level::SharedLevel;
+use crate::problem::SampledLoad;
 use crate::solve::SolutionOnMachine;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -130,6 +131,15 @@ pub trait ModelProblem: Clone + Send + Sync + 'static {
     /// # Errors
     /// Those of [`Self::load`].
     fn load_products(&self, _system: &Self::System) -> Result<Option<OuterProducts>> {
+        Ok(None)
+    }
+
+    /// The load vector by functions that a machine evaluates in its own memory, in all quadrature points; none if they are not known as
+    /// [programs](crate::backend::Program). Only for systems that take load vectors [as they are](System::project_load).
+    ///
+    /// # Errors
+    /// Those of [`Self::load`].
+    fn sampled_load(&self, _system: &Self::System) -> Result<Option<SampledLoad>> {
         Ok(None)
     }
 

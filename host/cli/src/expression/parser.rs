@@ -2,7 +2,7 @@
 //!
 //! The parser is our own: of the crates for it, exmex 0.21 reads `-2^2` as 4 and `2^3^2` as 64 and knows no `1e-3`.
 
-use super::{FUNCTIONS, Node, OF_TWO, Operation, VARIABLES};
+use super::{FUNCTIONS, Function, Node, OF_TWO, Operation, VARIABLES};
 
 /// Bytes of a text: a sum of as many terms is a tree as deep, which is evaluated by recursion.
 const LONGEST: usize = 2000;
@@ -119,7 +119,7 @@ impl<'a> Parser<'a> {
         }
         self.depth += 1;
         let node = if self.takes('-') {
-            Node::Negative(self.signed()?.into())
+            Node::One(Function::Negative, self.signed()?.into())
         } else if self.takes('+') {
             self.signed()?
         } else {

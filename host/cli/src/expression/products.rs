@@ -1,6 +1,8 @@
 //! Expressions as sums of products of functions of one variable each.
 
 use super::{Function, Node, Operation};
+use glam::DVec3;
+use patchmg::backend::Program;
 use patchmg::problem::Factors;
 
 /// The most products of a sum.
@@ -10,13 +12,23 @@ const MOST: usize = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Product([Node; 3]);
 
-impl Factors for Product {
+/// A [`Product`], to evaluate.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Separated([Program; 3]);
+
+impl From<Product> for Separated {
+    fn from(Product(factors): Product) -> Self {
+        Self(factors.map(|factor| factor.program()))
+    }
+}
+
+impl Factors for Separated {
     fn factor(&self, direction: usize, x: f64) -> f64 {
-        self.0[direction].at(&[x; 3])
+        self.0[direction].value(DVec3::splat(x))
     }
 
     fn factor_derivative(&self, direction: usize, x: f64) -> f64 {
-        self.0[direction].gradient([x; 3])[direction]
+        self.0[direction].gradient(DVec3::splat(x))[direction]
     }
 }
 
@@ -30,7 +42,7 @@ impl Product {
 
     fn negative(&self) -> Self {
         let mut product = self.clone();
-        product.0[0] = Node::Negative(self.0[0].clone().into());
+        product.0[0] = one(Function::Negative, &self.0[0]);
         product
     }
 
@@ -67,7 +79,7 @@ pub(super) fn of(node: &Node) -> Option<Vec<Product>> {
     }
     let negative = |products: Vec<Product>| products.iter().map(Product::negative).collect::<Vec<_>>();
     let products = match node {
-        Node::Negative(node) => negative(of(node)?),
+        Node::One(Function::Negative, node) => negative(of(node)?),
         Node::Two(Operation::Add, a, b) => [of(a)?, of(b)?].concat(),
         Node::Two(Operation::Subtract, a, b) => [of(a)?, negative(of(b)?)].concat(),
         Node::Two(Operation::Multiply, a, b) => pairs(&of(a)?, &of(b)?),

@@ -13,7 +13,7 @@ use patchmg::backend::{Backend, OuterProducts};
 use patchmg::function::Function;
 use patchmg::mesh::Mesh;
 use patchmg::output::vtu;
-use patchmg::problem::{Constant, ErrorNorms, ExactSolution, Field, load_products, load_vector};
+use patchmg::problem::{Constant, ErrorNorms, ExactSolution, Field, SampledLoad, load_products, load_vector};
 use patchmg::solve::{Case, Precision, SolutionOnMachine};
 use patchmg::space::Family;
 use patchmg::system::poisson::{
@@ -110,6 +110,15 @@ impl ModelProblem for PoissonProblem {
             Self::Named(problem) => problem.load_products(system),
             Self::Given { boundary: Some(_), .. } => Ok(None),
             Self::Given { rhs, .. } => load_products(system.space(), given(rhs)),
+        }
+    }
+
+    fn sampled_load(&self, system: &Poisson) -> patchmg::Result<Option<SampledLoad>> {
+        match self {
+            Self::Named(problem) => problem.sampled_load(system),
+            Self::Given { rhs, boundary, .. } => {
+                system.sampled_load(given(rhs), boundary.as_ref().map(|boundary| boundary as _))
+            }
         }
     }
 

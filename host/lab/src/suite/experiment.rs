@@ -249,6 +249,8 @@ pub enum Data {
     Name,
     /// Expressions of the same problem.
     Expressions,
+    /// Expressions of a problem whose data are no sums of products of functions of one coordinate.
+    Inseparable,
 }
 
 /// What does the arithmetic.

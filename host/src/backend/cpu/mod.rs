@@ -6,7 +6,7 @@
 pub mod parallel;
 mod vector;
 
-use crate::backend::{Backend, BackendName, DeviceInfo, OuterProducts, Scalar, Tensors};
+use crate::backend::{Backend, BackendName, DeviceInfo, OuterProducts, Program, Scalar, Tensors, WeightedGrid};
 use crate::error::{Error, Result, check_at_least, check_length};
 use crate::memory::{self, Memory};
 use bytemuck::{cast_slice, cast_slice_mut};
@@ -263,6 +263,19 @@ impl Backend for Cpu {
     fn outer_products<T: Scalar>(&self, tensor: &OuterProducts, y: &mut Vector<T>, add: bool) -> Result<()> {
         check_at_least("y", tensor.len(), y.len())?;
         self.install(|| tensor.evaluate(y, add));
+        Ok(())
+    }
+
+    fn evaluate<T: Scalar>(
+        &self,
+        f: &Program,
+        grid: &WeightedGrid,
+        derivative: Option<usize>,
+        y: &mut Vector<T>,
+        subtract: bool,
+    ) -> Result<()> {
+        check_at_least("y", grid.len(), y.len())?;
+        self.install(|| grid.evaluate(f, derivative, &mut y[..grid.len()], subtract));
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use super::device::Properties;
 use crate::backend::DeviceInfo;
 use crate::error::{Error, Result};
 use crate::sync::lock;
+use cuda_builder::ptx::FunctionBody;
 use cust::context::{Context, CurrentContext};
 use cust::memory::mem_get_info;
 use cust::stream::{Stream, StreamFlags};
@@ -36,8 +37,8 @@ pub(crate) struct Gpu {
     freed: AtomicU64,
     context: Context,
     properties: Properties,
-    /// What was loaded, by the name of its kernel.
-    modules: Mutex<HashMap<String, LoadedModule>>,
+    /// What was loaded, by the name of its kernel and the bodies of functions that it was given.
+    modules: Mutex<HashMap<(String, Vec<FunctionBody>), LoadedModule>>,
     /// The PTX of modules, by their names.
     texts: Mutex<HashMap<String, Arc<str>>>,
     /// By the name of a kernel, whether it was launched since [`Self::take_launched`].
@@ -156,14 +157,19 @@ impl Gpu {
         &self.properties.name
     }
 
-    /// What has the kernel of a name, loaded by `load` at the first call.
-    pub(super) fn module(&self, kernel: &str, load: impl FnOnce() -> Result<LoadedModule>) -> Result<LoadedModule> {
+    /// What has the kernel of a name with these bodies of functions, loaded by `load` at the first call.
+    pub(super) fn module(
+        &self,
+        (kernel, bodies): (&str, &[FunctionBody]),
+        load: impl FnOnce() -> Result<LoadedModule>,
+    ) -> Result<LoadedModule> {
         let mut modules = lock(&self.modules);
-        if let Some(&module) = modules.get(kernel) {
+        let key = (kernel.to_owned(), bodies.to_vec());
+        if let Some(&module) = modules.get(&key) {
             return Ok(module);
         }
         let module = load()?;
-        modules.insert(kernel.to_owned(), module);
+        modules.insert(key, module);
         Ok(module)
     }
 

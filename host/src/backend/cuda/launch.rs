@@ -6,6 +6,7 @@ use super::memory::Vector;
 use super::modules::{self, ConstantsOf};
 use crate::error::Result;
 use bytemuck::{Pod, bytes_of};
+use cuda_builder::ptx::FunctionBody;
 use cust::sys::{
     self, CUdeviceptr, CUfunction, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig,
 };
@@ -61,7 +62,12 @@ impl Kernel {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded);
         }
-        let function = modules::function(gpu, self.module, &self.spec, self.constants)?;
+        self.load(gpu, &[])
+    }
+
+    /// Compiled with these bodies of functions, if it was not, and loaded.
+    fn load(&self, gpu: &Gpu, bodies: &[FunctionBody]) -> Result<&Loaded> {
+        let function = modules::function(gpu, self.module, &self.spec, self.constants, bodies)?;
         let mut blocks = 0;
         let (threads, shared) = (self.spec.threads as i32, self.spec.shared_bytes as usize);
         // SAFETY: the driver writes a number; the function is one of a loaded module.
@@ -155,6 +161,13 @@ impl<A: Arguments> TypedKernel<A> {
     /// Of a module, which is loaded if it was not.
     pub fn new(gpu: &Gpu, module: Module) -> Result<Self> {
         let kernel = modules::kernel(gpu, module, A::spec(module), |_| Ok(Vec::new()))?;
+        Ok(Self { kernel, arguments: PhantomData })
+    }
+
+    /// The same with other bodies of functions of the module.
+    pub fn with_functions(gpu: &Gpu, module: Module, bodies: &[FunctionBody]) -> Result<Self> {
+        let kernel = Kernel::new(gpu, module, A::spec(module), |_| Ok(Vec::new()));
+        kernel.load(gpu, bodies)?;
         Ok(Self { kernel, arguments: PhantomData })
     }
 

@@ -7,6 +7,7 @@ mod calls;
 mod device;
 mod driver_version;
 mod event;
+mod expression;
 pub(crate) mod gpu;
 pub(crate) mod launch;
 mod memory;
@@ -23,7 +24,7 @@ pub use memory::Vector;
 pub use modules::{Modules, add_modules, module_names, ptx};
 pub use recording::Recording;
 
-use super::{Backend, DeviceInfo, Scalar, Tensors};
+use super::{Backend, DeviceInfo, Program, Scalar, Tensors, WeightedGrid};
 use crate::error::{Result, check_length};
 use crate::sync::lock;
 use blas1::Blas1;
@@ -215,6 +216,17 @@ impl Backend for Cuda {
 
     fn outer_products<T: Scalar>(&self, tensor: &super::OuterProducts, y: &mut Vector<T>, add: bool) -> Result<()> {
         outer::outer_products(&self.gpu, tensor, y, add)
+    }
+
+    fn evaluate<T: Scalar>(
+        &self,
+        f: &Program,
+        grid: &WeightedGrid,
+        derivative: Option<usize>,
+        y: &mut Vector<T>,
+        subtract: bool,
+    ) -> Result<()> {
+        expression::evaluate(&self.gpu, f, grid, derivative, y, subtract)
     }
 
     fn record(&self, recording: &mut Option<Recording>, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {

@@ -4,7 +4,9 @@ use super::calls::{check, error_name};
 use super::gpu::{Gpu, LoadedModule};
 use super::launch::Kernel;
 use crate::error::{Error, Result};
-use cuda_builder::ptx::{Constants, unpack, with_constants, with_dependent_launches, with_entries};
+use cuda_builder::ptx::{
+    Constants, FunctionBody, unpack, with_constants, with_dependent_launches, with_entries, with_functions,
+};
 use cust::error::CudaError;
 use cust::sys::{self, CUfunction, CUfunction_attribute, CUjit_option, CUresult};
 use patchmg_device::kernels::{KernelSpec, Module};
@@ -81,21 +83,26 @@ pub(crate) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec, constants: Con
     kernel.resident(gpu).map(|_| kernel)
 }
 
-/// One entry point, compiled with its constants if it was not.
-pub(super) fn function(gpu: &Gpu, module: Module, spec: &KernelSpec, constants: ConstantsOf) -> Result<CUfunction> {
+/// One entry point, compiled with its constants and with these bodies of functions that it calls, if it was not.
+pub(super) fn function(
+    gpu: &Gpu,
+    module: Module,
+    spec: &KernelSpec,
+    constants: ConstantsOf,
+    bodies: &[FunctionBody],
+) -> Result<CUfunction> {
     gpu.enter()?;
-    let loaded = gpu.module(&spec.name, || {
+    let loaded = gpu.module((&spec.name, bodies), || {
         let text = gpu.text(&module.name(), || loadable(gpu, module, constants))?;
-        load(&with_entries(&text, |name| name == spec.name), module)
+        let alone = with_entries(&text, |name| name == spec.name);
+        let text = with_functions(&alone, bodies).map_err(|missing| unsupported(module, "function", missing))?;
+        load(&text, module)
     })?;
     let name = CString::new(spec.name.as_str()).expect("kernel names hold no zero byte");
     let mut function = std::ptr::null_mut();
     // SAFETY: the driver writes a handle; the module stays loaded as long as `gpu`.
     match unsafe { sys::cuModuleGetFunction(&mut function, loaded.0, name.as_ptr()) } {
-        CUresult::CUDA_ERROR_NOT_FOUND => {
-            let available = format!("the PTX of {}", module.name());
-            return Err(Error::Unsupported { backend: "cuda", what: "kernel", asked: spec.name.clone(), available });
-        }
+        CUresult::CUDA_ERROR_NOT_FOUND => return Err(unsupported(module, "kernel", &spec.name)),
         code => check("cuModuleGetFunction", code)?,
     }
     if spec.shared_bytes > SHARED_BYTES {
@@ -106,6 +113,11 @@ pub(super) fn function(gpu: &Gpu, module: Module, spec: &KernelSpec, constants: 
         check("cuFuncSetAttribute", code)?;
     }
     Ok(function)
+}
+
+fn unsupported(module: Module, what: &'static str, asked: &str) -> Error {
+    let available = format!("the PTX of {}", module.name());
+    Error::Unsupported { backend: "cuda", what, asked: asked.to_owned(), available }
 }
 
 /// The PTX of a module as it is given to the GPU.

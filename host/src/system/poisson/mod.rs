@@ -18,7 +18,10 @@ use crate::level::Patches;
 use crate::memory;
 use crate::mesh::Mesh;
 use crate::operator::{LinearOperator, vector_bytes};
-use crate::problem::{ErrorNorms, ExactSolution, Field, NORM_VECTORS, add_boundary_integrals, product_error_norms};
+use crate::problem::{
+    ErrorNorms, ExactSolution, Field, NORM_VECTORS, SampledLoad, add_boundary_integrals, product_error_norms,
+    sampled_error_norms,
+};
 use crate::solve::SolutionOnMachine;
 use crate::space::{Family, Space};
 use crate::system::{ErrorsOnMachine, Smoothers, System};
@@ -105,6 +108,24 @@ impl Poisson {
     /// [`Error::InvalidArgument`] unless the system [takes them](Self::takes_boundary_values); [`Error::SizeMismatch`] unless `b`
     /// is a vector of the space; [`Error::NotFinite`] with the point where `g` is not a finite number.
     pub fn add_boundary_load(&self, g: &dyn Field, b: &mut [f64]) -> Result<()> {
+        add_boundary_integrals(&self.space, &self.boundary_normal()?, g, b)
+    }
+
+    /// The load vector of `f`, and of boundary values if there are any, as a machine evaluates it; none if one of them is no
+    /// [program](Field::program).
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for boundary values, unless the system [takes them](Self::takes_boundary_values).
+    pub fn sampled_load(&self, f: &dyn Field, boundary: Option<&dyn Field>) -> Result<Option<SampledLoad>> {
+        let Some(f) = f.program() else { return Ok(None) };
+        let load = SampledLoad::new(&self.space, f);
+        let Some(boundary) = boundary else { return Ok(Some(load)) };
+        let normal = self.boundary_normal()?;
+        Ok(boundary.program().map(|g| load.with_boundary(normal, g)))
+    }
+
+    /// What integrals of boundary values take in the direction normal to a face.
+    fn boundary_normal(&self) -> Result<Vec<Vec<f64>>> {
         if !self.takes_boundary_values() {
             return Err(Error::InvalidArgument {
                 name: "space with boundary values",
@@ -112,12 +133,12 @@ impl Poisson {
                 allowed: "discontinuous".into(),
             });
         }
-        let normal = DiscontinuousForms::new(&self.space)?.boundary_load();
-        add_boundary_integrals(&self.space, &normal, g, b)
+        Ok(DiscontinuousForms::new(&self.space)?.boundary_load())
     }
 
-    /// Norms of `u_h - u` for a solution that lies on a machine, computed there if `u` is a sum of [products](Field::products), the machine is a
-    /// GPU and its memory has room for four more vectors in `f64`; on a host, [`Function::error_to`] is faster.
+    /// Norms of `u_h - u` for a solution that lies on a machine, computed there if the machine is a GPU, `u` is a sum of
+    /// [products](Field::products) or a [program](Field::program), and the memory has room for four more vectors in `f64` or two of
+    /// them; on a host, [`Function::error_to`] is faster.
     ///
     /// # Errors
     /// [`Error::NotFinite`] for values that are not finite; those of the machine.
@@ -127,12 +148,21 @@ impl Poisson {
         u: Option<&dyn ExactSolution>,
     ) -> Result<ErrorsOnMachine<ErrorNorms>> {
         let Some(u) = u else { return Ok(ErrorsOnMachine::Known(None)) };
-        let norms = match u.products() {
-            Some(products) if u_h.backend().info().backend.is_gpu() && u_h.has_room_for(NORM_VECTORS) => {
-                product_error_norms(&**u_h.backend(), &self.space, u_h.copy()?, &products)?
-            }
-            _ => None,
-        };
+        let backend = &**u_h.backend();
+        if !backend.info().backend.is_gpu() {
+            return Ok(ErrorsOnMachine::OnHost);
+        }
+        let mut norms = None;
+        if let Some(products) = u.products().filter(|_| u_h.has_room_for(NORM_VECTORS)) {
+            norms = product_error_norms(backend, &self.space, u_h.copy()?, &products)?;
+        }
+        // Where a factor of a product overflows, the function need not.
+        if norms.is_none()
+            && u_h.has_room_for(2)
+            && let Some(program) = u.program()
+        {
+            norms = sampled_error_norms(backend, &self.space, &u_h.copy()?, &program)?;
+        }
         Ok(norms.map_or(ErrorsOnMachine::OnHost, |norms| ErrorsOnMachine::Known(Some(norms))))
     }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::mesh::Mesh;
 use crate::problem::{
-    Constant, CosineProduct, ErrorNorms, ExactSolution, Field, SineProduct, load_products, load_vector,
+    Constant, CosineProduct, ErrorNorms, ExactSolution, Field, SampledLoad, SineProduct, load_products, load_vector,
 };
 use crate::solve::SolutionOnMachine;
 use crate::system::{ErrorsOnMachine, ModelProblem};
@@ -97,6 +97,11 @@ impl ModelProblem for Problem {
             Some(_) => Ok(None),
             None => load_products(system.space(), &*self.right_hand_side(system.mesh())),
         }
+    }
+
+    fn sampled_load(&self, system: &Poisson) -> Result<Option<SampledLoad>> {
+        let boundary = self.boundary_values(system.mesh());
+        system.sampled_load(&*self.right_hand_side(system.mesh()), boundary.as_deref())
     }
 
     fn errors(&self, u: &Function) -> Result<Option<ErrorNorms>> {

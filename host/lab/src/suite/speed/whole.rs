@@ -77,11 +77,16 @@ pub const START: Experiment = Experiment {
                 .goal("measured", goal)
         };
         let kept = |size, data, goal| {
-            let series = if data == Data::Name { "kernels kept" } else { "kernels kept, by expressions" };
+            let series = match data {
+                Data::Name => "kernels kept",
+                Data::Expressions => "kernels kept, by expressions",
+                Data::Inseparable => "kernels kept, by expressions that are no products",
+            };
             point(series, size, Kernels::Kept, data, goal)
         };
         if sizes.quick {
-            return [Data::Name, Data::Expressions].map(|data| kept([4, 2], data, None)).to_vec();
+            let all = [Data::Name, Data::Expressions, Data::Inseparable];
+            return all.map(|data| kept([4, 2], data, None)).to_vec();
         }
         let goal = |target, least| on_gpu(sizes, target, least);
         let mut points = vec![kept([4, 5], Data::Name, goal(0.3, None))];
@@ -89,6 +94,7 @@ pub const START: Experiment = Experiment {
             points.push(kept([4, 6], Data::Name, goal(0.35, Some(1.5))));
             points.push(kept([7, 7], Data::Name, goal(1.2, Some(2.0))));
             points.push(kept([7, 7], Data::Expressions, goal(1.2, Some(2.0))));
+            points.push(kept([7, 7], Data::Inseparable, goal(1.2, Some(2.0))));
             points.push(point("kernels compiled", [4, 6], Kernels::Compiled, Data::Name, goal(0.7, Some(1.5))));
         }
         points
