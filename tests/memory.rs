@@ -6,7 +6,7 @@ mod common;
 
 use common::{cpu, space};
 use patchmg::backend::cpu::Cpu;
-use patchmg::backend::{AxisMatrix, Backend, DeviceInfo, OuterProducts, Scalar, Tensors};
+use patchmg::backend::{AxisMatrix, Backend, DeviceInfo, OuterProducts, Program, Scalar, Tensors, WeightedGrid};
 use patchmg::krylov::{Stopping, unobserved};
 use patchmg::level::{Level, Patches, SharedLevel};
 use patchmg::mesh::Mesh;
@@ -153,6 +153,17 @@ impl<B: Backend> Backend for Counting<B> {
 
     fn outer_products<T: Scalar>(&self, tensor: &OuterProducts, y: &mut B::Vector<T>, add: bool) -> Result<()> {
         self.inner.outer_products(tensor, y, add)
+    }
+
+    fn evaluate<T: Scalar>(
+        &self,
+        f: &Program,
+        grid: &WeightedGrid,
+        derivative: Option<usize>,
+        y: &mut B::Vector<T>,
+        subtract: bool,
+    ) -> Result<()> {
+        self.inner.evaluate(f, grid, derivative, y, subtract)
     }
 
     fn dots<T: Scalar>(&self, xs: &[&B::Vector<T>], y: &B::Vector<T>) -> Result<Vec<f64>> {

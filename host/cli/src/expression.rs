@@ -16,8 +16,7 @@ const VARIABLES: [&str; 3] = ["x", "y", "z"];
 /// An expression, and its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
-    text: String,
-    root: Node,
+    text: Box<str>,
     program: Program,
     /// Those whose sum it is, if there are few.
     products: Option<Box<[Separated]>>,
@@ -48,7 +47,7 @@ impl std::str::FromStr for Expression {
     fn from_str(text: &str) -> Result<Self, ExpressionError> {
         let root = parser::parse(text)?;
         let products = products::of(&root).map(|products| products.into_iter().map(Separated::from).collect());
-        Ok(Self { text: text.into(), program: root.program(), products, root })
+        Ok(Self { text: text.into(), program: root.program(), products })
     }
 }
 
@@ -73,12 +72,13 @@ impl Expression {
 
     /// The value, if it depends on no variable.
     pub fn constant(&self) -> Option<f64> {
-        self.root.constant()
+        self.is_of(0).then(|| self.program.value(DVec3::ZERO))
     }
 
     /// Whether it depends on none of the variables from that number on.
     pub fn is_of(&self, variables: usize) -> bool {
-        (variables..3).all(|d| !self.root.has(d))
+        let is_other = |step: &Step| matches!(step, Step::Coordinate(d) if *d >= variables);
+        !self.program.steps().iter().any(is_other)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Functions of a module whose bodies are known only when it is loaded.
 
+use std::ops::Range;
+
 /// Another body for a function of a module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FunctionBody {
@@ -9,35 +11,62 @@ pub struct FunctionBody {
     pub text: String,
 }
 
-/// The module with these bodies; the name of the first function that it does not define, if there is one.
+/// The module with these bodies, which may call all functions that others see; the name of the first function that it does not define,
+/// if there is one.
 pub fn with_functions<'a>(ptx: &str, bodies: &'a [FunctionBody]) -> Result<String, &'a str> {
-    let mut text = ptx.to_owned();
-    for FunctionBody { name, text: body } in bodies {
-        let Some((open, close)) = body_of(&text, name) else { return Err(name) };
-        text.replace_range(open..close, &format!("\n{}", body.trim_end()));
+    const SIZE: &str = ".address_size 64\n";
+    if bodies.is_empty() {
+        return Ok(ptx.to_owned());
     }
-    Ok(text)
+    let functions = functions(ptx);
+    // A function is declared before it is called; the compiler declares those that it calls itself.
+    let is_declared = |name| functions.iter().any(|function| function.name == name && function.body.is_none());
+    let visible = functions.iter().filter(|function| function.header.starts_with(".visible"));
+    let declarations: String = visible
+        .filter(|function| function.body.is_some() && !is_declared(function.name))
+        .map(|function| format!("{}\n;\n", function.header.trim_end()))
+        .collect();
+    let mut replaced = Vec::new();
+    for FunctionBody { name, text } in bodies {
+        let body = functions.iter().filter(|function| function.name == name).find_map(|function| function.body.clone());
+        replaced.push((body.ok_or(name.as_str())?, format!("\n{}", text.trim_end())));
+    }
+    replaced.sort_by_key(|(body, _)| body.start);
+    let mut found = ptx.to_owned();
+    for (body, text) in replaced.into_iter().rev() {
+        found.replace_range(body, &text);
+    }
+    let start = found.find(SIZE).map_or(0, |at| at + SIZE.len());
+    found.insert_str(start, &declarations);
+    Ok(found)
 }
 
-/// Where the body of a function is, between its braces.
-fn body_of(ptx: &str, wanted: &str) -> Option<(usize, usize)> {
-    const FUNCTION: &str = ".func";
-    let mut at = 0;
-    while let Some(found) = ptx[at..].find(FUNCTION) {
-        at += found + FUNCTION.len();
-        let declaration = ptx[at..].trim_start();
+/// A function that is declared or defined.
+struct Function<'a> {
+    name: &'a str,
+    /// To the parameters.
+    header: &'a str,
+    /// Where it is between braces, if it is there.
+    body: Option<Range<usize>>,
+}
+
+fn functions(ptx: &str) -> Vec<Function<'_>> {
+    let mut found = Vec::new();
+    for (at, word) in ptx.match_indices(".func") {
+        let declaration = ptx[at + word.len()..].trim_start();
         let name = match declaration.strip_prefix('(') {
-            Some(result) => result.split_once(')')?.1.trim_start(),
+            Some(result) => result.split_once(')').map_or("", |(_, rest)| rest.trim_start()),
             None => declaration,
         };
-        let name = name.split(|c: char| c == '(' || c == ';' || c.is_whitespace()).next();
+        let name = name.split(|c: char| c == '(' || c == ';' || c.is_whitespace()).next().unwrap_or_default();
         // A declaration alone ends before a body begins.
-        let end = at + ptx[at..].find(['{', ';'])?;
-        if name == Some(wanted) && ptx[end..].starts_with('{') {
-            return Some((end + 1, end + ptx[end..].find("\n}")?));
-        }
+        let Some(end) = ptx[at..].find(['{', ';']).map(|length| at + length) else { break };
+        let close = ptx[end..].find("\n}").map(|length| end + length);
+        let body = close.filter(|_| ptx[end..].starts_with('{')).map(|close| end + 1..close);
+        let line = ptx[..at].rfind('\n').map_or(0, |end| end + 1);
+        found.push(Function { name, header: &ptx[line..end], body });
     }
-    None
+    found
 }
 
 #[cfg(test)]
@@ -45,6 +74,8 @@ mod tests {
     use super::*;
 
     const PTX: &str = "\
+.version 7.0
+.address_size 64
 .visible .func  (.param .b64 func_retval0) value
 (
 \t.param .b64 value_param_0
@@ -77,10 +108,14 @@ mod tests {
     #[test]
     fn the_body_of_a_definition_is_replaced() {
         let found = with_functions(PTX, &[body("value")]).unwrap();
-        assert_eq!(found, PTX.replace("\n\t.reg .b64 \t%rd<2>;\n\tret;\n", "\n\ttrap;"));
+        // Declared is what others see and nothing declares.
+        let declared = ".visible .func  (.param .b64 func_retval0) value_of(\n\t.param .b64 value_of_param_0\n)\n;\n";
+        let expected = PTX.replace("\n\t.reg .b64 \t%rd<2>;\n\tret;\n", "\n\ttrap;");
+        assert_eq!(found, expected.replace("size 64\n", &format!("size 64\n{declared}")));
         let found = with_functions(PTX, &[body("nothing"), body("value_of")]).unwrap();
         assert_eq!(found.matches("{\n\ttrap;\n}").count(), 2);
         assert!(found.contains("%rd<2>"));
+        assert_eq!(with_functions(PTX, &[]).unwrap(), PTX);
     }
 
     #[test]
