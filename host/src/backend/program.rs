@@ -2,7 +2,7 @@
 
 use super::Scalar;
 use super::cpu::parallel::try_for_each_chunk;
-use crate::error::{Result, check_length, invalid};
+use crate::error::{Result, check_at_least, check_length, invalid};
 use glam::DVec3;
 use std::convert::Infallible;
 
@@ -301,6 +301,14 @@ impl WeightedGrid {
         [&self.points, &self.weights]
     }
 
+    /// That a function has such a derivative, and that there is an entry for each point.
+    pub(crate) fn check(&self, derivative: Option<usize>, entries: usize) -> Result<()> {
+        if let Some(direction) = derivative.filter(|&direction| direction > 2) {
+            return Err(invalid("direction of a derivative", direction, "0, 1 or 2"));
+        }
+        check_at_least("y", self.len(), entries)
+    }
+
     /// The point of an index, and its weight.
     fn at(&self, index: usize) -> (DVec3, f64) {
         let [x, y, _] = self.sizes;
@@ -364,5 +372,7 @@ mod tests {
         grid.evaluate(&f, Some(1), &mut y, true);
         assert_eq!(y[2..4], [6.0 - 36.0, 16.0 - 96.0]);
         assert!(WeightedGrid::new(&[[&[1.0], &[]]]).is_err());
+        assert!(grid.check(Some(2), 6).is_ok() && grid.check(None, 5).is_err());
+        assert!(grid.check(Some(3), 6).unwrap_err().to_string().contains("direction of a derivative is 3"));
     }
 }

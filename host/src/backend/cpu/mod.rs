@@ -274,7 +274,7 @@ impl Backend for Cpu {
         y: &mut Vector<T>,
         subtract: bool,
     ) -> Result<()> {
-        check_at_least("y", grid.len(), y.len())?;
+        grid.check(derivative, y.len())?;
         self.install(|| grid.evaluate(f, derivative, &mut y[..grid.len()], subtract));
         Ok(())
     }

@@ -19,6 +19,7 @@ pub(super) fn evaluate<T: Scalar>(
     y: &mut Vector<T>,
     subtract: bool,
 ) -> Result<()> {
+    grid.check(derivative, y.len())?;
     y.check_at_least(gpu, "y", grid.len())?;
     let size = |size: usize| {
         u32::try_from(size).map_err(|_| Error::InvalidArgument {
