@@ -231,7 +231,10 @@ fn sides_have_conditions_by_number() {
         &["--side", "0=neumann", "--side", "3=neumann", "--side", "5=neumann"],
         &["natural sides is {0, 3, 5}", "constants would be free"],
     );
-    refused(&["--system", "stokes", "--side", "3=neumann"], &["--side", "belongs to --system poisson-cg, poisson-dg, elliptic"]);
+    refused(
+        &["--system", "stokes", "--side", "3=neumann"],
+        &["--side", "belongs to --system poisson-cg, poisson-dg, elliptic"],
+    );
 }
 
 /// Before a cell is made.
