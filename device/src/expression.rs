@@ -106,18 +106,18 @@ pub unsafe fn evaluate<T: Real>(points: *const f64, weights: *const f64, y: *mut
     }
 }
 
-/// `f(x, y, z)`: `x y + z`, where it is not replaced.
+/// `f(x, y, z)`: `x y z`, where it is not replaced. Both bodies use all arguments: the compiler passes none that a body does not use.
 #[inline(never)]
 #[cfg_attr(target_arch = "nvptx64", unsafe(export_name = "patchmg_value"))]
 pub extern "C" fn value(x: f64, y: f64, z: f64) -> f64 {
-    replaceable(x * y + z)
+    replaceable(x * y * z)
 }
 
 /// The derivative of `f` along `(dx, dy, dz)`.
 #[inline(never)]
 #[cfg_attr(target_arch = "nvptx64", unsafe(export_name = "patchmg_derivative"))]
-pub extern "C" fn derivative(x: f64, y: f64, _z: f64, dx: f64, dy: f64, dz: f64) -> f64 {
-    replaceable(dx * y + x * dy + dz)
+pub extern "C" fn derivative(x: f64, y: f64, z: f64, dx: f64, dy: f64, dz: f64) -> f64 {
+    replaceable(dx * y * z + x * dy * z + x * y * dz)
 }
 
 /// A result of which the compiler knows nothing that would not hold for another body.
