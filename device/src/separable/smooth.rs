@@ -25,11 +25,9 @@ use cuda_std::thread;
 /// How patches lie on a block, and their tensors in its shared memory: rows of all patches, then planes of such rows.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// Columns of all nodes of a patch, a thread each.
-    columns: usize,
     /// Of a block, side by side in x.
     patches: usize,
-    /// Of all nodes.
+    /// Of all nodes; a thread for each column.
     nodes: Tensor,
     /// Of the unknowns.
     unknowns: Tensor,
@@ -43,7 +41,7 @@ impl Shape {
         let patches = if columns < THREADS_WANTED { THREADS_WANTED / columns } else { 1 };
         let nodes = Tensor { dim, size: nodes, patches, start: 0 };
         let unknowns = Tensor { dim, size: unknowns, patches, start: nodes.words() };
-        Self { columns, patches, nodes, unknowns }
+        Self { patches, nodes, unknowns }
     }
 }
 
@@ -117,9 +115,9 @@ const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
 /// See [`Smooth`](super::Smooth).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
-    let Shape { columns, patches, nodes, unknowns } = Shape::new(dim, degree);
+    let Shape { nodes, unknowns, .. } = Shape::new(dim, degree);
     Block {
-        threads: columns * patches,
+        threads: nodes.columns(),
         min_blocks: min_blocks(dim, degree, scalar_bytes),
         shared_bytes: (nodes.words() + unknowns.words()) * scalar_bytes,
         barriers: 2 * dim - 1,
