@@ -123,17 +123,17 @@ fn check_orders(family: Family, dim: usize, degree: usize, refinements: [usize; 
         let order = |coarse: f64, fine: f64| (coarse / fine).log2();
         let [l2, h1] = [order(coarse.l2, fine.l2), order(coarse.h1, fine.h1)];
         let name = format!("{family:?} {dim}D Q{degree} {equation:?}: orders {l2:.2} {h1:.2}, {fine:?}");
-        assert!(l2 > degree as f64 + 0.75 && h1 > degree as f64 - 0.2, "{name}");
+        // The smallest errors of discontinuous elements are those of rounding.
+        let is_rounding = family == Family::Discontinuous && fine.l2 < 1e-11;
+        assert!((is_rounding || l2 > degree as f64 + 0.75) && h1 > degree as f64 - 0.2, "{name}");
     }
 }
 
 #[test]
 fn errors_in_2d_have_their_orders() {
     for family in FAMILIES {
-        // Of degree 5 by discontinuous elements finer meshes have errors of rounding.
-        let of_degree_5 = if family == Family::Continuous { [2, 3] } else { [1, 2] };
         for degree in [1, 2, 3, 5] {
-            check_orders(family, 2, degree, if degree == 5 { of_degree_5 } else { [3, 4] });
+            check_orders(family, 2, degree, if degree == 5 { [2, 3] } else { [3, 4] });
         }
     }
 }
