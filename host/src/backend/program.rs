@@ -217,7 +217,7 @@ impl Number for Dual {
     }
 }
 
-// `backend/cuda/program.rs` writes the same as PTX.
+// `backend/cuda/expression/code.rs` writes the same as PTX.
 impl Function {
     fn of<T: Number>(self, argument: T) -> T {
         let x = argument.value();

@@ -134,8 +134,8 @@ fn vanishes_on_sides(function: &Expression, lengths: &[f64]) -> bool {
 }
 
 impl CaseArgs {
-    /// Whether poisson-cg or poisson-dg needs more than fast kernels have, which solve `-Δu = f` on equal cells, with given values on the
-    /// boundary, which are zero of continuous elements.
+    /// Whether poisson-cg or poisson-dg needs the general kernels. The fast ones solve `-Δu = f` on equal cells; on the boundary continuous
+    /// elements have `u = 0` there, discontinuous ones any given values.
     pub(super) fn needs_general_box(&self) -> bool {
         let DataArgs { boundary, exact, .. } = &self.forest.data;
         let is_zero = |values: &Expression| vanishes_on_sides(values, &self.lengths());
