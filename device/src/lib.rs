@@ -43,8 +43,6 @@ pub mod operator;
 pub mod patch;
 pub mod point;
 pub mod scalar;
-#[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
-pub mod separable;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod smoother;
 #[cfg(any(not(target_arch = "nvptx64"), module = "stokes", module = "stokes_paper2"))]

@@ -158,7 +158,7 @@ impl Line {
     }
 
     /// The vertices that have a patch, if there is more than one.
-    pub fn patch_vertices(&self) -> Range<usize> {
+    fn patch_vertices(&self) -> Range<usize> {
         let cells = self.axis.cells();
         match self.ends {
             Ends::Open([lower, upper]) => usize::from(!lower)..cells + usize::from(upper),
