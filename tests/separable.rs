@@ -70,13 +70,8 @@ fn cpu() -> Arc<Cpu> {
     Arc::new(Cpu::new(Some(2)).unwrap())
 }
 
-/// By elements of a family.
 fn system(family: Family, mesh: Mesh, degree: usize, equation: Equation) -> Separable {
-    let system = match family {
-        Family::Continuous => Separable::new(mesh, degree, equation),
-        Family::Discontinuous => Separable::discontinuous(mesh, degree, equation),
-    };
-    system.unwrap()
+    Separable::of_family(family, mesh, degree, equation).unwrap()
 }
 
 fn case(family: Family, mesh: Mesh, degree: usize, equation: &Equation, config: Config) -> Case<Problem> {

@@ -24,27 +24,6 @@ const Z: Step = Step::Coordinate(2);
 const TIMES: Step = Step::Two(Operation::Multiply);
 const PLUS: Step = Step::Two(Operation::Add);
 
-const FUNCTIONS: [(&str, Function); 8] = [
-    ("negative", Function::Negative),
-    ("sin", Function::Sin),
-    ("cos", Function::Cos),
-    ("tan", Function::Tan),
-    ("exp", Function::Exp),
-    ("log", Function::Log),
-    ("sqrt", Function::Sqrt),
-    ("abs", Function::Abs),
-];
-const OPERATIONS: [(&str, Operation); 8] = [
-    ("add", Operation::Add),
-    ("subtract", Operation::Subtract),
-    ("multiply", Operation::Multiply),
-    ("divide", Operation::Divide),
-    ("power", Operation::Power),
-    ("min", Operation::Min),
-    ("max", Operation::Max),
-    ("atan2", Operation::Atan2),
-];
-
 fn program(steps: &[Step]) -> Program {
     Program::new(steps.iter().copied()).expect("steps that find their arguments")
 }
@@ -55,13 +34,19 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
             programs.iter().try_for_each(|f| check::<T>(gpu, f))
         });
     };
-    for (name, function) in FUNCTIONS {
-        test(name, vec![program(&[X, Step::One(function)]), program(&[X, Y, TIMES, Step::One(function)])]);
+    for function in Function::ALL {
+        test(
+            &format!("{function:?}").to_lowercase(),
+            vec![program(&[X, Step::One(function)]), program(&[X, Y, TIMES, Step::One(function)])],
+        );
     }
-    for (name, operation) in OPERATIONS {
+    for operation in Operation::ALL {
         let constants = [-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0].map(Step::Constant);
         let pairs = constants.iter().flat_map(|&constant| [[X, constant], [constant, X]]).chain([[X, Y], [X, X]]);
-        test(name, pairs.map(|[a, b]| program(&[a, b, Step::Two(operation)])).collect());
+        test(
+            &format!("{operation:?}").to_lowercase(),
+            pairs.map(|[a, b]| program(&[a, b, Step::Two(operation)])).collect(),
+        );
     }
     // exp(x y z) sqrt(1 + x x) / (2 + sin(3 y)): calls with results that are kept across others.
     test(

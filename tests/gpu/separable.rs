@@ -33,10 +33,7 @@ fn equations() -> [Equation; 4] {
 
 fn system(family: Family, number: usize, dim: usize, degree: usize, refine: usize) -> Result<Separable> {
     let mesh = Mesh::of_box(&[3, 2, 1][..dim], &[1.5, 1.0, 1.0][..dim], refine)?;
-    match family {
-        Family::Continuous => Separable::new(mesh, degree, equations()[number].clone()),
-        Family::Discontinuous => Separable::discontinuous(mesh, degree, equations()[number].clone()),
-    }
+    Separable::of_family(family, mesh, degree, equations()[number].clone())
 }
 
 /// Elements, and what they are called in names of tests.

@@ -20,6 +20,12 @@ pub enum Function {
     Abs,
 }
 
+impl Function {
+    /// All of them.
+    pub const ALL: [Self; 8] =
+        [Self::Negative, Self::Sin, Self::Cos, Self::Tan, Self::Exp, Self::Log, Self::Sqrt, Self::Abs];
+}
+
 /// A function of two arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -34,6 +40,12 @@ pub enum Operation {
     Max,
     /// The angle of the point `(x, y)`, of `y` and `x`.
     Atan2,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 8] =
+        [Self::Add, Self::Subtract, Self::Multiply, Self::Divide, Self::Power, Self::Min, Self::Max, Self::Atan2];
 }
 
 /// A step of a [`Program`], which works on a stack of numbers.

@@ -37,7 +37,8 @@ pub(crate) fn load_vector_with(space: &Space, f: &(impl Field + ?Sized), more: u
     load_vector_by(space, f, |axis| Basis::new(axis, axis.degree() + 1 + more))
 }
 
-fn load_vector_by(
+/// [`load_vector`] by another rule.
+pub(crate) fn load_vector_by(
     space: &Space,
     f: &(impl Field + ?Sized),
     basis: impl Fn(&Axis) -> Result<Basis>,

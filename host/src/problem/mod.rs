@@ -10,8 +10,8 @@ pub(crate) mod sum_factorization;
 
 pub(crate) use boundary::{add_boundary_integrals, side_integrals};
 pub use fields::{Constant, CosineProduct, ExactSolution, Factors, Field, SineProduct};
-pub(crate) use load::load_vector_with;
 pub use load::{load_points, load_products, load_vector, load_vector_of_values};
+pub(crate) use load::{load_vector_by, load_vector_with};
 pub use norms::{ErrorNorms, error_norms};
 pub(crate) use product_norms::{VECTORS as NORM_VECTORS, product_error_norms};
 pub use sampled::SampledLoad;

@@ -24,7 +24,7 @@ pub struct ErrorNorms {
 pub fn error_norms(space: &Space, u_h: &[f64], u: &(impl ExactSolution + ?Sized)) -> Result<ErrorNorms> {
     space.check_storage("solution", u_h.len())?;
     let [cells_x, cells_y, cells_z] = space.mesh().cells_along();
-    let bases = Bases::new(space, |axis| Basis::new(axis, axis.degree() + 3))?;
+    let bases = Bases::new(space, Basis::of_norms)?;
     let tables = u
         .products()
         .map(|terms| terms.iter().map(|factors| FactorTables::new(space, &bases, *factors)).collect::<Vec<_>>());

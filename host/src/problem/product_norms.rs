@@ -28,7 +28,7 @@ pub(crate) fn product_error_norms<B: Backend>(
     mut u_h: B::Vector<f64>,
     u: &[&dyn Factors],
 ) -> Result<Option<ErrorNorms>> {
-    let bases = Bases::new(space, |axis| Basis::new(axis, axis.degree() + 3))?;
+    let bases = Bases::new(space, Basis::of_norms)?;
     let axes: Vec<_> =
         space.axes().iter().zip(&bases.0).enumerate().map(|(d, (a, b))| Along::new(a, b, u, d)).collect();
     let Some(difference) = Difference::new(space, &axes)? else { return Ok(None) };

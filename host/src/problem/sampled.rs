@@ -137,7 +137,7 @@ fn error_norms_by<B: Backend>(
     u: &Program,
     most: u64,
 ) -> Result<Option<ErrorNorms>> {
-    let bases = Bases::new(space, |axis| Basis::new(axis, axis.degree() + 3))?;
+    let bases = Bases::new(space, Basis::of_norms)?;
     let line = |(axis, basis): (&Axis, &Basis)| Line::new(axis, basis, 0..axis.stored_nodes()).with_roots();
     let lines: Vec<_> = space.axes().iter().zip(&bases.0).map(line).collect();
     let (last, others) = lines.split_last().expect("a space has axes");

@@ -77,11 +77,21 @@ impl Basis {
 
     /// At the points of the rule for load vectors.
     pub fn of_loads(axis: &Axis) -> Result<Self> {
-        let more = match axis.family() {
+        Self::of_loads_with(axis, 0)
+    }
+
+    /// The same with so many points more.
+    pub fn of_loads_with(axis: &Axis, more: usize) -> Result<Self> {
+        let points = match axis.family() {
             Family::Continuous => 1,
             Family::Discontinuous => 2,
         };
-        Self::new(axis, axis.degree() + more)
+        Self::new(axis, axis.degree() + points + more)
+    }
+
+    /// At the points of the rule for error norms.
+    pub fn of_norms(axis: &Axis) -> Result<Self> {
+        Self::new(axis, axis.degree() + 3)
     }
 
     /// `∫ f φ_i` for all stored nodes of the axis, zero before the first unknown, from the values of `f` at the

@@ -32,9 +32,7 @@ impl Space {
     /// # Errors
     /// [`Error::InvalidArgument`] for another degree, or if a vector would not fit the address space.
     pub fn new(mesh: Mesh, degree: usize) -> Result<Self> {
-        let degrees = if mesh.dim() == 2 { DEGREES_2D } else { DEGREES_3D };
-        check_degree(degree, degrees, format_args!("in {}D", mesh.dim()))?;
-        Self::of_family(mesh, Family::Continuous, degree)
+        Self::of_family(Family::Continuous, mesh, degree)
     }
 
     /// Discontinuous `Q_k`; `k` is 1 to 8.
@@ -42,12 +40,20 @@ impl Space {
     /// # Errors
     /// As for [`Self::new`].
     pub fn discontinuous(mesh: Mesh, degree: usize) -> Result<Self> {
-        check_degree(degree, DgGrid::DEGREES, format_args!("with discontinuous elements"))?;
-        Self::of_family(mesh, Family::Discontinuous, degree)
+        Self::of_family(Family::Discontinuous, mesh, degree)
     }
 
     /// The same family and degree in every direction.
-    fn of_family(mesh: Mesh, family: Family, degree: usize) -> Result<Self> {
+    pub(crate) fn of_family(family: Family, mesh: Mesh, degree: usize) -> Result<Self> {
+        match family {
+            Family::Continuous => {
+                let degrees = if mesh.dim() == 2 { DEGREES_2D } else { DEGREES_3D };
+                check_degree(degree, degrees, format_args!("in {}D", mesh.dim()))?;
+            }
+            Family::Discontinuous => {
+                check_degree(degree, DgGrid::DEGREES, format_args!("with discontinuous elements"))?;
+            }
+        }
         let element = Arc::new(Element::new(degree)?);
         let axis = |d: usize| Axis::new(family, &element, mesh.cells_along()[d], mesh.cell_sizes()[d]);
         Self::of_axes(mesh, (0..mesh.dim()).map(axis).collect())

@@ -54,7 +54,7 @@ fn discontinuous_cells_have_nodes_of_their_own() {
 }
 
 fn of_box(cells: &[usize], lengths: &[f64], family: Family, degree: usize) -> Space {
-    Space::of_family(Mesh::of_box(cells, lengths, 1).unwrap(), family, degree).unwrap()
+    Space::of_family(family, Mesh::of_box(cells, lengths, 1).unwrap(), degree).unwrap()
 }
 
 #[test]

@@ -39,10 +39,7 @@ impl Offered for Problem {
         args.check_box_sides(mesh.dim())?;
         args.check_box_data(mesh.dim())?;
         let equation = args.box_equation(mesh.dim())?;
-        let system = match args.family() {
-            Family::Continuous => Separable::new(mesh, args.degree(), equation)?,
-            Family::Discontinuous => Separable::discontinuous(mesh, args.degree(), equation)?,
-        };
+        let system = Separable::of_family(args.family(), mesh, args.degree(), equation)?;
         let problem = match name {
             "one" => args.with_side_data(Self::of_field(&system, Constant(1.0))),
             "sine" | "cosine" => {

@@ -53,11 +53,7 @@ impl Poisson {
     /// # Errors
     /// Those of [`Space::new`] and [`Space::discontinuous`].
     pub fn new(family: Family, mesh: Mesh, degree: usize) -> Result<Self> {
-        let space = match family {
-            Family::Continuous => Space::new(mesh, degree),
-            Family::Discontinuous => Space::discontinuous(mesh, degree),
-        };
-        Ok(Self { space: space?, kernel: PatchKernel::default() })
+        Ok(Self { space: Space::of_family(family, mesh, degree)?, kernel: PatchKernel::default() })
     }
 
     /// By continuous elements.

@@ -88,10 +88,7 @@ impl Line {
             let (first, matrix) = (index * self.axis.stride(), cell(index));
             for (i, j) in (0..matrix.nrows()).flat_map(|i| (0..matrix.ncols()).map(move |j| (i, j))) {
                 if let (Some(row), Some(column)) = (self.unknown(first + i), self.unknown(first + j)) {
-                    match rows[row].iter_mut().find(|(other, _)| *other == column) {
-                        Some((_, value)) => *value += matrix[(i, j)],
-                        None => rows[row].push((column, matrix[(i, j)])),
-                    }
+                    add_entry(&mut rows[row], column, matrix[(i, j)]);
                 }
             }
         }
@@ -241,16 +238,21 @@ impl Line {
     }
 }
 
+/// Adds to the entry of a row.
+pub(super) fn add_entry(row: &mut Vec<(usize, f64)>, column: usize, value: f64) {
+    match row.iter_mut().find(|(other, _)| *other == column) {
+        Some((_, sum)) => *sum += value,
+        None => row.push((column, value)),
+    }
+}
+
 /// `Σ c_i Q_i`.
 pub(super) fn sum<const N: usize>(terms: [(f64, &Rows); N]) -> Rows {
     let mut rows: Rows = vec![Vec::new(); terms[0].1.len()];
     for (factor, matrix) in terms.into_iter().filter(|&(factor, _)| factor != 0.0) {
         for (row, entries) in rows.iter_mut().zip(matrix) {
             for &(column, value) in entries {
-                match row.iter_mut().find(|(other, _)| *other == column) {
-                    Some((_, sum)) => *sum += factor * value,
-                    None => row.push((column, factor * value)),
-                }
+                add_entry(row, column, factor * value);
             }
         }
     }

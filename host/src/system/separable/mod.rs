@@ -128,7 +128,7 @@ impl Separable {
     /// Those of [`Space::new`] and [`Grading::breakpoints`]; [`InvalidArgument`](crate::Error::InvalidArgument) for a side that is periodic while
     /// the one which faces it is not, and for coefficients that are not allowed.
     pub fn new(mesh: Mesh, degree: usize, equation: Equation) -> Result<Self> {
-        Self::in_space(&Space::new(mesh, degree)?, equation)
+        Self::of_family(Family::Continuous, mesh, degree, equation)
     }
 
     /// By discontinuous elements, whose degree is 1 to 8, and the symmetric interior penalty method: `u` on Dirichlet sides enters by Nitsche's.
@@ -137,12 +137,15 @@ impl Separable {
     /// # Errors
     /// Those of [`Self::new`].
     pub fn discontinuous(mesh: Mesh, degree: usize, equation: Equation) -> Result<Self> {
-        Self::in_space(&Space::discontinuous(mesh, degree)?, equation)
+        Self::of_family(Family::Discontinuous, mesh, degree, equation)
     }
 
-    /// By the elements of a space of equal cells.
-    fn in_space(uniform: &Space, equation: Equation) -> Result<Self> {
-        let mesh = *uniform.mesh();
+    /// By continuous elements or by discontinuous ones.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn of_family(family: Family, mesh: Mesh, degree: usize, equation: Equation) -> Result<Self> {
+        let uniform = Space::of_family(family, mesh, degree)?;
         equation.check(mesh.dim())?;
         let axis = |(d, axis): (usize, &Axis)| {
             let breakpoints = equation.grading[d].breakpoints(axis.cells(), mesh.lengths()[d])?;
@@ -153,7 +156,7 @@ impl Separable {
         };
         let axes = uniform.axes().iter().enumerate().map(axis).collect::<Result<Vec<_>>>()?;
         let is_graded = !axes.iter().all(Axis::is_uniform);
-        let tau = match uniform.degree() {
+        let tau = match degree {
             _ if !is_graded => 1.5,
             1 | 2 => 2.0,
             _ => 3.0,

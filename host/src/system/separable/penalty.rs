@@ -11,7 +11,7 @@
 //! `σ` is the sum of a term for each cell, because then the form is coercive whatever the widths: on a cell the derivatives at both ends
 //! satisfy `u'(0)² + u'(h)² <= k (k + 1) / h ∫ u'²`, so between cells a quarter of `σ` suffices, at a Dirichlet end half of it.
 
-use super::line::{Ends, Line, Rows};
+use super::line::{Ends, Line, Rows, add_entry};
 use crate::fe::{FixedPoint, largest_row_sum, stiffness_in_fixed_point};
 use nalgebra::DMatrix;
 use std::collections::HashMap;
@@ -32,10 +32,7 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, row: usize, column: usize, value: f64) {
-        match self.rows[row].iter_mut().find(|(other, _)| *other == column) {
-            Some((_, sum)) => *sum += value,
-            None => self.rows[row].push((column, value)),
-        }
+        add_entry(&mut self.rows[row], column, value);
     }
 
     /// A product of two functionals, and the other way round.

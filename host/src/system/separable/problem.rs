@@ -6,8 +6,10 @@ use crate::error::{Result, finite, invalid};
 use crate::function::Function;
 use crate::memory;
 use crate::problem::sum_factorization::{Bases, Basis};
-use crate::problem::{Constant, ErrorNorms, ExactSolution, Factors, Field, load_vector_with, side_integrals};
-use crate::space::{Family, Space};
+use crate::problem::{
+    Constant, ErrorNorms, ExactSolution, Factors, Field, load_vector_by, load_vector_with, side_integrals,
+};
+use crate::space::{Axis, Family, Space};
 use crate::system::elliptic::SharedField;
 use crate::system::{ModelProblem, System};
 use glam::DVec3;
@@ -120,13 +122,14 @@ impl Problem {
     /// `∫ f φ_i` and, over Neumann sides, `∫ g φ_i`, of each node: with `more` points a direction than load vectors have.
     /// With `absolute`, of their absolute values.
     fn functional(&self, system: &Separable, more: usize, absolute: bool) -> Result<Vec<f64>> {
-        let (space, f, more) = (system.space(), &*self.right_hand_side, more + more_points(system));
+        let (space, f) = (system.space(), &*self.right_hand_side);
+        let basis = |axis: &Axis| Basis::of_loads_with(axis, more);
         let mut load = match absolute {
-            true => load_vector_with(space, &|point| f.value(point).abs(), more)?,
-            false => load_vector_with(space, f, more)?,
+            true => load_vector_by(space, &|point| f.value(point).abs(), basis)?,
+            false => load_vector_by(space, f, basis)?,
         };
         let of = |value: f64| if absolute { value.abs() } else { value };
-        let bases = Bases::new(space, |axis| Basis::new(axis, axis.degree() + 1 + more))?;
+        let bases = Bases::new(space, basis)?;
         for (d, side) in sides(space.dim()) {
             let Some(flux) = &self.sides[d][side] else { continue };
             if self.equation.sides[d][side] == Condition::Neumann {
@@ -142,7 +145,7 @@ impl Problem {
     /// `∫ g (σ φ_i - ∂ₙφ_i)` over Dirichlet sides, for discontinuous elements (Nitsche's method).
     fn add_boundary_load(&self, system: &Separable, load: &mut [f64]) -> Result<()> {
         let space = system.space();
-        let bases = Bases::new(space, |axis| Basis::new(axis, axis.degree() + 1 + more_points(system)))?;
+        let bases = Bases::new(space, Basis::of_loads)?;
         for (d, side) in sides(space.dim()) {
             let Some(value) = self.value_on(d, side) else { continue };
             let normal = system.lines()[d].boundary_load(side, system.diffusion()[d]);
@@ -197,11 +200,6 @@ impl Problem {
         let allowed = "0 if no side is Dirichlet's and there is no reaction: otherwise there is no solution";
         Err(invalid("the integral of the right-hand side and of the fluxes", value, allowed))
     }
-}
-
-/// How many points a direction load vectors have beyond `k + 1`: the rule of [`Basis::of_loads`].
-fn more_points(system: &Separable) -> usize {
-    usize::from(system.family() == Family::Discontinuous)
 }
 
 /// The sides of a rectangle or a box: direction, and 0 for the lower one.
