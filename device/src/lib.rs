@@ -17,10 +17,16 @@ extern crate std;
 pub mod axis;
 #[cfg(any(not(target_arch = "nvptx64"), module = "blas1", module = "elliptic_nodes"))]
 pub mod blas1;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "patch_variants"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "separable", module = "patch_variants"))]
 mod block;
 pub mod choice;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "poisson_dg", module = "stokes"))]
+#[cfg(any(
+    not(target_arch = "nvptx64"),
+    module = "poisson_cg",
+    module = "poisson_dg",
+    module = "separable",
+    module = "stokes"
+))]
 pub mod contract;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_dg"))]
 pub mod dg;
@@ -34,7 +40,7 @@ pub mod kernels;
 pub mod layout;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
 pub mod march;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "poisson_dg"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "poisson_dg", module = "separable"))]
 pub mod matrices;
 #[cfg(any(not(target_arch = "nvptx64"), module = "tensor_core"))]
 pub mod mma;
@@ -43,7 +49,9 @@ pub mod operator;
 pub mod patch;
 pub mod point;
 pub mod scalar;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "separable", module = "separable_graded"))]
+pub mod separable;
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "separable"))]
 pub mod smoother;
 #[cfg(any(not(target_arch = "nvptx64"), module = "stokes", module = "stokes_paper2"))]
 pub mod stokes;

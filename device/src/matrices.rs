@@ -93,6 +93,26 @@ pub struct FirstStepMatrices<T, const K: usize, const M: usize, const E: usize> 
 }
 pod!(FirstStepMatrices<T, const K, const M, const E>);
 
+/// A term `s u` for the smoother: on cells of size 1 it is the product of the mass matrices times a factor.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Reaction<T, const K: usize> {
+    /// `Sᵀ M 1` of the even functions; those of odd ones are 0.
+    pub sums: [T; K],
+    /// `s h_0 h_1 [h_2]`.
+    pub factor: T,
+}
+pod!(Reaction<T, const K>);
+
+/// What the patch smoother needs on boxes with sides.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SidedMatrices<T, const K: usize, const M: usize> {
+    pub smoother: Scaled<SmootherMatrices<T, K, M>, T>,
+    pub reaction: Reaction<T, K>,
+}
+pod!(SidedMatrices<T, const K, const M>);
+
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: Real, const K: usize, const M: usize, const E: usize> FirstStepMatrices<T, K, M, E> {
     /// As [`SmootherMatrices::scaled`].

@@ -243,3 +243,46 @@ pub const fn class_patch(bit: u32, index: usize) -> usize {
 pub const fn touches_first(bit: u32, is_end: bool) -> bool {
     bit == 0 || !is_end
 }
+
+/// A direction: its cells and its patches, one around each vertex but those where `u` is given.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Direction {
+    pub cells: u32,
+    /// The vertex of the first patch, 0 or 1.
+    pub first: u32,
+    pub patches: u32,
+    /// 1 if the last vertex is the first one, else 0.
+    pub is_periodic: u32,
+}
+
+// SAFETY: four `u32` without padding.
+unsafe impl Zeroable for Direction {}
+// SAFETY: as above.
+unsafe impl Pod for Direction {}
+
+impl Direction {
+    /// Patches of a color: every other one.
+    #[inline(always)]
+    pub const fn of_color(self, bit: u32) -> u32 {
+        (self.patches + 1 - bit) / 2
+    }
+}
+
+/// The directions of a level; in 2D the third counts for nothing.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Directions(pub [Direction; 3]);
+
+// SAFETY: three structs of `u32` without padding.
+unsafe impl Zeroable for Directions {}
+// SAFETY: as above.
+unsafe impl Pod for Directions {}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl Directions {
+    /// Of so many cells, with zero on the boundary.
+    pub fn closed(cells: [u32; 3]) -> Self {
+        Self(cells.map(|cells| Direction { cells, first: 1, patches: cells.max(2) - 1, is_periodic: 0 }))
+    }
+}

@@ -24,6 +24,7 @@
 use crate::kernels::{Shape, patch_nodes};
 
 mod place;
+mod sides;
 mod stage;
 mod step_2d;
 mod step_3d;
@@ -75,8 +76,10 @@ mod device {
     use crate::matrices::SmootherMatrices;
     use crate::scalar::Real;
 
-    pub use super::step_2d::{smooth_2d, smooth_first_2d};
-    pub use super::step_3d::smooth_3d;
+    pub use super::sides::Sides;
+    pub use super::stage::Stage;
+    pub use super::step_2d::{smooth_2d, smooth_first_2d, step_2d};
+    pub use super::step_3d::{smooth_3d, step_3d};
 
     /// What a thread looks up by its own column, in global memory, as [`table_words`](crate::smoother::table_words) says.
     ///

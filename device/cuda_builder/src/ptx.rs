@@ -24,7 +24,7 @@ pub struct Kernel {
     pub name: String,
     /// Threads of a block, at most.
     pub threads: u32,
-    /// Blocks that a multiprocessor should hold; with `threads` it bounds the registers.
+    /// Blocks that a multiprocessor should hold; with `threads` it bounds the registers. 0 leaves them to the assembler.
     pub min_blocks: u32,
     /// Dynamic shared memory of a block, bytes: PTX has no place for it but a comment.
     pub shared_bytes: u32,
@@ -246,7 +246,10 @@ pub fn add_launch_bounds(ptx: &str, kernels: &[Kernel]) -> String {
         let body = entry.body.as_ptr() as usize - ptx.as_ptr() as usize;
         bound.push_str(&ptx[copied..body]);
         let Kernel { threads, min_blocks, shared_bytes, .. } = kernel;
-        bound.push_str(&format!("\n.maxntid {threads}, 1, 1\n.minnctapersm {min_blocks}"));
+        bound.push_str(&format!("\n.maxntid {threads}, 1, 1"));
+        if *min_blocks > 0 {
+            bound.push_str(&format!("\n.minnctapersm {min_blocks}"));
+        }
         bound.push_str(&format!("\n// {shared_bytes}{DYNAMIC_SHARED_MEMORY}"));
         copied = body;
     }
@@ -269,7 +272,7 @@ pub fn check(ptx: &str, kernels: &[Kernel]) -> Vec<Violation> {
             violations.push(Violation::Barriers { kernel: name(), expected, found });
         }
         let (expected, found) = ((kernel.threads, kernel.min_blocks), (entry.max_threads(), entry.min_blocks()));
-        if found != (Some(expected.0), Some(expected.1)) {
+        if found != (Some(expected.0), (expected.1 > 0).then_some(expected.1)) {
             violations.push(Violation::LaunchBounds { kernel: name(), expected, found });
         }
         if entry.has_local_memory() {

@@ -4,7 +4,14 @@
 use core::arch::asm;
 
 /// A type that [`ldg`] loads.
-pub trait ReadOnly: Copy {
+pub trait ReadOnly: Copy + Default {
+    /// As many as 16 bytes are.
+    type Chunk: AsRef<[Self]>;
+    /// See [`ldg_row`].
+    ///
+    /// # Safety
+    /// That of [`ldg`], for all of a chunk, whose address is aligned to 16 bytes.
+    unsafe fn load_chunk(pointer: *const Self) -> Self::Chunk;
     /// See [`ldg`].
     ///
     /// # Safety
@@ -18,8 +25,33 @@ pub trait ReadOnly: Copy {
 }
 
 macro_rules! read_only {
-    ($type:ty, $register:ident, $load:literal, $parameter:literal) => {
+    ($type:ty, $register:ident, $load:literal, $parameter:literal, $chunk:literal, [$($part:ident)+]) => {
         impl ReadOnly for $type {
+            type Chunk = [Self; 16 / size_of::<Self>()];
+
+            #[cfg(target_arch = "nvptx64")]
+            #[inline(always)]
+            #[allow(clippy::pointers_in_nomem_asm_block)] // what is read never changes
+            unsafe fn load_chunk(pointer: *const Self) -> Self::Chunk {
+                $(let $part;)+
+                // SAFETY: as for `load`.
+                unsafe {
+                    asm!(
+                        $chunk,
+                        $(out($register) $part,)+
+                        in(reg64) pointer,
+                        options(pure, nomem, nostack, preserves_flags)
+                    )
+                };
+                [$($part),+]
+            }
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            unsafe fn load_chunk(pointer: *const Self) -> Self::Chunk {
+                // SAFETY: the caller's promise; on the host addresses need not be aligned.
+                unsafe { pointer.cast::<Self::Chunk>().read_unaligned() }
+            }
+
             #[cfg(target_arch = "nvptx64")]
             #[inline(always)]
             #[allow(clippy::pointers_in_nomem_asm_block)] // what is read never changes
@@ -58,9 +90,18 @@ macro_rules! read_only {
         }
     };
 }
-read_only!(u32, reg32, "ld.global.nc.u32 {}, [{}];", "ld.param.u32 {}, [{}];");
-read_only!(f32, reg32, "ld.global.nc.f32 {}, [{}];", "ld.param.f32 {}, [{}];");
-read_only!(f64, reg64, "ld.global.nc.f64 {}, [{}];", "ld.param.f64 {}, [{}];");
+read_only!(
+    u32, reg32, "ld.global.nc.u32 {}, [{}];", "ld.param.u32 {}, [{}];",
+    "ld.global.nc.v4.u32 {{{}, {}, {}, {}}}, [{}];", [a b c d]
+);
+read_only!(
+    f32, reg32, "ld.global.nc.f32 {}, [{}];", "ld.param.f32 {}, [{}];",
+    "ld.global.nc.v4.f32 {{{}, {}, {}, {}}}, [{}];", [a b c d]
+);
+read_only!(
+    f64, reg64, "ld.global.nc.f64 {}, [{}];", "ld.param.f64 {}, [{}];",
+    "ld.global.nc.v2.f64 {{{}, {}}}, [{}];", [a b]
+);
 
 /// Loads from global memory through the read-only path (`ld.global.nc`, CUDA's `__ldg`).
 ///
@@ -70,6 +111,23 @@ read_only!(f64, reg64, "ld.global.nc.f64 {}, [{}];", "ld.param.f64 {}, [{}];");
 pub unsafe fn ldg<T: ReadOnly>(pointer: *const T) -> T {
     // SAFETY: the caller's promise.
     unsafe { T::load(pointer) }
+}
+
+/// Loads `L` numbers that lie beside each other as [`ldg`] does, 16 bytes at a time.
+///
+/// # Safety
+/// That of [`ldg`], for as many whole chunks of 16 bytes as the numbers take; the address is aligned to 16 bytes.
+#[inline(always)]
+pub unsafe fn ldg_row<T: ReadOnly, const L: usize>(pointer: *const T) -> [T; L] {
+    let (mut row, width) = ([T::default(); L], const { 16 / size_of::<T>() });
+    for start in (0..L).step_by(width) {
+        // SAFETY: the caller's promise.
+        let chunk = unsafe { T::load_chunk(pointer.add(start)) };
+        for (entry, &loaded) in row[start..].iter_mut().zip(chunk.as_ref()) {
+            *entry = loaded;
+        }
+    }
+    row
 }
 
 /// Loads from an address in the window of kernel parameters, which are constant memory; on the host, from any address. (An

@@ -5,7 +5,7 @@ use crate::patch::DgGrid;
 use crate::scalar::Real;
 use crate::typed::{Kind, Row};
 use crate::variants::Step;
-use crate::{axis, elliptic, expression, stokes, tensor_core};
+use crate::{axis, elliptic, expression, separable, stokes, tensor_core};
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -55,8 +55,16 @@ pub enum Module {
 }
 
 /// Those whose modules are [`Module::Typed`].
-const KINDS: [&Kind; 6] =
-    [&axis::KIND, &elliptic::KIND, &elliptic::nodes::KIND, &expression::KIND, &stokes::KIND, &stokes::paper2::KIND];
+const KINDS: [&Kind; 8] = [
+    &axis::KIND,
+    &elliptic::KIND,
+    &elliptic::nodes::KIND,
+    &expression::KIND,
+    &separable::KIND,
+    &separable::graded::KIND,
+    &stokes::KIND,
+    &stokes::paper2::KIND,
+];
 
 impl Module {
     /// Every module, in the order of the list.

@@ -7,7 +7,7 @@ use crate::smoother::place::quotient_and_remainder;
 use cuda_std::shared::{CHUNK, Word};
 
 /// Rows of nodes, `N = 2K + 1` rows a plane and `N` planes.
-pub(super) struct Stage<T> {
+pub struct Stage<T> {
     /// From the first node on, which lies as far behind a whole [`CHUNK`] as it does in global memory.
     pub nodes: Shared<T>,
     pub shape: StageShape,
@@ -15,7 +15,7 @@ pub(super) struct Stage<T> {
 
 /// Where rows lie, in words.
 #[derive(Clone, Copy)]
-pub(super) struct StageShape {
+pub struct StageShape {
     /// Words that rows may take, whole chunks: where a row begins within the first one is not known before the launch.
     pub width: usize,
     /// From row to row.

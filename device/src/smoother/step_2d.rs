@@ -7,7 +7,7 @@
 
 use crate::kernels::{Shape, patch_nodes, patches_per_block};
 
-pub use device::{smooth_2d, smooth_first_2d};
+pub use device::{smooth_2d, smooth_first_2d, step_2d};
 
 /// Shared memory that the patches of a block may take, in `f64` words.
 const WORDS_WANTED: usize = 6 * 1024;
@@ -71,7 +71,8 @@ mod device {
     use crate::matrices::{FirstStepMatrices, Scaled, SmootherMatrices, coupling_has_factor};
     use crate::patch::{Grid, bit, color_count, color_origin};
     use crate::scalar::Real;
-    use crate::smoother::{Table, is_odd, select, sum_and_difference, transform};
+    use crate::smoother::{Sides, Table, is_odd, select, sum_and_difference, table_words, transform};
+    use cuda_std::hint::made_here;
     use cuda_std::shared::Word;
     use cuda_std::thread;
 
@@ -152,7 +153,26 @@ mod device {
         color: u32,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { smooth::<T, K, M, N, 0>((matrices, factors[0]), table, None, b, x, cells, color) }
+        unsafe {
+            smooth::<T, false, K, M, N, 0>((matrices, factors[0], Sides::none()), table, None, b, x, cells, color)
+        }
+    }
+
+    /// The smoother in 2D with sides.
+    ///
+    /// # Safety
+    /// As of [`smooth_2d`]; vectors are those of their level.
+    #[inline(always)]
+    pub unsafe fn step_2d<T: Real + Word, const K: usize, const M: usize, const N: usize>(
+        Scaled { matrices, factors }: &Scaled<SmootherMatrices<T, K, M>, T>,
+        table: Table<T>,
+        sides: Sides<T, K>,
+        b: *const T,
+        x: *mut T,
+        color: u32,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { smooth::<T, true, K, M, N, 0>((matrices, factors[0], sides), table, None, b, x, [0; 3], color) }
     }
 
     /// The first color of the smoother in 2D on `x + P c`, `P c` being already added on the edges of patches normal to y.
@@ -171,8 +191,9 @@ mod device {
     ) {
         let FirstStepMatrices { smoother, interpolation } = matrices;
         let correction = Some(Correction { interpolation, table, coarse });
+        let matrices = (smoother, factors[0], Sides::none());
         // SAFETY: the caller's promise.
-        unsafe { smooth::<T, K, M, N, E>((smoother, factors[0]), table, correction, b, x, cells, 0) }
+        unsafe { smooth::<T, false, K, M, N, E>(matrices, table, correction, b, x, cells, 0) }
     }
 
     /// One color, the first one if there is a correction, with the factor `c_x`:
@@ -181,8 +202,15 @@ mod device {
     /// # Safety
     /// As of [`smooth_2d`] or [`smooth_first_2d`].
     #[inline(always)]
-    unsafe fn smooth<T: Real + Word, const K: usize, const M: usize, const N: usize, const E: usize>(
-        (matrices, factor): (&SmootherMatrices<T, K, M>, T),
+    unsafe fn smooth<
+        T: Real + Word,
+        const SIDED: bool,
+        const K: usize,
+        const M: usize,
+        const N: usize,
+        const E: usize,
+    >(
+        (matrices, factor, sides): (&SmootherMatrices<T, K, M>, T, Sides<T, K>),
         table: Table<T>,
         correction: Option<Correction<T, K, M, E>>,
         b: *const T,
@@ -193,13 +221,16 @@ mod device {
         let parts = const { parts(K) };
         let shape = if correction.is_some() { const { first_shape(K) } } else { const { shape(K) } };
         let grid = Grid { cells, degree: K as u32 };
-        let place = Place::new(shape.columns, shape.patches, color_count(cells[0], bit(color, 0)));
+        let count = if SIDED { sides.count(color) } else { color_count(cells[0], bit(color, 0)) };
+        let place = Place::new(shape.columns, shape.patches, count);
         let origin = grid.offset_2d(
             color_origin(K, bit(color, 0), place.patch),
             color_origin(K, bit(color, 1), thread::block_idx_y() as usize),
         );
+        // Found anew each time: kept, it would take registers.
+        let sided = || sides.patches(color, [place.patch as u32, made_here(thread::block_idx_y()), 0]);
         // SAFETY: the patch lies within the grid and its guard.
-        let (b, x) = unsafe { (b.add(origin), x.add(origin)) };
+        let (b, x) = if SIDED { (b, x) } else { unsafe { (b.add(origin), x.add(origin)) } };
         let own = place.column;
         let index = [place.patch, thread::block_idx_y() as usize];
         let patch = Patch { grid, index, edges: place.slot * shape.words + parts.words };
@@ -209,14 +240,21 @@ mod device {
         let along_x = RowMajor::<M, M>::along_x(own, 0);
         let along_y = RowMajor::<M, M>::along_y(own, 0);
         // SAFETY: as above; of this color only this patch writes it, after barriers.
-        let mut middle = unsafe { *x.add(grid.local_2d(K, K)) };
+        let mut middle = if SIDED { unsafe { sided().middle_2d(x) } } else { unsafe { *x.add(grid.local_2d(K, K)) } };
         if let Some(correction) = correction {
             middle = middle + correction.coarse(patch, K / 2, K / 2);
         }
         let mut column = [T::ZERO; M];
-        for y in 0..M {
-            // SAFETY: as above.
-            column[y] = unsafe { *b.add(grid.local_2d(own + 1, y + 1)) };
+        // In high degrees, registers are few until faces are transformed.
+        let loads_late = SIDED && matches!(K, 8 | 9);
+        if SIDED && !loads_late {
+            // SAFETY: the caller's promise.
+            column = unsafe { sided().load_2d::<T, M>(b, own + 1) };
+        } else if !SIDED {
+            for y in 0..M {
+                // SAFETY: as above.
+                column[y] = unsafe { *b.add(grid.local_2d(own + 1, y + 1)) };
+            }
         }
         if let Some(correction) = correction {
             correction.prepare(patch, own);
@@ -231,7 +269,12 @@ mod device {
                 let (normal, along) = if face == 0 { (1, row) } else { (row, 1) };
                 // SAFETY: as above.
                 let line = |start: usize| core::array::from_fn(|i| unsafe { *x.add(start + i * along) });
-                let mut ends = [line(0), line(2 * K * normal)];
+                let mut ends = if SIDED {
+                    // SAFETY: the caller's promise.
+                    unsafe { sided().edges_2d::<T, N>(x, face) }
+                } else {
+                    [line(0), line(2 * K * normal)]
+                };
                 if let Some(correction) = correction
                     && face == 0
                 {
@@ -246,6 +289,10 @@ mod device {
                 }
             }
         }
+        if loads_late {
+            // SAFETY: the caller's promise.
+            column = unsafe { sided().load_2d::<T, M>(b, own + 1) };
+        }
         tensor.write(along_y, &matrices.vectors.analyze(&column));
         thread::sync_threads();
 
@@ -259,9 +306,15 @@ mod device {
         // The table has what else couples, and its factor.
         let coupled = if coupling_has_factor::<T>(2, K) { x_faces } else { x_faces.map(|x_face| factor * x_face) };
         let y_faces = faces.read::<M>(Column { start: (2 + j_odd) * M, stride: 1 });
+        // What the reaction makes of the constant that is taken from `x`, but for the sums along x.
+        let constant =
+            if SIDED { middle * (sides.reaction.factor * table.get(table_words(2, K) + j)) } else { T::ZERO };
         for i in 0..M {
             let y_face = y_faces[i];
             let mut residual = T::fma(-matrices.coupling[i], coupled[is_odd::<K>(i)], row[i]);
+            if SIDED && i < K {
+                residual = T::fma(-constant, sides.reaction.sums[i], residual);
+            }
             residual = T::fma(-d_j, y_face, residual);
             let mut coefficient = residual * table.get(j + M * i);
             coefficient = T::fma(-matrices.mass_boundary[i], x_terms[is_odd::<K>(i)], coefficient);
@@ -272,9 +325,15 @@ mod device {
 
         let column = matrices.vectors.synthesize(&tensor.read::<M>(along_y));
         if place.active {
-            for y in 0..M {
-                // SAFETY: interior nodes of a patch that no other patch of the color shares.
-                unsafe { *x.add(grid.local_2d(own + 1, y + 1)) = column[y] + middle };
+            if SIDED {
+                let values = column.map(|value| value + middle);
+                // SAFETY: unknowns of a patch that no other patch of the color shares.
+                unsafe { sided().store_2d::<T, M>(x, own + 1, values) };
+            } else {
+                for y in 0..M {
+                    // SAFETY: interior nodes of a patch that no other patch of the color shares.
+                    unsafe { *x.add(grid.local_2d(own + 1, y + 1)) = column[y] + middle };
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ use super::stage::StageShape;
 use crate::kernels::{Shape, patch_nodes};
 use Warps::{ByDirection, Packed};
 
-pub use device::smooth_3d;
+pub use device::{smooth_3d, step_3d};
 
 /// Which lines of faces a warp transforms first.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,8 @@ const TUNING: [[Tuning; 2]; 8] = [
 ];
 
 const fn tuning(degree: usize, scalar_bytes: usize) -> Tuning {
-    TUNING[degree - 1][scalar_bytes / 8]
+    // Code for both dimensions names higher degrees of 2D, too.
+    TUNING[if degree < TUNING.len() { degree } else { TUNING.len() } - 1][scalar_bytes / 8]
 }
 
 /// Where the parts of a block's shared memory begin, behind its stage, in words.
@@ -162,7 +163,7 @@ mod device {
     use crate::scalar::Real;
     use crate::smoother::place::{along_rows, quotient_and_remainder};
     use crate::smoother::stage::Stage;
-    use crate::smoother::{Table, is_odd, select, sum_and_difference, transform};
+    use crate::smoother::{Sides, Table, is_odd, select, sum_and_difference, table_words, transform};
     use cuda_std::hint::{loads_together, made_here};
     use cuda_std::shared::{Word, wait_for_copies};
     use cuda_std::thread;
@@ -206,8 +207,26 @@ mod device {
     /// [chunks](cuda_std::shared::CHUNK).
     #[inline(always)]
     pub unsafe fn smooth_3d<T: Real + Word, const K: usize, const M: usize, const N: usize>(
+        matrices: &Scaled<SmootherMatrices<T, K, M>, T>,
+        table: Table<T>,
+        b: *const T,
+        x: *mut T,
+        cells: [u32; 3],
+        color: u32,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { step_3d::<T, false, K, M, N>(matrices, table, Sides::none(), b, x, cells, color) }
+    }
+
+    /// The smoother in 3D, with any sides.
+    ///
+    /// # Safety
+    /// As of [`smooth_3d`]; with sides, vectors are those of their level.
+    #[inline(always)]
+    pub unsafe fn step_3d<T: Real + Word, const SIDED: bool, const K: usize, const M: usize, const N: usize>(
         Scaled { matrices, factors }: &Scaled<SmootherMatrices<T, K, M>, T>,
         table: Table<T>,
+        sides: Sides<T, K>,
         b: *const T,
         x: *mut T,
         cells: [u32; 3],
@@ -221,7 +240,8 @@ mod device {
         // The first node of the block's patches, and their number.
         let start = |grid: Grid, block: u32| {
             let first = block * shape.patches as u32;
-            let patches = (color_count(grid.cells[0], bit(color, 0)) - first).min(shape.patches as u32) as usize;
+            let count = if SIDED { sides.count(color) } else { color_count(grid.cells[0], bit(color, 0)) };
+            let patches = (count - first).min(shape.patches as u32) as usize;
             let origin = grid.offset_3d(
                 color_origin(K, bit(color, 0), first as usize),
                 color_origin(K, bit(color, 1), thread::block_idx_y() as usize),
@@ -233,7 +253,14 @@ mod device {
         // The first interior node of a column along z.
         let node =
             |grid: Grid, [first, slot, second]: [usize; 3]| grid.local_3d(2 * K * slot + first + 1, second + 1, 1);
-        let stage_from = |origin: usize| Stage::new(const { stage_shape(K, size_of::<T>()) }, x.wrapping_add(origin));
+        // With sides rows begin anywhere, and nodes are copied one by one.
+        let stage_from = |origin: usize| {
+            let start = if SIDED { core::ptr::null() } else { x.wrapping_add(origin).cast_const() };
+            Stage::new(const { stage_shape(K, size_of::<T>()) }, start)
+        };
+        let with_sides = |block: u32| {
+            sides.patches(color, [block * shape.patches as u32, thread::block_idx_y(), thread::block_idx_z()])
+        };
         let stage = stage_from(origin);
         let tensor = stage.behind::<N>(0);
         // `pair` is twice the direction that the faces are normal to, and the sign.
@@ -249,17 +276,30 @@ mod device {
         let place = along_rows(M, shape.patches);
         let mut column = [T::ZERO; M];
         if place[1] < patches {
-            // SAFETY: the patches lie within the grid and its guard.
-            let first = unsafe { b.add(origin).add(node(grid, place)) };
-            for z in 0..M {
-                // SAFETY: as above.
-                column[z] = unsafe { *first.add(grid.plane() as usize * z) };
+            if SIDED {
+                let ([first, slot, second], patches) = (place, with_sides(thread::block_idx_x()));
+                // SAFETY: the caller's promise.
+                column = unsafe { patches.load_3d::<T, M>(b, 2 * K * slot + first + 1, second + 1) };
+            } else {
+                // SAFETY: the patches lie within the grid and its guard.
+                let first = unsafe { b.add(origin).add(node(grid, place)) };
+                for z in 0..M {
+                    // SAFETY: as above.
+                    column[z] = unsafe { *first.add(grid.plane() as usize * z) };
+                }
             }
         }
         // Distances made anew save registers, but in degree 5 they take some from what is read early below.
         let copied = if K == 5 { grid } else { grid.remade() };
         // SAFETY: as above; of this color only a patch itself writes its interior, and its vertex after barriers.
-        unsafe { stage.copy::<K, N>(threads, x.add(origin), copied, patches) };
+        unsafe {
+            if SIDED {
+                let of_block = with_sides(made_here(thread::block_idx_x()));
+                of_block.copy::<T, N>(&stage, (threads, shape.patches), x, patches);
+            } else {
+                stage.copy::<K, N>(threads, x.add(origin), copied, patches)
+            }
+        };
         // Where registers are few, what a thread's place gives is not kept from phase to phase.
         let keeps = size_of::<T>() == 4 && K < 6;
         let own = || if keeps { thread } else { made_here(thread::thread_idx_x()) as usize };
@@ -358,11 +398,21 @@ mod device {
         let y_terms = [y_term(0), y_term(1)];
         // The table has what else couples, and its factors.
         let coupled = y_faces.map(|y_face| factors[1] * y_face);
+        // What the reaction makes of the constant that is taken from `x`, but for the sums along y.
+        let constant = if SIDED {
+            let sums = table.get(table_words(3, K) + i) * table.get(table_words(3, K) + l);
+            stage.middle::<K, N>(slot) * (sides.reaction.factor * sums)
+        } else {
+            T::ZERO
+        };
         let mut column = matrices.vectors.analyze(&tensor.read::<M>(along_y));
         for j in 0..M {
             let inverse = if j < early + behind { inverses[j] } else { inverse(j) };
             let (x_face, z_face) = (x_face(j), z_face(j));
             let mut residual = T::fma(-matrices.coupling[j], coupled[is_odd::<K>(j)], column[j]);
+            if SIDED && j < K {
+                residual = T::fma(-constant, sides.reaction.sums[j], residual);
+            }
             residual = T::fma(-d_i, x_face, residual);
             residual = T::fma(-d_l, z_face, residual);
             let mut coefficient = residual * inverse;
@@ -386,11 +436,18 @@ mod device {
         let stage = if K < 7 { stage_from(origin) } else { stage };
         let middle = stage.middle::<K, N>(place[1]);
         if place[1] < patches {
-            // SAFETY: interior nodes of a patch that no other patch of the color shares.
-            let first = unsafe { x.add(origin).add(node(grid, place)) };
-            for z in 0..M {
-                // SAFETY: as above.
-                unsafe { *first.add(grid.plane() as usize * z) = column[z] + middle };
+            if SIDED {
+                let patches = with_sides(made_here(thread::block_idx_x()));
+                let ([first, slot, second], values) = (place, column.map(|value| value + middle));
+                // SAFETY: unknowns of a patch that no other patch of the color shares.
+                unsafe { patches.store_3d::<T, M>(x, 2 * K * slot + first + 1, second + 1, values) };
+            } else {
+                // SAFETY: interior nodes of a patch that no other patch of the color shares.
+                let first = unsafe { x.add(origin).add(node(grid, place)) };
+                for z in 0..M {
+                    // SAFETY: as above.
+                    unsafe { *first.add(grid.plane() as usize * z) = column[z] + middle };
+                }
             }
         }
     }

@@ -171,6 +171,11 @@ impl<A: Arguments> TypedKernel<A> {
         Ok(Self { kernel, arguments: PhantomData })
     }
 
+    /// Its name, and how many of its blocks a multiprocessor holds.
+    pub fn resident(&self, gpu: &Gpu) -> Result<(String, u32)> {
+        Ok((self.kernel.spec().name.clone(), self.kernel.resident(gpu)?))
+    }
+
     /// Nothing happens where there is no block.
     ///
     /// # Safety

@@ -5,6 +5,7 @@ use super::line::{Line, transposed};
 use super::matrix;
 use super::operator::{Operator, operator_diagonal, temporaries};
 use super::patches::{self, ColorPatches};
+use crate::backend::cpu::Cpu;
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result, invalid};
 use crate::level::{Level, Patches, SharedLevel};
@@ -15,39 +16,43 @@ use crate::system::axes::Product;
 use crate::system::{Runs, System};
 use std::sync::{Arc, Mutex};
 
-/// Every machine has levels of the system: by what all machines do.
-macro_rules! runs {
-    ($backend:ty) => {
-        impl Runs<Separable> for $backend {
-            fn check<T: Scalar>(&self, _system: &Separable) -> Result<()> {
-                Ok(())
-            }
+impl Runs<Separable> for Cpu {
+    fn check<T: Scalar>(&self, _system: &Separable) -> Result<()> {
+        Ok(())
+    }
 
-            fn level<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
-                Ok(Arc::new(SeparableLevel::new(self, system)?))
-            }
+    fn level<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
+        Ok(Arc::new(SeparableLevel::new(self, system)?))
+    }
 
-            fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
-                Ok(Arc::new(SeparableLevel::for_products(self, system)?))
-            }
+    fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
+        Ok(Arc::new(SeparableLevel::for_products(self, system)?))
+    }
 
-            fn level_bytes<T: Scalar>(system: &Separable) -> u64 {
-                bytes::<Self, T>(system)
-            }
-        }
-    };
+    fn level_bytes<T: Scalar>(system: &Separable) -> u64 {
+        bytes::<Self, T>(system) + patches_bytes::<T>(system)
+    }
 }
 
-runs!(crate::backend::cpu::Cpu);
-#[cfg(feature = "cuda")]
-runs!(crate::backend::cuda::Cuda);
-
-/// Bytes of a level; some 1D matrices are a little smaller than said here.
+/// Bytes of a level without patches; some 1D matrices are a little smaller than said here.
 pub(super) fn bytes<B: Backend, T: Scalar>(system: &Separable) -> u64 {
     vector_bytes::<T>(1 + temporaries(system.lines().len()), system.space().storage())
         + Operator::<B, T>::bytes(system.lines())
-        + patches::bytes::<T>(system)
         + Transfer::<B, T>::bytes(system)
+}
+
+/// Bytes of patches by matrices along axes.
+pub(super) fn patches_bytes<T: Scalar>(system: &Separable) -> u64 {
+    patches::bytes::<T>(system)
+}
+
+/// Steps of the smoother by a kernel.
+pub(super) trait Steps<B: Backend, T: Scalar>: Send + Sync {
+    /// [`Patches::smooth_color`], for a color that there is.
+    fn smooth(&self, color: usize, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+
+    /// [`Patches::resident_blocks`].
+    fn resident_blocks(&self) -> Result<Vec<(String, u32)>>;
 }
 
 /// To and from the next coarser level.
@@ -102,6 +107,8 @@ pub(super) struct SeparableLevel<B: Backend, T: Scalar> {
     colors: Vec<usize>,
     /// In their order.
     patches: Vec<(usize, ColorPatches<B, T>)>,
+    /// What smooths in their place.
+    steps: Option<Box<dyn Steps<B, T>>>,
     work: Mutex<Work<B, T>>,
 }
 
@@ -122,8 +129,19 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
         })
     }
 
+    /// With a kernel for the smoother, where no direction is one patch.
+    #[cfg(feature = "cuda")]
+    pub fn with_steps(backend: &Arc<B>, system: &Separable, steps: Box<dyn Steps<B, T>>) -> Result<Self> {
+        Ok(Self {
+            transfer: Transfer::new(&**backend, system)?,
+            colors: (0..1 << system.lines().len()).collect(),
+            steps: Some(steps),
+            ..Self::for_products(backend, system)?
+        })
+    }
+
     /// Without patches and transfers.
-    fn for_products(backend: &Arc<B>, system: &Separable) -> Result<Self> {
+    pub fn for_products(backend: &Arc<B>, system: &Separable) -> Result<Self> {
         let vector = || backend.zeros(system.space().storage());
         let temporary = (0..temporaries(system.lines().len())).map(|_| vector()).collect::<Result<_>>()?;
         Ok(Self {
@@ -133,6 +151,7 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
             transfer: None,
             colors: Vec::new(),
             patches: Vec::new(),
+            steps: None,
             work: Mutex::new(Work { temporary, residual: vector()? }),
         })
     }
@@ -244,6 +263,9 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
     }
 
     fn smooth_color(&self, color: usize, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        if let Some(steps) = self.steps.as_ref().filter(|_| self.colors.contains(&color)) {
+            return steps.smooth(color, b, x);
+        }
         let (patches, work) = (self.of_color(color)?, &mut *lock(&self.work));
         self.residual_with(b, x, work)?;
         patches.add_solutions(&*self.backend, three(&mut work.temporary), &work.residual, x)
@@ -252,5 +274,9 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
     fn prolongate_and_smooth_first(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         self.prolongate_add(coarse, x)?;
         self.smooth_color(self.colors[0], b, x)
+    }
+
+    fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
+        self.steps.as_ref().map_or(Ok(Vec::new()), |steps| steps.resident_blocks())
     }
 }

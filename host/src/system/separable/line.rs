@@ -155,7 +155,7 @@ impl Line {
     }
 
     /// The vertices that have a patch, if there is more than one.
-    fn patch_vertices(&self) -> Range<usize> {
+    pub fn patch_vertices(&self) -> Range<usize> {
         let cells = self.axis.cells();
         match self.ends {
             Ends::Open([lower, upper]) => usize::from(!lower)..cells + usize::from(upper),

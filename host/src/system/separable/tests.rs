@@ -503,7 +503,8 @@ fn mass_products_are_integrals() {
 fn check_bytes<T: Scalar>(system: &Separable) {
     let counting = Arc::new(Counting::new());
     super::level::SeparableLevel::<_, T>::new(&counting, system).unwrap();
-    let (said, allocated) = (super::level::bytes::<Counting, T>(system), counting.bytes());
+    let said = super::level::bytes::<Counting, T>(system) + super::level::patches_bytes::<T>(system);
+    let allocated = counting.bytes();
     let name = format!(
         "{:?} cells, Q{}: said {said}, allocated {allocated}",
         system.mesh().cells_along(),

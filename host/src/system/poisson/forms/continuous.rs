@@ -81,26 +81,13 @@ impl ContinuousForms {
     /// `1 / (λ_i + λ_j [+ λ_l])` with the eigenvalues of each direction, that of x fastest, functions ordered even ones first
     /// as in [`SmootherMatrices`].
     pub fn inverse_eigenvalues(&self) -> Vec<f64> {
-        inverse_sums((0..self.dim()).map(|d| (1.0, self.along(d).eigenpairs.values.as_slice()))).collect()
+        inverse_sums((0..self.dim()).map(|d| (1.0, self.along(d).eigenpairs.values.as_slice())), 0.0).collect()
     }
 
     /// What a GPU thread of the smoother looks up by its own column, [`patchmg_device::smoother::table_words`] numbers in its
     /// order, with the eigenvectors of cells of size 1.
     pub fn smoother_table<T: Real>(&self) -> Vec<T> {
-        let (factors, column, dim) = (self.factors(), Column::new(&self.unit), self.dim());
-        let values = self.unit.eigenpairs.values.as_slice();
-        // In the order in which a thread reads them.
-        let directions = if dim == 2 { vec![1, 0] } else { vec![0, 2, 1] };
-        let mut numbers: Vec<_> = inverse_sums(directions.iter().map(|&d| (factors[d], values))).collect();
-        numbers.extend(column.mass_boundary.iter());
-        for &direction in &directions[..dim - 1] {
-            numbers.extend(column.coupling.iter().map(|entry| factors[direction] * entry));
-        }
-        if dim == 2 {
-            let prolongation = &self.unit.prolongation;
-            numbers.extend(prolongation.rows(1, prolongation.nrows() - 2).iter());
-        }
-        numbers.into_iter().map(T::from_f64).collect()
+        self.unit.smoother_table(self.dim(), self.factors(), 0.0)
     }
 
     /// What the patch smoother's kernels of paper 1 read, [`patchmg_device::variants::table_words`] numbers: `M` and `A`
@@ -226,6 +213,29 @@ impl ContinuousForm {
     pub fn smoother_matrices<T: Real, const K: usize, const M: usize>(&self) -> SmootherMatrices<T, K, M> {
         assert_eq!(K, self.degree());
         SmootherMatrices::new(&Column::new(self))
+    }
+
+    /// What a GPU thread of the smoother looks up by its own column, [`patchmg_device::smoother::table_words`] numbers in its order,
+    /// of these matrices with factors of [`patchmg_device::matrices::Scaled`], and a reaction times the product of the mass matrices.
+    pub fn smoother_table<T: Real>(&self, dim: usize, factors: [f64; 3], reaction: f64) -> Vec<T> {
+        let (column, values) = (Column::new(self), self.eigenpairs.values.as_slice());
+        // In the order in which a thread reads them.
+        let directions = if dim == 2 { vec![1, 0] } else { vec![0, 2, 1] };
+        let mut numbers: Vec<_> = inverse_sums(directions.iter().map(|&d| (factors[d], values)), reaction).collect();
+        numbers.extend(column.mass_boundary.iter());
+        for &direction in &directions[..dim - 1] {
+            numbers.extend(column.coupling.iter().map(|entry| factors[direction] * entry));
+        }
+        if dim == 2 {
+            numbers.extend(self.prolongation.rows(1, self.prolongation.nrows() - 2).iter());
+        }
+        numbers.into_iter().map(T::from_f64).collect()
+    }
+
+    /// `Sᵀ M 1` on a patch, a number for each function.
+    pub fn mass_sums(&self) -> Vec<f64> {
+        let inner = self.mass.rows(1, self.mass.nrows() - 2).column_sum();
+        self.eigenpairs.vectors.tr_mul(&inner).iter().copied().collect()
     }
 
     /// What the first color in 2D takes that adds a coarse correction, with the interpolation from `E` nodes of the coarse cell.

@@ -82,7 +82,7 @@ impl DiscontinuousForms {
 
     /// `1 / (λ_i + λ_j [+ λ_l])` of a patch with these ends in each direction, that of x fastest.
     pub fn inverse_eigenvalues(&self, ends: [Ends; 3]) -> Vec<f64> {
-        inverse_sums((0..self.dim()).map(|d| (1.0, self.along(d).eigenpairs(ends[d]).values.as_slice()))).collect()
+        inverse_sums((0..self.dim()).map(|d| (1.0, self.along(d).eigenpairs(ends[d]).values.as_slice())), 0.0).collect()
     }
 
     /// What [`patchmg_device::dg::solve`] looks up, [`table_words`](patchmg_device::dg::solve::table_words) numbers in its order, by
@@ -95,7 +95,7 @@ impl DiscontinuousForms {
                 let ends = self.ends_of_class(d, class >> d & 1);
                 (factors[d], form.eigenpairs(ends).values.as_slice())
             };
-            inverse_sums(directions.iter().map(values)).map(T::from_f64).collect::<Vec<_>>()
+            inverse_sums(directions.iter().map(values), 0.0).map(T::from_f64).collect::<Vec<_>>()
         };
         let mut table: Vec<_> = (0..1 << self.dim()).flat_map(of_class).collect();
         if is_thin(self.dim(), self.grid().cells) {

@@ -1,0 +1,37 @@
+//! The modules of graded boxes, and with what their kernels are traced.
+
+use super::list::ROWS;
+use super::{HIGHEST_DEGREE, PatchTable, Smooth};
+use crate::kernels::Module;
+use crate::patch::Directions;
+use crate::scalar::Real;
+use crate::typed::{Kind, Sample};
+use std::boxed::Box;
+use std::format;
+
+/// Graded boxes: a module for each dimension and degree.
+pub static KIND: Kind = Kind {
+    name: "separable_graded",
+    is_of_paper: false,
+    spaces: || [2, 3].into_iter().flat_map(|dim| (1..=HIGHEST_DEGREE).map(move |degree| (dim, degree))).collect(),
+    module_name: |dim, degree| format!("separable_graded_{dim}d_q{degree}"),
+    rows: ROWS,
+    traced,
+    samples: [sample::<f32>, sample::<f64>],
+};
+
+fn traced(module: Module) -> ([u32; 3], usize) {
+    let (dim, degree) = module.space().unwrap_or_default();
+    let cells = [64, 4, if dim == 3 { 4 } else { 1 }];
+    let nodes = cells.map(|cells| cells as usize * degree + 1);
+    let vector = nodes[..dim].iter().product::<usize>();
+    (cells, vector.max(PatchTable::new(degree, 4).words()))
+}
+
+fn sample<T: Real>(_: &str) -> Sample {
+    |cells, memory| {
+        let x = memory.cast::<T>();
+        let (tables, starts, b) = (x.cast_const(), x.cast_const().cast(), x.cast_const());
+        Some(Box::new(Smooth { tables, starts, b, x, directions: Directions::closed(cells), color: 0 }))
+    }
+}

@@ -1,0 +1,38 @@
+//! The modules of boxes with sides, and with what their kernels are traced.
+
+use super::Smooth;
+use super::list::ROWS;
+use crate::kernels::{DEGREES_2D, DEGREES_3D, Module};
+use crate::patch::Directions;
+use crate::scalar::Real;
+use crate::smoother::table_words;
+use crate::typed::{Kind, Sample};
+use std::boxed::Box;
+use std::format;
+
+/// Boxes with sides: a module for each dimension and degree.
+pub static KIND: Kind = Kind {
+    name: "separable",
+    is_of_paper: false,
+    spaces: || DEGREES_2D.map(|degree| (2, degree)).chain(DEGREES_3D.map(|degree| (3, degree))).collect(),
+    module_name: |dim, degree| format!("separable_{dim}d_q{degree}"),
+    rows: ROWS,
+    traced,
+    samples: [sample::<f32>, sample::<f64>],
+};
+
+fn traced(module: Module) -> ([u32; 3], usize) {
+    let (dim, degree) = module.space().unwrap_or_default();
+    let cells = [64, 4, if dim == 3 { 4 } else { 1 }];
+    let nodes = cells.map(|cells| cells as usize * degree + 1);
+    let vector = nodes[..dim].iter().product::<usize>();
+    (cells, vector.max(2 * table_words(dim, degree)))
+}
+
+fn sample<T: Real>(_: &str) -> Sample {
+    |cells, memory| {
+        let x = memory.cast::<T>();
+        let (matrices, table, b) = (x.cast_const(), x.cast_const(), x.cast_const());
+        Some(Box::new(Smooth { matrices, table, b, x, directions: Directions::closed(cells), color: 0 }))
+    }
+}

@@ -1,0 +1,256 @@
+//! Sides where the solution is not zero, of boxes of equal cells: patches there, and where their nodes lie in vectors.
+//!
+//! A patch around a vertex on a Neumann side goes on beyond it as its mirror image: what is computed there is even, so that the
+//! solution is that of the half, quarter or eighth within. There the load of a node on the side counts once for each half.
+
+use crate::matrices::Reaction;
+use crate::patch::{Direction, Directions, bit};
+use crate::scalar::Real;
+use crate::smoother::Stage;
+use crate::smoother::place::quotient_and_remainder;
+use cuda_std::shared::Word;
+use cuda_std::thread;
+
+/// The sides of a level, and a reaction. Vectors have all nodes of each direction, also those at both ends and the last one of a period,
+/// which counts for nothing.
+#[derive(Clone, Copy)]
+pub struct Sides<T, const K: usize> {
+    pub directions: Directions,
+    pub reaction: Reaction<T, K>,
+}
+
+impl<T: Real, const K: usize> Sides<T, K> {
+    /// For kernels that have none.
+    #[inline(always)]
+    pub fn none() -> Self {
+        let direction = Direction { cells: 0, first: 0, patches: 0, is_periodic: 0 };
+        Self { directions: Directions([direction; 3]), reaction: Reaction { sums: [T::ZERO; K], factor: T::ZERO } }
+    }
+
+    /// Patches of a color in x.
+    #[inline(always)]
+    pub fn count(self, color: u32) -> u32 {
+        self.directions.0[0].of_color(bit(color, 0))
+    }
+
+    /// The patch of a color by its index in each direction, or in 3D the patches side by side in x from that one on.
+    #[inline(always)]
+    pub fn patches(self, color: u32, index: [u32; 3]) -> SidedPatches<K> {
+        let mut lines = [Line { first: 0, last: 0, is_periodic: false }; 3];
+        for d in 0..3 {
+            let direction = self.directions.0[d];
+            let vertex = direction.first + 2 * index[d] + bit(color, d);
+            let last = (direction.cells * K as u32) as i32;
+            let first = (vertex * K as u32) as i32 - K as i32;
+            lines[d] = Line { first, last, is_periodic: direction.is_periodic == 1 };
+        }
+        SidedPatches(lines)
+    }
+}
+
+/// A line of nodes of a patch, or of patches side by side.
+#[derive(Clone, Copy)]
+struct Line {
+    /// The first one; it may lie beyond the lower end.
+    first: i32,
+    /// Number of the level's last node.
+    last: i32,
+    is_periodic: bool,
+}
+
+impl Line {
+    /// The node whose value a node has: its image, if it lies beyond an end.
+    #[inline(always)]
+    fn node(self, index: usize) -> u32 {
+        let node = self.first + index as i32;
+        // Mirrored at an end, or moved by a period.
+        let (sign, below, beyond) = if self.is_periodic { (1, self.last, -self.last) } else { (-1, 0, 2 * self.last) };
+        let image = if node < 0 {
+            sign * node + below
+        } else if node >= self.last {
+            sign * node + beyond
+        } else {
+            node
+        };
+        image as u32
+    }
+
+    /// Whether it lies within.
+    #[inline(always)]
+    fn has(self, index: usize) -> bool {
+        let node = self.first + index as i32;
+        self.is_periodic || (0 <= node && node <= self.last)
+    }
+
+    /// How often its load counts; those of nodes where the solution is given are not asked for.
+    #[inline(always)]
+    fn weight<T: Real>(self, index: usize) -> T {
+        let node = self.first + index as i32;
+        T::from_f64(if !self.is_periodic && (node == 0 || node == self.last) { 2.0 } else { 1.0 })
+    }
+
+    #[inline(always)]
+    fn nodes(self) -> u32 {
+        self.last as u32 + 1
+    }
+}
+
+/// What a block works on: `x`, `y` and `z` count from its first node. Of offsets those within a plane fit 32 bits, which saves
+/// registers.
+#[derive(Clone, Copy)]
+pub struct SidedPatches<const K: usize>([Line; 3]);
+
+impl<const K: usize> SidedPatches<K> {
+    /// Offset of a node in its plane.
+    #[inline(always)]
+    fn in_plane(self, x: usize, y: usize) -> u32 {
+        let [along_x, along_y, _] = self.0;
+        along_x.node(x) + along_x.nodes() * along_y.node(y)
+    }
+
+    /// Where a plane begins.
+    #[inline(always)]
+    fn plane(self, z: usize) -> usize {
+        let [along_x, along_y, along_z] = self.0;
+        (u64::from(along_x.nodes() * along_y.nodes()) * u64::from(along_z.node(z))) as usize
+    }
+
+    /// `x` at the patch's vertex, in 2D.
+    ///
+    /// # Safety
+    /// Here and below: vectors are those of the level.
+    #[inline(always)]
+    pub unsafe fn middle_2d<T: Real>(self, x: *const T) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { *x.add(self.in_plane(K, K) as usize) }
+    }
+
+    /// `b` at the unknowns of a column along y.
+    ///
+    /// # Safety
+    /// As of [`Self::middle_2d`].
+    #[inline(always)]
+    pub unsafe fn load_2d<T: Real, const M: usize>(self, b: *const T, x: usize) -> [T; M] {
+        let [along_x, along_y, _] = self.0;
+        let weight = along_x.weight::<T>(x);
+        let mut column = [T::ZERO; M];
+        for y in 0..M {
+            // SAFETY: the caller's promise.
+            column[y] = weight * unsafe { *b.add(self.in_plane(x, y + 1) as usize) };
+        }
+        // The vertex alone may lie on a side.
+        column[K - 1] = along_y.weight::<T>(K) * column[K - 1];
+        column
+    }
+
+    /// `x` on the low and on the high edge normal to x (0) or to y (1).
+    ///
+    /// # Safety
+    /// As of [`Self::middle_2d`].
+    #[inline(always)]
+    pub unsafe fn edges_2d<T: Real, const N: usize>(self, x: *const T, direction: usize) -> [[T; N]; 2] {
+        let [along_x, along_y, _] = self.0;
+        let (across, along) = if direction == 0 { (along_x, along_y) } else { (along_y, along_x) };
+        let (across_stride, stride) = if direction == 0 { (1, along_x.nodes()) } else { (along_x.nodes(), 1) };
+        let line = |end: usize| x.wrapping_add((across_stride * across.node(end)) as usize);
+        let (low, high) = (line(0), line(2 * K));
+        let mut lines = [[T::ZERO; N]; 2];
+        for i in 0..N {
+            let node = (stride * along.node(i)) as usize;
+            // SAFETY: the caller's promise.
+            [lines[0][i], lines[1][i]] = unsafe { [*low.add(node), *high.add(node)] };
+        }
+        lines
+    }
+
+    /// Stores the unknowns of a column along y.
+    ///
+    /// # Safety
+    /// As of [`Self::middle_2d`]; nobody else reads or writes them.
+    #[inline(always)]
+    pub unsafe fn store_2d<T: Real, const M: usize>(self, x: *mut T, column: usize, values: [T; M]) {
+        let [along_x, along_y, _] = self.0;
+        for y in 0..M {
+            if along_x.has(column) && along_y.has(y + 1) {
+                // SAFETY: the caller's promise.
+                unsafe { *x.add(self.in_plane(column, y + 1) as usize) = values[y] };
+            }
+        }
+    }
+
+    /// `b` at the unknowns of a column along z.
+    ///
+    /// # Safety
+    /// As of [`Self::middle_2d`].
+    #[inline(always)]
+    pub unsafe fn load_3d<T: Real, const M: usize>(self, b: *const T, x: usize, y: usize) -> [T; M] {
+        let [along_x, along_y, along_z] = self.0;
+        let weight = along_x.weight::<T>(x) * along_y.weight(y);
+        let b = b.wrapping_add(self.in_plane(x, y) as usize);
+        let mut column = [T::ZERO; M];
+        for z in 0..M {
+            // SAFETY: the caller's promise.
+            column[z] = weight * unsafe { *b.add(self.plane(z + 1)) };
+        }
+        // The vertex alone may lie on a side.
+        column[K - 1] = along_z.weight::<T>(K) * column[K - 1];
+        column
+    }
+
+    /// Stores the unknowns of a column along z.
+    ///
+    /// # Safety
+    /// As of [`Self::middle_2d`]; nobody else reads or writes them.
+    #[inline(always)]
+    pub unsafe fn store_3d<T: Real, const M: usize>(self, x: *mut T, column: usize, y: usize, values: [T; M]) {
+        let [along_x, along_y, along_z] = self.0;
+        if along_x.has(column) && along_y.has(y) {
+            let x = x.wrapping_add(self.in_plane(column, y) as usize);
+            for z in 0..M {
+                if along_z.has(z + 1) {
+                    // SAFETY: the caller's promise.
+                    unsafe { *x.add(self.plane(z + 1)) = values[z] };
+                }
+            }
+        }
+    }
+
+    /// Starts to copy what a step wants of the nodes of `patches` patches, of `most` at most: faces and vertices.
+    ///
+    /// # Safety
+    /// As of [`Self::middle_2d`]; nobody writes them until the copies have ended.
+    #[inline(always)]
+    pub unsafe fn copy<T: Real + Word, const N: usize>(
+        self,
+        stage: &Stage<T>,
+        (threads, most): (usize, usize),
+        x: *const T,
+        patches: usize,
+    ) {
+        // Neighbouring threads have neighbouring nodes of a row, and groups of threads rows of all planes.
+        let (width, thread) = (2 * K * most + 1, thread::thread_idx_x());
+        let (lanes, groups) = if width < threads { (width, threads / width) } else { (threads, 1) };
+        let (group, lane) = quotient_and_remainder(thread as usize, lanes);
+        for start in (0..width).step_by(lanes) {
+            let node = start + lane;
+            if node > 2 * K * patches || group >= groups {
+                continue;
+            }
+            let on_face = node as u32 % (2 * K as u32) == 0;
+            for first in (0..N).step_by(groups) {
+                let row = first + group;
+                if row >= N {
+                    continue;
+                }
+                let (x, word) = (x.wrapping_add(self.in_plane(node, row) as usize), node + stage.shape.row * row);
+                for plane in 0..N {
+                    let is_face = row == 0 || row == 2 * K || plane == 0 || plane == 2 * K;
+                    if on_face || is_face || row == K && plane == K {
+                        // SAFETY: the caller's promise.
+                        unsafe { stage.nodes.copy(word + stage.shape.plane * plane, x.add(self.plane(plane))) };
+                    }
+                }
+            }
+        }
+    }
+}
