@@ -402,6 +402,6 @@ impl System for Separable {
     }
 
     fn stores_residuals(&self) -> bool {
-        true
+        self.family() == Family::Discontinuous
     }
 }
