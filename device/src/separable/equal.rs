@@ -9,7 +9,7 @@ use crate::smoother::{self, Sides, Table};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
 
-/// Blocks that a multiprocessor should hold, for each degree from 1 on: of those without spills the most.
+/// Blocks that a multiprocessor should hold, for each degree from 1 on: of those without spills, on an H200, one of the fastest.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
     const BLOCKS_2D: [[usize; 10]; 2] = [[10, 12, 12, 9, 7, 6, 4, 4, 3, 4], [8, 8, 8, 7, 4, 3, 2, 3, 2, 3]];

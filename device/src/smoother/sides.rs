@@ -236,7 +236,7 @@ impl<const K: usize> SidedPatches<K> {
             if node > 2 * K * patches || group >= groups {
                 continue;
             }
-            let on_face = node as u32 % (2 * K as u32) == 0;
+            let on_face = (node as u32).is_multiple_of(2 * K as u32);
             for first in (0..N).step_by(groups) {
                 let row = first + group;
                 if row >= N {

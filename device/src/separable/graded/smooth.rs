@@ -105,7 +105,7 @@ struct Place {
     column: Column,
 }
 
-/// Blocks that a multiprocessor should hold, for each degree: of those without spills the numbers with the fastest steps on an H200.
+/// Blocks that a multiprocessor should hold, for each degree, such that nothing spills; 0 leaves registers to the assembler.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
     const BLOCKS: [[[usize; 4]; 2]; 2] = [[[8, 8, 4, 3], [4, 4, 3, 2]], [[6, 6, 4, 0], [4, 4, 3, 2]]];
