@@ -79,7 +79,7 @@ pub struct KernelSpec {
     pub threads: u32,
     /// Threads that a block may have: bounds the registers.
     pub most_threads: u32,
-    /// Blocks a multiprocessor should hold: bounds the registers.
+    /// Blocks a multiprocessor should hold: bounds the registers. 0 leaves them to the assembler.
     pub min_blocks: u32,
     /// Patches of a block, side by side in x; 0 where there are no patches.
     pub patches: u32,

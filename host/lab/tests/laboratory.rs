@@ -394,7 +394,7 @@ fn kernels(arguments: &[&str]) -> Output {
 
 #[test]
 fn kernels_are_listed_with_what_is_known_of_them() {
-    let output = kernels(&["smooth", "--dim", "3", "--degree", "4", "--scalar", "f64", "--json", "-"]);
+    let output = kernels(&["cg_3d_q4_smooth", "--dim", "3", "--degree", "4", "--scalar", "f64", "--json", "-"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let list: Value = serde_json::from_str(stdout(&output)).unwrap();
     assert_eq!(list["arch"], "sm_90");
