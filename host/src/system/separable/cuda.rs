@@ -65,10 +65,12 @@ enum Cells {
 }
 
 impl Cells {
-    /// None where a direction is one patch, of discontinuous elements, and of graded cells in high degrees.
+    /// None where a direction is one patch, of discontinuous elements, of graded cells in high degrees, and where a plane has more
+    /// nodes than 32 bits count.
     fn of(system: &Separable) -> Option<Self> {
-        let lines = system.lines();
-        if lines.iter().any(|line| line.is_whole() || line.is_discontinuous()) {
+        let (lines, [row, rows, _]) = (system.lines(), system.space().stored_nodes());
+        let is_other = lines.iter().any(|line| line.is_whole() || line.is_discontinuous());
+        if is_other || row.checked_mul(rows).is_none_or(|plane| u32::try_from(plane).is_err()) {
             return None;
         }
         let is_uniform = lines.iter().all(|line| line.axis.is_uniform());
