@@ -217,7 +217,7 @@ impl ContinuousForm {
 
     /// What a GPU thread of the smoother looks up by its own column, [`patchmg_device::smoother::table_words`] numbers in its order,
     /// of these matrices with factors of [`patchmg_device::matrices::Scaled`], and a reaction times the product of the mass matrices.
-    pub fn smoother_table<T: Real>(&self, dim: usize, factors: [f64; 3], reaction: f64) -> Vec<T> {
+    pub(crate) fn smoother_table<T: Real>(&self, dim: usize, factors: [f64; 3], reaction: f64) -> Vec<T> {
         let (column, values) = (Column::new(self), self.eigenpairs.values.as_slice());
         // In the order in which a thread reads them.
         let directions = if dim == 2 { vec![1, 0] } else { vec![0, 2, 1] };
@@ -233,7 +233,8 @@ impl ContinuousForm {
     }
 
     /// `Sᵀ M 1` on a patch, a number for each function.
-    pub fn mass_sums(&self) -> Vec<f64> {
+    #[cfg(feature = "cuda")]
+    pub(crate) fn mass_sums(&self) -> Vec<f64> {
         let inner = self.mass.rows(1, self.mass.nrows() - 2).column_sum();
         self.eigenpairs.vectors.tr_mul(&inner).iter().copied().collect()
     }
