@@ -1,7 +1,7 @@
 //! A function at the points of a tensor grid, `y_ijk = w_i w_j w_k f(x_i, y_j, z_k)`, or its derivative along an axis there.
 //!
 //! The functions [`value`] and [`derivative`] are `.func`s of the module. When the host loads it, it replaces their bodies by code of
-//! the expression that it was given, which calls those of `functions`. A thread owns a point.
+//! the expression that it was given, which calls functions of the module `functions`. A thread owns a point.
 
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]

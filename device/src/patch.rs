@@ -285,4 +285,10 @@ impl Directions {
     pub fn closed(cells: [u32; 3]) -> Self {
         Self(cells.map(|cells| Direction { cells, first: 1, patches: cells.max(2) - 1, is_periodic: 0 }))
     }
+
+    /// Blocks for the patches of a color, so many of a block side by side in x; none if there are no patches.
+    pub fn blocks(self, dim: usize, color: u32, patches: usize) -> [u32; 3] {
+        let count = |d: usize| if d < dim { self.0[d].of_color(bit(color, d)) } else { 1 };
+        [count(0).div_ceil(patches as u32), count(1), count(2)]
+    }
 }

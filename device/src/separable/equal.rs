@@ -2,8 +2,6 @@
 
 use crate::matrices::SidedMatrices;
 use crate::patch::Directions;
-#[cfg(not(target_arch = "nvptx64"))]
-use crate::patch::bit;
 use crate::scalar::Real;
 use crate::smoother::{self, Sides, Table};
 #[cfg(not(target_arch = "nvptx64"))]
@@ -33,9 +31,7 @@ pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
 /// Blocks for the patches of a color; none if there are no patches.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn blocks<T: Real>(dim: usize, degree: usize, directions: Directions, color: u32) -> [u32; 3] {
-    let count = |d: usize| if d < dim { directions.0[d].of_color(bit(color, d)) } else { 1 };
-    let patches = smoother::shape(dim, degree, size_of::<T>()).patches;
-    [count(0).div_ceil(patches as u32), count(1), count(2)]
+    directions.blocks(dim, color, smoother::shape(dim, degree, size_of::<T>()).patches)
 }
 
 /// See [`Smooth`](super::Smooth).

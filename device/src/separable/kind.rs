@@ -23,10 +23,15 @@ pub static KIND: Kind = Kind {
 
 fn traced(module: Module) -> ([u32; 3], usize) {
     let (dim, degree) = module.space().unwrap_or_default();
+    traced_with(module, 2 * table_words(dim, degree))
+}
+
+/// Cells, and entries of memory for a vector of theirs or for so many others.
+pub(super) fn traced_with(module: Module, others: usize) -> ([u32; 3], usize) {
+    let (dim, degree) = module.space().unwrap_or_default();
     let cells = [64, 4, if dim == 3 { 4 } else { 1 }];
     let nodes = cells.map(|cells| cells as usize * degree + 1);
-    let vector = nodes[..dim].iter().product::<usize>();
-    (cells, vector.max(2 * table_words(dim, degree)))
+    (cells, nodes[..dim].iter().product::<usize>().max(others))
 }
 
 fn sample<T: Real>(_: &str) -> Sample {

@@ -3,6 +3,28 @@
 //!
 //! Vectors have all nodes of each direction, also those at both ends and the last one of a period.
 
+/// `$value` with the constants of a [`Module`](crate::kernels::Module), one of the given spaces: dimension `DIM` and degree `K`,
+/// unknowns of a patch in a direction `M`, and all of its nodes `N`.
+#[cfg(not(target_arch = "nvptx64"))]
+macro_rules! with_sizes {
+    ($module:expr, $value:expr, $(($dim:literal $degree:literal))+) => {
+        match $module.space() {
+            $(Some(($dim, $degree)) => {
+                #[allow(unused)]
+                const DIM: usize = $dim;
+                #[allow(unused)]
+                const K: usize = $degree;
+                #[allow(unused)]
+                const M: usize = 2 * K - 1;
+                #[allow(unused)]
+                const N: usize = 2 * K + 1;
+                $value
+            })+
+            _ => unreachable!("{:?} is no module of this list", $module),
+        }
+    };
+}
+
 #[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
 mod equal;
 #[cfg(any(not(target_arch = "nvptx64"), module = "separable_graded"))]
@@ -18,3 +40,12 @@ pub use equal::blocks;
 pub use kind::KIND;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use list::Smooth;
+
+/// The same constants of the module that is compiled.
+#[cfg(target_arch = "nvptx64")]
+mod sizes {
+    pub const DIM: usize = if cfg!(dim = "3") { 3 } else { 2 };
+    pub const K: usize = crate::entries::SIZE;
+    pub const M: usize = 2 * K - 1;
+    pub const N: usize = 2 * K + 1;
+}

@@ -5,6 +5,7 @@ use super::{HIGHEST_DEGREE, PatchTable, Smooth};
 use crate::kernels::Module;
 use crate::patch::Directions;
 use crate::scalar::Real;
+use crate::separable::kind::traced_with;
 use crate::typed::{Kind, Sample};
 use std::boxed::Box;
 use std::format;
@@ -21,11 +22,8 @@ pub static KIND: Kind = Kind {
 };
 
 fn traced(module: Module) -> ([u32; 3], usize) {
-    let (dim, degree) = module.space().unwrap_or_default();
-    let cells = [64, 4, if dim == 3 { 4 } else { 1 }];
-    let nodes = cells.map(|cells| cells as usize * degree + 1);
-    let vector = nodes[..dim].iter().product::<usize>();
-    (cells, vector.max(PatchTable::new(degree, 4).words()))
+    let (_, degree) = module.space().unwrap_or_default();
+    traced_with(module, PatchTable::new(degree, 4).words())
 }
 
 fn sample<T: Real>(_: &str) -> Sample {

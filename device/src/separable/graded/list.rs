@@ -3,40 +3,16 @@
 #[allow(unused_imports)]
 use super::smooth::smooth;
 use crate::patch::Directions;
+#[cfg(target_arch = "nvptx64")]
+use crate::separable::sizes::{DIM, K, M, N};
 
-/// The module's dimension and degree; unknowns of a patch in a direction, and all of its nodes.
-#[cfg(target_arch = "nvptx64")]
-const DIM: usize = if cfg!(dim = "3") { 3 } else { 2 };
-#[cfg(target_arch = "nvptx64")]
-const K: usize = crate::entries::SIZE;
-#[cfg(target_arch = "nvptx64")]
-const M: usize = 2 * K - 1;
-#[cfg(target_arch = "nvptx64")]
-const N: usize = 2 * K + 1;
-
-/// The same constants of a [`Module`](crate::kernels::Module).
+/// Of a [`Module`](crate::kernels::Module).
 #[cfg(not(target_arch = "nvptx64"))]
 macro_rules! sizes {
     ($module:expr => $value:expr) => {
-        sizes!(
-            @ $module, $value, (2 1) (2 2) (2 3) (2 4) (3 1) (3 2) (3 3) (3 4)
+        with_sizes!(
+            $module, $value, (2 1) (2 2) (2 3) (2 4) (3 1) (3 2) (3 3) (3 4)
         )
-    };
-    (@ $module:expr, $value:expr, $(($dim:literal $degree:literal))+) => {
-        match $module.space() {
-            $(Some(($dim, $degree)) => {
-                #[allow(unused)]
-                const DIM: usize = $dim;
-                #[allow(unused)]
-                const K: usize = $degree;
-                #[allow(unused)]
-                const M: usize = 2 * K - 1;
-                #[allow(unused)]
-                const N: usize = 2 * K + 1;
-                $value
-            })+
-            _ => unreachable!("{:?} is no module of graded boxes", $module),
-        }
     };
 }
 

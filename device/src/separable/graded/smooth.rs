@@ -127,8 +127,7 @@ pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
 /// Blocks for the patches of a color; none if there are no patches.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn blocks(dim: usize, degree: usize, directions: Directions, color: u32) -> [u32; 3] {
-    let count = |d: usize| if d < dim { directions.0[d].of_color(bit(color, d)) } else { 1 };
-    [count(0).div_ceil(Shape::new(dim, degree).patches as u32), count(1), count(2)]
+    directions.blocks(dim, color, Shape::new(dim, degree).patches)
 }
 
 /// A patch in a direction.

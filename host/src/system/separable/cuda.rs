@@ -3,6 +3,7 @@
 use super::Separable;
 use super::level::{self, SeparableLevel, Steps};
 use super::line::{Line, Rows};
+use super::patches;
 use crate::backend::Scalar;
 use crate::backend::cuda::launch::TypedKernel;
 use crate::backend::cuda::{Cuda, Vector, modules};
@@ -49,7 +50,7 @@ impl Runs<Separable> for Cuda {
         let patches = match Cells::of(system) {
             Some(Cells::Equal) => vector_bytes::<T>(1, table_words(system)),
             Some(Cells::Graded) => tables_bytes::<T>(system),
-            None => level::patches_bytes::<T>(system),
+            None => patches::bytes::<T>(system),
         };
         level::bytes::<Self, T>(system) + patches
     }

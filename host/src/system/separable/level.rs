@@ -30,7 +30,7 @@ impl Runs<Separable> for Cpu {
     }
 
     fn level_bytes<T: Scalar>(system: &Separable) -> u64 {
-        bytes::<Self, T>(system) + patches_bytes::<T>(system)
+        bytes::<Self, T>(system) + patches::bytes::<T>(system)
     }
 }
 
@@ -39,11 +39,6 @@ pub(super) fn bytes<B: Backend, T: Scalar>(system: &Separable) -> u64 {
     vector_bytes::<T>(1 + temporaries(system.lines().len()), system.space().storage())
         + Operator::<B, T>::bytes(system.lines())
         + Transfer::<B, T>::bytes(system)
-}
-
-/// Bytes of patches by matrices along axes.
-pub(super) fn patches_bytes<T: Scalar>(system: &Separable) -> u64 {
-    patches::bytes::<T>(system)
 }
 
 /// Steps of the smoother by a kernel.

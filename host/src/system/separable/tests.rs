@@ -503,7 +503,7 @@ fn mass_products_are_integrals() {
 fn check_bytes<T: Scalar>(system: &Separable) {
     let counting = Arc::new(Counting::new());
     super::level::SeparableLevel::<_, T>::new(&counting, system).unwrap();
-    let said = super::level::bytes::<Counting, T>(system) + super::level::patches_bytes::<T>(system);
+    let said = super::level::bytes::<Counting, T>(system) + super::patches::bytes::<T>(system);
     let allocated = counting.bytes();
     let name = format!(
         "{:?} cells, Q{}: said {said}, allocated {allocated}",
