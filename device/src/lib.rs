@@ -38,13 +38,13 @@ mod entries;
 pub mod expression;
 pub mod kernels;
 pub mod layout;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "separable"))]
 pub mod march;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "poisson_dg", module = "separable"))]
 pub mod matrices;
 #[cfg(any(not(target_arch = "nvptx64"), module = "tensor_core"))]
 pub mod mma;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "separable"))]
 pub mod operator;
 pub mod patch;
 pub mod point;
@@ -57,7 +57,7 @@ pub mod smoother;
 pub mod stokes;
 #[cfg(any(not(target_arch = "nvptx64"), module = "tensor_core"))]
 pub mod tensor_core;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "separable"))]
 pub mod transfer;
 pub mod typed;
 #[cfg(any(not(target_arch = "nvptx64"), module = "patch_variants"))]

@@ -113,6 +113,16 @@ pub struct SidedMatrices<T, const K: usize, const M: usize> {
 }
 pod!(SidedMatrices<T, const K, const M>);
 
+/// What the operator needs on boxes with sides.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SidedCellMatrices<T, const C: usize, const H: usize> {
+    pub cell: Scaled<CellMatrices<T, C, H>, T>,
+    /// A term `s u`: `s` times the product of all sizes `h`, over the factor of z in 3D, in 2D over that of x.
+    pub reaction: T,
+}
+pod!(SidedCellMatrices<T, const C, const H>);
+
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: Real, const K: usize, const M: usize, const E: usize> FirstStepMatrices<T, K, M, E> {
     /// As [`SmootherMatrices::scaled`].
@@ -230,6 +240,20 @@ impl<T: Real, const N: usize, const H: usize> RestrictionMatrices<T, N, H> {
             stiffness: Centrosymmetric::new(stiffness),
             transfer: Centrosymmetric::new(transfer),
         }
+    }
+}
+
+/// `Pᵀ`, from the `N` nodes of a patch to the `C = k + 1` of its coarse cell, `H = ceil(C / 2)`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RestrictionMatrix<T, const N: usize, const H: usize> {
+    pub transfer: Centrosymmetric<T, N, H>,
+}
+pod!(RestrictionMatrix<T, const N, const H>);
+
+impl<T: Real, const N: usize, const H: usize> RestrictionMatrix<T, N, H> {
+    pub fn new(transfer: impl Fn(usize, usize) -> f64) -> Self {
+        Self { transfer: Centrosymmetric::new(transfer) }
     }
 }
 

@@ -1,8 +1,10 @@
 //! The finite element operator, `y = A x` and `r = b - A x`: in 3D plane by plane ([`planes`], of a [`tile`]), in 2D row by row
-//! ([`rows`]). One launch, every entry written once.
+//! ([`rows`]), and with sides ([`sided`]). One launch, every entry written once.
 
 pub mod planes;
 pub mod rows;
+#[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
+pub mod sided;
 pub mod tile;
 
 use crate::kernels::Shape;
@@ -19,6 +21,8 @@ pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
 
 pub use planes::apply_3d;
 pub use rows::apply_2d;
+#[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
+pub use sided::{Sides, apply_sided_2d, apply_sided_3d};
 
 /// Where a result goes.
 #[derive(Clone, Copy)]

@@ -7,8 +7,11 @@
 //! node needs no storage because its offset is that of node 0 in the next row, plane, or, behind the last plane, in a
 //! guard of zeros. So rows are aligned, and a patch at the boundary is read like any other.
 
+mod directions;
+
 use bytemuck::{Pod, Zeroable};
 use cuda_std::hint::made_here;
+pub use directions::{Direction, Directions, Line};
 
 /// The nodes of one level, in storage order.
 #[repr(C)]
@@ -242,53 +245,4 @@ pub const fn class_patch(bit: u32, index: usize) -> usize {
 #[inline(always)]
 pub const fn touches_first(bit: u32, is_end: bool) -> bool {
     bit == 0 || !is_end
-}
-
-/// A direction: its cells and its patches, one around each vertex but those where `u` is given.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Direction {
-    pub cells: u32,
-    /// The vertex of the first patch, 0 or 1.
-    pub first: u32,
-    pub patches: u32,
-    /// 1 if the last vertex is the first one, else 0.
-    pub is_periodic: u32,
-}
-
-// SAFETY: four `u32` without padding.
-unsafe impl Zeroable for Direction {}
-// SAFETY: as above.
-unsafe impl Pod for Direction {}
-
-impl Direction {
-    /// Patches of a color: every other one.
-    #[inline(always)]
-    pub const fn of_color(self, bit: u32) -> u32 {
-        (self.patches + 1 - bit) / 2
-    }
-}
-
-/// The directions of a level; in 2D the third counts for nothing.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Directions(pub [Direction; 3]);
-
-// SAFETY: three structs of `u32` without padding.
-unsafe impl Zeroable for Directions {}
-// SAFETY: as above.
-unsafe impl Pod for Directions {}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl Directions {
-    /// Of so many cells, with zero on the boundary.
-    pub fn closed(cells: [u32; 3]) -> Self {
-        Self(cells.map(|cells| Direction { cells, first: 1, patches: cells.max(2) - 1, is_periodic: 0 }))
-    }
-
-    /// Blocks for the patches of a color, so many of a block side by side in x; none if there are no patches.
-    pub fn blocks(self, dim: usize, color: u32, patches: usize) -> [u32; 3] {
-        let count = |d: usize| if d < dim { self.0[d].of_color(bit(color, d)) } else { 1 };
-        [count(0).div_ceil(patches as u32), count(1), count(2)]
-    }
 }

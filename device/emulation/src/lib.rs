@@ -260,7 +260,8 @@ macro_rules! poisson {
                 }),
                 Operation::ProlongateAdd => Box::new(|a| unsafe {
                     let matrices = a.matrices::<ProlongationMatrices<T, C>>();
-                    transfer::prolongate_add::<T, $dim, K, N, C>(&matrices, a.vector(0), a.vector(1), a.cells)
+                    let levels = transfer::levels::Closed::new(a.cells, K);
+                    transfer::prolongate_add::<T, $dim, K, N, C>(&matrices, a.vector(0), a.vector(1), levels)
                 }),
                 Operation::PointGaussSeidel => Box::new(|a| unsafe {
                     point::gauss_seidel::<T, $dim, K>(a.vector(0), a.vector(1), a.vector(2), a.cells, a.color)

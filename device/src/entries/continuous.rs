@@ -2,6 +2,7 @@
 
 use super::{Counts, SIZE};
 use crate::matrices::{CellMatrices, ProlongationMatrices, RestrictionMatrices, Scaled, SmootherMatrices};
+use crate::transfer::levels::Closed;
 use cuda_std::kernel;
 
 const K: usize = SIZE;
@@ -96,7 +97,9 @@ macro_rules! poisson {
                 cells: Counts,
             ) {
                 // SAFETY: the launch's promise.
-                unsafe { crate::transfer::prolongate_add::<$t, DIM, K, N, C>(&matrices, coarse, x, cells.0) }
+                unsafe {
+                    crate::transfer::prolongate_add::<$t, DIM, K, N, C>(&matrices, coarse, x, Closed::new(cells.0, K))
+                }
             }
 
             #[kernel]

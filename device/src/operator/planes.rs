@@ -24,7 +24,7 @@ use cuda_std::shared::{Word, wait_for_copies};
 use cuda_std::thread;
 
 /// Values along a line: of the first `K` nodes of a cell, and of all `C` of the next one.
-struct Line<T, const K: usize, const C: usize> {
+pub(super) struct Line<T, const K: usize, const C: usize> {
     before: [T; K],
     cell: [T; C],
 }
@@ -32,14 +32,14 @@ struct Line<T, const K: usize, const C: usize> {
 impl<T: Real + Word, const K: usize, const C: usize> Line<T, K, C> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    fn read(from: Shared<T>, column: Column) -> Self {
+    pub fn read(from: Shared<T>, column: Column) -> Self {
         let cell = Column { start: column.start + K * column.stride, ..column };
         Self { before: from.read(column), cell: from.read(cell) }
     }
 
     /// Adds a matrix times the line to a sum.
     #[inline(always)]
-    fn add<const H: usize>(&self, matrix: &CellMatrix<T, C, H>, sum: &mut Product<T, H>) {
+    pub fn add<const H: usize>(&self, matrix: &CellMatrix<T, C, H>, sum: &mut Product<T, H>) {
         matrix.split.add_split(&self.cell, &mut sum.cell);
         for i in 0..K {
             sum.before = T::fma(matrix.rows[K][i], self.before[i], sum.before);
@@ -58,17 +58,17 @@ impl<T: Real + Word, const K: usize, const C: usize> Line<T, K, C> {
 
 /// A sum of matrices times lines: of a cell alone, split into even and odd part, and what the cell before adds at the
 /// node that they share.
-struct Product<T, const H: usize> {
+pub(super) struct Product<T, const H: usize> {
     cell: [(T, T); H],
     before: T,
 }
 
 impl<T: Real, const H: usize> Product<T, H> {
-    const ZERO: Self = Self { cell: [(T::ZERO, T::ZERO); H], before: T::ZERO };
+    pub const ZERO: Self = Self { cell: [(T::ZERO, T::ZERO); H], before: T::ZERO };
 
     /// Of the cell's nodes but the last, which the next cell owns.
     #[inline(always)]
-    fn outputs<const K: usize, const C: usize>(&self) -> [T; K] {
+    pub fn outputs<const K: usize, const C: usize>(&self) -> [T; K] {
         let all: [T; C] = Centrosymmetric::<T, C, H>::join(&self.cell);
         let mut outputs = [T::ZERO; K];
         for i in 0..K {
@@ -80,7 +80,7 @@ impl<T: Real, const H: usize> Product<T, H> {
 }
 
 /// A thread's part of the copy of a plane of nodes: one column of chunks of it, some lines at a time.
-struct Copies<T> {
+pub(super) struct Copies<T> {
     /// The chunk of the column in the first line, of the next plane; it may lie outside of the domain.
     source: *const T,
     /// Entry of that chunk in shared memory.
@@ -159,6 +159,119 @@ fn clamp(value: i32, last: usize) -> usize {
     }
 }
 
+/// How nodes lie in vectors, and which of them are outputs.
+pub(super) trait Nodes<T: Real + Word, const K: usize>: Copy {
+    /// A thread's part of the copies of planes.
+    type Copies;
+
+    /// Layers of cells along z whose planes but the last may be outputs.
+    fn layers(self) -> u32;
+
+    /// The first layer that the outputs of those from `own` on depend on.
+    fn first_layer(self, own: u32) -> u32;
+
+    /// An entry of the matrix that takes the place of the stiffness matrix along z.
+    fn form(self, mass: T, stiffness: T) -> T;
+
+    /// Copies of the planes from a layer on, for the tile whose outputs begin at node `(left, below)`.
+    fn copies(self, tile: Tile, x: *const T, layer: u32, left: usize, below: usize) -> Self::Copies;
+
+    /// Starts to copy the next plane, `index` behind the first.
+    ///
+    /// # Safety
+    /// The plane is one that outputs depend on, and nobody reads `plane` before the copies have ended.
+    unsafe fn copy(self, copies: &mut Self::Copies, tile: Tile, plane: Shared<T>, index: usize);
+
+    /// What is kept of the place of a column's first output, and whether the column may have outputs.
+    fn column(self, is_one: bool, x: usize, y: usize) -> (u32, bool);
+
+    /// `b` at a column's nodes of plane `z`.
+    ///
+    /// # Safety
+    /// The vector is of these nodes, and the plane one whose products are added to outputs.
+    unsafe fn b(self, first: u32, b: *const T, z: u32) -> [T; K];
+
+    /// What of [`Self::b`] is added to the products, in its plane.
+    fn load(self, b: [T; K], z: u32) -> [T; K];
+
+    /// Stores a column's outputs of a cell's planes but the last, from plane `z` on.
+    ///
+    /// # Safety
+    /// The planes are of the vector, and no other thread writes these nodes.
+    unsafe fn store<const C: usize>(self, is_stored: bool, first: u32, y: *mut T, z: u32, values: &[[T; K]; C]);
+}
+
+impl<T: Real + Word, const K: usize> Nodes<T, K> for Grid {
+    type Copies = Copies<T>;
+
+    #[inline(always)]
+    fn layers(self) -> u32 {
+        self.cells[2]
+    }
+
+    /// The cell below adds to the first plane of outputs.
+    #[inline(always)]
+    fn first_layer(self, own: u32) -> u32 {
+        if own > 0 { own - 1 } else { 0 }
+    }
+
+    #[inline(always)]
+    fn form(self, _mass: T, stiffness: T) -> T {
+        stiffness
+    }
+
+    #[inline(always)]
+    fn copies(self, tile: Tile, x: *const T, layer: u32, left: usize, below: usize) -> Copies<T> {
+        let grid = Grid { degree: K as u32, ..self };
+        Copies::new(tile, grid, x.wrapping_add(grid.offset_3d(0, 0, layer as usize * K)), left, below)
+    }
+
+    #[inline(always)]
+    unsafe fn copy(self, copies: &mut Copies<T>, tile: Tile, plane: Shared<T>, _index: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { copies.start(tile, plane) }
+    }
+
+    #[inline(always)]
+    fn column(self, is_one: bool, x: usize, y: usize) -> (u32, bool) {
+        (self.offset_2d(x, y) as u32, is_one && self.is_interior(0, x) && y < self.nodes(1))
+    }
+
+    #[inline(always)]
+    unsafe fn b(self, first: u32, b: *const T, z: u32) -> [T; K] {
+        let (mut values, grid) = ([T::ZERO; K], self.remade());
+        let origin = b.wrapping_add(made_here(first) as usize + grid.plane() as usize * z as usize);
+        for y in 0..K {
+            // SAFETY: nodes of the column, behind the last plane in the guard.
+            values[y] = unsafe { *origin.add(grid.local_3d(0, y, 0)) };
+        }
+        values
+    }
+
+    #[inline(always)]
+    fn load(self, b: [T; K], _z: u32) -> [T; K] {
+        b
+    }
+
+    #[inline(always)]
+    unsafe fn store<const C: usize>(self, is_stored: bool, first: u32, y: *mut T, z: u32, values: &[[T; K]; C]) {
+        if !is_stored {
+            return;
+        }
+        let (output, z, grid) = (y, z as usize, self.remade());
+        let origin = output.wrapping_add(first as usize + grid.plane() as usize * z);
+        for local in 0..K {
+            for y in 0..K {
+                // Nodes of the boundary stay zero.
+                if (y > 0 || first as usize >= grid.row()) && (local > 0 || z > 0) {
+                    // SAFETY: the caller's promise; an unknown.
+                    unsafe { *origin.add(grid.local_3d(0, y, local)) = values[local][y] };
+                }
+            }
+        }
+    }
+}
+
 /// The operator in 3D, for `chunk` cells along z.
 ///
 /// # Safety
@@ -172,18 +285,40 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
     cells: [u32; 3],
     chunk: u32,
 ) {
+    // SAFETY: the caller's promise.
+    unsafe { planes::<T, _, RESIDUAL, K, C, H>(scaled, Grid { cells, degree: K as u32 }, x, output, chunk) }
+}
+
+/// The operator on any [`Nodes`].
+///
+/// # Safety
+/// As of [`apply_3d`], with vectors of these nodes.
+#[inline(always)]
+pub(super) unsafe fn planes<
+    T: Real + Word,
+    N: Nodes<T, K>,
+    const RESIDUAL: bool,
+    const K: usize,
+    const C: usize,
+    const H: usize,
+>(
+    scaled: &Scaled<CellMatrices<T, C, H>, T>,
+    on: N,
+    x: *const T,
+    output: Output<T>,
+    chunk: u32,
+) {
     let (tile, matrices) = (const { Tile::of(K, size_of::<T>()) }, &scaled.matrices);
-    let grid = Grid { cells, degree: K as u32 };
     let thread = thread::thread_idx_x() as usize;
     let left = thread::block_idx_x() as usize * tile.row();
     let below = thread::block_idx_y() as usize * (tile.cells[1] * K);
     let own = thread::block_idx_z() * chunk;
-    let end = if own + chunk < cells[2] { own + chunk } else { cells[2] };
-    // The cell below adds to the first plane of outputs.
-    let start = if own > 0 { own - 1 } else { 0 };
-    let planes = (end - start) * K as u32 + 1;
+    let layers = on.layers();
+    let end = if own + chunk < layers { own + chunk } else { layers };
+    let start = on.first_layer(own);
+    let planes = end.wrapping_sub(start) * K as u32 + 1;
 
-    let mut copies = Copies::new(tile, grid, x.wrapping_add(grid.offset_3d(0, 0, start as usize * K)), left, below);
+    let mut copies = on.copies(tile, x, start, left, below);
     let nodes = |parity: u32| Shared::<T>::at(parity as usize * (tile.lines() * tile.node_pitch));
     let product = |parity: u32, stiffness: usize| {
         let words = tile.lines() * tile.row_pitch;
@@ -192,17 +327,17 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
 
     let rows = Rows::<T, C>(Shared::at(tile.tensors()));
     if thread == 0 {
-        rows.set(scaled);
+        rows.set(scaled, |mass, stiffness| on.form(mass, stiffness));
     }
     let (x_node, y_cell) = (left + thread % tile.row(), thread / tile.row());
     let along_y = Column { start: y_cell * K * tile.row_pitch + thread % tile.row(), stride: tile.row_pitch };
     let has_column = tile.is_full() || thread < tile.columns();
-    let mut column = OutputColumn::<T, K, C>::new(has_column, grid, x_node, below + y_cell * K);
+    let mut column = OutputColumn::<T, K, C>::new(on.column(has_column, x_node, below + y_cell * K));
 
     // SAFETY: the first plane is of the vector, and so are those up to the last.
-    unsafe { copies.start(tile, nodes(0)) };
+    unsafe { on.copy(&mut copies, tile, nodes(0), 0) };
     // Of a plane's index; the index in its cell of the plane before, as the last one of two cells.
-    let (mut parity, mut local, mut z) = (0, 0_u32, start * K as u32);
+    let (mut parity, mut local, mut z) = (0, 0_u32, start.wrapping_mul(K as u32));
     for turn in 0..planes + 1 {
         wait_for_copies();
         thread::sync_threads();
@@ -210,11 +345,11 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
         let plane = opaque(turn);
         if plane + 1 < planes {
             // SAFETY: as above; the contractions of the plane before, which read there, are behind the barrier.
-            unsafe { copies.start(tile, nodes(1 - parity)) };
+            unsafe { on.copy(&mut copies, tile, nodes(1 - parity), plane as usize + 1) };
         }
         if plane > 0 && has_column {
             // SAFETY: a plane of the vectors; for a residual there is `b`.
-            let b = unsafe { column.read_b::<RESIDUAL>(output, grid, z as usize) };
+            let b = unsafe { column.read_b::<RESIDUAL>(on, output.b, z) };
             // Here the assembler would ask for it only where it is needed, and registers suffice; 8 % of the time in degree 6.
             if RESIDUAL && tile.is_full() && K > 5 && size_of::<T>() == 8 {
                 // SAFETY: all lanes are here, for all have a column.
@@ -231,20 +366,20 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
             line.add(&matrices.stiffness, &mut p);
             let line = Line::<T, K, C>::read(product(1 - parity, 1), along_y);
             line.add(&matrices.mass, &mut p);
-            let p = p.outputs::<K, C>();
+            let (p, b) = (p.outputs::<K, C>(), if RESIDUAL { on.load(b, z) } else { b });
             column.add::<RESIDUAL>(rows, local, &p, &q, &b);
             if local == K as u32 {
                 // Sums of the cell below the chunk are not complete.
                 if own == start || plane > K as u32 + 1 {
                     // SAFETY: planes of the vectors, of this block alone.
-                    unsafe { column.store(output, grid, (z - K as u32) as usize) };
+                    unsafe { column.store(on, output.y, z - K as u32) };
                 }
                 column.next_cell();
                 column.add::<RESIDUAL>(rows, 0, &p, &q, &b);
             }
         }
         if plane > 0 {
-            (local, z) = (if local == K as u32 { 1 } else { local + 1 }, z + 1);
+            (local, z) = (if local == K as u32 { 1 } else { local + 1 }, z.wrapping_add(1));
         }
         if plane < planes {
             let products = [product(parity, 0), product(parity, 1)];
@@ -292,11 +427,16 @@ struct Rows<T, const C: usize>(Shared<T>);
 
 impl<T: Real + Word, const C: usize> Rows<T, C> {
     #[inline(always)]
-    fn set<const H: usize>(self, Scaled { matrices, factors }: &Scaled<CellMatrices<T, C, H>, T>) {
+    fn set<const H: usize>(
+        self,
+        Scaled { matrices, factors }: &Scaled<CellMatrices<T, C, H>, T>,
+        form: impl Fn(T, T) -> T,
+    ) {
         for i in 0..C {
             for j in 0..C {
-                self.0.set(2 * (i * C + j), factors[1] * matrices.mass.rows[i][j]);
-                self.0.set(2 * (i * C + j) + 1, matrices.stiffness.rows[i][j]);
+                let (mass, stiffness) = (matrices.mass.rows[i][j], matrices.stiffness.rows[i][j]);
+                self.0.set(2 * (i * C + j), factors[1] * mass);
+                self.0.set(2 * (i * C + j) + 1, form(mass, stiffness));
             }
         }
         self.0.set(2 * C * C, factors[0] / factors[1]);
@@ -319,38 +459,29 @@ impl<T: Real + Word, const C: usize> Rows<T, C> {
 /// A thread's outputs: `K` nodes along y, in the planes of the current cell.
 struct OutputColumn<T, const K: usize, const C: usize> {
     sums: [[T; K]; C],
-    /// Offset in a plane of the first node.
+    /// See [`Nodes::column`].
     first: u32,
-    /// Whether the nodes are unknowns, but for the first one at the lower boundary.
     is_stored: bool,
 }
 
 impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
     #[inline(always)]
-    fn new(is_one: bool, grid: Grid, x: usize, y: usize) -> Self {
-        Self {
-            sums: [[T::ZERO; K]; C],
-            first: grid.offset_2d(x, y) as u32,
-            is_stored: is_one && grid.is_interior(0, x) && y < grid.nodes(1),
-        }
+    fn new((first, is_stored): (u32, bool)) -> Self {
+        Self { sums: [[T::ZERO; K]; C], first, is_stored }
     }
 
     /// `b` at the nodes of plane `z`, zeros if there is none: read early, and of one plane at a time.
     ///
     /// # Safety
-    /// The plane is of the vector.
+    /// As of [`Nodes::b`].
     #[inline(always)]
-    unsafe fn read_b<const RESIDUAL: bool>(&self, output: Output<T>, grid: Grid, z: usize) -> [T; K] {
-        let mut values = [T::ZERO; K];
+    unsafe fn read_b<const RESIDUAL: bool>(&self, on: impl Nodes<T, K>, b: *const T, z: u32) -> [T; K] {
         if RESIDUAL && self.is_stored {
-            let grid = grid.remade();
-            let origin = output.b.wrapping_add(made_here(self.first) as usize + grid.plane() as usize * z);
-            for y in 0..K {
-                // SAFETY: nodes of the column, behind the last plane in the guard.
-                values[y] = unsafe { *origin.add(grid.local_3d(0, y, 0)) };
-            }
+            // SAFETY: the caller's promise.
+            unsafe { on.b(self.first, b, z) }
+        } else {
+            [T::ZERO; K]
         }
-        values
     }
 
     /// Adds plane `local` of the cell to all of its planes, with `q` times its factor:
@@ -378,23 +509,11 @@ impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
     /// Stores the cell's planes but the last, from plane `z` on.
     ///
     /// # Safety
-    /// The planes are of the vector, and no other thread writes these nodes.
+    /// As of [`Nodes::store`].
     #[inline(always)]
-    unsafe fn store(&self, output: Output<T>, grid: Grid, z: usize) {
-        if !self.is_stored {
-            return;
-        }
-        let grid = grid.remade();
-        let origin = output.y.wrapping_add(self.first as usize + grid.plane() as usize * z);
-        for local in 0..K {
-            for y in 0..K {
-                // Nodes of the boundary stay zero.
-                if (y > 0 || self.first as usize >= grid.row()) && (local > 0 || z > 0) {
-                    // SAFETY: the caller's promise; an unknown.
-                    unsafe { *origin.add(grid.local_3d(0, y, local)) = self.sums[local][y] };
-                }
-            }
-        }
+    unsafe fn store(&self, on: impl Nodes<T, K>, y: *mut T, z: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { on.store(self.is_stored, self.first, y, z, &self.sums) }
     }
 
     /// The cell's last plane becomes the first of the next cell.

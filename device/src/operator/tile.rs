@@ -22,7 +22,8 @@ impl Tuning {
     }
 
     const fn of(degree: usize, scalar_bytes: usize) -> Self {
-        (if scalar_bytes == 4 { SINGLE } else { DOUBLE })[degree - 1]
+        // Code for both dimensions names higher degrees of 2D, too.
+        (if scalar_bytes == 4 { SINGLE } else { DOUBLE })[if degree < 8 { degree } else { 8 } - 1]
     }
 }
 

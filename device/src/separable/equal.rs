@@ -1,11 +1,13 @@
-//! A step of the smoother where cells of a direction are equal: that of boxes with zero on the boundary, with sides.
+//! Kernels where cells of a direction are equal: those of boxes with zero on the boundary, with sides.
 
-use crate::matrices::SidedMatrices;
+use crate::matrices::{ProlongationMatrices, RestrictionMatrix, SidedCellMatrices, SidedMatrices};
+use crate::operator::{self, Output};
 use crate::patch::Directions;
 use crate::scalar::Real;
 use crate::smoother::{self, Sides, Table};
+use crate::transfer::{self, levels::Sided, sums};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::typed::Block;
+use crate::{kernels::Shape, typed::Block};
 
 /// Blocks that a multiprocessor should hold, for each degree from 1 on: of those without spills, on an H200, one of the fastest.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -57,4 +59,145 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
             smoother::step_2d::<T, K, M, N>(smoother, table, sides, b, x, color);
         }
     }
+}
+
+/// See [`Apply`](super::Apply).
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn operator_block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
+    if dim == 2 {
+        return block_of(operator::sided::shape_2d(degree), 0, scalar_bytes);
+    }
+    // Places of nodes take registers, for which sums would spill.
+    let fewer = matches!((degree, scalar_bytes), (4, 8) | (5, _) | (8, 4));
+    let min_blocks = operator::min_blocks(dim, degree, scalar_bytes) - u32::from(fewer);
+    block_of(operator::shape(dim, degree, scalar_bytes), min_blocks, scalar_bytes)
+}
+
+/// Blocks of the operator, with chunks of so many layers of cells.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn operator_blocks<T: Real>(dim: usize, degree: usize, directions: Directions, chunk: u32) -> [u32; 3] {
+    let cells = directions.0.map(|direction| direction.output_cells());
+    if dim == 2 {
+        return [cells[0].div_ceil(operator::sided::cells(degree) as u32), cells[1].div_ceil(chunk), 1];
+    }
+    let grid = crate::patch::Grid { cells, degree: degree as u32 };
+    operator::tile::Tile::of(degree, size_of::<T>()).blocks(grid, chunk)
+}
+
+/// See [`Apply`](super::Apply).
+///
+/// # Safety
+/// Launched as [`operator_block`] and [`operator_blocks`] say, with vectors of the level's nodes.
+#[inline(always)]
+pub unsafe fn apply<T: Real, const DIM: usize, const K: usize, const C: usize, const H: usize>(
+    SidedCellMatrices { cell, reaction }: &SidedCellMatrices<T, C, H>,
+    x: *const T,
+    y: *mut T,
+    directions: Directions,
+    chunk: u32,
+) {
+    let (sides, output) = (operator::Sides { directions, reaction: *reaction }, Output { b: core::ptr::null(), y });
+    // SAFETY: the caller's promise.
+    unsafe {
+        if DIM == 3 {
+            operator::apply_sided_3d::<T, false, K, C, H>(cell, sides, x, output, chunk)
+        } else {
+            operator::apply_sided_2d::<T, false, K, C, H>(cell, sides, x, output, chunk)
+        }
+    }
+}
+
+/// See [`Residual`](super::Residual).
+///
+/// # Safety
+/// As of [`apply`].
+#[inline(always)]
+pub unsafe fn residual<T: Real, const DIM: usize, const K: usize, const C: usize, const H: usize>(
+    SidedCellMatrices { cell, reaction }: &SidedCellMatrices<T, C, H>,
+    b: *const T,
+    x: *const T,
+    r: *mut T,
+    directions: Directions,
+    chunk: u32,
+) {
+    let (sides, output) = (operator::Sides { directions, reaction: *reaction }, Output { b, y: r });
+    // SAFETY: the caller's promise.
+    unsafe {
+        if DIM == 3 {
+            operator::apply_sided_3d::<T, true, K, C, H>(cell, sides, x, output, chunk)
+        } else {
+            operator::apply_sided_2d::<T, true, K, C, H>(cell, sides, x, output, chunk)
+        }
+    }
+}
+
+/// A block of so many blocks of a multiprocessor, of this shape.
+#[cfg(not(target_arch = "nvptx64"))]
+fn block_of(shape: Shape, min_blocks: u32, scalar_bytes: usize) -> Block {
+    Block {
+        threads: shape.columns * shape.patches,
+        min_blocks: min_blocks as usize,
+        shared_bytes: shape.words * shape.patches * scalar_bytes,
+        barriers: shape.barriers,
+    }
+}
+
+/// See [`Restrict`](super::Restrict).
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn restriction_block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
+    block_of(sums::shape(dim, degree), sums::min_blocks(dim, degree, scalar_bytes), scalar_bytes)
+}
+
+/// Blocks of the restriction, with chunks of so many layers of coarse cells.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn restriction_blocks(dim: usize, degree: usize, directions: Directions, chunk: u32) -> [u32; 3] {
+    sums::blocks(dim, degree, directions.0.map(|direction| direction.coarser().output_cells()), chunk)
+}
+
+/// See [`ProlongateAdd`](super::ProlongateAdd).
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn prolongation_block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
+    // As of the operator.
+    let fewer = dim == 2 && degree == 8 && scalar_bytes == 8;
+    let min_blocks = transfer::prolongation::min_blocks(dim, degree, scalar_bytes) - u32::from(fewer);
+    block_of(transfer::prolongation::shape(dim, degree), min_blocks, scalar_bytes)
+}
+
+/// Blocks of the prolongation.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn prolongation_blocks(dim: usize, degree: usize, directions: Directions) -> [u32; 3] {
+    let patches = transfer::prolongation::shape(dim, degree).patches as u32;
+    let [x, y, z] = directions.0.map(|direction| direction.coarser().output_cells());
+    [x.div_ceil(patches), y, if dim == 3 { z } else { 1 }]
+}
+
+/// See [`Restrict`](super::Restrict).
+///
+/// # Safety
+/// Launched as [`restriction_block`] and [`restriction_blocks`] say, with vectors of both levels.
+#[inline(always)]
+pub unsafe fn restrict<T: Real, const DIM: usize, const K: usize, const N: usize, const C: usize, const H: usize>(
+    matrices: &RestrictionMatrix<T, N, H>,
+    r: *const T,
+    coarse: *mut T,
+    directions: Directions,
+    chunk: u32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { sums::restrict::<T, DIM, K, N, C, H>(matrices, r, coarse, directions, chunk) }
+}
+
+/// See [`ProlongateAdd`](super::ProlongateAdd).
+///
+/// # Safety
+/// Launched as [`prolongation_block`] and [`prolongation_blocks`] say, with vectors of both levels.
+#[inline(always)]
+pub unsafe fn prolongate_add<T: Real, const DIM: usize, const K: usize, const N: usize, const C: usize>(
+    matrices: &ProlongationMatrices<T, C>,
+    coarse: *const T,
+    x: *mut T,
+    directions: Directions,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { transfer::prolongate_add::<T, DIM, K, N, C>(matrices, coarse, x, Sided(directions)) }
 }

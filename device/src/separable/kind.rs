@@ -34,10 +34,13 @@ pub(super) fn traced_with(module: Module, others: usize) -> ([u32; 3], usize) {
     (cells, nodes[..dim].iter().product::<usize>().max(others))
 }
 
-fn sample<T: Real>(_: &str) -> Sample {
-    |cells, memory| {
-        let x = memory.cast::<T>();
-        let (matrices, table, b) = (x.cast_const(), x.cast_const(), x.cast_const());
-        Some(Box::new(Smooth { matrices, table, b, x, directions: Directions::closed(cells), color: 0 }))
+fn sample<T: Real>(name: &str) -> Sample {
+    match name {
+        "smooth" => |cells, memory| {
+            let x = memory.cast::<T>();
+            let (matrices, table, b) = (x.cast_const(), x.cast_const(), x.cast_const());
+            Some(Box::new(Smooth { matrices, table, b, x, directions: Directions::closed(cells), color: 0 }))
+        },
+        _ => |_, _| None,
     }
 }

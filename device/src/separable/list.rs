@@ -1,10 +1,10 @@
 //! The kernels of boxes with sides, and what they take.
 
 #[allow(unused_imports)]
-use super::equal::smooth;
+use super::equal::{apply, prolongate_add, residual, restrict, smooth};
 #[cfg(target_arch = "nvptx64")]
-use super::sizes::{DIM, K, M, N};
-use crate::matrices::SidedMatrices;
+use super::sizes::{C, DIM, H, K, M, N};
+use crate::matrices::{ProlongationMatrices, RestrictionMatrix, SidedCellMatrices, SidedMatrices};
 use crate::patch::Directions;
 
 /// Of a [`Module`](crate::kernels::Module).
@@ -34,4 +34,53 @@ crate::kernels! {
         directions: Directions,
         color: u32,
     ), super::equal::block(DIM, K, size_of::<T>());
+
+    /// `y = A x`, where cells of a direction are equal.
+    Apply = apply::<DIM, K, C, H>[
+        /// Those of cells of size 1.
+        matrices: SidedCellMatrices<T, C, H>
+    ](
+        x: *const T,
+        /// Another vector than `x`.
+        y: *mut T,
+        directions: Directions,
+        /// Layers of cells along the last direction that a block has.
+        chunk: u32,
+    ), super::equal::operator_block(DIM, K, size_of::<T>());
+
+    /// `r = b - A x`, as [`Apply`].
+    Residual = residual::<DIM, K, C, H>[
+        /// Those of cells of size 1.
+        matrices: SidedCellMatrices<T, C, H>
+    ](
+        b: *const T,
+        x: *const T,
+        /// Another vector than `x`.
+        r: *mut T,
+        directions: Directions,
+        /// Layers of cells along the last direction that a block has.
+        chunk: u32,
+    ), super::equal::operator_block(DIM, K, size_of::<T>());
+
+    /// `coarse = Pᵀ r`, where cells are halved in each direction.
+    Restrict = restrict::<DIM, K, N, C, H>[
+        matrices: RestrictionMatrix<T, N, H>
+    ](
+        r: *const T,
+        coarse: *mut T,
+        /// Those of the fine level.
+        directions: Directions,
+        /// Layers of coarse cells along the last direction that a block has.
+        chunk: u32,
+    ), super::equal::restriction_block(DIM, K, size_of::<T>());
+
+    /// `x += P coarse`, where cells are halved in each direction.
+    ProlongateAdd = prolongate_add::<DIM, K, N, C>[
+        matrices: ProlongationMatrices<T, C>
+    ](
+        coarse: *const T,
+        x: *mut T,
+        /// Those of the fine level.
+        directions: Directions,
+    ), super::equal::prolongation_block(DIM, K, size_of::<T>());
 }

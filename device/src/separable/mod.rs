@@ -1,10 +1,10 @@
-//! `-div(diag(c) ∇u) + s u = f` on boxes with any sides, by continuous elements: steps of the vertex-patch smoother, where cells of a
-//! direction are equal, and where they are [graded].
+//! `-div(diag(c) ∇u) + s u = f` on boxes with any sides, by continuous elements: operator, transfers and steps of the vertex-patch
+//! smoother where cells of a direction are equal, and steps where they are [graded].
 //!
 //! Vectors have all nodes of each direction, also those at both ends and the last one of a period.
 
 /// `$value` with the constants of a [`Module`](crate::kernels::Module), one of the given spaces: dimension `DIM` and degree `K`,
-/// unknowns of a patch in a direction `M`, and all of its nodes `N`.
+/// unknowns of a patch in a direction `M`, all of its nodes `N`, those of a cell `C`, and half of these, rounded up, `H`.
 #[cfg(not(target_arch = "nvptx64"))]
 macro_rules! with_sizes {
     ($module:expr, $value:expr, $(($dim:literal $degree:literal))+) => {
@@ -18,6 +18,10 @@ macro_rules! with_sizes {
                 const M: usize = 2 * K - 1;
                 #[allow(unused)]
                 const N: usize = 2 * K + 1;
+                #[allow(unused)]
+                const C: usize = K + 1;
+                #[allow(unused)]
+                const H: usize = C.div_ceil(2);
                 $value
             })+
             _ => unreachable!("{:?} is no module of this list", $module),
@@ -35,11 +39,11 @@ mod kind;
 mod list;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use equal::blocks;
+pub use equal::{blocks, operator_blocks, prolongation_blocks, restriction_blocks};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use kind::KIND;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use list::Smooth;
+pub use list::{Apply, ProlongateAdd, Residual, Restrict, Smooth};
 
 /// The same constants of the module that is compiled.
 #[cfg(target_arch = "nvptx64")]
@@ -48,4 +52,8 @@ mod sizes {
     pub const K: usize = crate::entries::SIZE;
     pub const M: usize = 2 * K - 1;
     pub const N: usize = 2 * K + 1;
+    #[cfg(module = "separable")]
+    pub const C: usize = K + 1;
+    #[cfg(module = "separable")]
+    pub const H: usize = C.div_ceil(2);
 }

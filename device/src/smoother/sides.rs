@@ -4,7 +4,7 @@
 //! solution is that of the half, quarter or eighth within. There the load of a node on the side counts once for each half.
 
 use crate::matrices::Reaction;
-use crate::patch::{Direction, Directions, bit};
+use crate::patch::{Direction, Directions, Line, bit};
 use crate::scalar::Real;
 use crate::smoother::Stage;
 use crate::smoother::place::quotient_and_remainder;
@@ -36,62 +36,13 @@ impl<T: Real, const K: usize> Sides<T, K> {
     /// The patch of a color by its index in each direction, or in 3D the patches side by side in x from that one on.
     #[inline(always)]
     pub fn patches(self, color: u32, index: [u32; 3]) -> SidedPatches<K> {
-        let mut lines = [Line { first: 0, last: 0, is_periodic: false }; 3];
+        let mut lines = [self.directions.0[0].line(K, 0); 3];
         for d in 0..3 {
             let direction = self.directions.0[d];
             let vertex = direction.first + 2 * index[d] + bit(color, d);
-            let last = (direction.cells * K as u32) as i32;
-            let first = (vertex * K as u32) as i32 - K as i32;
-            lines[d] = Line { first, last, is_periodic: direction.is_periodic == 1 };
+            lines[d] = direction.line(K, (vertex * K as u32) as i32 - K as i32);
         }
         SidedPatches(lines)
-    }
-}
-
-/// A line of nodes of a patch, or of patches side by side.
-#[derive(Clone, Copy)]
-struct Line {
-    /// The first one; it may lie beyond the lower end.
-    first: i32,
-    /// Number of the level's last node.
-    last: i32,
-    is_periodic: bool,
-}
-
-impl Line {
-    /// The node whose value a node has: its image, if it lies beyond an end.
-    #[inline(always)]
-    fn node(self, index: usize) -> u32 {
-        let node = self.first + index as i32;
-        // Mirrored at an end, or moved by a period.
-        let (sign, below, beyond) = if self.is_periodic { (1, self.last, -self.last) } else { (-1, 0, 2 * self.last) };
-        let image = if node < 0 {
-            sign * node + below
-        } else if node >= self.last {
-            sign * node + beyond
-        } else {
-            node
-        };
-        image as u32
-    }
-
-    /// Whether it lies within.
-    #[inline(always)]
-    fn has(self, index: usize) -> bool {
-        let node = self.first + index as i32;
-        self.is_periodic || (0 <= node && node <= self.last)
-    }
-
-    /// How often its load counts; those of nodes where the solution is given are not asked for.
-    #[inline(always)]
-    fn weight<T: Real>(self, index: usize) -> T {
-        let node = self.first + index as i32;
-        T::from_f64(if !self.is_periodic && (node == 0 || node == self.last) { 2.0 } else { 1.0 })
-    }
-
-    #[inline(always)]
-    fn nodes(self) -> u32 {
-        self.last as u32 + 1
     }
 }
 

@@ -54,6 +54,7 @@ mod device {
     use crate::layout::{Column, Shared};
     use crate::matrices::ProlongationMatrices;
     use crate::scalar::Real;
+    use crate::transfer::levels::Levels;
     use cuda_std::hint::made_here;
     use cuda_std::shared::Word;
     use cuda_std::thread;
@@ -61,13 +62,13 @@ mod device {
     /// `x += P coarse`.
     ///
     /// # Safety
-    /// Launched as its [`shape`] says for all patches; `x` is of the grid of `cells`, `coarse` of that of half as many.
+    /// Launched as its [`shape`] says for all patches, with vectors of both `levels`.
     #[inline(always)]
     pub unsafe fn prolongate_add<T: Real + Word, const DIM: usize, const K: usize, const N: usize, const C: usize>(
         matrices: &ProlongationMatrices<T, C>,
         coarse: *const T,
         x: *mut T,
-        cells: [u32; 3],
+        levels: impl Levels<K>,
     ) {
         let (patches, rows, pitches) = const { (patches(DIM, K) as u32, rows(DIM, K) as u32, pitches(DIM, K)) };
         let (k, c, width) = (K as u32, C as u32, 2 * K as u32 * patches);
@@ -80,9 +81,10 @@ mod device {
         let stride = |row: u32, rows: u32| if DIM == 3 { row * rows } else { row };
 
         let (i, line) = (thread % width, thread / width);
-        let (row, rows_of_plane) = (cells[0] * k, cells[1] * k);
+        let [row, rows_of_plane] = levels.fine();
         let node = 2 * k * cell[0] + i;
-        let is_inside = node < row;
+        let is_inside = levels.has(0, node) && (DIM == 2 || levels.has(1, 2 * k * cell_y + line));
+        let has = |z: usize| levels.has(DIM - 1, 2 * k * cell_last + z as u32);
         let plane = node + row * (2 * k * cell_y + line);
         let origin =
             x.wrapping_add(plane as usize + stride(row, rows_of_plane) as usize * (2 * k * cell_last) as usize);
@@ -91,25 +93,31 @@ mod device {
         if is_inside {
             let stride = made_here(stride(row, rows_of_plane));
             for z in 0..2 * K {
-                // SAFETY: a node that this patch owns.
-                values[z] = unsafe { *entry(z, stride) };
+                if has(z) {
+                    // SAFETY: a node that this patch owns.
+                    values[z] = unsafe { *entry(z, stride) };
+                }
             }
         }
 
         // Coarse nodes, in 3D those of a column along y.
         let coarse_part = Shared::<T>::at(0);
-        let (coarse_row, coarse_rows) = (row / 2, rows_of_plane / 2);
+        let [coarse_row, coarse_rows] = levels.coarse();
         let (coarse_width, columns) = (k * patches + 1, (k * patches + 1) * c);
         for round in 0..columns.div_ceil(threads) {
             let task = thread + round * threads;
             let (i, z) = (task % coarse_width, task / coarse_width);
             if task < columns {
                 // Columns behind the domain are those on its boundary.
-                let node = (k * cell[0] + i).min(coarse_row);
-                let plane = node + coarse_row * (k * cell_y);
-                let start = plane as usize + stride(coarse_row, coarse_rows) as usize * (k * cell_last + z) as usize;
-                // SAFETY: the cell lies within the coarse grid and its guard.
-                let value = |y: usize| unsafe { *coarse.wrapping_add(start + (y as u32 * coarse_row) as usize) };
+                let node = levels.coarse_node(0, k * cell[0] + i);
+                let last = levels.coarse_node(DIM - 1, k * cell_last + z);
+                let is_straight = levels.is_straight();
+                let plane = node + if is_straight { coarse_row * (k * cell_y) } else { 0 };
+                let start = plane as usize + stride(coarse_row, coarse_rows) as usize * last as usize;
+                let along_y = |y: u32| if is_straight { y } else { levels.coarse_node(1, k * cell_y + y) };
+                // SAFETY: the cell lies within the coarse level and its guard.
+                let value =
+                    |y: usize| unsafe { *coarse.wrapping_add(start + (along_y(y as u32) * coarse_row) as usize) };
                 let first = i as usize + pitches[0] * (rows * z) as usize;
                 if DIM == 3 {
                     let mut column = [T::ZERO; C];
@@ -148,8 +156,10 @@ mod device {
         if is_inside {
             let stride = made_here(stride(row, rows_of_plane));
             for z in 0..2 * K {
-                // SAFETY: as above.
-                unsafe { *entry(z, stride) = values[z] + products[z] };
+                if has(z) {
+                    // SAFETY: as above.
+                    unsafe { *entry(z, stride) = values[z] + products[z] };
+                }
             }
         }
     }

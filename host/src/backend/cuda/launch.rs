@@ -176,6 +176,11 @@ impl<A: Arguments> TypedKernel<A> {
         Ok((self.kernel.spec().name.clone(), self.kernel.resident(gpu)?))
     }
 
+    /// How long chunks of a kernel whose blocks march should be: see [`Marching::new`].
+    pub fn chunk(&self, gpu: &Gpu, longest: u32, blocks: impl Fn(u32) -> [u32; 3]) -> Result<u32> {
+        Ok(chunk_of(longest, self.kernel.resident(gpu)?.max(1) * gpu.multiprocessors(), blocks))
+    }
+
     /// Nothing happens where there is no block.
     ///
     /// # Safety

@@ -22,11 +22,11 @@ impl Runs<Separable> for Cpu {
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
-        Ok(Arc::new(SeparableLevel::new(self, system)?))
+        Ok(Arc::new(SeparableLevel::new(self, system, Kernels::NONE)?))
     }
 
     fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
-        Ok(Arc::new(SeparableLevel::for_products(self, system)?))
+        Ok(Arc::new(SeparableLevel::for_products(self, system, None)?))
     }
 
     fn level_bytes<T: Scalar>(system: &Separable) -> u64 {
@@ -34,12 +34,29 @@ impl Runs<Separable> for Cpu {
     }
 }
 
-/// Bytes of a level without patches; some 1D matrices are a little smaller than said here.
+/// Bytes of a level without patches that has no kernels; some 1D matrices are a little smaller than said here.
 pub(super) fn bytes<B: Backend, T: Scalar>(system: &Separable) -> u64 {
-    vector_bytes::<T>(1 + temporaries(system.lines().len()), system.space().storage())
+    vectors::<T>(system, temporaries(system.lines().len()))
         + Operator::<B, T>::bytes(system.lines())
         + Transfer::<B, T>::bytes(system)
 }
+
+/// Bytes of one that has kernels for the smoother and the operator, and perhaps for the transfer.
+#[cfg(feature = "cuda")]
+pub(super) fn bytes_with_kernels<B: Backend, T: Scalar>(system: &Separable, has_transfers: bool) -> u64 {
+    if has_transfers {
+        return vectors::<T>(system, 0);
+    }
+    vectors::<T>(system, TRANSFER_TEMPORARIES) + Transfer::<B, T>::bytes(system)
+}
+
+/// Bytes of a residual and so many temporaries.
+fn vectors<T: Scalar>(system: &Separable, temporaries: usize) -> u64 {
+    vector_bytes::<T>(1 + temporaries, system.space().storage())
+}
+
+/// Tensors that a transfer computes with.
+const TRANSFER_TEMPORARIES: usize = 2;
 
 /// Steps of the smoother by a kernel.
 pub(super) trait Steps<B: Backend, T: Scalar>: Send + Sync {
@@ -50,11 +67,50 @@ pub(super) trait Steps<B: Backend, T: Scalar>: Send + Sync {
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>>;
 }
 
+/// The operator by kernels.
+pub(super) trait Products<B: Backend, T: Scalar>: Send + Sync {
+    /// `y = A x`; entries that are no unknowns stay as they are.
+    fn apply(&self, x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()>;
+
+    /// `r = b - A x`, likewise.
+    fn residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()>;
+}
+
+/// The transfer to and from the next coarser level by kernels.
+pub(super) trait Transfers<B: Backend, T: Scalar>: Send + Sync {
+    /// `coarse = Pᵀ r`; entries that are no unknowns stay as they are.
+    fn restrict(&self, r: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()>;
+
+    /// `x += P coarse`.
+    fn prolongate_add(&self, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+}
+
+/// The kernels that a level has; in the place of others it applies matrices along axes.
+pub(super) struct Kernels<B: Backend, T: Scalar> {
+    /// Where no direction is one patch.
+    pub steps: Option<Box<dyn Steps<B, T>>>,
+    pub products: Option<Box<dyn Products<B, T>>>,
+    pub transfers: Option<Box<dyn Transfers<B, T>>>,
+}
+
+impl<B: Backend, T: Scalar> Kernels<B, T> {
+    pub const NONE: Self = Self { steps: None, products: None, transfers: None };
+}
+
+/// What computes a part of a level.
+enum By<K: ?Sized, A> {
+    Kernels(Box<K>),
+    /// Matrices along axes.
+    Axes(A),
+}
+
 /// To and from the next coarser level.
 struct Transfer<B: Backend, T: Scalar> {
     prolongation: Product<B, T>,
     restriction: Product<B, T>,
 }
+
+type TransferBy<B, T> = By<dyn Transfers<B, T>, Transfer<B, T>>;
 
 impl<B: Backend, T: Scalar> Transfer<B, T> {
     /// None from the coarsest level.
@@ -97,12 +153,12 @@ impl<B: Backend, T: Scalar> Transfer<B, T> {
 pub(super) struct SeparableLevel<B: Backend, T: Scalar> {
     backend: Arc<B>,
     system: Separable,
-    operator: Operator<B, T>,
-    transfer: Option<Transfer<B, T>>,
+    operator: By<dyn Products<B, T>, Operator<B, T>>,
+    /// None from the coarsest level.
+    transfer: Option<TransferBy<B, T>>,
     colors: Vec<usize>,
-    /// In their order.
+    /// In their order; none if steps take their place.
     patches: Vec<(usize, ColorPatches<B, T>)>,
-    /// What smooths in their place.
     steps: Option<Box<dyn Steps<B, T>>>,
     work: Mutex<Work<B, T>>,
 }
@@ -114,44 +170,69 @@ struct Work<B: Backend, T: Scalar> {
 }
 
 impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
-    pub fn new(backend: &Arc<B>, system: &Separable) -> Result<Self> {
-        let patches = patches::all(&**backend, system)?;
-        Ok(Self {
-            transfer: Transfer::new(&**backend, system)?,
-            colors: patches.iter().map(|&(color, _)| color).collect(),
-            patches,
-            ..Self::for_products(backend, system)?
-        })
-    }
-
-    /// With a kernel for the smoother, where no direction is one patch.
-    #[cfg(feature = "cuda")]
-    pub fn with_steps(backend: &Arc<B>, system: &Separable, steps: Box<dyn Steps<B, T>>) -> Result<Self> {
-        Ok(Self {
-            transfer: Transfer::new(&**backend, system)?,
-            colors: (0..1 << system.lines().len()).collect(),
-            steps: Some(steps),
-            ..Self::for_products(backend, system)?
-        })
+    pub fn new(backend: &Arc<B>, system: &Separable, kernels: Kernels<B, T>) -> Result<Self> {
+        let Kernels { steps, products, transfers } = kernels;
+        let (patches, colors) = if steps.is_some() {
+            (Vec::new(), (0..1 << system.lines().len()).collect())
+        } else {
+            let patches = patches::all(&**backend, system)?;
+            let colors = patches.iter().map(|&(color, _)| color).collect();
+            (patches, colors)
+        };
+        let transfer = match transfers {
+            Some(transfers) => Some(By::Kernels(transfers)),
+            None => Transfer::new(&**backend, system)?.map(By::Axes),
+        };
+        let mut level = Self { transfer, patches, colors, steps, ..Self::for_products(backend, system, products)? };
+        level.add_temporaries()?;
+        Ok(level)
     }
 
     /// Without patches and transfers.
-    pub fn for_products(backend: &Arc<B>, system: &Separable) -> Result<Self> {
-        let vector = || backend.zeros(system.space().storage());
-        let temporary = (0..temporaries(system.lines().len())).map(|_| vector()).collect::<Result<_>>()?;
-        Ok(Self {
+    pub fn for_products(
+        backend: &Arc<B>,
+        system: &Separable,
+        products: Option<Box<dyn Products<B, T>>>,
+    ) -> Result<Self> {
+        let operator = match products {
+            Some(products) => By::Kernels(products),
+            None => {
+                let (lines, reaction) = (system.lines(), system.equation().reaction);
+                By::Axes(Operator::new(&**backend, lines, system.diffusion(), reaction)?)
+            }
+        };
+        let residual = backend.zeros(system.space().storage())?;
+        let mut level = Self {
             backend: backend.clone(),
-            operator: Operator::new(&**backend, system.lines(), system.diffusion(), system.equation().reaction)?,
+            operator,
             system: system.clone(),
             transfer: None,
             colors: Vec::new(),
             patches: Vec::new(),
             steps: None,
-            work: Mutex::new(Work { temporary, residual: vector()? }),
-        })
+            work: Mutex::new(Work { temporary: Vec::new(), residual }),
+        };
+        level.add_temporaries()?;
+        Ok(level)
     }
 
-    fn transfer(&self) -> Result<&Transfer<B, T>> {
+    /// As many as its parts need.
+    fn add_temporaries(&mut self) -> Result<()> {
+        let needed = if matches!(self.operator, By::Axes(_)) || !self.patches.is_empty() {
+            temporaries(self.system.lines().len())
+        } else if matches!(self.transfer, Some(By::Axes(_))) {
+            TRANSFER_TEMPORARIES
+        } else {
+            0
+        };
+        let temporary = &mut lock(&self.work).temporary;
+        while temporary.len() < needed {
+            temporary.push(self.backend.zeros(self.system.space().storage())?);
+        }
+        Ok(())
+    }
+
+    fn transfer(&self) -> Result<&TransferBy<B, T>> {
         self.transfer.as_ref().ok_or_else(|| invalid("level", "the coarsest", "one with a coarser level"))
     }
 
@@ -162,21 +243,42 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
             .ok_or_else(|| invalid("color", color, format_args!("one of {:?}", self.colors)))
     }
 
-    fn residual_with(&self, b: &B::Vector<T>, x: &B::Vector<T>, work: &mut Work<B, T>) -> Result<()> {
-        self.operator.apply(&self.backend, &mut work.temporary, x, &mut work.residual)?;
-        self.backend.axpby(1.0, b, -1.0, &mut work.residual)
+    /// `r = b - A x`.
+    fn residual_with(
+        &self,
+        b: &B::Vector<T>,
+        x: &B::Vector<T>,
+        temporary: &mut [B::Vector<T>],
+        r: &mut B::Vector<T>,
+    ) -> Result<()> {
+        match &self.operator {
+            By::Kernels(products) => products.residual(b, x, r),
+            By::Axes(operator) => {
+                operator.apply(&self.backend, temporary, x, r)?;
+                self.backend.axpby(1.0, b, -1.0, r)
+            }
+        }
+    }
+
+    /// `coarse = Pᵀ r`.
+    fn restrict(&self, temporary: &mut [B::Vector<T>], r: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
+        match self.transfer()? {
+            By::Kernels(transfers) => transfers.restrict(r, coarse),
+            By::Axes(Transfer { restriction, .. }) => {
+                restriction.apply(&*self.backend, two(temporary), (r, 0), (coarse, 0), false)
+            }
+        }
     }
 }
 
 /// Three of the vectors.
 fn three<V>(temporary: &mut [V]) -> &mut [V; 3] {
-    temporary.first_chunk_mut().expect("a level has at least three temporaries")
+    temporary.first_chunk_mut().expect("a level with patches has at least three temporaries")
 }
 
 /// Two of the vectors.
-fn two<V>(temporary: &mut [V]) -> &mut [V; 2] {
-    let [two @ .., _] = three(temporary);
-    two
+fn two<V>(temporary: &mut [V]) -> &mut [V; TRANSFER_TEMPORARIES] {
+    temporary.first_chunk_mut().expect("a level with a transfer has at least two temporaries")
 }
 
 impl<B: Backend, T: Scalar> LinearOperator<B, T> for SeparableLevel<B, T> {
@@ -189,25 +291,36 @@ impl<B: Backend, T: Scalar> LinearOperator<B, T> for SeparableLevel<B, T> {
     }
 
     fn apply(&self, x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
-        self.operator.apply(&self.backend, &mut lock(&self.work).temporary, x, y)
+        match &self.operator {
+            By::Kernels(products) => products.apply(x, y),
+            By::Axes(operator) => operator.apply(&self.backend, &mut lock(&self.work).temporary, x, y),
+        }
+    }
+
+    fn residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()> {
+        self.residual_with(b, x, &mut lock(&self.work).temporary, r)
     }
 }
 
 impl<B: Backend, T: Scalar> Level<B, T> for SeparableLevel<B, T> {
     fn restrict_residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
-        let (transfer, work) = (self.transfer()?, &mut *lock(&self.work));
-        self.residual_with(b, x, work)?;
-        transfer.restriction.apply(&*self.backend, two(&mut work.temporary), (&work.residual, 0), (coarse, 0), false)
+        let Work { temporary, residual } = &mut *lock(&self.work);
+        self.residual_with(b, x, temporary, residual)?;
+        self.restrict(temporary, residual, coarse)
     }
 
     fn restrict_load(&self, b: &B::Vector<T>, _zero: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
-        let (transfer, work) = (self.transfer()?, &mut *lock(&self.work));
-        transfer.restriction.apply(&*self.backend, two(&mut work.temporary), (b, 0), (coarse, 0), false)
+        self.restrict(&mut lock(&self.work).temporary, b, coarse)
     }
 
     fn prolongate_add(&self, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        let (transfer, work) = (self.transfer()?, &mut *lock(&self.work));
-        transfer.prolongation.apply(&*self.backend, two(&mut work.temporary), (coarse, 0), (x, 0), true)
+        match self.transfer()? {
+            By::Kernels(transfers) => transfers.prolongate_add(coarse, x),
+            By::Axes(Transfer { prolongation, .. }) => {
+                let temporary = &mut lock(&self.work).temporary;
+                prolongation.apply(&*self.backend, two(temporary), (coarse, 0), (x, 0), true)
+            }
+        }
     }
 
     /// The coarsest mesh is one patch.
@@ -261,9 +374,9 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
         if let Some(steps) = self.steps.as_ref().filter(|_| self.colors.contains(&color)) {
             return steps.smooth(color, b, x);
         }
-        let (patches, work) = (self.of_color(color)?, &mut *lock(&self.work));
-        self.residual_with(b, x, work)?;
-        patches.add_solutions(&*self.backend, three(&mut work.temporary), &work.residual, x)
+        let (patches, Work { temporary, residual }) = (self.of_color(color)?, &mut *lock(&self.work));
+        self.residual_with(b, x, temporary, residual)?;
+        patches.add_solutions(&*self.backend, three(temporary), residual, x)
     }
 
     fn prolongate_and_smooth_first(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {

@@ -502,7 +502,7 @@ fn mass_products_are_integrals() {
 
 fn check_bytes<T: Scalar>(system: &Separable) {
     let counting = Arc::new(Counting::new());
-    super::level::SeparableLevel::<_, T>::new(&counting, system).unwrap();
+    super::level::SeparableLevel::<_, T>::new(&counting, system, super::level::Kernels::NONE).unwrap();
     let said = super::level::bytes::<Counting, T>(system) + super::patches::bytes::<T>(system);
     let allocated = counting.bytes();
     let name = format!(

@@ -1,0 +1,48 @@
+//! The operator on boxes of equal cells with any sides: [in 3D](planes), [in 2D](rows). Beyond a side nodes go on as their images, so that
+//! outputs on a Neumann side count their cells and the images of these: half of it is the output.
+
+mod planes;
+mod rows;
+
+use crate::patch::{Direction, Directions};
+use crate::scalar::Real;
+pub use planes::apply_sided_3d;
+pub use rows::{apply_sided_2d, cells, shape as shape_2d};
+
+/// The sides of a level, and a reaction; vectors have all nodes of each direction.
+#[derive(Clone, Copy)]
+pub struct Sides<T> {
+    pub directions: Directions,
+    /// `s` of cells of size 1, over `c_z` in 3D and over `c_x` in 2D.
+    pub reaction: T,
+}
+
+impl<T: Real> Sides<T> {
+    /// Directions made anew, as of [`Grid::remade`](crate::patch::Grid::remade).
+    #[inline(always)]
+    fn remade(self) -> Self {
+        Self { directions: self.directions.remade(), ..self }
+    }
+
+    /// Nodes of a row, and of a plane.
+    #[inline(always)]
+    fn pitches(self, degree: usize) -> [u32; 2] {
+        let [row, rows, _] = self.directions.0.map(|direction| direction.cells * degree as u32 + 1);
+        [row, row * rows]
+    }
+
+    /// `factor` for nodes on Neumann sides of a direction, where what images give doubles, 1 for others.
+    #[inline(always)]
+    fn weight(self, factor: f64, degree: usize, direction: usize, node: u32) -> T {
+        let Direction { cells, is_periodic, .. } = self.directions.0[direction];
+        let doubles = is_periodic == 0 && (node == 0 || node == cells * degree as u32);
+        T::from_f64(if doubles { factor } else { 1.0 })
+    }
+
+    /// Of a cell whose first node is given, in a direction: whether that node is an unknown, and whether the others are.
+    #[inline(always)]
+    fn unknowns(self, degree: usize, direction: usize, first: u32) -> [bool; 2] {
+        let of = self.directions.0[direction];
+        [of.is_unknown(degree, first), first < of.cells * degree as u32]
+    }
+}

@@ -1,0 +1,257 @@
+//! Where cells of a direction are equal: steps of the smoother, the operator, and the transfer to a level of half as many cells.
+
+use super::super::Separable;
+use super::super::level::{Products, Steps, Transfers};
+use super::super::line::Line;
+use super::{Cells, Common};
+use crate::backend::Scalar;
+use crate::backend::cuda::launch::TypedKernel;
+use crate::backend::cuda::{Cuda, Vector};
+use crate::error::Result;
+use crate::space::Axis;
+use crate::system::System;
+use crate::system::poisson::forms::ContinuousForm;
+use bytemuck::Pod;
+use patchmg_device::kernels::patch_nodes;
+use patchmg_device::matrices::{self, Reaction, Scaled, SidedCellMatrices, SidedMatrices};
+use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, Restrict, Smooth};
+use patchmg_device::{smoother, with_degree};
+use std::sync::Arc;
+
+/// The kernel of a level of equal cells, its matrices and its table.
+pub struct Equal<T: Scalar> {
+    level: Common,
+    kernel: TypedKernel<Smooth<T>>,
+    matrices: Vec<T>,
+    table: Vector<T>,
+}
+
+impl<T: Scalar> Equal<T> {
+    pub fn new(cuda: &Arc<Cuda>, system: &Separable) -> Result<Self> {
+        let (gpu, (matrices, table)) = (&cuda.gpu, matrices(system)?);
+        Ok(Self {
+            level: Common::new(cuda, system),
+            kernel: TypedKernel::new(gpu, Cells::Equal.module(system))?,
+            matrices,
+            table: Vector::uploaded(gpu, &table)?,
+        })
+    }
+}
+
+impl<T: Scalar> Steps<Cuda, T> for Equal<T> {
+    fn smooth(&self, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        let (level, color) = (&self.level, color as u32);
+        level.check(b, x)?;
+        let arguments = Smooth {
+            matrices: self.matrices.as_ptr(),
+            table: self.table.as_ptr(),
+            b: b.as_ptr(),
+            x: x.as_mut_ptr(),
+            directions: level.directions,
+            color,
+        };
+        let blocks = separable::blocks::<T>(level.dim, level.degree, level.directions, color);
+        // SAFETY: vectors of the level, checked above, `x` another one than `b`, and its matrices and table.
+        unsafe { self.kernel.launch(&level.cuda.gpu, blocks, arguments) }
+    }
+
+    fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
+        self.kernel.resident(&self.level.cuda.gpu).map(|resident| vec![resident])
+    }
+}
+
+/// Of the table of [`Smooth`].
+pub fn table_words(system: &Separable) -> usize {
+    let degree = system.space().degree();
+    smoother::table_words(system.dim(), degree) + patch_nodes(degree).0
+}
+
+/// The operator of a level of equal cells is that of cells of size 1 with these factors of [`matrices::Scaled`], and a reaction times the
+/// product of the mass matrices.
+fn factors(system: &Separable) -> ([f64; 3], f64) {
+    let axes = system.space().axes();
+    let volume: f64 = axes.iter().map(Axis::cell_size).product();
+    let mut factors = [1.0; 3];
+    for ((factor, axis), coefficient) in factors.iter_mut().zip(axes).zip(system.diffusion()) {
+        *factor = coefficient * volume / (axis.cell_size() * axis.cell_size());
+    }
+    (factors, system.equation().reaction * volume)
+}
+
+/// The matrices and the table that [`Smooth`] takes.
+pub fn matrices<T: Scalar>(system: &Separable) -> Result<(Vec<T>, Vec<T>)> {
+    let (dim, degree, (factors, reaction)) = (system.dim(), system.space().degree(), factors(system));
+    let form = ContinuousForm::new(system.space().axes()[0].element(), 1.0)?;
+    let sums = form.mass_sums();
+    let mut table = form.smoother_table(dim, factors, reaction);
+    table.extend(sums.iter().map(|&sum| T::from_f64(sum)));
+    let factors = matrices::factors(dim, factors).map(T::from_f64);
+    let matrices = with_degree!(
+        degree,
+        K => {
+            let smoother = form.smoother_matrices::<T, K, { 2 * K - 1 }>().scaled(dim, factors);
+            // Even functions come first.
+            let reaction = Reaction {
+                sums: std::array::from_fn(|function| T::from_f64(sums[function])),
+                factor: T::from_f64(reaction),
+            };
+            numbers(&SidedMatrices { smoother, reaction })
+        },
+        else Vec::new()
+    );
+    Ok((matrices, table))
+}
+
+/// The matrices that [`Apply`] and [`Residual`] take.
+pub fn cell_matrices<T: Scalar>(system: &Separable) -> Result<Vec<T>> {
+    let (degree, (factors, reaction)) = (system.space().degree(), factors(system));
+    let form = ContinuousForm::new(system.space().axes()[0].element(), 1.0)?;
+    let reaction = T::from_f64(reaction / factors[if system.dim() == 3 { 2 } else { 0 }]);
+    let factors = matrices::factors(system.dim(), factors).map(T::from_f64);
+    Ok(with_degree!(
+        degree,
+        K => {
+            const H: usize = (K + 1).div_ceil(2);
+            let cell = Scaled { matrices: form.cell_matrices::<T, { K + 1 }, H>(), factors };
+            numbers(&SidedCellMatrices { cell, reaction })
+        },
+        else Vec::new()
+    ))
+}
+
+/// A struct of numbers as a kernel takes it.
+fn numbers<T: Scalar>(matrices: &impl Pod) -> Vec<T> {
+    bytemuck::cast_slice(bytemuck::bytes_of(matrices)).to_vec()
+}
+
+/// Most layers of cells that a block has one after the other.
+const LONGEST_CHUNK: u32 = 32;
+
+/// Kernels for the operator, if a level has some.
+pub fn products<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Option<Box<dyn Products<Cuda, T>>>> {
+    if Cells::of(system) != Some(Cells::Equal) {
+        return Ok(None);
+    }
+    let (level, module, gpu) = (Common::new(cuda, system), Cells::Equal.module(system), &cuda.gpu);
+    let layers = level.directions.0[level.dim - 1].output_cells();
+    let blocks = |chunk| separable::operator_blocks::<T>(level.dim, level.degree, level.directions, chunk);
+    let (apply, residual) = (TypedKernel::new(gpu, module)?, TypedKernel::new(gpu, module)?);
+    let longest = LONGEST_CHUNK.min(layers);
+    let chunks = [apply.chunk(gpu, longest, blocks)?, residual.chunk(gpu, longest, blocks)?];
+    Ok(Some(Box::new(EqualProducts { matrices: cell_matrices(system)?, level, apply, residual, chunks })))
+}
+
+/// The operator's kernels of a level of equal cells.
+struct EqualProducts<T: Scalar> {
+    level: Common,
+    matrices: Vec<T>,
+    apply: TypedKernel<Apply<T>>,
+    residual: TypedKernel<Residual<T>>,
+    /// Of both.
+    chunks: [u32; 2],
+}
+
+impl<T: Scalar> EqualProducts<T> {
+    fn blocks(&self, chunk: u32) -> [u32; 3] {
+        separable::operator_blocks::<T>(self.level.dim, self.level.degree, self.level.directions, chunk)
+    }
+}
+
+impl<T: Scalar> Products<Cuda, T> for EqualProducts<T> {
+    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        let (Self { level, matrices, .. }, chunk) = (self, self.chunks[0]);
+        level.check(x, y)?;
+        let (matrices, directions) = (matrices.as_ptr(), level.directions);
+        let arguments = Apply { matrices, x: x.as_ptr(), y: y.as_mut_ptr(), directions, chunk };
+        // SAFETY: vectors of the level, checked above, two of them, and its matrices.
+        unsafe { self.apply.launch(&level.cuda.gpu, self.blocks(chunk), arguments) }
+    }
+
+    fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
+        let (Self { level, matrices, .. }, chunk) = (self, self.chunks[1]);
+        level.check(b, x)?;
+        level.check(b, r)?;
+        let (matrices, directions) = (matrices.as_ptr(), level.directions);
+        let arguments = Residual { matrices, b: b.as_ptr(), x: x.as_ptr(), r: r.as_mut_ptr(), directions, chunk };
+        // SAFETY: as above.
+        unsafe { self.residual.launch(&level.cuda.gpu, self.blocks(chunk), arguments) }
+    }
+}
+
+/// Kernels for the transfer, if a level has some: of equal cells, all of which are halved.
+pub fn transfers<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Option<Box<dyn Transfers<Cuda, T>>>> {
+    if Cells::of(system) != Some(Cells::Equal) || !halves_all(system) {
+        return Ok(None);
+    }
+    let (level, module, gpu) = (Common::new(cuda, system), Cells::Equal.module(system), &cuda.gpu);
+    let (restrict, prolongate) = (TypedKernel::new(gpu, module)?, TypedKernel::new(gpu, module)?);
+    let layers = level.directions.0[level.dim - 1].coarser().output_cells();
+    let blocks = |chunk| separable::restriction_blocks(level.dim, level.degree, level.directions, chunk);
+    let chunk = restrict.chunk(gpu, LONGEST_CHUNK.min(layers), blocks)?;
+    let matrices = transfer_matrices(system)?;
+    let storage = system.coarser().transpose()?.map_or(0, |coarse| coarse.space().storage());
+    Ok(Some(Box::new(EqualTransfers { level, storage, matrices, restrict, prolongate, chunk })))
+}
+
+/// Whether each coarse cell is a patch.
+pub fn halves_all(system: &Separable) -> bool {
+    let is_halved = |(line, kept): (&Line, Vec<usize>)| 2 * (kept.len() - 1) == line.axis.cells();
+    system.kept_breakpoints().is_some_and(|kept| system.lines().iter().zip(kept).all(is_halved))
+}
+
+/// The matrices that [`Restrict`] and [`ProlongateAdd`] take.
+pub fn transfer_matrices<T: Scalar>(system: &Separable) -> Result<[Vec<T>; 2]> {
+    let form = ContinuousForm::new(system.space().axes()[0].element(), 1.0)?;
+    Ok(with_degree!(
+        system.space().degree(),
+        K => {
+            const H: usize = (K + 1).div_ceil(2);
+            [
+                numbers(&form.restriction_matrix::<T, { 2 * K + 1 }, H>()),
+                numbers(&form.prolongation_matrices::<T, { K + 1 }>()),
+            ]
+        },
+        else [Vec::new(), Vec::new()]
+    ))
+}
+
+/// The transfer's kernels of a level of equal cells.
+struct EqualTransfers<T: Scalar> {
+    level: Common,
+    /// Of vectors of the coarser level.
+    storage: usize,
+    /// Of both kernels.
+    matrices: [Vec<T>; 2],
+    restrict: TypedKernel<Restrict<T>>,
+    prolongate: TypedKernel<ProlongateAdd<T>>,
+    chunk: u32,
+}
+
+impl<T: Scalar> EqualTransfers<T> {
+    fn check(&self, fine: &Vector<T>, coarse: &Vector<T>) -> Result<()> {
+        fine.check(&self.level.cuda.gpu, "vector", self.level.storage)?;
+        coarse.check(&self.level.cuda.gpu, "coarse vector", self.storage)
+    }
+}
+
+impl<T: Scalar> Transfers<Cuda, T> for EqualTransfers<T> {
+    fn restrict(&self, r: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
+        let (Self { level, chunk, .. }, matrices) = (self, self.matrices[0].as_ptr());
+        let (directions, chunk) = (level.directions, *chunk);
+        self.check(r, coarse)?;
+        let arguments = Restrict { matrices, r: r.as_ptr(), coarse: coarse.as_mut_ptr(), directions, chunk };
+        let blocks = separable::restriction_blocks(level.dim, level.degree, directions, chunk);
+        // SAFETY: vectors of both levels, checked above, and their matrices.
+        unsafe { self.restrict.launch(&level.cuda.gpu, blocks, arguments) }
+    }
+
+    fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        let level = &self.level;
+        self.check(x, coarse)?;
+        let (matrices, directions) = (self.matrices[1].as_ptr(), level.directions);
+        let arguments = ProlongateAdd { matrices, coarse: coarse.as_ptr(), x: x.as_mut_ptr(), directions };
+        let blocks = separable::prolongation_blocks(level.dim, level.degree, directions);
+        // SAFETY: as above.
+        unsafe { self.prolongate.launch(&level.cuda.gpu, blocks, arguments) }
+    }
+}

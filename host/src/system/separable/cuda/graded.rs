@@ -1,0 +1,167 @@
+//! Where cells have any sizes: steps of the smoother.
+
+use super::super::Separable;
+use super::super::level::Steps;
+use super::super::line::{Line, Rows};
+use super::{Cells, Common};
+use crate::backend::Scalar;
+use crate::backend::cuda::launch::TypedKernel;
+use crate::backend::cuda::{Cuda, Vector};
+use crate::error::{Error, Result};
+use crate::fe::generalized_eigenpairs;
+use crate::operator::vector_bytes;
+use crate::system::System;
+use nalgebra::DMatrix;
+use patchmg_device::separable::graded::{self, PatchTable};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+/// The kernel of a level of graded cells, and its tables.
+pub struct Graded<T: Scalar> {
+    level: Common,
+    kernel: TypedKernel<graded::Smooth<T>>,
+    tables: Vector<T>,
+    starts: Vector<u32>,
+}
+
+impl<T: Scalar> Graded<T> {
+    pub fn new(cuda: &Arc<Cuda>, system: &Separable) -> Result<Self> {
+        let (gpu, Tables { tables, starts }) = (&cuda.gpu, Tables::new(system)?);
+        Ok(Self {
+            level: Common::new(cuda, system),
+            kernel: TypedKernel::new(gpu, Cells::Graded.module(system))?,
+            tables: Vector::uploaded(gpu, &tables)?,
+            starts: Vector::uploaded(gpu, &starts)?,
+        })
+    }
+}
+
+impl<T: Scalar> Steps<Cuda, T> for Graded<T> {
+    fn smooth(&self, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        let (level, color) = (&self.level, color as u32);
+        level.check(b, x)?;
+        let arguments = graded::Smooth {
+            tables: self.tables.as_ptr(),
+            starts: self.starts.as_ptr(),
+            b: b.as_ptr(),
+            x: x.as_mut_ptr(),
+            directions: level.directions,
+            color,
+        };
+        let blocks = graded::blocks(level.dim, level.degree, level.directions, color);
+        // SAFETY: vectors of the level, checked above, `x` another one than `b`, and tables of its patches.
+        unsafe { self.kernel.launch(&level.cuda.gpu, blocks, arguments) }
+    }
+
+    fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
+        self.kernel.resident(&self.level.cuda.gpu).map(|resident| vec![resident])
+    }
+}
+
+/// What [`graded::Smooth`] takes.
+pub struct Tables<T> {
+    /// A [`PatchTable`] for each pair of cells.
+    pub tables: Vec<T>,
+    /// Where that of each patch begins, along x, then along y, then along z.
+    pub starts: Vec<u32>,
+}
+
+impl<T: Scalar> Tables<T> {
+    pub fn new(system: &Separable) -> Result<Self> {
+        let (dim, reaction) = (system.dim(), system.equation().reaction);
+        let (mut tables, mut starts) = (Vec::new(), Vec::new());
+        for (d, (line, &coefficient)) in system.lines().iter().zip(system.diffusion()).enumerate() {
+            let reaction = (d + 1 == dim).then_some(reaction);
+            let all = line.with_open_ends();
+            let forms = [all.mass(), all.stiffness(coefficient, f64::MANTISSA_DIGITS)];
+            let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
+            for vertex in line.patch_vertices() {
+                let patch = Patch::new(line, &forms, vertex);
+                let start = match known.entry(patch.bits()) {
+                    Entry::Occupied(start) => *start.get(),
+                    Entry::Vacant(place) => {
+                        let start = tables.len();
+                        tables.extend(patch.table::<T>(line.axis.degree(), reaction)?);
+                        *place.insert(start)
+                    }
+                };
+                starts.push(u32::try_from(start).map_err(|_| Error::InvalidArgument {
+                    name: "entries of the tables of patches",
+                    value: start.to_string(),
+                    allowed: format!("at most {}", u32::MAX),
+                })?);
+            }
+        }
+        Ok(Self { tables, starts })
+    }
+}
+
+/// Bytes of the tables, at most.
+pub fn tables_bytes<T: Scalar>(system: &Separable) -> u64 {
+    let words = PatchTable::new(system.space().degree(), size_of::<T>()).words();
+    let patches: usize = system.lines().iter().map(|line| line.patch_vertices().len()).sum();
+    vector_bytes::<T>(patches, words) + vector_bytes::<f32>(1, patches)
+}
+
+/// A patch of a direction: `2k + 1` nodes, of which some are missing beyond an end.
+struct Patch {
+    /// Places of the unknowns.
+    unknowns: Vec<usize>,
+    /// Rows of the mass and of the stiffness matrix, an unknown each, on all places.
+    forms: [DMatrix<f64>; 2],
+}
+
+impl Patch {
+    fn new(line: &Line, forms: &[Rows; 2], vertex: usize) -> Self {
+        let (stride, last) = (line.axis.stride(), line.nodes() - 1);
+        let node = |place: usize| {
+            let node = vertex * stride + place;
+            match line.joins_ends() {
+                true => Some((node + last - stride) % last),
+                false => node.checked_sub(stride).filter(|&node| node <= last),
+            }
+        };
+        let unknowns: Vec<_> = (1..2 * stride).filter(|&place| node(place).is_some()).collect();
+        let nodes: Vec<_> = (0..=2 * stride).map(node).collect();
+        let of_form = |rows: &Rows| {
+            DMatrix::from_fn(unknowns.len(), nodes.len(), |i, place| {
+                let row = &rows[nodes[unknowns[i]].unwrap_or_default()];
+                row.iter().find(|&&(column, _)| Some(column) == nodes[place]).map_or(0.0, |&(_, value)| value)
+            })
+        };
+        Self { forms: [of_form(&forms[0]), of_form(&forms[1])], unknowns }
+    }
+
+    /// What tells it from others.
+    fn bits(&self) -> Vec<u64> {
+        let entries = self.forms.iter().flat_map(|form| form.iter().map(|entry| entry.to_bits()));
+        self.unknowns.iter().map(|&place| place as u64).chain(entries).collect()
+    }
+
+    /// Its [`PatchTable`], in the last direction with the reaction.
+    fn table<T: Scalar>(&self, degree: usize, reaction: Option<f64>) -> Result<Vec<T>> {
+        let (layout, Self { unknowns, forms: [mass, stiffness] }) = (PatchTable::new(degree, size_of::<T>()), self);
+        let inner = |form: &DMatrix<f64>| form.select_columns(unknowns);
+        let pairs = generalized_eigenpairs(&inner(stiffness), &inner(mass))?;
+        let [transform, coupling] = [mass, stiffness].map(|form| pairs.vectors.tr_mul(form));
+        let mut table = vec![T::ZERO; layout.words()];
+        let mut set = |place: usize, value: f64| table[place] = T::from_f64(value);
+        // Functions that there are not.
+        (0..2 * degree - 1).for_each(|f| set(layout.values() + f, 1.0));
+        for f in 0..unknowns.len() {
+            (0..=2 * degree).for_each(|place| set(layout.transform(f) + place, transform[(f, place)]));
+            for (i, place) in unknowns.iter().enumerate() {
+                set(layout.vectors(place - 1) + f, pairs.vectors[(i, f)]);
+            }
+            set(layout.values() + f, pairs.values[f] + reaction.unwrap_or(0.0));
+            for (end, place) in [0, 2 * degree].into_iter().enumerate() {
+                let value = coupling[(f, place)] - pairs.values[f] * transform[(f, place)];
+                set(layout.coupling(end) + f, value);
+            }
+            let sum: f64 = transform.row(f).iter().sum();
+            set(layout.sums() + f, sum * reaction.unwrap_or(1.0));
+        }
+        Ok(table)
+    }
+}

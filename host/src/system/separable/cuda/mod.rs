@@ -1,0 +1,120 @@
+//! Levels on a GPU: what has a kernel by it, all else by matrices along axes.
+
+mod equal;
+mod graded;
+#[cfg(test)]
+mod tests;
+
+use super::Separable;
+use super::level::{self, Kernels, SeparableLevel, Steps};
+use super::patches;
+use crate::backend::Scalar;
+use crate::backend::cuda::{Cuda, Vector, modules};
+use crate::error::Result;
+use crate::level::SharedLevel;
+use crate::operator::vector_bytes;
+use crate::system::{Runs, System};
+use patchmg_device::kernels::Module;
+use patchmg_device::patch::{Direction, Directions};
+use patchmg_device::separable::{self, graded::HIGHEST_DEGREE};
+use std::sync::Arc;
+
+impl Runs<Separable> for Cuda {
+    fn check<T: Scalar>(&self, system: &Separable) -> Result<()> {
+        Cells::of(system).map_or(Ok(()), |cells| modules::require(cells.module(system)))
+    }
+
+    fn level<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
+        Ok(Arc::new(SeparableLevel::new(self, system, kernels(self, system)?)?))
+    }
+
+    fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
+        Ok(Arc::new(SeparableLevel::for_products(self, system, equal::products(self, system)?)?))
+    }
+
+    fn level_bytes<T: Scalar>(system: &Separable) -> u64 {
+        match Cells::of(system) {
+            Some(Cells::Equal) => {
+                level::bytes_with_kernels::<Self, T>(system, equal::halves_all(system))
+                    + vector_bytes::<T>(1, equal::table_words(system))
+            }
+            Some(Cells::Graded) => level::bytes::<Self, T>(system) + graded::tables_bytes::<T>(system),
+            None => level::bytes::<Self, T>(system) + patches::bytes::<T>(system),
+        }
+    }
+}
+
+/// The kernels of a level.
+fn kernels<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Kernels<Cuda, T>> {
+    let steps: Box<dyn Steps<Cuda, T>> = match Cells::of(system) {
+        Some(Cells::Equal) => Box::new(equal::Equal::new(cuda, system)?),
+        Some(Cells::Graded) => Box::new(graded::Graded::new(cuda, system)?),
+        None => return Ok(Kernels::NONE),
+    };
+    let (products, transfers) = (equal::products(cuda, system)?, equal::transfers(cuda, system)?);
+    Ok(Kernels { steps: Some(steps), products, transfers })
+}
+
+/// The cells of a level whose smoother has a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cells {
+    /// Those of a direction are equal.
+    Equal,
+    /// They have any sizes.
+    Graded,
+}
+
+impl Cells {
+    /// None where a direction is one patch, of discontinuous elements, of graded cells in high degrees, and where a plane has more
+    /// nodes than 32 bits count.
+    fn of(system: &Separable) -> Option<Self> {
+        let (lines, [row, rows, _]) = (system.lines(), system.space().stored_nodes());
+        let is_other = lines.iter().any(|line| line.is_whole() || line.is_discontinuous());
+        if is_other || row.checked_mul(rows).is_none_or(|plane| u32::try_from(plane).is_err()) {
+            return None;
+        }
+        let is_uniform = lines.iter().all(|line| line.axis.is_uniform());
+        let has_graded = system.space().degree() <= HIGHEST_DEGREE;
+        if is_uniform { Some(Cells::Equal) } else { has_graded.then_some(Cells::Graded) }
+    }
+
+    fn module(self, system: &Separable) -> Module {
+        let kind = if self == Cells::Equal { &separable::KIND } else { &separable::graded::KIND };
+        kind.module(system.dim(), system.space().degree())
+    }
+}
+
+/// What both kernels need of a level.
+struct Common {
+    cuda: Arc<Cuda>,
+    directions: Directions,
+    dim: usize,
+    degree: usize,
+    storage: usize,
+}
+
+impl Common {
+    fn new(cuda: &Arc<Cuda>, system: &Separable) -> Self {
+        let (directions, space) = (directions(system), system.space());
+        Self { cuda: cuda.clone(), directions, dim: system.dim(), degree: space.degree(), storage: space.storage() }
+    }
+
+    fn check<T: Scalar>(&self, b: &Vector<T>, x: &Vector<T>) -> Result<()> {
+        b.check(&self.cuda.gpu, "b", self.storage)?;
+        x.check(&self.cuda.gpu, "x", self.storage)
+    }
+}
+
+fn directions(system: &Separable) -> Directions {
+    let mut directions = [Direction { cells: 1, first: 0, patches: 1, is_periodic: 0 }; 3];
+    for (direction, line) in directions.iter_mut().zip(system.lines()) {
+        let vertices = line.patch_vertices();
+        *direction = Direction {
+            cells: line.axis.cells() as u32,
+            first: vertices.start as u32,
+            patches: vertices.len() as u32,
+            is_periodic: line.joins_ends().into(),
+        };
+    }
+    Directions(directions)
+}

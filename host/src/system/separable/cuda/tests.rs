@@ -1,0 +1,291 @@
+//! Kernels, emulated, against matrices along axes.
+
+use super::super::level::{Kernels, SeparableLevel};
+use super::super::{Condition, Equation, Separable};
+use super::equal::{cell_matrices, halves_all, matrices, table_words, transfer_matrices};
+use super::graded::{Tables, tables_bytes};
+use super::{Cells, directions};
+use crate::backend::cpu::Cpu;
+use crate::backend::{Backend, Scalar};
+use crate::level::{Level as _, Patches as _};
+use crate::mesh::{Grading, Mesh};
+use crate::operator::LinearOperator as _;
+use crate::system::System;
+use crate::testing::random;
+use patchmg_device::kernels::Module;
+use patchmg_device::separable::graded;
+use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, Restrict, Smooth};
+use patchmg_device::typed;
+use patchmg_emulation::{Arguments, Kernel};
+use std::sync::Arc;
+
+const D: Condition = Condition::Dirichlet;
+const N: Condition = Condition::Neumann;
+const P: Condition = Condition::Periodic;
+
+fn equation(sides: [[Condition; 2]; 3], grading: [Grading; 3], reaction: f64) -> Equation {
+    Equation { sides, diffusion: [1.0, 0.5, 2.0], reaction, grading }
+}
+
+/// Every side and grading, with and without a reaction.
+fn equations() -> [Equation; 7] {
+    let uniform = || [Grading::Uniform, Grading::Uniform, Grading::Uniform];
+    let graded = [Grading::Geometric(20.0), Grading::BothEnds(5.0), Grading::Geometric(0.3)];
+    [
+        Equation::default(),
+        equation([[D, N], [N, D], [D, D]], graded.clone(), 0.0),
+        equation([[P, P], [D, D], [N, N]], uniform(), 3.0),
+        equation([[N, N], [P, P], [N, D]], graded, 40.0),
+        equation([[N, N]; 3], uniform(), 0.0),
+        equation([[D, N], [N, D], [P, P]], uniform(), 40.0),
+        equation([[N, D], [P, P], [D, N]], uniform(), 0.0),
+    ]
+}
+
+/// # Safety
+/// The vectors and matrices are those of a level, and the blocks those of the kernel.
+unsafe fn run<A: typed::Arguments>(module: Module, blocks: [u32; 3], arguments: &A) {
+    let kernel = Kernel::new(module, A::spec(module)).unwrap();
+    // SAFETY: the caller's promise.
+    unsafe { kernel.run(blocks, Arguments { typed: Some(arguments), ..Arguments::default() }) }
+}
+
+fn check<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
+    let what = format!("{cells:?}, degree {degree}, {equation:?}");
+    let halves: Vec<usize> = cells.iter().map(|cells| cells / 2).collect();
+    let mesh = Mesh::of_box(&halves, &[1.5, 1.0, 0.8][..cells.len()], 1).unwrap();
+    let system = Separable::new(mesh, degree, equation).unwrap();
+    let is_equal = system.equation().grading == [Grading::Uniform, Grading::Uniform, Grading::Uniform];
+    assert_eq!(Cells::of(&system), Some(if is_equal { Cells::Equal } else { Cells::Graded }), "{what}");
+    let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
+    let level = SeparableLevel::<_, T>::new(&cpu, &system, Kernels::NONE).unwrap();
+    let (Tables { tables, starts }, directions) = (Tables::<T>::new(&system).unwrap(), directions(&system));
+    assert!(tables_bytes::<T>(&system) >= (size_of::<T>() * tables.len() + 4 * starts.len()) as u64, "{what}");
+    let vector = |seed: u64| {
+        let values = random(system.layout().dofs(), seed);
+        level.vector_of(&mut |dof| values[dof] + 3.0).unwrap()
+    };
+    let host = |vector: &_| {
+        let mut host = vec![T::ZERO; system.space().storage()];
+        cpu.download(vector, &mut host).unwrap();
+        host
+    };
+    let b = vector(1);
+    let (matrices, table) = matrices::<T>(&system).unwrap();
+    assert_eq!(table.len(), table_words(&system), "{what}");
+    let (equal, graded) = (Cells::Equal.module(&system), Cells::Graded.module(&system));
+    for &color in level.colors() {
+        let (mut expected, mut found, b_host) = (vector(2), host(&vector(2)), host(&b));
+        level.smooth_color(color, &b, &mut expected).unwrap();
+        let (dim, b, x, color) = (cells.len(), b_host.as_ptr(), found.as_mut_ptr(), color as u32);
+        if is_equal {
+            let (matrices, table) = (matrices.as_ptr(), table.as_ptr());
+            let arguments = Smooth { matrices, table, b, x, directions, color };
+            let blocks = separable::blocks::<T>(dim, degree, directions, color);
+            // SAFETY: vectors, matrices and table are those of the level, and the blocks those of its kernel.
+            unsafe { run(equal, blocks, &arguments) };
+        } else {
+            let (tables, starts) = (tables.as_ptr(), starts.as_ptr());
+            let arguments = graded::Smooth { tables, starts, b, x, directions, color };
+            let blocks = graded::blocks(dim, degree, directions, color);
+            // SAFETY: as above.
+            unsafe { run(graded, blocks, &arguments) };
+        }
+        let expected = host(&expected);
+        let largest = expected.iter().fold(0.0, |most: f64, value| most.max(value.to_f64().abs()));
+        let allowed = largest * 1e4 * 0.5_f64.powi(T::MANTISSA_DIGITS as i32);
+        for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            let error = (found.to_f64() - expected.to_f64()).abs();
+            assert!(error <= allowed, "{what}, color {color}, entry {index}: {found:?} instead of {expected:?}");
+        }
+    }
+}
+
+fn check_products<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
+    let what = format!("{cells:?}, degree {degree}, {equation:?}");
+    let halves: Vec<usize> = cells.iter().map(|cells| cells / 2).collect();
+    let mesh = Mesh::of_box(&halves, &[1.5, 1.0, 0.8][..cells.len()], 1).unwrap();
+    let system = Separable::new(mesh, degree, equation).unwrap();
+    let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
+    let level = SeparableLevel::<_, T>::for_products(&cpu, &system, None).unwrap();
+    let vector = |seed: u64| {
+        let values = random(system.layout().dofs(), seed);
+        level.vector_of(&mut |dof| values[dof]).unwrap()
+    };
+    let host = |vector: &_| {
+        let mut host = vec![T::ZERO; system.space().storage()];
+        cpu.download(vector, &mut host).unwrap();
+        host
+    };
+    let (b, x, mut product) = (vector(1), vector(2), vector(3));
+    level.apply(&x, &mut product).unwrap();
+    let (b, x, product) = (host(&b), host(&x), host(&product));
+    let largest = product.iter().fold(0.0, |most: f64, value| most.max(value.to_f64().abs()));
+    let allowed = largest * 1e2 * 0.5_f64.powi(T::MANTISSA_DIGITS as i32);
+    let (matrices, directions, module) =
+        (cell_matrices::<T>(&system).unwrap(), directions(&system), Cells::Equal.module(&system));
+    for chunk in [1, 3, 32] {
+        let blocks = separable::operator_blocks::<T>(cells.len(), degree, directions, chunk);
+        let (matrices, x) = (matrices.as_ptr(), x.as_ptr());
+        let mut found = [vec![T::ZERO; b.len()], vec![T::ZERO; b.len()]];
+        let apply = Apply { matrices, x, y: found[0].as_mut_ptr(), directions, chunk };
+        let residual = Residual { matrices, b: b.as_ptr(), x, r: found[1].as_mut_ptr(), directions, chunk };
+        // SAFETY: vectors and matrices are those of the level, and the blocks those of its kernels.
+        unsafe {
+            run(module, blocks, &apply);
+            run(module, blocks, &residual);
+        }
+        for (index, ((y, r), (&b, &expected))) in found[0].iter().zip(&found[1]).zip(b.iter().zip(&product)).enumerate()
+        {
+            let [y, r, b, expected] = [*y, *r, b, expected].map(|value: T| value.to_f64());
+            let errors = [y - expected, r - (b - expected)].map(f64::abs);
+            assert!(errors.into_iter().all(|error| error <= allowed), "{what}, chunk {chunk}, entry {index}: {y}, {r}");
+        }
+    }
+}
+
+#[test]
+fn kernels_of_the_operator_are_its_matrices_along_axes() {
+    for equation in equations().into_iter().filter(|equation| equation.grading[0] == Grading::Uniform) {
+        for (cells, degree) in [
+            (&[260, 6][..], 1),
+            (&[4, 6], 2),
+            (&[86, 4], 3),
+            (&[64, 6], 4),
+            (&[4, 4, 6], 1),
+            (&[10, 4, 4], 2),
+            (&[6, 4, 4], 3),
+            (&[4, 6, 4], 4),
+            (&[4, 4, 4], 7),
+        ] {
+            check_products::<f64>(cells, degree, equation.clone());
+            check_products::<f32>(cells, degree, equation.clone());
+        }
+    }
+    for degree in 5..=10 {
+        check_products::<f64>(&[4, 6], degree, equations()[2].clone());
+        check_products::<f32>(&[4, 52], degree, equations()[5].clone());
+    }
+    for degree in [5, 6, 8] {
+        check_products::<f64>(&[4, 6, 4], degree, equations()[5].clone());
+    }
+}
+
+fn check_transfers<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
+    let what = format!("{cells:?}, degree {degree}, {equation:?}");
+    // As wide as they are long, seen with their coefficients, so that all directions are halved.
+    let size = |(&cells, diffusion): (&usize, &f64)| cells as f64 * diffusion.sqrt();
+    let sizes: Vec<f64> = cells.iter().zip(&equation.diffusion).map(size).collect();
+    let halves: Vec<usize> = cells.iter().map(|cells| cells / 2).collect();
+    let system = Separable::new(Mesh::of_box(&halves, &sizes, 1).unwrap(), degree, equation).unwrap();
+    assert!(halves_all(&system), "{what}");
+    let coarser = system.coarser().unwrap().unwrap();
+    let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
+    let level = SeparableLevel::<_, T>::new(&cpu, &system, Kernels::NONE).unwrap();
+    let coarse_level = SeparableLevel::<_, T>::for_products(&cpu, &coarser, None).unwrap();
+    let values = random(system.layout().dofs(), 1);
+    let host = |vector: &_, storage: usize| {
+        let mut host = vec![T::ZERO; storage];
+        cpu.download(vector, &mut host).unwrap();
+        host
+    };
+    let (storage, coarse_storage) = (system.space().storage(), coarser.space().storage());
+    let mut fine = level.vector_of(&mut |dof| values[dof]).unwrap();
+    let mut coarse = coarse_level.vector_of(&mut |dof| values[dof]).unwrap();
+    let (x, of_coarse) = (host(&fine, storage), host(&coarse, coarse_storage));
+    let zero = level.vector_of(&mut |_| 0.0).unwrap();
+    level.restrict_load(&fine, &zero, &mut coarse).unwrap();
+    let restricted = host(&coarse, coarse_storage);
+    let coarse = coarse_level.vector_of(&mut |dof| values[dof]).unwrap();
+    level.prolongate_add(&coarse, &mut fine).unwrap();
+    let prolongated = host(&fine, storage);
+
+    let ([down, up], directions, dim) = (transfer_matrices::<T>(&system).unwrap(), directions(&system), cells.len());
+    let module = Cells::Equal.module(&system);
+    let close = |found: &[T], expected: &[T], name: &str| {
+        for (index, (&found, &expected)) in found.iter().zip(expected).enumerate() {
+            let (found, expected): (f64, f64) = (found.to_f64(), expected.to_f64());
+            let allowed = 1e2 * 0.5_f64.powi(T::MANTISSA_DIGITS as i32);
+            assert!((found - expected).abs() <= allowed, "{what}, {name}, entry {index}: {found}, {expected}");
+        }
+    };
+    for chunk in [1, 2, 32] {
+        let mut sums = vec![T::ZERO; coarse_storage];
+        let coarse = sums.as_mut_ptr();
+        let arguments = Restrict { matrices: down.as_ptr(), r: x.as_ptr(), coarse, directions, chunk };
+        let blocks = separable::restriction_blocks(dim, degree, directions, chunk);
+        // SAFETY: vectors and matrices are those of the levels, and the blocks those of the kernel.
+        unsafe { run(module, blocks, &arguments) };
+        close(&sums, &restricted, "restriction");
+    }
+    let mut sums = x.clone();
+    let (matrices, coarse) = (up.as_ptr(), of_coarse.as_ptr());
+    let arguments = ProlongateAdd { matrices, coarse, x: sums.as_mut_ptr(), directions };
+    let blocks = separable::prolongation_blocks(dim, degree, directions);
+    // SAFETY: as above.
+    unsafe { run(module, blocks, &arguments) };
+    close(&sums, &prolongated, "prolongation");
+}
+
+#[test]
+fn kernels_of_the_transfer_are_its_matrices_along_axes() {
+    for equation in equations().into_iter().filter(|equation| equation.grading[0] == Grading::Uniform) {
+        for (cells, degree) in [
+            (&[12, 4][..], 1),
+            (&[516, 4], 2),
+            (&[172, 8], 3),
+            (&[8, 12], 4),
+            (&[68, 16, 4], 1),
+            (&[36, 8, 4], 2),
+            (&[20, 8, 4], 3),
+            (&[8, 8, 12], 4),
+        ] {
+            check_transfers::<f64>(cells, degree, equation.clone());
+            check_transfers::<f32>(cells, degree, equation.clone());
+        }
+    }
+    for equation in [equations()[2].clone(), equations()[5].clone()] {
+        (5..=10).for_each(|degree| check_transfers::<f64>(&[8, 4], degree, equation.clone()));
+        (5..=8).for_each(|degree| check_transfers::<f64>(&[8, 4, 4], degree, equation.clone()));
+    }
+}
+
+#[test]
+fn kernels_solve_on_patches_as_matrices_along_axes_do() {
+    for equation in equations() {
+        for (cells, degree) in [
+            (&[6, 4][..], 1),
+            (&[4, 6], 2),
+            (&[36, 4], 3),
+            (&[8, 4], 4),
+            (&[4, 4, 6], 1),
+            (&[10, 4, 4], 2),
+            (&[6, 4, 4], 3),
+            (&[4, 4, 4], 4),
+        ] {
+            check::<f64>(cells, degree, equation.clone());
+            check::<f32>(cells, degree, equation.clone());
+        }
+    }
+}
+
+/// Up to blocks that are one patch.
+#[test]
+fn kernels_of_equal_cells_have_all_degrees() {
+    for equation in [equations()[2].clone(), equations()[5].clone()] {
+        (5..=10).for_each(|degree| check::<f64>(&[4, 6], degree, equation.clone()));
+        (5..=8).for_each(|degree| check::<f64>(&[4, 6, 4], degree, equation.clone()));
+        check::<f32>(&[6, 4], 9, equation.clone());
+        check::<f32>(&[6, 4, 4], 7, equation);
+    }
+}
+
+#[test]
+fn graded_cells_have_kernels_in_low_degrees_alone() {
+    let system = |degree: usize| {
+        let mesh = Mesh::of_box(&[2, 2], &[1.0, 1.0], 1).unwrap();
+        Separable::new(mesh, degree, equations()[1].clone()).unwrap()
+    };
+    assert_eq!(Cells::of(&system(graded::HIGHEST_DEGREE)), Some(Cells::Graded));
+    assert_eq!(Cells::of(&system(graded::HIGHEST_DEGREE + 1)), None);
+}
