@@ -198,8 +198,10 @@ fn case<P: ModelProblem<System = Poisson>>(
     Ok(Case { system, problem, config })
 }
 
-/// Errors alone, without the host, and those of the same solve with the load vector and the errors of the host.
-fn solve(gpu: &Arc<Cuda>, family: Family, sizes: [usize; 3], precision: Precision) -> Outcome {
+/// Errors alone, without the host, and those of the same solve with the load vector and the errors of the host. On a device of its own:
+/// other tests launch kernels, too.
+fn solve(_: &Arc<Cuda>, family: Family, sizes: [usize; 3], precision: Precision) -> Outcome {
+    let gpu = &Arc::new(Cuda::new(0)?);
     let case = case(family, sizes, precision, given(family))?;
     let problem = case.problem.clone();
     gpu.take_launched();

@@ -1,5 +1,5 @@
-//! The operator on boxes of equal cells with any sides: [in 3D](planes), [in 2D](rows). Beyond a side nodes go on as their images, so that
-//! outputs on a Neumann side count their cells and the images of these: half of it is the output.
+//! The operator on boxes of equal cells with any sides, in 3D plane by plane, in 2D row by row. Beyond a side nodes go on as their
+//! images, so that outputs on a Neumann side count their cells and the images of these: half of it is the output.
 
 mod planes;
 mod rows;
