@@ -1,7 +1,7 @@
 //! The modules of boxes with sides, and with what their kernels are traced.
 
-use super::Smooth;
 use super::list::ROWS;
+use super::{Apply, ProlongateAdd, Residual, Restrict, Smooth};
 use crate::kernels::{DEGREES_2D, DEGREES_3D, Module};
 use crate::patch::Directions;
 use crate::scalar::Real;
@@ -34,12 +34,35 @@ pub(super) fn traced_with(module: Module, others: usize) -> ([u32; 3], usize) {
     (cells, nodes[..dim].iter().product::<usize>().max(others))
 }
 
+/// Layers of a block.
+const CHUNK: u32 = 2;
+
 fn sample<T: Real>(name: &str) -> Sample {
     match name {
         "smooth" => |cells, memory| {
             let x = memory.cast::<T>();
             let (matrices, table, b) = (x.cast_const(), x.cast_const(), x.cast_const());
             Some(Box::new(Smooth { matrices, table, b, x, directions: Directions::closed(cells), color: 0 }))
+        },
+        "apply" => |cells, memory| {
+            let (y, directions) = (memory.cast::<T>(), Directions::closed(cells));
+            let (matrices, x) = (y.cast_const(), y.cast_const());
+            Some(Box::new(Apply { matrices, x, y, directions, chunk: CHUNK }))
+        },
+        "residual" => |cells, memory| {
+            let (r, directions) = (memory.cast::<T>(), Directions::closed(cells));
+            let (matrices, b, x) = (r.cast_const(), r.cast_const(), r.cast_const());
+            Some(Box::new(Residual { matrices, b, x, r, directions, chunk: CHUNK }))
+        },
+        "restrict" => |cells, memory| {
+            let (coarse, directions) = (memory.cast::<T>(), Directions::closed(cells));
+            let (matrices, r) = (coarse.cast_const(), coarse.cast_const());
+            Some(Box::new(Restrict { matrices, r, coarse, directions, chunk: CHUNK }))
+        },
+        "prolongate_add" => |cells, memory| {
+            let (x, directions) = (memory.cast::<T>(), Directions::closed(cells));
+            let (matrices, coarse) = (x.cast_const(), x.cast_const());
+            Some(Box::new(ProlongateAdd { matrices, coarse, x, directions }))
         },
         _ => |_, _| None,
     }
