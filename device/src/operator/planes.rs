@@ -164,37 +164,39 @@ pub(super) trait Nodes<T: Real + Word, const K: usize>: Copy {
     /// A thread's part of the copies of planes.
     type Copies;
 
-    /// Layers of cells along z whose planes but the last may be outputs.
+    /// Layers of cells along z that have outputs. The last plane of a layer belongs to the next one.
     fn layers(self) -> u32;
 
-    /// The first layer that the outputs of those from `own` on depend on.
+    /// The first layer that the outputs of those from `own` on depend on. It may be -1, wrapped: the image of a layer beyond the lower side,
+    /// whose planes have wrapped numbers, too.
     fn first_layer(self, own: u32) -> u32;
 
-    /// An entry of the matrix that takes the place of the stiffness matrix along z.
+    /// An entry of the matrix that takes the place of the stiffness matrix along z, from those of both matrices of cells of size 1.
     fn form(self, mass: T, stiffness: T) -> T;
 
     /// Copies of the planes from a layer on, for the tile whose outputs begin at node `(left, below)`.
     fn copies(self, tile: Tile, x: *const T, layer: u32, left: usize, below: usize) -> Self::Copies;
 
-    /// Starts to copy the next plane, `index` behind the first.
+    /// Starts to copy plane `index`, counted from the first of `copies`, to `plane`; called with 0, 1, 2 and so on, in this order.
     ///
     /// # Safety
-    /// The plane is one that outputs depend on, and nobody reads `plane` before the copies have ended.
+    /// Outputs depend on this plane, and nobody reads or writes `plane` in shared memory before the copies have ended.
     unsafe fn copy(self, copies: &mut Self::Copies, tile: Tile, plane: Shared<T>, index: usize);
 
-    /// What is kept of the place of a column's first output, and whether the column may have outputs.
+    /// For the column whose first node is `(x, y)`: an offset that [`Self::b`] and [`Self::store`] take as `first`, 0 if they do not use it, and
+    /// whether one of its nodes is stored. `is_one` is false for threads without a column.
     fn column(self, is_one: bool, x: usize, y: usize) -> (u32, bool);
 
     /// `b` at a column's nodes of plane `z`.
     ///
     /// # Safety
-    /// The vector is of these nodes, and the plane one whose products are added to outputs.
+    /// The vector is of these nodes, the plane one whose products are added to outputs, and [`Self::column`] said that the column has some.
     unsafe fn b(self, first: u32, b: *const T, z: u32) -> [T; K];
 
-    /// What of [`Self::b`] is added to the products, in its plane.
+    /// [`Self::b`] as often as images count the products at each node of the plane.
     fn load(self, b: [T; K], z: u32) -> [T; K];
 
-    /// Stores a column's outputs of a cell's planes but the last, from plane `z` on.
+    /// Stores a column's outputs of a cell's planes but the last, from plane `z` on, if [`Self::column`] said that it has some.
     ///
     /// # Safety
     /// The planes are of the vector, and no other thread writes these nodes.

@@ -13,12 +13,12 @@ pub use rows::{apply_sided_2d, cells, shape as shape_2d};
 #[derive(Clone, Copy)]
 pub struct Sides<T> {
     pub directions: Directions,
-    /// `s` of cells of size 1, over `c_z` in 3D and over `c_x` in 2D.
+    /// `s h² / c` of the last direction in 3D, of x in 2D, with the width `h` of its cells.
     pub reaction: T,
 }
 
 impl<T: Real> Sides<T> {
-    /// Directions made anew, as of [`Grid::remade`](crate::patch::Grid::remade).
+    /// The same values, made again where they are used, so that they hold no registers, as of [`Grid::remade`](crate::patch::Grid::remade).
     #[inline(always)]
     fn remade(self) -> Self {
         Self { directions: self.directions.remade(), ..self }
@@ -31,7 +31,8 @@ impl<T: Real> Sides<T> {
         [row, row * rows]
     }
 
-    /// `factor` for nodes on Neumann sides of a direction, where what images give doubles, 1 for others.
+    /// `factor` at both end nodes of a direction that is not periodic, where what images give doubles, 1 at others. At ends where the solution is
+    /// given the result is not used.
     #[inline(always)]
     fn weight(self, factor: f64, degree: usize, direction: usize, node: u32) -> T {
         let Direction { cells, is_periodic, .. } = self.directions.0[direction];

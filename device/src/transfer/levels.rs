@@ -11,13 +11,13 @@ pub trait Levels<const K: usize>: Copy {
     /// Those of the coarser level.
     fn coarse(self) -> [u32; 2];
 
-    /// Whether a fine node of a direction, counted from the lower end, is one of the vector that `P` adds to.
+    /// Whether a fine node of a direction, which may lie behind the upper end, is one of the vector, so that `P` may add to it.
     fn has(self, direction: usize, node: u32) -> bool;
 
-    /// The coarse node whose value a coarse node has, which may lie behind the upper end.
+    /// Where the value of a coarse node is: the node itself or, at the upper end and behind it, another one.
     fn coarse_node(self, direction: usize, node: u32) -> u32;
 
-    /// Whether that is the node itself, but for those along x.
+    /// Whether it is the node itself in all directions but x.
     fn is_straight(self) -> bool;
 }
 

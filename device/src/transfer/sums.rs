@@ -1,17 +1,17 @@
 //! The restriction `coarse = Pᵀ r` of a vector, on boxes with any sides.
 //!
-//! A patch owns its nodes but those on its upper faces, and a coarse cell likewise. So in a direction what a patch's nodes give
-//! goes to its cell's nodes and, at the last of them, to the next cell. A block owns the outputs of a tile of coarse cells in x and y
-//! and marches along the last direction: of each layer of patches it reads those of the tile and the ones below it, sums columns
-//! along the last direction, in 3D then along y, and at last along x. Nodes that a cell shares with the next layer wait in shared
-//! memory. No two blocks write one node.
+//! A patch is the fine cells of one coarse cell. It owns its nodes but those on its upper faces. Along a direction they add to the
+//! `k + 1` nodes of the coarse cell, the last of which belongs to the next cell. A block computes the outputs of a tile of coarse cells
+//! in x and y and marches along the last direction: of each layer it reads the patches of the tile and those before them in each
+//! direction, and contracts along the last direction, in 3D then along y, and at last along x. What a layer adds to the next one waits
+//! in shared memory. No two blocks write one node.
 
 use crate::kernels::Shape;
 
 /// Threads of a block.
 const THREADS: usize = 256;
 
-/// Coarse cells of a tile in x and y: as many as have about four columns of nodes for each thread.
+/// Coarse cells of a tile in x and y: as many as have about four columns of nodes for each thread in 3D, two in 2D.
 const fn tile(dim: usize, degree: usize) -> [usize; 2] {
     match (dim, degree) {
         (2, 1) => [255, 1],
@@ -45,7 +45,7 @@ const fn pitch(dim: usize, degree: usize) -> usize {
 
 /// Its shape on a block.
 pub const fn shape(dim: usize, degree: usize) -> Shape {
-    // Sums along the last direction of a cell's planes, and, in 3D, of all but its last one those along y.
+    // `k + 1` planes contracted along the last direction, and in 3D `k` planes contracted along y, too.
     let of_y = if dim == 3 { degree * outputs(dim, degree) } else { 0 };
     let words = ((degree + 1) * nodes(dim, degree)[1] + of_y) * pitch(dim, degree);
     Shape { columns: THREADS, patches: 1, words, barriers: 2 }
@@ -62,7 +62,7 @@ pub fn blocks(dim: usize, degree: usize, cells: [u32; 3], chunk: u32) -> [u32; 3
     }
 }
 
-/// Blocks of a multiprocessor that the registers of a thread leave room for; 0 leaves that to the assembler, who spills there.
+/// Blocks that a multiprocessor should hold; 0 sets no bound, with which the assembler spills in the one case that has one.
 pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
     if dim == 3 && degree == 7 && scalar_bytes == 8 { 1 } else { 0 }
 }
@@ -83,7 +83,7 @@ mod device {
     ///
     /// # Safety
     /// Launched as its [`shape`] and [`blocks`] say, for as many coarse cells as have [outputs](crate::patch::Direction::output_cells);
-    /// the directions are those of the fine level, whose cells are halved in each of them, and the vectors of both levels.
+    /// the directions are those of the fine level, whose cells are halved in each of them; `r` and `coarse` are two vectors of both levels.
     #[inline(always)]
     pub unsafe fn restrict<
         T: Real + Word,
@@ -201,8 +201,8 @@ mod device {
         }
     }
 
-    /// What two patches beside each other, the first of which begins at `start`, give to the nodes of the second one's cell but the
-    /// last.
+    /// The outputs of the second of two patches beside each other on a line, the first of which begins at `start`: its own sums, and what
+    /// the first one adds at the node that they share.
     #[inline(always)]
     fn pair<T: Real + Word, const K: usize, const N: usize, const C: usize, const H: usize>(
         matrix: &RestrictionMatrix<T, N, H>,

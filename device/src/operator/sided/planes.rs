@@ -29,12 +29,13 @@ pub unsafe fn apply_sided_3d<T: Real + Word, const RESIDUAL: bool, const K: usiz
     unsafe { planes::<T, _, RESIDUAL, K, C, H>(scaled, sides, x, output, chunk) }
 }
 
-/// What copies of planes begin with.
+/// Where the planes of a tile begin.
 pub struct Copies<T> {
     x: *const T,
-    /// Node where the tile's outputs begin.
+    /// The tile's first output in x and y.
     left: usize,
     below: usize,
+    /// It may be negative: that of an image.
     first_plane: i32,
 }
 
@@ -54,7 +55,7 @@ impl<T: Real + Word, const K: usize> Nodes<T, K> for Sides<T> {
         self.directions.0[2].output_cells()
     }
 
-    /// There always is a cell below, at the end an image.
+    /// Every layer has one below it, the first one its image.
     #[inline(always)]
     fn first_layer(self, own: u32) -> u32 {
         own.wrapping_sub(1)
@@ -70,7 +71,7 @@ impl<T: Real + Word, const K: usize> Nodes<T, K> for Sides<T> {
         Copies { x, left, below, first_plane: layer as i32 * K as i32 }
     }
 
-    /// One node at a time: rows are no whole chunks.
+    /// One node at a time: rows do not begin at multiples of 16 bytes.
     #[inline(always)]
     unsafe fn copy(self, copies: &mut Copies<T>, tile: Tile, plane: Shared<T>, index: usize) {
         let sides = self.remade();
@@ -84,7 +85,7 @@ impl<T: Real + Word, const K: usize> Nodes<T, K> for Sides<T> {
         let z = of_z.line(K, copies.first_plane).node(index);
         let x = copies.x.wrapping_add((u64::from(of_plane) * u64::from(z)) as usize);
         let [left, below] = [copies.left, copies.below].map(|node| made_here(node as u32) as usize);
-        // Behind the last cell that has outputs nobody reads.
+        // Nodes behind the last cell with outputs are read by nobody.
         let [last_x, last_y] = [of_x, of_y].map(|of| (of.output_cells() as usize + 1) * K);
         for start in (0..width).step_by(lanes) {
             let node = start + lane;

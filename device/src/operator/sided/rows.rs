@@ -6,7 +6,8 @@
 use super::Sides;
 use crate::kernels::Shape;
 
-/// Cells of a block: as many as have a column for nearly every one of its threads, but for the cell before them.
+/// Cells that a block computes: with the cell before them they have a column of nodes for nearly every one of 128 threads, from degree 5 on
+/// of 256.
 pub const fn cells(degree: usize) -> usize {
     (if degree < 5 { 127 } else { 255 }) / degree - 1
 }
@@ -16,7 +17,7 @@ const fn columns(degree: usize) -> usize {
     degree * (cells(degree) + 1) + 1
 }
 
-/// Words from row to row: lines of neighbouring threads begin in different banks.
+/// Words from row to row, 1 more than a multiple of 32: lines of neighbouring threads begin in different banks.
 const fn pitch(words: usize) -> usize {
     words + (33 - words % 32) % 32
 }
@@ -69,7 +70,7 @@ mod device {
         let layers = of_y.output_cells();
         let end = if own + chunk < layers { own + chunk } else { layers };
 
-        // Behind the last cell that has outputs nobody reads.
+        // Nodes behind the last cell with outputs are read by nobody.
         let has_nodes = thread < columns && left + thread <= (of_x.output_cells() as usize + 1) * K;
         let along_x = of_x.line(K, left as i32 - K as i32);
         let column = x.wrapping_add(if has_nodes { along_x.node(thread) as usize } else { 0 });
@@ -88,7 +89,7 @@ mod device {
         }
         // What the layer before adds to the first row.
         let mut before = [T::ZERO; 2];
-        // The cell below adds to the first row of outputs; there always is one, at the end an image.
+        // The layer below adds to the first row of outputs; every layer has one, the first its image.
         for turn in 0..end - own + 1 {
             let layer = opaque(turn);
             let y = (own + layer).wrapping_sub(1).wrapping_mul(K as u32);

@@ -34,7 +34,8 @@ impl Runs<Separable> for Cpu {
     }
 }
 
-/// Bytes of a level without patches that has no kernels; some 1D matrices are a little smaller than said here.
+/// Bytes of a level whose operator and transfers have no kernels, without what its smoother needs; some 1D matrices are a little smaller than
+/// said here.
 pub(super) fn bytes<B: Backend, T: Scalar>(system: &Separable) -> u64 {
     vectors::<T>(system, temporaries(system.lines().len()))
         + Operator::<B, T>::bytes(system.lines())
@@ -69,7 +70,7 @@ pub(super) trait Steps<B: Backend, T: Scalar>: Send + Sync {
 
 /// The operator by kernels.
 pub(super) trait Products<B: Backend, T: Scalar>: Send + Sync {
-    /// `y = A x`; entries that are no unknowns stay as they are.
+    /// `y = A x`; entries that are no unknowns are zero in `x` and stay as they are in `y`.
     fn apply(&self, x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()>;
 
     /// `r = b - A x`, likewise.
@@ -149,7 +150,7 @@ impl<B: Backend, T: Scalar> Transfer<B, T> {
     }
 }
 
-/// A level by matrices along axes.
+/// A level: kernels, and matrices along axes for parts that have none.
 pub(super) struct SeparableLevel<B: Backend, T: Scalar> {
     backend: Arc<B>,
     system: Separable,

@@ -41,7 +41,7 @@ impl<T: Scalar> Equal<T> {
 impl<T: Scalar> Steps<Cuda, T> for Equal<T> {
     fn smooth(&self, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         let (level, color) = (&self.level, color as u32);
-        level.check(b, x)?;
+        level.check(&[("b", b), ("x", x)])?;
         let arguments = Smooth {
             matrices: self.matrices.as_ptr(),
             table: self.table.as_ptr(),
@@ -60,7 +60,7 @@ impl<T: Scalar> Steps<Cuda, T> for Equal<T> {
     }
 }
 
-/// Of the table of [`Smooth`].
+/// Entries of the table that [`Smooth`] takes.
 pub fn table_words(system: &Separable) -> usize {
     let degree = system.space().degree();
     smoother::table_words(system.dim(), degree) + patch_nodes(degree).0
@@ -160,7 +160,7 @@ impl<T: Scalar> EqualProducts<T> {
 impl<T: Scalar> Products<Cuda, T> for EqualProducts<T> {
     fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
         let (Self { level, matrices, .. }, chunk) = (self, self.chunks[0]);
-        level.check(x, y)?;
+        level.check(&[("x", x), ("y", y)])?;
         let (matrices, directions) = (matrices.as_ptr(), level.directions);
         let arguments = Apply { matrices, x: x.as_ptr(), y: y.as_mut_ptr(), directions, chunk };
         // SAFETY: vectors of the level, checked above, two of them, and its matrices.
@@ -169,8 +169,7 @@ impl<T: Scalar> Products<Cuda, T> for EqualProducts<T> {
 
     fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
         let (Self { level, matrices, .. }, chunk) = (self, self.chunks[1]);
-        level.check(b, x)?;
-        level.check(b, r)?;
+        level.check(&[("b", b), ("x", x), ("r", r)])?;
         let (matrices, directions) = (matrices.as_ptr(), level.directions);
         let arguments = Residual { matrices, b: b.as_ptr(), x: x.as_ptr(), r: r.as_mut_ptr(), directions, chunk };
         // SAFETY: as above.
@@ -193,7 +192,7 @@ pub fn transfers<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Opti
     Ok(Some(Box::new(EqualTransfers { level, storage, matrices, restrict, prolongate, chunk })))
 }
 
-/// Whether each coarse cell is a patch.
+/// Whether the next coarser level has half as many cells in every direction.
 pub fn halves_all(system: &Separable) -> bool {
     let is_halved = |(line, kept): (&Line, Vec<usize>)| 2 * (kept.len() - 1) == line.axis.cells();
     system.kept_breakpoints().is_some_and(|kept| system.lines().iter().zip(kept).all(is_halved))

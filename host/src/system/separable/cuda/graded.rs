@@ -40,7 +40,7 @@ impl<T: Scalar> Graded<T> {
 impl<T: Scalar> Steps<Cuda, T> for Graded<T> {
     fn smooth(&self, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         let (level, color) = (&self.level, color as u32);
-        level.check(b, x)?;
+        level.check(&[("b", b), ("x", x)])?;
         let arguments = graded::Smooth {
             tables: self.tables.as_ptr(),
             starts: self.starts.as_ptr(),
@@ -61,7 +61,7 @@ impl<T: Scalar> Steps<Cuda, T> for Graded<T> {
 
 /// What [`graded::Smooth`] takes.
 pub struct Tables<T> {
-    /// A [`PatchTable`] for each pair of cells.
+    /// A [`PatchTable`] for each distinct patch of a direction.
     pub tables: Vec<T>,
     /// Where that of each patch begins, along x, then along y, then along z.
     pub starts: Vec<u32>,
@@ -133,7 +133,7 @@ impl Patch {
         Self { forms: [of_form(&forms[0]), of_form(&forms[1])], unknowns }
     }
 
-    /// What tells it from others.
+    /// The same for patches that can share a table.
     fn bits(&self) -> Vec<u64> {
         let entries = self.forms.iter().flat_map(|form| form.iter().map(|entry| entry.to_bits()));
         self.unknowns.iter().map(|&place| place as u64).chain(entries).collect()

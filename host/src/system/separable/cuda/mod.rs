@@ -65,7 +65,7 @@ enum Cells {
 }
 
 impl Cells {
-    /// None where a direction is one patch, of discontinuous elements, of graded cells in high degrees, and where a plane has more
+    /// None where a direction has at most three cells, for discontinuous elements, for graded cells in high degrees, and where a plane has more
     /// nodes than 32 bits count.
     fn of(system: &Separable) -> Option<Self> {
         let (lines, [row, rows, _]) = (system.lines(), system.space().stored_nodes());
@@ -84,7 +84,7 @@ impl Cells {
     }
 }
 
-/// What both kernels need of a level.
+/// What kernels need of a level.
 struct Common {
     cuda: Arc<Cuda>,
     directions: Directions,
@@ -99,9 +99,9 @@ impl Common {
         Self { cuda: cuda.clone(), directions, dim: system.dim(), degree: space.degree(), storage: space.storage() }
     }
 
-    fn check<T: Scalar>(&self, b: &Vector<T>, x: &Vector<T>) -> Result<()> {
-        b.check(&self.cuda.gpu, "b", self.storage)?;
-        x.check(&self.cuda.gpu, "x", self.storage)
+    /// That vectors, with their names, are of this level and on its machine.
+    fn check<T: Scalar>(&self, vectors: &[(&'static str, &Vector<T>)]) -> Result<()> {
+        vectors.iter().try_for_each(|(name, vector)| vector.check(&self.cuda.gpu, name, self.storage))
     }
 }
 
