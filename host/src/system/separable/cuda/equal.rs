@@ -78,10 +78,15 @@ fn factors(system: &Separable) -> ([f64; 3], f64) {
     (factors, system.equation().reaction * volume)
 }
 
+/// Of cells of size 1.
+fn form(system: &Separable) -> Result<ContinuousForm> {
+    ContinuousForm::new(system.space().axes()[0].element(), 1.0)
+}
+
 /// The matrices and the table that [`Smooth`] takes.
 pub fn matrices<T: Scalar>(system: &Separable) -> Result<(Vec<T>, Vec<T>)> {
     let (dim, degree, (factors, reaction)) = (system.dim(), system.space().degree(), factors(system));
-    let form = ContinuousForm::new(system.space().axes()[0].element(), 1.0)?;
+    let form = form(system)?;
     let sums = form.mass_sums();
     let mut table = form.smoother_table(dim, factors, reaction);
     table.extend(sums.iter().map(|&sum| T::from_f64(sum)));
@@ -105,7 +110,7 @@ pub fn matrices<T: Scalar>(system: &Separable) -> Result<(Vec<T>, Vec<T>)> {
 /// The matrices that [`Apply`] and [`Residual`] take.
 pub fn cell_matrices<T: Scalar>(system: &Separable) -> Result<Vec<T>> {
     let (degree, (factors, reaction)) = (system.space().degree(), factors(system));
-    let form = ContinuousForm::new(system.space().axes()[0].element(), 1.0)?;
+    let form = form(system)?;
     let reaction = T::from_f64(reaction / factors[if system.dim() == 3 { 2 } else { 0 }]);
     let factors = matrices::factors(system.dim(), factors).map(T::from_f64);
     Ok(with_degree!(
@@ -133,10 +138,9 @@ pub fn products<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Optio
         return Ok(None);
     }
     let (level, module, gpu) = (Common::new(cuda, system), Cells::Equal.module(system), &cuda.gpu);
-    let layers = level.directions.0[level.dim - 1].output_cells();
-    let blocks = |chunk| separable::operator_blocks::<T>(level.dim, level.degree, level.directions, chunk);
+    let longest = LONGEST_CHUNK.min(level.directions.0[level.dim - 1].output_cells());
+    let blocks = |chunk| operator_blocks::<T>(&level, chunk);
     let (apply, residual) = (TypedKernel::new(gpu, module)?, TypedKernel::new(gpu, module)?);
-    let longest = LONGEST_CHUNK.min(layers);
     let chunks = [apply.chunk(gpu, longest, blocks)?, residual.chunk(gpu, longest, blocks)?];
     Ok(Some(Box::new(EqualProducts { matrices: cell_matrices(system)?, level, apply, residual, chunks })))
 }
@@ -151,10 +155,8 @@ struct EqualProducts<T: Scalar> {
     chunks: [u32; 2],
 }
 
-impl<T: Scalar> EqualProducts<T> {
-    fn blocks(&self, chunk: u32) -> [u32; 3] {
-        separable::operator_blocks::<T>(self.level.dim, self.level.degree, self.level.directions, chunk)
-    }
+fn operator_blocks<T: Scalar>(level: &Common, chunk: u32) -> [u32; 3] {
+    separable::operator_blocks::<T>(level.dim, level.degree, level.directions, chunk)
 }
 
 impl<T: Scalar> Products<Cuda, T> for EqualProducts<T> {
@@ -164,7 +166,7 @@ impl<T: Scalar> Products<Cuda, T> for EqualProducts<T> {
         let (matrices, directions) = (matrices.as_ptr(), level.directions);
         let arguments = Apply { matrices, x: x.as_ptr(), y: y.as_mut_ptr(), directions, chunk };
         // SAFETY: vectors of the level, checked above, two of them, and its matrices.
-        unsafe { self.apply.launch(&level.cuda.gpu, self.blocks(chunk), arguments) }
+        unsafe { self.apply.launch(&level.cuda.gpu, operator_blocks::<T>(level, chunk), arguments) }
     }
 
     fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
@@ -173,7 +175,7 @@ impl<T: Scalar> Products<Cuda, T> for EqualProducts<T> {
         let (matrices, directions) = (matrices.as_ptr(), level.directions);
         let arguments = Residual { matrices, b: b.as_ptr(), x: x.as_ptr(), r: r.as_mut_ptr(), directions, chunk };
         // SAFETY: as above.
-        unsafe { self.residual.launch(&level.cuda.gpu, self.blocks(chunk), arguments) }
+        unsafe { self.residual.launch(&level.cuda.gpu, operator_blocks::<T>(level, chunk), arguments) }
     }
 }
 
@@ -184,12 +186,15 @@ pub fn transfers<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Opti
     }
     let (level, module, gpu) = (Common::new(cuda, system), Cells::Equal.module(system), &cuda.gpu);
     let (restrict, prolongate) = (TypedKernel::new(gpu, module)?, TypedKernel::new(gpu, module)?);
-    let layers = level.directions.0[level.dim - 1].coarser().output_cells();
-    let blocks = |chunk| separable::restriction_blocks(level.dim, level.degree, level.directions, chunk);
-    let chunk = restrict.chunk(gpu, LONGEST_CHUNK.min(layers), blocks)?;
+    let longest = LONGEST_CHUNK.min(level.directions.0[level.dim - 1].coarser().output_cells());
+    let chunk = restrict.chunk(gpu, longest, |chunk| restriction_blocks(&level, chunk))?;
     let matrices = transfer_matrices(system)?;
     let storage = system.coarser().transpose()?.map_or(0, |coarse| coarse.space().storage());
     Ok(Some(Box::new(EqualTransfers { level, storage, matrices, restrict, prolongate, chunk })))
+}
+
+fn restriction_blocks(level: &Common, chunk: u32) -> [u32; 3] {
+    separable::restriction_blocks(level.dim, level.degree, level.directions, chunk)
 }
 
 /// Whether the next coarser level has half as many cells in every direction.
@@ -200,7 +205,7 @@ pub fn halves_all(system: &Separable) -> bool {
 
 /// The matrices that [`Restrict`] and [`ProlongateAdd`] take.
 pub fn transfer_matrices<T: Scalar>(system: &Separable) -> Result<[Vec<T>; 2]> {
-    let form = ContinuousForm::new(system.space().axes()[0].element(), 1.0)?;
+    let form = form(system)?;
     Ok(with_degree!(
         system.space().degree(),
         K => {
@@ -227,26 +232,25 @@ struct EqualTransfers<T: Scalar> {
 }
 
 impl<T: Scalar> EqualTransfers<T> {
-    fn check(&self, fine: &Vector<T>, coarse: &Vector<T>) -> Result<()> {
-        fine.check(&self.level.cuda.gpu, "vector", self.level.storage)?;
-        coarse.check(&self.level.cuda.gpu, "coarse vector", self.storage)
+    fn check(&self, fine: (&'static str, &Vector<T>), coarse: &Vector<T>) -> Result<()> {
+        self.level.check(&[fine])?;
+        coarse.check(&self.level.cuda.gpu, "coarse", self.storage)
     }
 }
 
 impl<T: Scalar> Transfers<Cuda, T> for EqualTransfers<T> {
     fn restrict(&self, r: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
-        let (Self { level, chunk, .. }, matrices) = (self, self.matrices[0].as_ptr());
-        let (directions, chunk) = (level.directions, *chunk);
-        self.check(r, coarse)?;
+        let (level, matrices, chunk) = (&self.level, self.matrices[0].as_ptr(), self.chunk);
+        self.check(("r", r), coarse)?;
+        let directions = level.directions;
         let arguments = Restrict { matrices, r: r.as_ptr(), coarse: coarse.as_mut_ptr(), directions, chunk };
-        let blocks = separable::restriction_blocks(level.dim, level.degree, directions, chunk);
         // SAFETY: vectors of both levels, checked above, and their matrices.
-        unsafe { self.restrict.launch(&level.cuda.gpu, blocks, arguments) }
+        unsafe { self.restrict.launch(&level.cuda.gpu, restriction_blocks(level, chunk), arguments) }
     }
 
     fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         let level = &self.level;
-        self.check(x, coarse)?;
+        self.check(("x", x), coarse)?;
         let (matrices, directions) = (self.matrices[1].as_ptr(), level.directions);
         let arguments = ProlongateAdd { matrices, coarse: coarse.as_ptr(), x: x.as_mut_ptr(), directions };
         let blocks = separable::prolongation_blocks(level.dim, level.degree, directions);

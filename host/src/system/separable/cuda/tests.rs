@@ -50,33 +50,75 @@ unsafe fn run<A: typed::Arguments>(module: Module, blocks: [u32; 3], arguments: 
     unsafe { kernel.run(blocks, Arguments { typed: Some(arguments), ..Arguments::default() }) }
 }
 
+/// A mesh of so many cells on a box of these sizes.
+fn system(cells: &[usize], sizes: &[f64], degree: usize, equation: Equation) -> Separable {
+    let halves: Vec<usize> = cells.iter().map(|cells| cells / 2).collect();
+    Separable::new(Mesh::of_box(&halves, sizes, 1).unwrap(), degree, equation).unwrap()
+}
+
+/// Of a box whose patches have other widths in each direction.
+const SIZES: [f64; 3] = [1.5, 1.0, 0.8];
+
+/// A level by matrices along axes.
+struct Axes<T: Scalar> {
+    cpu: Arc<Cpu>,
+    level: SeparableLevel<Cpu, T>,
+    dofs: usize,
+}
+
+impl<T: Scalar> Axes<T> {
+    fn new(system: &Separable) -> Self {
+        let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
+        let level = SeparableLevel::new(&cpu, system, Kernels::NONE).unwrap();
+        Self { cpu, level, dofs: system.layout().dofs() }
+    }
+
+    /// Random numbers, by so much larger.
+    fn vector(&self, seed: u64, shift: f64) -> <Cpu as Backend>::Vector<T> {
+        let values = random(self.dofs, seed);
+        self.level.vector_of(&mut |dof| values[dof] + shift).unwrap()
+    }
+
+    fn host(&self, vector: &<Cpu as Backend>::Vector<T>) -> Vec<T> {
+        let mut host = vec![T::ZERO; self.level.storage()];
+        self.cpu.download(vector, &mut host).unwrap();
+        host
+    }
+}
+
+/// So many rounding errors of a number.
+fn roundings<T: Scalar>(count: f64, of: f64) -> f64 {
+    of * count * 0.5_f64.powi(T::MANTISSA_DIGITS as i32)
+}
+
+fn largest<T: Scalar>(values: &[T]) -> f64 {
+    values.iter().fold(0.0, |most: f64, value| most.max(value.to_f64().abs()))
+}
+
+fn assert_close<T: Scalar>(found: &[T], expected: &[T], allowed: f64, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let error = (found.to_f64() - expected.to_f64()).abs();
+        assert!(error <= allowed, "{what}, entry {index}: {found:?} instead of {expected:?}");
+    }
+}
+
 fn check<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
     let what = format!("{cells:?}, degree {degree}, {equation:?}");
-    let halves: Vec<usize> = cells.iter().map(|cells| cells / 2).collect();
-    let mesh = Mesh::of_box(&halves, &[1.5, 1.0, 0.8][..cells.len()], 1).unwrap();
-    let system = Separable::new(mesh, degree, equation).unwrap();
+    let system = system(cells, &SIZES[..cells.len()], degree, equation);
     let is_equal = system.equation().grading == [Grading::Uniform, Grading::Uniform, Grading::Uniform];
     assert_eq!(Cells::of(&system), Some(if is_equal { Cells::Equal } else { Cells::Graded }), "{what}");
-    let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
-    let level = SeparableLevel::<_, T>::new(&cpu, &system, Kernels::NONE).unwrap();
+    let axes = Axes::<T>::new(&system);
     let (Tables { tables, starts }, directions) = (Tables::<T>::new(&system).unwrap(), directions(&system));
     assert!(tables_bytes::<T>(&system) >= (size_of::<T>() * tables.len() + 4 * starts.len()) as u64, "{what}");
-    let vector = |seed: u64| {
-        let values = random(system.layout().dofs(), seed);
-        level.vector_of(&mut |dof| values[dof] + 3.0).unwrap()
-    };
-    let host = |vector: &_| {
-        let mut host = vec![T::ZERO; system.space().storage()];
-        cpu.download(vector, &mut host).unwrap();
-        host
-    };
-    let b = vector(1);
+    let b = axes.vector(1, 3.0);
     let (matrices, table) = matrices::<T>(&system).unwrap();
     assert_eq!(table.len(), table_words(&system), "{what}");
     let (equal, graded) = (Cells::Equal.module(&system), Cells::Graded.module(&system));
-    for &color in level.colors() {
-        let (mut expected, mut found, b_host) = (vector(2), host(&vector(2)), host(&b));
-        level.smooth_color(color, &b, &mut expected).unwrap();
+    for &color in axes.level.colors() {
+        let mut expected = axes.vector(2, 3.0);
+        let (mut found, b_host) = (axes.host(&expected), axes.host(&b));
+        axes.level.smooth_color(color, &b, &mut expected).unwrap();
         let (dim, b, x, color) = (cells.len(), b_host.as_ptr(), found.as_mut_ptr(), color as u32);
         if is_equal {
             let (matrices, table) = (matrices.as_ptr(), table.as_ptr());
@@ -91,56 +133,37 @@ fn check<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
             // SAFETY: as above.
             unsafe { run(graded, blocks, &arguments) };
         }
-        let expected = host(&expected);
-        let largest = expected.iter().fold(0.0, |most: f64, value| most.max(value.to_f64().abs()));
-        let allowed = largest * 1e4 * 0.5_f64.powi(T::MANTISSA_DIGITS as i32);
-        for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            let error = (found.to_f64() - expected.to_f64()).abs();
-            assert!(error <= allowed, "{what}, color {color}, entry {index}: {found:?} instead of {expected:?}");
-        }
+        let expected = axes.host(&expected);
+        let allowed = roundings::<T>(1e4, largest(&expected));
+        assert_close(&found, &expected, allowed, &format!("{what}, color {color}"));
     }
 }
 
 fn check_products<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
     let what = format!("{cells:?}, degree {degree}, {equation:?}");
-    let halves: Vec<usize> = cells.iter().map(|cells| cells / 2).collect();
-    let mesh = Mesh::of_box(&halves, &[1.5, 1.0, 0.8][..cells.len()], 1).unwrap();
-    let system = Separable::new(mesh, degree, equation).unwrap();
-    let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
-    let level = SeparableLevel::<_, T>::for_products(&cpu, &system, None).unwrap();
-    let vector = |seed: u64| {
-        let values = random(system.layout().dofs(), seed);
-        level.vector_of(&mut |dof| values[dof]).unwrap()
-    };
-    let host = |vector: &_| {
-        let mut host = vec![T::ZERO; system.space().storage()];
-        cpu.download(vector, &mut host).unwrap();
-        host
-    };
-    let (b, x, mut product) = (vector(1), vector(2), vector(3));
-    level.apply(&x, &mut product).unwrap();
-    let (b, x, product) = (host(&b), host(&x), host(&product));
-    let largest = product.iter().fold(0.0, |most: f64, value| most.max(value.to_f64().abs()));
-    let allowed = largest * 1e2 * 0.5_f64.powi(T::MANTISSA_DIGITS as i32);
+    let system = system(cells, &SIZES[..cells.len()], degree, equation);
+    let axes = Axes::<T>::new(&system);
+    let (b, x, mut product) = (axes.vector(1, 0.0), axes.vector(2, 0.0), axes.vector(3, 0.0));
+    axes.level.apply(&x, &mut product).unwrap();
+    let (b, x, product) = (axes.host(&b), axes.host(&x), axes.host(&product));
+    let difference = |(&b, &product): (&T, &T)| T::from_f64(b.to_f64() - product.to_f64());
+    let residual: Vec<T> = b.iter().zip(&product).map(difference).collect();
+    let allowed = roundings::<T>(1e2, largest(&product));
     let (matrices, directions, module) =
         (cell_matrices::<T>(&system).unwrap(), directions(&system), Cells::Equal.module(&system));
     for chunk in [1, 3, 32] {
         let blocks = separable::operator_blocks::<T>(cells.len(), degree, directions, chunk);
         let (matrices, x) = (matrices.as_ptr(), x.as_ptr());
-        let mut found = [vec![T::ZERO; b.len()], vec![T::ZERO; b.len()]];
-        let apply = Apply { matrices, x, y: found[0].as_mut_ptr(), directions, chunk };
-        let residual = Residual { matrices, b: b.as_ptr(), x, r: found[1].as_mut_ptr(), directions, chunk };
+        let [mut y, mut r] = [vec![T::ZERO; b.len()], vec![T::ZERO; b.len()]];
+        let of_product = Apply { matrices, x, y: y.as_mut_ptr(), directions, chunk };
+        let of_residual = Residual { matrices, b: b.as_ptr(), x, r: r.as_mut_ptr(), directions, chunk };
         // SAFETY: vectors and matrices are those of the level, and the blocks those of its kernels.
         unsafe {
-            run(module, blocks, &apply);
-            run(module, blocks, &residual);
+            run(module, blocks, &of_product);
+            run(module, blocks, &of_residual);
         }
-        for (index, ((y, r), (&b, &expected))) in found[0].iter().zip(&found[1]).zip(b.iter().zip(&product)).enumerate()
-        {
-            let [y, r, b, expected] = [*y, *r, b, expected].map(|value: T| value.to_f64());
-            let errors = [y - expected, r - (b - expected)].map(f64::abs);
-            assert!(errors.into_iter().all(|error| error <= allowed), "{what}, chunk {chunk}, entry {index}: {y}, {r}");
-        }
+        assert_close(&y, &product, allowed, &format!("{what}, chunk {chunk}, product"));
+        assert_close(&r, &residual, allowed, &format!("{what}, chunk {chunk}, residual"));
     }
 }
 
@@ -176,55 +199,34 @@ fn check_transfers<T: Scalar>(cells: &[usize], degree: usize, equation: Equation
     // As wide as they are long, seen with their coefficients, so that all directions are halved.
     let size = |(&cells, diffusion): (&usize, &f64)| cells as f64 * diffusion.sqrt();
     let sizes: Vec<f64> = cells.iter().zip(&equation.diffusion).map(size).collect();
-    let halves: Vec<usize> = cells.iter().map(|cells| cells / 2).collect();
-    let system = Separable::new(Mesh::of_box(&halves, &sizes, 1).unwrap(), degree, equation).unwrap();
+    let system = system(cells, &sizes, degree, equation);
     assert!(halves_all(&system), "{what}");
-    let coarser = system.coarser().unwrap().unwrap();
-    let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
-    let level = SeparableLevel::<_, T>::new(&cpu, &system, Kernels::NONE).unwrap();
-    let coarse_level = SeparableLevel::<_, T>::for_products(&cpu, &coarser, None).unwrap();
-    let values = random(system.layout().dofs(), 1);
-    let host = |vector: &_, storage: usize| {
-        let mut host = vec![T::ZERO; storage];
-        cpu.download(vector, &mut host).unwrap();
-        host
-    };
-    let (storage, coarse_storage) = (system.space().storage(), coarser.space().storage());
-    let mut fine = level.vector_of(&mut |dof| values[dof]).unwrap();
-    let mut coarse = coarse_level.vector_of(&mut |dof| values[dof]).unwrap();
-    let (x, of_coarse) = (host(&fine, storage), host(&coarse, coarse_storage));
-    let zero = level.vector_of(&mut |_| 0.0).unwrap();
-    level.restrict_load(&fine, &zero, &mut coarse).unwrap();
-    let restricted = host(&coarse, coarse_storage);
-    let coarse = coarse_level.vector_of(&mut |dof| values[dof]).unwrap();
-    level.prolongate_add(&coarse, &mut fine).unwrap();
-    let prolongated = host(&fine, storage);
+    let (fine, coarse) = (Axes::<T>::new(&system), Axes::<T>::new(&system.coarser().unwrap().unwrap()));
+    let (mut of_fine, of_coarse, mut sums) = (fine.vector(1, 0.0), coarse.vector(1, 0.0), coarse.vector(2, 0.0));
+    let (x, coarse_x) = (fine.host(&of_fine), coarse.host(&of_coarse));
+    let zero = fine.level.vector_of(&mut |_| 0.0).unwrap();
+    fine.level.restrict_load(&of_fine, &zero, &mut sums).unwrap();
+    fine.level.prolongate_add(&of_coarse, &mut of_fine).unwrap();
+    let (restricted, prolongated) = (coarse.host(&sums), fine.host(&of_fine));
 
     let ([down, up], directions, dim) = (transfer_matrices::<T>(&system).unwrap(), directions(&system), cells.len());
-    let module = Cells::Equal.module(&system);
-    let close = |found: &[T], expected: &[T], name: &str| {
-        for (index, (&found, &expected)) in found.iter().zip(expected).enumerate() {
-            let (found, expected): (f64, f64) = (found.to_f64(), expected.to_f64());
-            let allowed = 1e2 * 0.5_f64.powi(T::MANTISSA_DIGITS as i32);
-            assert!((found - expected).abs() <= allowed, "{what}, {name}, entry {index}: {found}, {expected}");
-        }
-    };
+    let (module, allowed) = (Cells::Equal.module(&system), roundings::<T>(1e2, 1.0));
     for chunk in [1, 2, 32] {
-        let mut sums = vec![T::ZERO; coarse_storage];
+        let mut sums = vec![T::ZERO; restricted.len()];
         let coarse = sums.as_mut_ptr();
         let arguments = Restrict { matrices: down.as_ptr(), r: x.as_ptr(), coarse, directions, chunk };
         let blocks = separable::restriction_blocks(dim, degree, directions, chunk);
         // SAFETY: vectors and matrices are those of the levels, and the blocks those of the kernel.
         unsafe { run(module, blocks, &arguments) };
-        close(&sums, &restricted, "restriction");
+        assert_close(&sums, &restricted, allowed, &format!("{what}, chunk {chunk}, restriction"));
     }
-    let mut sums = x.clone();
-    let (matrices, coarse) = (up.as_ptr(), of_coarse.as_ptr());
+    let mut sums = x;
+    let (matrices, coarse) = (up.as_ptr(), coarse_x.as_ptr());
     let arguments = ProlongateAdd { matrices, coarse, x: sums.as_mut_ptr(), directions };
     let blocks = separable::prolongation_blocks(dim, degree, directions);
     // SAFETY: as above.
     unsafe { run(module, blocks, &arguments) };
-    close(&sums, &prolongated, "prolongation");
+    assert_close(&sums, &prolongated, allowed, &format!("{what}, prolongation"));
 }
 
 #[test]
@@ -282,10 +284,7 @@ fn kernels_of_equal_cells_have_all_degrees() {
 
 #[test]
 fn graded_cells_have_kernels_in_low_degrees_alone() {
-    let system = |degree: usize| {
-        let mesh = Mesh::of_box(&[2, 2], &[1.0, 1.0], 1).unwrap();
-        Separable::new(mesh, degree, equations()[1].clone()).unwrap()
-    };
-    assert_eq!(Cells::of(&system(graded::HIGHEST_DEGREE)), Some(Cells::Graded));
-    assert_eq!(Cells::of(&system(graded::HIGHEST_DEGREE + 1)), None);
+    let cells = |degree: usize| Cells::of(&system(&[4, 4], &[1.0, 1.0], degree, equations()[1].clone()));
+    assert_eq!(cells(graded::HIGHEST_DEGREE), Some(Cells::Graded));
+    assert_eq!(cells(graded::HIGHEST_DEGREE + 1), None);
 }
