@@ -71,7 +71,7 @@ impl Direction {
     }
 }
 
-/// A line of nodes of a direction, some of which may lie beyond its ends.
+/// Nodes of a direction, side by side; some may lie beyond its ends.
 #[derive(Clone, Copy)]
 pub struct Line {
     /// The first one; it may lie beyond the lower end.
@@ -105,7 +105,7 @@ impl Line {
         self.is_periodic || (0 <= node && node <= self.last)
     }
 
-    /// How often its load counts; those of nodes where the solution is given are not asked for.
+    /// How often the load of a node counts: twice on a Neumann side. Nobody asks for nodes where the solution is given.
     #[inline(always)]
     pub fn weight<T: Real>(self, index: usize) -> T {
         let node = self.first + index as i32;

@@ -1,4 +1,4 @@
-//! Kernels where cells of a direction are equal: those of boxes with zero on the boundary, with sides.
+//! Kernels for equal cells: variants, for any sides, of those of boxes with zero on the boundary.
 
 use crate::matrices::{ProlongationMatrices, RestrictionMatrix, SidedCellMatrices, SidedMatrices};
 use crate::operator::{self, Output};
@@ -11,9 +11,9 @@ use crate::{kernels::Shape, typed::Block};
 
 /// Blocks that a multiprocessor should hold, for each degree from 1 on: of those without spills, on an H200, one of the fastest.
 #[cfg(not(target_arch = "nvptx64"))]
-const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS_2D: [[usize; 10]; 2] = [[10, 12, 12, 9, 7, 6, 4, 4, 3, 4], [8, 8, 8, 7, 4, 3, 2, 3, 2, 3]];
-    const BLOCKS_3D: [[usize; 8]; 2] = [[8, 4, 5, 6, 2, 6, 3, 2], [8, 5, 4, 3, 3, 4, 2, 1]];
+const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
+    const BLOCKS_2D: [[u32; 10]; 2] = [[10, 12, 12, 9, 7, 6, 4, 4, 3, 4], [8, 8, 8, 7, 4, 3, 2, 3, 2, 3]];
+    const BLOCKS_3D: [[u32; 8]; 2] = [[8, 4, 5, 6, 2, 6, 3, 2], [8, 5, 4, 3, 3, 4, 2, 1]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][degree - 1] } else { BLOCKS_3D[scalar_bytes / 8][degree - 1] }
 }
 
@@ -21,13 +21,9 @@ const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
     let shape = smoother::shape(dim, degree, scalar_bytes);
-    let words = shape.words * shape.patches + smoother::common_words(dim, degree, scalar_bytes);
-    Block {
-        threads: shape.columns * shape.patches,
-        min_blocks: min_blocks(dim, degree, scalar_bytes),
-        shared_bytes: words * scalar_bytes,
-        barriers: shape.barriers,
-    }
+    let block = block_of(shape, min_blocks(dim, degree, scalar_bytes), scalar_bytes);
+    let common_bytes = smoother::common_words(dim, degree, scalar_bytes) * scalar_bytes;
+    Block { shared_bytes: block.shared_bytes + common_bytes, ..block }
 }
 
 /// Blocks for the patches of a color; none if there are no patches.

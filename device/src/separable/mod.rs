@@ -3,8 +3,8 @@
 //!
 //! Vectors have all nodes of each direction, also those at both ends and the last one of a period.
 
-/// `$value` with the constants of a [`Module`](crate::kernels::Module), one of the given spaces: dimension `DIM` and degree `K`,
-/// unknowns of a patch in a direction `M`, all of its nodes `N`, those of a cell `C`, and half of these, rounded up, `H`.
+/// `$value` with the constants of a [`Module`](crate::kernels::Module), one of the given spaces: dimension `DIM` and degree `K`. In a
+/// direction a patch has `M` unknowns and `N` nodes, and a cell has `C` nodes; `H` is half of `C`, rounded up.
 #[cfg(not(target_arch = "nvptx64"))]
 macro_rules! with_sizes {
     ($module:expr, $value:expr, $(($dim:literal $degree:literal))+) => {

@@ -1,7 +1,7 @@
 //! The restriction `coarse = Pᵀ r` of a vector, on boxes with any sides.
 //!
 //! A patch is the fine cells of one coarse cell. It owns its nodes but those on its upper faces. Along a direction they add to the
-//! `k + 1` nodes of the coarse cell, the last of which belongs to the next cell. A block computes the outputs of a tile of coarse cells
+//! `k + 1` nodes of the coarse cell. Its last node belongs to the next cell. A block computes the outputs of a tile of coarse cells
 //! in x and y and marches along the last direction: of each layer it reads the patches of the tile and those before them in each
 //! direction, and contracts along the last direction, in 3D then along y, and at last along x. What a layer adds to the next one waits
 //! in shared memory. No two blocks write one node.
@@ -82,8 +82,9 @@ mod device {
     /// `coarse = Pᵀ r` at the unknowns of the coarser level, for `chunk` layers of its cells along the last direction.
     ///
     /// # Safety
-    /// Launched as its [`shape`] and [`blocks`] say, for as many coarse cells as have [outputs](crate::patch::Direction::output_cells);
-    /// the directions are those of the fine level, whose cells are halved in each of them; `r` and `coarse` are two vectors of both levels.
+    /// Launched as its [`shape`] and [`blocks`] say, for as many coarse cells as have [outputs](crate::patch::Direction::output_cells).
+    /// The directions are those of the fine level; the coarse one has half as many cells in each. `r` and `coarse` are vectors of these
+    /// levels that do not overlap.
     #[inline(always)]
     pub unsafe fn restrict<
         T: Real + Word,

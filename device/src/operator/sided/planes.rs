@@ -4,7 +4,8 @@ use super::Sides;
 use crate::layout::Shared;
 use crate::matrices::{CellMatrices, Scaled};
 use crate::operator::Output;
-use crate::operator::planes::{Nodes, planes};
+use crate::operator::nodes::Nodes;
+use crate::operator::planes::planes;
 use crate::operator::tile::Tile;
 use crate::patch::Directions;
 use crate::scalar::Real;
@@ -39,7 +40,7 @@ pub struct Copies<T> {
     first_plane: i32,
 }
 
-/// A column's first output in x and y, made where it is asked for.
+/// The place in x and y of the thread's first output, computed again at each call.
 #[inline(always)]
 fn place<T, const K: usize>() -> [u32; 2] {
     let (tile, thread) = (const { Tile::of(K, size_of::<T>()) }, made_here(thread::thread_idx_x()));
