@@ -25,6 +25,7 @@ pub mod choice;
     module = "poisson_cg",
     module = "poisson_dg",
     module = "separable",
+    module = "separable_graded",
     module = "stokes"
 ))]
 pub mod contract;
@@ -38,13 +39,19 @@ mod entries;
 pub mod expression;
 pub mod kernels;
 pub mod layout;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "separable"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "separable", module = "separable_graded"))]
 pub mod march;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "poisson_dg", module = "separable"))]
+#[cfg(any(
+    not(target_arch = "nvptx64"),
+    module = "poisson_cg",
+    module = "poisson_dg",
+    module = "separable",
+    module = "separable_graded"
+))]
 pub mod matrices;
 #[cfg(any(not(target_arch = "nvptx64"), module = "tensor_core"))]
 pub mod mma;
-#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "separable"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "separable", module = "separable_graded"))]
 pub mod operator;
 pub mod patch;
 pub mod point;

@@ -1,10 +1,11 @@
 //! The finite element operator, `y = A x` and `r = b - A x`: in 3D plane by plane ([`planes`], of a [`tile`]), in 2D row by row
 //! ([`rows`]), and with sides ([`sided`]). One launch, every entry written once.
 
+mod cells;
 mod nodes;
 pub mod planes;
 pub mod rows;
-#[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "separable", module = "separable_graded"))]
 pub mod sided;
 pub mod tile;
 
@@ -20,10 +21,11 @@ pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
     if dim == 3 { tile::min_blocks(degree, scalar_bytes) } else { rows::min_blocks(degree, scalar_bytes) }
 }
 
+pub use cells::Equal;
 pub use planes::apply_3d;
 pub use rows::apply_2d;
-#[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
-pub use sided::{Sides, apply_sided_2d, apply_sided_3d};
+#[cfg(any(not(target_arch = "nvptx64"), module = "separable", module = "separable_graded"))]
+pub use sided::{Graded, apply_sided};
 
 /// Where a result goes.
 #[derive(Clone, Copy)]

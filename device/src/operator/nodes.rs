@@ -20,9 +20,6 @@ pub trait Nodes<T: Real + Word, const K: usize>: Copy {
     /// whose planes have wrapped numbers, too.
     fn first_layer(self, own: u32) -> u32;
 
-    /// An entry of `A + s M` along z, for cells of size 1; without a reaction that of `A`.
-    fn form(self, mass: T, stiffness: T) -> T;
-
     /// Copies of the planes from a layer on, for the tile whose outputs begin at node `(left, below)`.
     fn copies(self, tile: Tile, x: *const T, layer: u32, left: usize, below: usize) -> Self::Copies;
 
@@ -64,11 +61,6 @@ impl<T: Real + Word, const K: usize> Nodes<T, K> for Grid {
     #[inline(always)]
     fn first_layer(self, own: u32) -> u32 {
         if own > 0 { own - 1 } else { 0 }
-    }
-
-    #[inline(always)]
-    fn form(self, _mass: T, stiffness: T) -> T {
-        stiffness
     }
 
     #[inline(always)]

@@ -17,6 +17,7 @@ use crate::contract::Centrosymmetric;
 use crate::layout::{Column, Shared};
 use crate::matrices::{CellMatrices, CellMatrix, Scaled};
 use crate::operator::Output;
+use crate::operator::cells::{Cells, Equal, Factor, Without};
 use crate::operator::nodes::Nodes;
 use crate::operator::tile::Tile;
 use crate::patch::Grid;
@@ -49,12 +50,12 @@ impl<T: Real + Word, const K: usize, const C: usize> Line<T, K, C> {
         sum.before = T::fma(matrix.rows[K][K], self.cell[0], sum.before);
     }
 
-    /// The first `K` entries of a matrix times the line.
+    /// The first `K` entries of a matrix times the line, with factors of the cell before and of this one.
     #[inline(always)]
-    fn times<const H: usize>(&self, matrix: &CellMatrix<T, C, H>) -> [T; K] {
+    fn times<const H: usize>(&self, matrix: &CellMatrix<T, C, H>, factors: [impl Factor<T>; 2]) -> [T; K] {
         let mut product = Product::ZERO;
         self.add(matrix, &mut product);
-        product.outputs::<K, C>()
+        product.outputs::<K, C>(factors)
     }
 }
 
@@ -68,15 +69,22 @@ pub(super) struct Product<T, const H: usize> {
 impl<T: Real, const H: usize> Product<T, H> {
     pub const ZERO: Self = Self { cell: [(T::ZERO, T::ZERO); H], before: T::ZERO };
 
-    /// Of the cell's nodes but the last, which the next cell owns.
+    /// With factors of the cell before and of this one.
     #[inline(always)]
-    pub fn outputs<const K: usize, const C: usize>(&self) -> [T; K] {
+    pub fn scaled(self, [before, own]: [impl Factor<T>; 2]) -> Self {
+        let cell = self.cell.map(|(even, odd)| (own.times(even), own.times(odd)));
+        Self { cell, before: before.times(self.before) }
+    }
+
+    /// Of the cell's nodes but the last, which the next cell owns, with factors as of [`Self::scaled`].
+    #[inline(always)]
+    pub fn outputs<const K: usize, const C: usize>(&self, [before, own]: [impl Factor<T>; 2]) -> [T; K] {
         let all: [T; C] = Centrosymmetric::<T, C, H>::join(&self.cell);
         let mut outputs = [T::ZERO; K];
         for i in 0..K {
-            outputs[i] = all[i];
+            outputs[i] = own.times(all[i]);
         }
-        outputs[0] = outputs[0] + self.before;
+        outputs[0] = before.add(self.before, outputs[0]);
         outputs
     }
 }
@@ -95,7 +103,10 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
     chunk: u32,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { planes::<T, _, RESIDUAL, K, C, H>(scaled, Grid { cells, degree: K as u32 }, x, output, chunk) }
+    unsafe {
+        let (on, cells) = (Grid { cells, degree: K as u32 }, Equal { reaction: Without });
+        planes::<T, _, RESIDUAL, K, C, H>(scaled, on, cells, x, output, chunk)
+    }
 }
 
 /// The operator on any [`Nodes`].
@@ -113,6 +124,7 @@ pub(super) unsafe fn planes<
 >(
     scaled: &Scaled<CellMatrices<T, C, H>, T>,
     on: N,
+    cells: impl Cells<T>,
     x: *const T,
     output: Output<T>,
     chunk: u32,
@@ -136,7 +148,7 @@ pub(super) unsafe fn planes<
 
     let rows = Rows::<T, C>(Shared::at(tile.tensors()));
     if thread == 0 {
-        rows.set(scaled, |mass, stiffness| on.form(mass, stiffness));
+        rows.set(scaled, |mass, stiffness| cells.form(mass, stiffness));
     }
     let (x_node, y_cell) = (left + thread % tile.row(), thread / tile.row());
     let along_y = Column { start: y_cell * K * tile.row_pitch + thread % tile.row(), stride: tile.row_pitch };
@@ -147,6 +159,7 @@ pub(super) unsafe fn planes<
     unsafe { on.copy(&mut copies, tile, nodes(0), 0) };
     // Of a plane's index; the index in its cell of the plane before, as the last one of two cells.
     let (mut parity, mut local, mut z) = (0, 0_u32, start.wrapping_mul(K as u32));
+    let mut layer = start;
     for turn in 0..planes + 1 {
         wait_for_copies();
         thread::sync_threads();
@@ -170,13 +183,15 @@ pub(super) unsafe fn planes<
                 // SAFETY: as above.
                 unsafe { loads_together() };
             }
-            let q = line.times(&matrices.mass).map(|value| scaled.factors[2] * value);
+            let factors = cells.pair(1, thread::block_idx_y() * tile.cells[1] as u32 + y_cell as u32);
+            let q = line.times(&matrices.mass, factors.mass).map(|value| cells.of_all(scaled.factors[2], value));
             let mut p = Product::ZERO;
             line.add(&matrices.stiffness, &mut p);
+            let mut p = p.scaled(factors.ratio);
             let line = Line::<T, K, C>::read(product(1 - parity, 1), along_y);
             line.add(&matrices.mass, &mut p);
-            let (p, b) = (p.outputs::<K, C>(), if RESIDUAL { on.load(b, z) } else { b });
-            column.add::<RESIDUAL>(rows, local, &p, &q, &b);
+            let (p, b) = (p.outputs::<K, C>(factors.mass), if RESIDUAL { on.load(b, z) } else { b });
+            column.add::<RESIDUAL>(rows, local, &cells.along_last(layer, &p, &q), &b);
             if local == K as u32 {
                 // Sums of the cell below the chunk are not complete.
                 if own == start || plane > K as u32 + 1 {
@@ -184,7 +199,8 @@ pub(super) unsafe fn planes<
                     unsafe { column.store(on, output.y, z - K as u32) };
                 }
                 column.next_cell();
-                column.add::<RESIDUAL>(rows, 0, &p, &q, &b);
+                layer = layer.wrapping_add(1);
+                column.add::<RESIDUAL>(rows, 0, &cells.along_last(layer, &p, &q), &b);
             }
         }
         if plane > 0 {
@@ -192,7 +208,7 @@ pub(super) unsafe fn planes<
         }
         if plane < planes {
             let products = [product(parity, 0), product(parity, 1)];
-            contract_along_x::<T, K, C, H>(tile, matrices, rows, thread, nodes(parity), products);
+            contract_along_x::<T, K, C, H>(tile, matrices, cells, rows, thread, nodes(parity), products);
         }
         parity = 1 - parity;
     }
@@ -203,6 +219,7 @@ pub(super) unsafe fn planes<
 fn contract_along_x<T: Real + Word, const K: usize, const C: usize, const H: usize>(
     tile: Tile,
     matrices: &CellMatrices<T, C, H>,
+    cells: impl Cells<T>,
     rows: Rows<T, C>,
     thread: usize,
     nodes: Shared<T>,
@@ -216,6 +233,7 @@ fn contract_along_x<T: Real + Word, const K: usize, const C: usize, const H: usi
         opaque((line * (pitch / words) + cell * (K / words)) as u32) as usize * words
     };
     let ratio = rows.ratio();
+    let factors = cells.pair(0, thread::block_idx_x() * tile.cells[0] as u32 + cell as u32);
     for turn in 0..tile.lines().div_ceil(step) {
         // Not to ask for what all threads have saves registers where all have a column, and costs some elsewhere.
         if tile.is_full() && (turn + 1) * step <= tile.lines() || line < tile.lines() - turn * step {
@@ -223,8 +241,9 @@ fn contract_along_x<T: Real + Word, const K: usize, const C: usize, const H: usi
             let line =
                 Line::<T, K, C>::read(nodes, Column { start: tile.before() + start(tile.node_pitch), stride: 1 });
             let column = Column { start: start(tile.row_pitch), stride: 1 };
-            products[0].write(column, &line.times(&matrices.mass));
-            products[1].write(column, &line.times(&matrices.stiffness).map(|value| ratio * value));
+            products[0].write(column, &line.times(&matrices.mass, factors.mass));
+            let product = line.times(&matrices.stiffness, factors.stiffness).map(|value| cells.of_all(ratio, value));
+            products[1].write(column, &product);
         }
     }
 }
@@ -297,7 +316,7 @@ impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
     /// `sums[a] += c_y M[a][local] p + A[a][local] q`; for a residual `-=`, and `b` to its own plane, unless that is the next
     /// cell's.
     #[inline(always)]
-    fn add<const RESIDUAL: bool>(&mut self, rows: Rows<T, C>, local: u32, p: &[T; K], q: &[T; K], b: &[T; K]) {
+    fn add<const RESIDUAL: bool>(&mut self, rows: Rows<T, C>, local: u32, [p, q]: &[[T; K]; 2], b: &[T; K]) {
         for a in 0..C {
             // The matrices are symmetric.
             let (mass, stiffness) = rows.get(local as usize, a);

@@ -1,27 +1,61 @@
-//! The operator on boxes of equal cells with any sides, in 3D plane by plane, in 2D row by row. Beyond a side nodes go on as their
-//! images, so that outputs on a Neumann side count their cells and the images of these: half of it is the output.
+//! The operator on boxes with any sides, in 3D plane by plane, in 2D row by row. Beyond a side nodes go on as their images, so that outputs
+//! on a Neumann side count their cells and the images of these: half of it is the output.
 
+mod graded;
 mod planes;
 mod rows;
 
+use crate::matrices::{CellMatrices, Scaled};
+use crate::operator::Output;
+use crate::operator::cells::Cells;
+use crate::operator::planes::planes;
 use crate::patch::{Direction, Directions};
 use crate::scalar::Real;
-pub use planes::apply_sided_3d;
-pub use rows::{apply_sided_2d, cells, shape as shape_2d};
+pub use graded::Graded;
+pub use rows::{cells, shape as shape_2d};
 
-/// The sides of a level, and a reaction; vectors have all nodes of each direction.
-#[derive(Clone, Copy)]
-pub struct Sides<T> {
-    pub directions: Directions,
-    /// `s h² / c` of the last direction in 3D, of x in 2D, with the width `h` of its cells.
-    pub reaction: T,
+/// The operator, for `chunk` layers of cells along the last direction.
+///
+/// # Safety
+/// Launched as [`shape_2d`] says, or in 3D [`shape`](super::shape), with blocks for as many cells as have
+/// [outputs](Direction::output_cells); the vectors are of the level.
+#[inline(always)]
+pub unsafe fn apply_sided<
+    T: Real,
+    const RESIDUAL: bool,
+    const DIM: usize,
+    const K: usize,
+    const C: usize,
+    const H: usize,
+>(
+    scaled: &Scaled<CellMatrices<T, C, H>, T>,
+    cells: impl Cells<T>,
+    directions: Directions,
+    x: *const T,
+    output: Output<T>,
+    chunk: u32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if DIM == 3 {
+            planes::<T, _, RESIDUAL, K, C, H>(scaled, Sides { directions }, cells, x, output, chunk)
+        } else {
+            rows::apply::<T, RESIDUAL, K, C, H>(scaled, cells, directions, x, output, chunk)
+        }
+    }
 }
 
-impl<T: Real> Sides<T> {
+/// The sides of a level; vectors have all nodes of each direction.
+#[derive(Clone, Copy)]
+struct Sides {
+    directions: Directions,
+}
+
+impl Sides {
     /// The same values, made again where they are used, so that they hold no registers, as of [`Grid::remade`](crate::patch::Grid::remade).
     #[inline(always)]
     fn remade(self) -> Self {
-        Self { directions: self.directions.remade(), ..self }
+        Self { directions: self.directions.remade() }
     }
 
     /// Nodes of a row, and of a plane.
@@ -34,7 +68,7 @@ impl<T: Real> Sides<T> {
     /// `factor` at both end nodes of a direction that is not periodic, where what images give doubles, 1 at others. At ends where the solution is
     /// given the result is not used.
     #[inline(always)]
-    fn weight(self, factor: f64, degree: usize, direction: usize, node: u32) -> T {
+    fn weight<T: Real>(self, factor: f64, degree: usize, direction: usize, node: u32) -> T {
         let Direction { cells, is_periodic, .. } = self.directions.0[direction];
         let doubles = is_periodic == 0 && (node == 0 || node == cells * degree as u32);
         T::from_f64(if doubles { factor } else { 1.0 })

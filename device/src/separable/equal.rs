@@ -92,15 +92,9 @@ pub unsafe fn apply<T: Real, const DIM: usize, const K: usize, const C: usize, c
     directions: Directions,
     chunk: u32,
 ) {
-    let (sides, output) = (operator::Sides { directions, reaction: *reaction }, Output { b: core::ptr::null(), y });
+    let (cells, output) = (operator::Equal { reaction: *reaction }, Output { b: core::ptr::null(), y });
     // SAFETY: the caller's promise.
-    unsafe {
-        if DIM == 3 {
-            operator::apply_sided_3d::<T, false, K, C, H>(cell, sides, x, output, chunk)
-        } else {
-            operator::apply_sided_2d::<T, false, K, C, H>(cell, sides, x, output, chunk)
-        }
-    }
+    unsafe { operator::apply_sided::<T, false, DIM, K, C, H>(cell, cells, directions, x, output, chunk) }
 }
 
 /// See [`Residual`](super::Residual).
@@ -116,20 +110,14 @@ pub unsafe fn residual<T: Real, const DIM: usize, const K: usize, const C: usize
     directions: Directions,
     chunk: u32,
 ) {
-    let (sides, output) = (operator::Sides { directions, reaction: *reaction }, Output { b, y: r });
+    let (cells, output) = (operator::Equal { reaction: *reaction }, Output { b, y: r });
     // SAFETY: the caller's promise.
-    unsafe {
-        if DIM == 3 {
-            operator::apply_sided_3d::<T, true, K, C, H>(cell, sides, x, output, chunk)
-        } else {
-            operator::apply_sided_2d::<T, true, K, C, H>(cell, sides, x, output, chunk)
-        }
-    }
+    unsafe { operator::apply_sided::<T, true, DIM, K, C, H>(cell, cells, directions, x, output, chunk) }
 }
 
 /// A block of so many blocks of a multiprocessor, of this shape.
 #[cfg(not(target_arch = "nvptx64"))]
-fn block_of(shape: Shape, min_blocks: u32, scalar_bytes: usize) -> Block {
+pub(super) fn block_of(shape: Shape, min_blocks: u32, scalar_bytes: usize) -> Block {
     Block {
         threads: shape.columns * shape.patches,
         min_blocks: min_blocks as usize,

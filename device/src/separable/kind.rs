@@ -35,7 +35,7 @@ pub(super) fn traced_with(module: Module, others: usize) -> ([u32; 3], usize) {
 }
 
 /// Layers of a block.
-const CHUNK: u32 = 2;
+pub(super) const CHUNK: u32 = 2;
 
 fn sample<T: Real>(name: &str) -> Sample {
     match name {

@@ -1,5 +1,5 @@
 //! `-div(diag(c) ∇u) + s u = f` on boxes with any sides, by continuous elements: operator, transfers and steps of the vertex-patch
-//! smoother where cells of a direction are equal, and steps where they are [graded].
+//! smoother where cells of a direction are equal, operator and steps where they are [graded].
 //!
 //! Vectors have all nodes of each direction, also those at both ends and the last one of a period.
 
@@ -52,8 +52,6 @@ mod sizes {
     pub const K: usize = crate::entries::SIZE;
     pub const M: usize = 2 * K - 1;
     pub const N: usize = 2 * K + 1;
-    #[cfg(module = "separable")]
     pub const C: usize = K + 1;
-    #[cfg(module = "separable")]
     pub const H: usize = C.div_ceil(2);
 }

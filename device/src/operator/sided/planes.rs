@@ -2,33 +2,13 @@
 
 use super::Sides;
 use crate::layout::Shared;
-use crate::matrices::{CellMatrices, Scaled};
-use crate::operator::Output;
 use crate::operator::nodes::Nodes;
-use crate::operator::planes::planes;
 use crate::operator::tile::Tile;
 use crate::patch::Directions;
 use crate::scalar::Real;
 use cuda_std::hint::made_here;
 use cuda_std::shared::Word;
 use cuda_std::thread;
-
-/// The operator, for `chunk` layers of cells along z.
-///
-/// # Safety
-/// As of [`apply_3d`](crate::operator::apply_3d), with blocks for as many cells as have
-/// [outputs](crate::patch::Direction::output_cells); the vectors are of the level.
-#[inline(always)]
-pub unsafe fn apply_sided_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, const C: usize, const H: usize>(
-    scaled: &Scaled<CellMatrices<T, C, H>, T>,
-    sides: Sides<T>,
-    x: *const T,
-    output: Output<T>,
-    chunk: u32,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { planes::<T, _, RESIDUAL, K, C, H>(scaled, sides, x, output, chunk) }
-}
 
 /// Where the planes of a tile begin.
 pub struct Copies<T> {
@@ -48,7 +28,7 @@ fn place<T, const K: usize>() -> [u32; 2] {
     [thread::block_idx_x() * row + thread % row, thread::block_idx_y() * rows + thread / row * K as u32]
 }
 
-impl<T: Real + Word, const K: usize> Nodes<T, K> for Sides<T> {
+impl<T: Real + Word, const K: usize> Nodes<T, K> for Sides {
     type Copies = Copies<T>;
 
     #[inline(always)]
@@ -60,11 +40,6 @@ impl<T: Real + Word, const K: usize> Nodes<T, K> for Sides<T> {
     #[inline(always)]
     fn first_layer(self, own: u32) -> u32 {
         own.wrapping_sub(1)
-    }
-
-    #[inline(always)]
-    fn form(self, mass: T, stiffness: T) -> T {
-        T::fma(self.reaction, mass, stiffness)
     }
 
     #[inline(always)]
@@ -133,8 +108,8 @@ impl<T: Real + Word, const K: usize> Nodes<T, K> for Sides<T> {
     #[inline(always)]
     fn load(self, b: [T; K], z: u32) -> [T; K] {
         let (mut values, sides, [x, y]) = (b, self.remade(), place::<T, K>());
-        let others = sides.weight(2.0, K, 0, x) * sides.weight(2.0, K, 2, z);
-        values[0] = sides.weight(2.0, K, 1, y) * values[0];
+        let others = sides.weight::<T>(2.0, K, 0, x) * sides.weight(2.0, K, 2, z);
+        values[0] = sides.weight::<T>(2.0, K, 1, y) * values[0];
         for y in 0..K {
             values[y] = others * values[y];
         }
@@ -150,7 +125,7 @@ impl<T: Real + Word, const K: usize> Nodes<T, K> for Sides<T> {
         let ([x, y], [row, plane]) = (place::<T, K>(), sides.pitches(K));
         let origin = output.wrapping_add((x + row * y) as usize + plane as usize * z as usize);
         let (in_y, in_z) = (sides.unknowns(K, 1, y), sides.unknowns(K, 2, z));
-        let (of_x, of_y, of_z) = (sides.weight(0.5, K, 0, x), sides.weight(0.5, K, 1, y), sides.weight(0.5, K, 2, z));
+        let [of_x, of_y, of_z]: [T; 3] = [(0, x), (1, y), (2, z)].map(|(d, node)| sides.weight(0.5, K, d, node));
         for local in 0..K {
             let (has_plane, weight) = if local == 0 { (in_z[0], of_x * of_z) } else { (in_z[1], of_x) };
             for y in 0..K {

@@ -35,6 +35,7 @@ mod device {
     use crate::layout::{Column, Shared};
     use crate::matrices::{CellMatrices, Scaled};
     use crate::operator::Output;
+    use crate::operator::cells::Cells;
     use crate::operator::planes::{Line, Product};
     use crate::patch::Directions;
     use crate::scalar::Real;
@@ -48,22 +49,17 @@ mod device {
     /// Launched as its [`shape`] says, with blocks for as many cells as have [outputs](crate::patch::Direction::output_cells); the
     /// vectors are of the level.
     #[inline(always)]
-    pub unsafe fn apply_sided_2d<
-        T: Real + Word,
-        const RESIDUAL: bool,
-        const K: usize,
-        const C: usize,
-        const H: usize,
-    >(
+    pub unsafe fn apply<T: Real + Word, const RESIDUAL: bool, const K: usize, const C: usize, const H: usize>(
         Scaled { matrices, factors }: &Scaled<CellMatrices<T, C, H>, T>,
-        sides: Sides<T>,
+        on: impl Cells<T>,
+        directions: Directions,
         x: *const T,
         output: Output<T>,
         chunk: u32,
     ) {
         let (cells, columns, [pitch, output_pitch]) =
             const { (cells(K), columns(K), [pitch(columns(K)), pitch(K * cells(K))]) };
-        let Directions([of_x, of_y, _]) = sides.directions;
+        let (sides, Directions([of_x, of_y, _])) = (Sides { directions }, directions);
         let (thread, threads) = (thread::thread_idx_x() as usize, columns.next_multiple_of(32));
         let (left, row) = (thread::block_idx_x() as usize * cells * K, of_x.nodes(K));
         let own = thread::block_idx_y() * chunk;
@@ -110,13 +106,13 @@ mod device {
             if thread < columns {
                 let mass: [T; C] = matrices.mass.split.apply(&values);
                 let stiffness: [T; C] = matrices.stiffness.split.apply(&values);
-                let form = |j: usize| T::fma(sides.reaction, mass[j], factors[1] * stiffness[j]);
+                let [mass, form] = on.column((own + layer).wrapping_sub(1), factors[1], &mass, &stiffness);
                 for j in 0..K {
                     let [of_mass, of_form] = if j == 0 { before } else { [T::ZERO; 2] };
                     tensor(0).set(thread + j * pitch, mass[j] + of_mass);
-                    tensor(1).set(thread + j * pitch, form(j) + of_form);
+                    tensor(1).set(thread + j * pitch, form[j] + of_form);
                 }
-                before = [mass[K], form(K)];
+                before = [mass[K], form[K]];
             }
             thread::sync_threads();
             for round in 0..(K * cells).div_ceil(threads) {
@@ -124,11 +120,13 @@ mod device {
                 if layer > 0 && task < K * cells {
                     let (line, cell) = (task % K, task / K);
                     let column = Column { start: K * cell + line * pitch, stride: 1 };
+                    let along_x = on.pair(0, thread::block_idx_x() * cells as u32 + cell as u32);
                     let mut sum = Product::ZERO;
                     Line::<T, K, C>::read(tensor(0), column).add(&matrices.stiffness, &mut sum);
+                    let mut sum = sum.scaled(along_x.ratio);
                     Line::<T, K, C>::read(tensor(1), column).add(&matrices.mass, &mut sum);
                     let column = Column { start: K * cell + line * output_pitch, stride: 1 };
-                    outputs.write(column, &sum.outputs::<K, C>());
+                    outputs.write(column, &sum.outputs::<K, C>(along_x.mass));
                 }
             }
             thread::sync_threads();
@@ -137,7 +135,7 @@ mod device {
                 for j in 0..K {
                     let y = y + j as u32;
                     if of_y.is_unknown(K, y) {
-                        let factor = factors[0] * of_x * sides.weight(0.5, K, 1, y);
+                        let factor: T = factors[0] * of_x * sides.weight(0.5, K, 1, y);
                         let product = outputs.get(thread + j * output_pitch);
                         let value = if RESIDUAL { T::fma(-factor, product, loads[j]) } else { factor * product };
                         // SAFETY: an unknown, of this block alone.

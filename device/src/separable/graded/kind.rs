@@ -1,11 +1,11 @@
 //! The modules of graded boxes, and with what their kernels are traced.
 
 use super::list::ROWS;
-use super::{HIGHEST_DEGREE, PatchTable, Smooth};
+use super::{Apply, HIGHEST_DEGREE, PatchTable, Residual, Smooth};
 use crate::kernels::Module;
 use crate::patch::Directions;
 use crate::scalar::Real;
-use crate::separable::kind::traced_with;
+use crate::separable::kind::{CHUNK, traced_with};
 use crate::typed::{Kind, Sample};
 use std::boxed::Box;
 use std::format;
@@ -26,10 +26,23 @@ fn traced(module: Module) -> ([u32; 3], usize) {
     traced_with(module, PatchTable::new(degree, 4).words())
 }
 
-fn sample<T: Real>(_: &str) -> Sample {
-    |cells, memory| {
-        let x = memory.cast::<T>();
-        let (tables, starts, b) = (x.cast_const(), x.cast_const().cast(), x.cast_const());
-        Some(Box::new(Smooth { tables, starts, b, x, directions: Directions::closed(cells), color: 0 }))
+fn sample<T: Real>(name: &str) -> Sample {
+    match name {
+        "smooth" => |cells, memory| {
+            let x = memory.cast::<T>();
+            let (tables, starts, b) = (x.cast_const(), x.cast_const().cast(), x.cast_const());
+            Some(Box::new(Smooth { tables, starts, b, x, directions: Directions::closed(cells), color: 0 }))
+        },
+        "apply" => |cells, memory| {
+            let (y, directions) = (memory.cast::<T>(), Directions::closed(cells));
+            let (matrices, sizes, x) = (y.cast_const(), y.cast_const(), y.cast_const());
+            Some(Box::new(Apply { matrices, sizes, x, y, directions, chunk: CHUNK }))
+        },
+        "residual" => |cells, memory| {
+            let (r, directions) = (memory.cast::<T>(), Directions::closed(cells));
+            let (matrices, sizes, b, x) = (r.cast_const(), r.cast_const(), r.cast_const(), r.cast_const());
+            Some(Box::new(Residual { matrices, sizes, b, x, r, directions, chunk: CHUNK }))
+        },
+        _ => |_, _| None,
     }
 }

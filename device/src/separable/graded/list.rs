@@ -1,10 +1,13 @@
 //! The kernels of graded boxes, and what they take.
 
 #[allow(unused_imports)]
+use super::operator::{apply, residual};
+#[allow(unused_imports)]
 use super::smooth::smooth;
+use crate::matrices::SidedCellMatrices;
 use crate::patch::Directions;
 #[cfg(target_arch = "nvptx64")]
-use crate::separable::sizes::{DIM, K, M, N};
+use crate::separable::sizes::{C, DIM, H, K, M, N};
 
 /// Of a [`Module`](crate::kernels::Module).
 #[cfg(not(target_arch = "nvptx64"))]
@@ -31,4 +34,36 @@ crate::kernels! {
         directions: Directions,
         color: u32,
     ), super::smooth::block(DIM, K, size_of::<T>());
+
+    /// `y = A x`.
+    Apply = apply::<DIM, K, C, H>[
+        /// Those of cells of size 1, with factors 1 and the reaction `s`.
+        matrices: SidedCellMatrices<T, C, H>
+    ](
+        /// `h` and `c / h²` of the image of a cell below the first one, of each cell, and of the image above the last one: along x, then along
+        /// y, then along z.
+        sizes: *const T,
+        x: *const T,
+        /// Another vector than `x`.
+        y: *mut T,
+        directions: Directions,
+        /// Layers of cells along the last direction that a block has.
+        chunk: u32,
+    ), super::operator::operator_block(DIM, K, size_of::<T>());
+
+    /// `r = b - A x`, as [`Apply`].
+    Residual = residual::<DIM, K, C, H>[
+        /// As of [`Apply`].
+        matrices: SidedCellMatrices<T, C, H>
+    ](
+        /// As of [`Apply`].
+        sizes: *const T,
+        b: *const T,
+        x: *const T,
+        /// Another vector than `x`.
+        r: *mut T,
+        directions: Directions,
+        /// Layers of cells along the last direction that a block has.
+        chunk: u32,
+    ), super::operator::operator_block(DIM, K, size_of::<T>());
 }

@@ -4,12 +4,13 @@
 #[cfg(not(target_arch = "nvptx64"))]
 mod kind;
 mod list;
+mod operator;
 mod smooth;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use kind::KIND;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use list::Smooth;
+pub use list::{Apply, Residual, Smooth};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use smooth::blocks;
 

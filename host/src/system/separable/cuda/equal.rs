@@ -1,8 +1,9 @@
 //! Where cells of a direction are equal: steps of the smoother, the operator, and the transfer to a level of half as many cells.
 
 use super::super::Separable;
-use super::super::level::{Products, Steps, Transfers};
+use super::super::level::{Steps, Transfers};
 use super::super::line::Line;
+use super::operator::{LONGEST_CHUNK, Matrices};
 use super::{Cells, Common};
 use crate::backend::Scalar;
 use crate::backend::cuda::launch::TypedKernel;
@@ -14,6 +15,7 @@ use crate::system::poisson::forms::ContinuousForm;
 use bytemuck::Pod;
 use patchmg_device::kernels::patch_nodes;
 use patchmg_device::matrices::{self, Reaction, Scaled, SidedCellMatrices, SidedMatrices};
+use patchmg_device::patch::Directions;
 use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, Restrict, Smooth};
 use patchmg_device::{smoother, with_degree};
 use std::sync::Arc;
@@ -109,12 +111,16 @@ pub fn matrices<T: Scalar>(system: &Separable) -> Result<(Vec<T>, Vec<T>)> {
 
 /// The matrices that [`Apply`] and [`Residual`] take.
 pub fn cell_matrices<T: Scalar>(system: &Separable) -> Result<Vec<T>> {
-    let (degree, (factors, reaction)) = (system.space().degree(), factors(system));
-    let form = form(system)?;
-    let reaction = T::from_f64(reaction / factors[if system.dim() == 3 { 2 } else { 0 }]);
-    let factors = matrices::factors(system.dim(), factors).map(T::from_f64);
+    let (factors, reaction) = factors(system);
+    let of_last = reaction / factors[if system.dim() == 3 { 2 } else { 0 }];
+    cell_matrices_with(system, matrices::factors(system.dim(), factors), of_last)
+}
+
+/// Those of cells of size 1, with such factors.
+pub fn cell_matrices_with<T: Scalar>(system: &Separable, factors: [f64; 3], reaction: f64) -> Result<Vec<T>> {
+    let (form, factors, reaction) = (form(system)?, factors.map(T::from_f64), T::from_f64(reaction));
     Ok(with_degree!(
-        degree,
+        system.space().degree(),
         K => {
             const H: usize = (K + 1).div_ceil(2);
             let cell = Scaled { matrices: form.cell_matrices::<T, { K + 1 }, H>(), factors };
@@ -129,53 +135,34 @@ fn numbers<T: Scalar>(matrices: &impl Pod) -> Vec<T> {
     bytemuck::cast_slice(bytemuck::bytes_of(matrices)).to_vec()
 }
 
-/// Most layers of cells that a block has one after the other.
-const LONGEST_CHUNK: u32 = 32;
+/// The matrices of the operator's kernels.
+pub struct EqualMatrices<T>(Vec<T>);
 
-/// Kernels for the operator, if a level has some.
-pub fn products<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Option<Box<dyn Products<Cuda, T>>>> {
-    if Cells::of(system) != Some(Cells::Equal) {
-        return Ok(None);
+impl<T: Scalar> EqualMatrices<T> {
+    pub fn new(system: &Separable) -> Result<Self> {
+        Ok(Self(cell_matrices(system)?))
     }
-    let (level, module, gpu) = (Common::new(cuda, system), Cells::Equal.module(system), &cuda.gpu);
-    let longest = LONGEST_CHUNK.min(level.directions.0[level.dim - 1].output_cells());
-    let blocks = |chunk| operator_blocks::<T>(&level, chunk);
-    let (apply, residual) = (TypedKernel::new(gpu, module)?, TypedKernel::new(gpu, module)?);
-    let chunks = [apply.chunk(gpu, longest, blocks)?, residual.chunk(gpu, longest, blocks)?];
-    Ok(Some(Box::new(EqualProducts { matrices: cell_matrices(system)?, level, apply, residual, chunks })))
 }
 
-/// The operator's kernels of a level of equal cells.
-struct EqualProducts<T: Scalar> {
-    level: Common,
-    matrices: Vec<T>,
-    apply: TypedKernel<Apply<T>>,
-    residual: TypedKernel<Residual<T>>,
-    /// Of both.
-    chunks: [u32; 2],
-}
+impl<T: Scalar> Matrices<T> for EqualMatrices<T> {
+    const CELLS: Cells = Cells::Equal;
+    type Apply = Apply<T>;
+    type Residual = Residual<T>;
 
-fn operator_blocks<T: Scalar>(level: &Common, chunk: u32) -> [u32; 3] {
-    separable::operator_blocks::<T>(level.dim, level.degree, level.directions, chunk)
-}
-
-impl<T: Scalar> Products<Cuda, T> for EqualProducts<T> {
-    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
-        let (Self { level, matrices, .. }, chunk) = (self, self.chunks[0]);
-        level.check(&[("x", x), ("y", y)])?;
-        let (matrices, directions) = (matrices.as_ptr(), level.directions);
-        let arguments = Apply { matrices, x: x.as_ptr(), y: y.as_mut_ptr(), directions, chunk };
-        // SAFETY: vectors of the level, checked above, two of them, and its matrices.
-        unsafe { self.apply.launch(&level.cuda.gpu, operator_blocks::<T>(level, chunk), arguments) }
+    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>, directions: Directions, chunk: u32) -> Apply<T> {
+        Apply { matrices: self.0.as_ptr(), x: x.as_ptr(), y: y.as_mut_ptr(), directions, chunk }
     }
 
-    fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
-        let (Self { level, matrices, .. }, chunk) = (self, self.chunks[1]);
-        level.check(&[("b", b), ("x", x), ("r", r)])?;
-        let (matrices, directions) = (matrices.as_ptr(), level.directions);
-        let arguments = Residual { matrices, b: b.as_ptr(), x: x.as_ptr(), r: r.as_mut_ptr(), directions, chunk };
-        // SAFETY: as above.
-        unsafe { self.residual.launch(&level.cuda.gpu, operator_blocks::<T>(level, chunk), arguments) }
+    fn residual(
+        &self,
+        b: &Vector<T>,
+        x: &Vector<T>,
+        r: &mut Vector<T>,
+        directions: Directions,
+        chunk: u32,
+    ) -> Residual<T> {
+        let (matrices, b, x) = (self.0.as_ptr(), b.as_ptr(), x.as_ptr());
+        Residual { matrices, b, x, r: r.as_mut_ptr(), directions, chunk }
     }
 }
 

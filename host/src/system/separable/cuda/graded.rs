@@ -1,9 +1,10 @@
-//! Where cells have any sizes: steps of the smoother.
+//! Where cells have any sizes: steps of the smoother, and the operator.
 
 use super::super::Separable;
 use super::super::level::Steps;
 use super::super::line::{Line, Rows};
-use super::{Cells, Common};
+use super::operator::Matrices;
+use super::{Cells, Common, equal};
 use crate::backend::Scalar;
 use crate::backend::cuda::launch::TypedKernel;
 use crate::backend::cuda::{Cuda, Vector};
@@ -12,9 +13,11 @@ use crate::fe::generalized_eigenpairs;
 use crate::operator::vector_bytes;
 use crate::system::System;
 use nalgebra::DMatrix;
-use patchmg_device::separable::graded::{self, PatchTable};
+use patchmg_device::patch::Directions;
+use patchmg_device::separable::graded::{self, Apply, PatchTable, Residual};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::iter;
 use std::sync::Arc;
 
 /// The kernel of a level of graded cells, and its tables.
@@ -102,6 +105,67 @@ pub fn tables_bytes<T: Scalar>(system: &Separable) -> u64 {
     let words = PatchTable::new(system.space().degree(), size_of::<T>()).words();
     let patches: usize = system.lines().iter().map(|line| line.patch_vertices().len()).sum();
     vector_bytes::<T>(patches, words) + vector_bytes::<f32>(1, patches)
+}
+
+/// What the operator's kernels take.
+pub struct GradedMatrices<T: Scalar> {
+    matrices: Vec<T>,
+    sizes: Vector<T>,
+}
+
+impl<T: Scalar> GradedMatrices<T> {
+    pub fn new(cuda: &Arc<Cuda>, system: &Separable) -> Result<Self> {
+        Ok(Self { matrices: cell_matrices(system)?, sizes: Vector::uploaded(&cuda.gpu, &sizes(system))? })
+    }
+}
+
+impl<T: Scalar> Matrices<T> for GradedMatrices<T> {
+    const CELLS: Cells = Cells::Graded;
+    type Apply = Apply<T>;
+    type Residual = Residual<T>;
+
+    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>, directions: Directions, chunk: u32) -> Apply<T> {
+        let (matrices, sizes) = (self.matrices.as_ptr(), self.sizes.as_ptr());
+        Apply { matrices, sizes, x: x.as_ptr(), y: y.as_mut_ptr(), directions, chunk }
+    }
+
+    fn residual(
+        &self,
+        b: &Vector<T>,
+        x: &Vector<T>,
+        r: &mut Vector<T>,
+        directions: Directions,
+        chunk: u32,
+    ) -> Residual<T> {
+        let (matrices, sizes) = (self.matrices.as_ptr(), self.sizes.as_ptr());
+        Residual { matrices, sizes, b: b.as_ptr(), x: x.as_ptr(), r: r.as_mut_ptr(), directions, chunk }
+    }
+}
+
+/// The matrices that [`Apply`] and [`Residual`] take.
+pub fn cell_matrices<T: Scalar>(system: &Separable) -> Result<Vec<T>> {
+    equal::cell_matrices_with(system, [1.0; 3], system.equation().reaction)
+}
+
+/// The sizes of cells that they take: `h` and `c / h²`.
+pub fn sizes<T: Scalar>(system: &Separable) -> Vec<T> {
+    let of_line = |(line, coefficient): (&Line, &f64)| -> Vec<T> {
+        let last = line.axis.cells() - 1;
+        // Images are mirrored, or the other end of a period.
+        let [below, above] = if line.joins_ends() { [last, 0] } else { [0, last] };
+        let cells = iter::once(below).chain(0..=last).chain(iter::once(above));
+        let entries = |cell| {
+            let width = line.axis.width(cell);
+            [width, coefficient / (width * width)].map(T::from_f64)
+        };
+        cells.flat_map(entries).collect()
+    };
+    system.lines().iter().zip(system.diffusion()).flat_map(of_line).collect()
+}
+
+/// Bytes of these sizes.
+pub fn sizes_bytes<T: Scalar>(system: &Separable) -> u64 {
+    vector_bytes::<T>(2, system.lines().iter().map(|line| line.axis.cells() + 2).sum())
 }
 
 /// A patch of a direction: `2k + 1` nodes, of which some are missing beyond an end.

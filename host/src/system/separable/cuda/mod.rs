@@ -2,11 +2,12 @@
 
 mod equal;
 mod graded;
+mod operator;
 #[cfg(test)]
 mod tests;
 
 use super::Separable;
-use super::level::{self, Kernels, SeparableLevel, Steps};
+use super::level::{self, Kernels, Products, SeparableLevel, Steps};
 use super::patches;
 use crate::backend::Scalar;
 use crate::backend::cuda::{Cuda, Vector, modules};
@@ -14,6 +15,9 @@ use crate::error::Result;
 use crate::level::SharedLevel;
 use crate::operator::vector_bytes;
 use crate::system::{Runs, System};
+use equal::EqualMatrices;
+use graded::GradedMatrices;
+use operator::Operator;
 use patchmg_device::kernels::Module;
 use patchmg_device::patch::{Direction, Directions};
 use patchmg_device::separable::{self, graded::HIGHEST_DEGREE};
@@ -29,7 +33,7 @@ impl Runs<Separable> for Cuda {
     }
 
     fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
-        Ok(Arc::new(SeparableLevel::for_products(self, system, equal::products(self, system)?)?))
+        Ok(Arc::new(SeparableLevel::for_products(self, system, products(self, system)?)?))
     }
 
     fn level_bytes<T: Scalar>(system: &Separable) -> u64 {
@@ -38,7 +42,11 @@ impl Runs<Separable> for Cuda {
                 level::bytes_with_kernels::<Self, T>(system, equal::halves_all(system))
                     + vector_bytes::<T>(1, equal::table_words(system))
             }
-            Some(Cells::Graded) => level::bytes::<Self, T>(system) + graded::tables_bytes::<T>(system),
+            Some(Cells::Graded) => {
+                level::bytes_with_kernels::<Self, T>(system, false)
+                    + graded::tables_bytes::<T>(system)
+                    + graded::sizes_bytes::<T>(system)
+            }
             None => level::bytes::<Self, T>(system) + patches::bytes::<T>(system),
         }
     }
@@ -51,13 +59,22 @@ fn kernels<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Kernels<Cu
         Some(Cells::Graded) => Box::new(graded::Graded::new(cuda, system)?),
         None => return Ok(Kernels::NONE),
     };
-    let (products, transfers) = (equal::products(cuda, system)?, equal::transfers(cuda, system)?);
+    let (products, transfers) = (products(cuda, system)?, equal::transfers(cuda, system)?);
     Ok(Kernels { steps: Some(steps), products, transfers })
+}
+
+/// Those of the operator, if there are some.
+fn products<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Option<Box<dyn Products<Cuda, T>>>> {
+    Ok(match Cells::of(system) {
+        Some(Cells::Equal) => Some(Box::new(Operator::new(cuda, system, EqualMatrices::new(system)?)?)),
+        Some(Cells::Graded) => Some(Box::new(Operator::new(cuda, system, GradedMatrices::new(cuda, system)?)?)),
+        None => None,
+    })
 }
 
 /// The cells of a level whose smoother has a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cells {
+pub enum Cells {
     /// Those of a direction are equal.
     Equal,
     /// They have any sizes.

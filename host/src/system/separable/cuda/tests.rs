@@ -3,7 +3,7 @@
 use super::super::level::{Kernels, SeparableLevel};
 use super::super::{Condition, Equation, Separable};
 use super::equal::{cell_matrices, halves_all, matrices, table_words, transfer_matrices};
-use super::graded::{Tables, tables_bytes};
+use super::graded::{Tables, cell_matrices as graded_cell_matrices, sizes as graded_sizes, sizes_bytes, tables_bytes};
 use super::{Cells, directions};
 use crate::backend::cpu::Cpu;
 use crate::backend::{Backend, Scalar};
@@ -149,27 +149,39 @@ fn check_products<T: Scalar>(cells: &[usize], degree: usize, equation: Equation)
     let difference = |(&b, &product): (&T, &T)| T::from_f64(b.to_f64() - product.to_f64());
     let residual: Vec<T> = b.iter().zip(&product).map(difference).collect();
     let allowed = roundings::<T>(1e2, largest(&product));
-    let (matrices, directions, module) =
-        (cell_matrices::<T>(&system).unwrap(), directions(&system), Cells::Equal.module(&system));
+    let (directions, cells_of) = (directions(&system), Cells::of(&system).unwrap());
+    let (module, sizes) = (cells_of.module(&system), graded_sizes::<T>(&system));
+    let matrices: Vec<T> = match cells_of {
+        Cells::Equal => cell_matrices(&system).unwrap(),
+        Cells::Graded => graded_cell_matrices(&system).unwrap(),
+    };
+    assert_eq!(sizes_bytes::<T>(&system), size_of_val(&sizes[..]) as u64, "{what}");
     for chunk in [1, 3, 32] {
         let blocks = separable::operator_blocks::<T>(cells.len(), degree, directions, chunk);
-        let (matrices, x) = (matrices.as_ptr(), x.as_ptr());
-        let [mut y, mut r] = [vec![T::ZERO; b.len()], vec![T::ZERO; b.len()]];
-        let of_product = Apply { matrices, x, y: y.as_mut_ptr(), directions, chunk };
-        let of_residual = Residual { matrices, b: b.as_ptr(), x, r: r.as_mut_ptr(), directions, chunk };
+        let (matrices, sizes, b, x) = (matrices.as_ptr(), sizes.as_ptr(), b.as_ptr(), x.as_ptr());
+        let [mut found, mut difference] = [vec![T::ZERO; product.len()], vec![T::ZERO; product.len()]];
+        let (y, r) = (found.as_mut_ptr(), difference.as_mut_ptr());
         // SAFETY: vectors and matrices are those of the level, and the blocks those of its kernels.
         unsafe {
-            run(module, blocks, &of_product);
-            run(module, blocks, &of_residual);
+            match cells_of {
+                Cells::Equal => {
+                    run(module, blocks, &Apply { matrices, x, y, directions, chunk });
+                    run(module, blocks, &Residual { matrices, b, x, r, directions, chunk });
+                }
+                Cells::Graded => {
+                    run(module, blocks, &graded::Apply { matrices, sizes, x, y, directions, chunk });
+                    run(module, blocks, &graded::Residual { matrices, sizes, b, x, r, directions, chunk });
+                }
+            }
         }
-        assert_close(&y, &product, allowed, &format!("{what}, chunk {chunk}, product"));
-        assert_close(&r, &residual, allowed, &format!("{what}, chunk {chunk}, residual"));
+        assert_close(&found, &product, allowed, &format!("{what}, chunk {chunk}, product"));
+        assert_close(&difference, &residual, allowed, &format!("{what}, chunk {chunk}, residual"));
     }
 }
 
 #[test]
 fn kernels_of_the_operator_are_its_matrices_along_axes() {
-    for equation in equations().into_iter().filter(|equation| equation.grading[0] == Grading::Uniform) {
+    for equation in equations() {
         for (cells, degree) in [
             (&[260, 6][..], 1),
             (&[4, 6], 2),

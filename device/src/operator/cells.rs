@@ -1,0 +1,143 @@
+//! How the 1D matrices of a level's cells differ from those of a cell of size 1.
+
+use crate::scalar::Real;
+
+/// A factor of a matrix.
+pub trait Factor<T>: Copy {
+    fn times(self, value: T) -> T;
+
+    /// `sum` and the factor times a value.
+    fn add(self, value: T, sum: T) -> T;
+}
+
+/// 1.
+#[derive(Clone, Copy)]
+pub struct One;
+
+impl<T: Real> Factor<T> for One {
+    #[inline(always)]
+    fn times(self, value: T) -> T {
+        value
+    }
+
+    #[inline(always)]
+    fn add(self, value: T, sum: T) -> T {
+        sum + value
+    }
+}
+
+impl<T: Real> Factor<T> for T {
+    #[inline(always)]
+    fn times(self, value: T) -> T {
+        self * value
+    }
+
+    #[inline(always)]
+    fn add(self, value: T, sum: T) -> T {
+        T::fma(self, value, sum)
+    }
+}
+
+/// By how much the 1D matrices of a cell are larger than those of a cell of size 1.
+#[derive(Clone, Copy)]
+pub struct Factors<F> {
+    /// `M`.
+    pub mass: F,
+    /// `A`.
+    pub stiffness: F,
+    /// Of `A`, over that of `M`.
+    pub ratio: F,
+}
+
+/// The cells of a level, with its reaction.
+pub trait Cells<T: Real>: Copy {
+    type Factor: Factor<T>;
+
+    /// Of a cell in a direction. Its number may be -1, wrapped, or as many as there are, for images beyond the ends.
+    fn factors(self, direction: usize, cell: u32) -> Factors<Self::Factor>;
+
+    /// Those of the cell before it, too.
+    #[inline(always)]
+    fn pair(self, direction: usize, cell: u32) -> Pair<Self::Factor> {
+        let [before, own] = [cell.wrapping_sub(1), cell].map(|cell| self.factors(direction, cell));
+        Pair {
+            mass: [before.mass, own.mass],
+            stiffness: [before.stiffness, own.stiffness],
+            ratio: [before.ratio, own.ratio],
+        }
+    }
+
+    /// A value times a [factor](crate::matrices::Scaled) that all cells have.
+    fn of_all(self, factor: T, value: T) -> T;
+
+    /// In 3D an entry of what the last direction applies to `q`: `A`, or `A + s M` if [`Self::along_last`] leaves the reaction out.
+    fn form(self, mass: T, stiffness: T) -> T;
+
+    /// In 3D what `M` and `A` of the last direction take in a layer of cells, of the `p` and `q` that all others give.
+    fn along_last<const L: usize>(self, layer: u32, p: &[T; L], q: &[T; L]) -> [[T; L]; 2];
+
+    /// In 2D `M x` and `(A + s M) x` of a column of a layer of cells, from those of cells of size 1 and the factor of `A` that all cells have.
+    fn column<const L: usize>(self, layer: u32, factor: T, mass: &[T; L], stiffness: &[T; L]) -> [[T; L]; 2];
+}
+
+/// Factors of two neighbours, the first one that of the cell before.
+pub struct Pair<F> {
+    pub mass: [F; 2],
+    pub stiffness: [F; 2],
+    pub ratio: [F; 2],
+}
+
+/// Cells of size 1, to be scaled by factors that all cells have.
+#[derive(Clone, Copy)]
+pub struct Equal<R> {
+    pub reaction: R,
+}
+
+/// No reaction.
+#[derive(Clone, Copy)]
+pub struct Without;
+
+impl<T: Real> Factor<T> for Without {
+    #[inline(always)]
+    fn times(self, _value: T) -> T {
+        T::ZERO
+    }
+
+    #[inline(always)]
+    fn add(self, _value: T, sum: T) -> T {
+        sum
+    }
+}
+
+impl<T: Real, R: Factor<T>> Cells<T> for Equal<R> {
+    type Factor = One;
+
+    #[inline(always)]
+    fn factors(self, _direction: usize, _cell: u32) -> Factors<One> {
+        Factors { mass: One, stiffness: One, ratio: One }
+    }
+
+    #[inline(always)]
+    fn of_all(self, factor: T, value: T) -> T {
+        factor * value
+    }
+
+    #[inline(always)]
+    fn form(self, mass: T, stiffness: T) -> T {
+        self.reaction.add(mass, stiffness)
+    }
+
+    #[inline(always)]
+    fn along_last<const L: usize>(self, _layer: u32, p: &[T; L], q: &[T; L]) -> [[T; L]; 2] {
+        [*p, *q]
+    }
+
+    #[inline(always)]
+    fn column<const L: usize>(self, _layer: u32, factor: T, mass: &[T; L], stiffness: &[T; L]) -> [[T; L]; 2] {
+        let mut form = [T::ZERO; L];
+        for i in 0..L {
+            form[i] = self.reaction.add(mass[i], factor * stiffness[i]);
+        }
+        [*mass, form]
+    }
+}

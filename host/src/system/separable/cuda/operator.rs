@@ -1,0 +1,78 @@
+//! The operator by kernels.
+
+use super::super::Separable;
+use super::super::level::Products;
+use super::{Cells, Common};
+use crate::backend::Scalar;
+use crate::backend::cuda::launch::TypedKernel;
+use crate::backend::cuda::{Cuda, Vector};
+use crate::error::Result;
+use patchmg_device::patch::Directions;
+use patchmg_device::{separable, typed};
+use std::sync::Arc;
+
+/// Most layers of cells that a block has one after the other.
+pub const LONGEST_CHUNK: u32 = 32;
+
+/// What the kernels of a kind of cells take besides vectors.
+pub trait Matrices<T: Scalar>: Send + Sync {
+    const CELLS: Cells;
+    type Apply: typed::Arguments<Scalar = T>;
+    type Residual: typed::Arguments<Scalar = T>;
+
+    /// For chunks of so many layers of cells.
+    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>, directions: Directions, chunk: u32) -> Self::Apply;
+
+    /// Likewise.
+    fn residual(
+        &self,
+        b: &Vector<T>,
+        x: &Vector<T>,
+        r: &mut Vector<T>,
+        directions: Directions,
+        chunk: u32,
+    ) -> Self::Residual;
+}
+
+/// The operator's kernels of a level.
+pub struct Operator<T: Scalar, M: Matrices<T>> {
+    level: Common,
+    matrices: M,
+    apply: TypedKernel<M::Apply>,
+    residual: TypedKernel<M::Residual>,
+    /// Of both.
+    chunks: [u32; 2],
+}
+
+impl<T: Scalar, M: Matrices<T>> Operator<T, M> {
+    pub fn new(cuda: &Arc<Cuda>, system: &Separable, matrices: M) -> Result<Self> {
+        let (level, module, gpu) = (Common::new(cuda, system), M::CELLS.module(system), &cuda.gpu);
+        let longest = LONGEST_CHUNK.min(level.directions.0[level.dim - 1].output_cells());
+        let blocks = |chunk| blocks::<T>(&level, chunk);
+        let (apply, residual) = (TypedKernel::new(gpu, module)?, TypedKernel::new(gpu, module)?);
+        let chunks = [apply.chunk(gpu, longest, blocks)?, residual.chunk(gpu, longest, blocks)?];
+        Ok(Self { level, matrices, apply, residual, chunks })
+    }
+}
+
+fn blocks<T: Scalar>(level: &Common, chunk: u32) -> [u32; 3] {
+    separable::operator_blocks::<T>(level.dim, level.degree, level.directions, chunk)
+}
+
+impl<T: Scalar, M: Matrices<T>> Products<Cuda, T> for Operator<T, M> {
+    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        let (level, chunk) = (&self.level, self.chunks[0]);
+        level.check(&[("x", x), ("y", y)])?;
+        let arguments = self.matrices.apply(x, y, level.directions, chunk);
+        // SAFETY: vectors of the level, checked above, two of them, and its matrices.
+        unsafe { self.apply.launch(&level.cuda.gpu, blocks::<T>(level, chunk), arguments) }
+    }
+
+    fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
+        let (level, chunk) = (&self.level, self.chunks[1]);
+        level.check(&[("b", b), ("x", x), ("r", r)])?;
+        let arguments = self.matrices.residual(b, x, r, level.directions, chunk);
+        // SAFETY: as above.
+        unsafe { self.residual.launch(&level.cuda.gpu, blocks::<T>(level, chunk), arguments) }
+    }
+}
