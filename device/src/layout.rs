@@ -11,6 +11,14 @@ pub struct Column {
     pub stride: usize,
 }
 
+impl Column {
+    /// Offset of an entry.
+    #[inline(always)]
+    pub const fn at(self, index: usize) -> usize {
+        self.start + index * self.stride
+    }
+}
+
 /// A row-major tensor of `X` entries a row and `Y` rows a plane.
 pub struct RowMajor<const X: usize, const Y: usize>;
 
@@ -249,7 +257,7 @@ mod device {
         pub fn read<const N: usize>(self, column: Column) -> [T; N] {
             let mut values = [T::ZERO; N];
             for i in 0..N {
-                values[i] = self.get(column.start + i * column.stride);
+                values[i] = self.get(column.at(i));
             }
             values
         }
@@ -258,7 +266,7 @@ mod device {
         #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
         pub fn write<const N: usize>(self, column: Column, values: &[T; N]) {
             for i in 0..N {
-                self.set(column.start + i * column.stride, values[i]);
+                self.set(column.at(i), values[i]);
             }
         }
     }

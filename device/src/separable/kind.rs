@@ -9,17 +9,23 @@ use crate::smoother::table_words;
 use crate::typed::{Kind, Sample};
 use std::boxed::Box;
 use std::format;
+use std::vec::Vec;
 
 /// Boxes with sides: a module for each dimension and degree.
 pub static KIND: Kind = Kind {
     name: "separable",
     is_of_paper: false,
-    spaces: || DEGREES_2D.map(|degree| (2, degree)).chain(DEGREES_3D.map(|degree| (3, degree))).collect(),
+    spaces,
     module_name: |dim, degree| format!("separable_{dim}d_q{degree}"),
     rows: ROWS,
     traced,
     samples: [sample::<f32>, sample::<f64>],
 };
+
+/// Dimension and degree of each module.
+pub(super) fn spaces() -> Vec<(usize, usize)> {
+    DEGREES_2D.map(|degree| (2, degree)).chain(DEGREES_3D.map(|degree| (3, degree))).collect()
+}
 
 fn traced(module: Module) -> ([u32; 3], usize) {
     let (dim, degree) = module.space().unwrap_or_default();

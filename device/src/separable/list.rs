@@ -7,17 +7,6 @@ use super::sizes::{C, DIM, H, K, M, N};
 use crate::matrices::{ProlongationMatrices, RestrictionMatrix, SidedCellMatrices, SidedMatrices};
 use crate::patch::Directions;
 
-/// Of a [`Module`](crate::kernels::Module).
-#[cfg(not(target_arch = "nvptx64"))]
-macro_rules! sizes {
-    ($module:expr => $value:expr) => {
-        with_sizes!(
-            $module, $value, (2 1) (2 2) (2 3) (2 4) (2 5) (2 6) (2 7) (2 8) (2 9) (2 10)
-            (3 1) (3 2) (3 3) (3 4) (3 5) (3 6) (3 7) (3 8)
-        )
-    };
-}
-
 crate::kernels! {
     by sizes;
 

@@ -3,11 +3,17 @@
 //!
 //! Vectors have all nodes of each direction, also those at both ends and the last one of a period.
 
-/// `$value` with the constants of a [`Module`](crate::kernels::Module), one of the given spaces: dimension `DIM` and degree `K`. In a
-/// direction a patch has `M` unknowns and `N` nodes, and a cell has `C` nodes; `H` is half of `C`, rounded up.
+/// `$value` with the constants of a [`Module`](crate::kernels::Module): dimension `DIM` and degree `K`. In a direction a patch has `M`
+/// unknowns and `N` nodes, and a cell has `C` nodes; `H` is half of `C`, rounded up.
 #[cfg(not(target_arch = "nvptx64"))]
-macro_rules! with_sizes {
-    ($module:expr, $value:expr, $(($dim:literal $degree:literal))+) => {
+macro_rules! sizes {
+    ($module:expr => $value:expr) => {
+        sizes!(
+            @of $module, $value, (2 1) (2 2) (2 3) (2 4) (2 5) (2 6) (2 7) (2 8) (2 9) (2 10)
+            (3 1) (3 2) (3 3) (3 4) (3 5) (3 6) (3 7) (3 8)
+        )
+    };
+    (@of $module:expr, $value:expr, $(($dim:literal $degree:literal))+) => {
         match $module.space() {
             $(Some(($dim, $degree)) => {
                 #[allow(unused)]
@@ -24,7 +30,7 @@ macro_rules! with_sizes {
                 const H: usize = C.div_ceil(2);
                 $value
             })+
-            _ => unreachable!("{:?} is no module of this list", $module),
+            _ => unreachable!("{:?} is no module of a box with sides", $module),
         }
     };
 }

@@ -1,11 +1,11 @@
 //! The modules of graded boxes, and with what their kernels are traced.
 
 use super::list::ROWS;
-use super::{Apply, HIGHEST_DEGREE, PatchTable, Residual, Smooth};
+use super::{Apply, PatchTable, Residual, Smooth};
 use crate::kernels::Module;
 use crate::patch::Directions;
 use crate::scalar::Real;
-use crate::separable::kind::{CHUNK, traced_with};
+use crate::separable::kind::{CHUNK, spaces, traced_with};
 use crate::typed::{Kind, Sample};
 use std::boxed::Box;
 use std::format;
@@ -14,7 +14,7 @@ use std::format;
 pub static KIND: Kind = Kind {
     name: "separable_graded",
     is_of_paper: false,
-    spaces: || [2, 3].into_iter().flat_map(|dim| (1..=HIGHEST_DEGREE).map(move |degree| (dim, degree))).collect(),
+    spaces,
     module_name: |dim, degree| format!("separable_graded_{dim}d_q{degree}"),
     rows: ROWS,
     traced,

@@ -9,16 +9,6 @@ use crate::patch::Directions;
 #[cfg(target_arch = "nvptx64")]
 use crate::separable::sizes::{C, DIM, H, K, M, N};
 
-/// Of a [`Module`](crate::kernels::Module).
-#[cfg(not(target_arch = "nvptx64"))]
-macro_rules! sizes {
-    ($module:expr => $value:expr) => {
-        with_sizes!(
-            $module, $value, (2 1) (2 2) (2 3) (2 4) (3 1) (3 2) (3 3) (3 4)
-        )
-    };
-}
-
 crate::kernels! {
     by sizes;
 

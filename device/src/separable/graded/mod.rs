@@ -14,10 +14,6 @@ pub use list::{Apply, Residual, Smooth};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use smooth::blocks;
 
-/// From degree 5 on kernels spill registers, or a block of them fills a multiprocessor.
-#[cfg(not(target_arch = "nvptx64"))]
-pub const HIGHEST_DEGREE: usize = 4;
-
 /// The 1D matrices of a patch in a direction, one part after the other, each row of them in whole [chunks](cuda_std::shared::CHUNK). A patch
 /// has `N = 2k + 1` nodes, of which the `M = N - 2` in between are its unknowns; where cells are missing beyond an end, entries are zero, and
 /// eigenvalues 1. With `K S = M S Λ`, `Sᵀ M S = I` on the unknowns, `B` all nodes:

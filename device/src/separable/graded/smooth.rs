@@ -19,30 +19,61 @@ use crate::patch::{Direction, Directions, bit};
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
-use cuda_std::hint::made_here;
+use cuda_std::hint::{made_here, opaque};
 use cuda_std::ptr::{ldg, ldg_row};
 use cuda_std::thread;
+
+/// Up to this degree loops over rows of matrices are unrolled. In higher ones the assembler would have many rows in registers at once.
+const HIGHEST_UNROLLED: usize = 4;
+
+/// So many turns of a loop.
+#[inline(always)]
+fn turns<const K: usize>(count: usize) -> usize {
+    if K <= HIGHEST_UNROLLED { count } else { opaque(count as u32) as usize }
+}
+
+/// Columns that a thread has at most.
+const MOST: usize = 4;
+
+/// Columns that a thread has at once, for which it reads each row of a matrix once.
+const fn at_once(_dim: usize, _degree: usize, _scalar_bytes: usize) -> usize {
+    1
+}
+
+/// Threads that a block should have, if it has several patches.
+const fn wanted(dim: usize, degree: usize, _scalar_bytes: usize) -> usize {
+    if dim == 2 && degree == 4 { 192 } else { 256 }
+}
 
 /// How patches lie on a block, and their tensors in its shared memory: rows of all patches, then planes of such rows.
 #[derive(Clone, Copy)]
 struct Shape {
     /// Of a block, side by side in x.
     patches: usize,
-    /// Of all nodes; a thread for each column.
+    /// Of all nodes; all threads have columns of them.
     nodes: Tensor,
     /// Of the unknowns.
     unknowns: Tensor,
+    /// Where the old values at the patches' vertices begin.
+    middles: usize,
 }
 
 impl Shape {
-    const fn new(dim: usize, degree: usize) -> Self {
-        let wanted = if dim == 2 && degree == 4 { 192 } else { 256 };
+    const fn new(dim: usize, degree: usize, scalar_bytes: usize) -> Self {
         let (unknowns, nodes) = patch_nodes(degree);
-        let columns = if dim == 3 { nodes * nodes } else { nodes };
-        let patches = if columns < wanted { wanted / columns } else { 1 };
-        let nodes = Tensor { dim, size: nodes, patches, start: 0 };
-        let unknowns = Tensor { dim, size: unknowns, patches, start: nodes.words() };
-        Self { patches, nodes, unknowns }
+        let at_once = at_once(dim, degree, scalar_bytes);
+        let patches =
+            wanted(dim, degree, scalar_bytes) / Tensor { dim, size: nodes, patches: 1, start: 0, at_once }.threads();
+        let patches = if patches > 0 { patches } else { 1 };
+        let nodes = Tensor { dim, size: nodes, patches, start: 0, at_once };
+        let unknowns = Tensor { dim, size: unknowns, patches, start: nodes.words(), at_once };
+        Self { patches, nodes, unknowns, middles: unknowns.start + unknowns.words() }
+    }
+
+    /// Words of shared memory.
+    #[cfg(not(target_arch = "nvptx64"))]
+    const fn words(self) -> usize {
+        self.middles + self.patches
     }
 }
 
@@ -54,6 +85,8 @@ struct Tensor {
     patches: usize,
     /// Word of the first one.
     start: usize,
+    /// Columns of a thread.
+    at_once: usize,
 }
 
 impl Tensor {
@@ -66,35 +99,52 @@ impl Tensor {
         }
     }
 
-    /// Columns along a direction.
-    const fn columns(self) -> usize {
-        self.patches * self.size.pow(self.dim as u32 - 1)
+    /// Distance, in the last coordinate across them, of the columns that a thread has.
+    const fn step(self) -> usize {
+        self.size.div_ceil(self.at_once)
+    }
+
+    /// Those that have columns.
+    const fn threads(self) -> usize {
+        self.patches * self.step() * if self.dim == 3 { self.size } else { 1 }
     }
 
     const fn words(self) -> usize {
         self.patches * self.size.pow(self.dim as u32)
     }
 
-    /// The column of a thread along a direction. Neighbouring threads have neighbouring rows or, across x, neighbouring nodes of all
-    /// patches: banks differ, for sizes are odd.
+    /// The thread's column of a number along a direction; none behind the last one. Neighbouring threads have neighbouring rows or, across
+    /// x, neighbouring nodes of all patches: banks differ, for sizes are odd.
     #[inline(always)]
-    fn place(self, thread: u32, direction: usize) -> Place {
-        let (size, patches) = (self.size as u32, self.patches as u32);
+    fn place(self, direction: usize, number: usize) -> Option<Place> {
+        // Found again where it is needed: kept, it would take registers that spill.
+        let thread = made_here(thread::thread_idx_x());
+        let (patches, step) = (self.patches as u32, self.step() as u32);
+        let size = if self.dim == 3 { self.size as u32 } else { step };
         let (slot, fast) = if direction == 0 {
             (thread % patches, thread / patches % size)
         } else {
             (thread / size % patches, thread % size)
         };
-        let [slot, fast, slow] = [slot, fast, thread / (size * patches)].map(|index| index as usize);
+        let slow = thread / (size * patches);
+        let shift = step * number as u32;
+        let [fast, slow] = if self.dim == 3 { [fast, slow + shift] } else { [fast + shift, slow] };
+        if shift + step > self.size as u32 && (if self.dim == 3 { slow } else { fast }) >= self.size as u32 {
+            return None;
+        }
+        let [slot, fast, slow] = [slot, fast, slow].map(|index| index as usize);
         let across = match (direction, self.dim) {
             (0, _) => self.stride(1) * fast + self.stride(2) * slow,
             (1, _) => fast + self.stride(2) * slow,
             _ => fast + self.stride(1) * slow,
         };
         let start = self.start + self.size * slot + across;
-        Place { slot, fast, slow, column: Column { start, stride: self.stride(direction) } }
+        Some(Place { slot, fast, slow, column: Column { start, stride: self.stride(direction) } })
     }
 }
+
+/// Those of a thread, by their numbers.
+type Places = [Option<Place>; MOST];
 
 /// A column: of which patch of the block, and its coordinates in the directions across it; the second is 0 in 2D.
 #[derive(Clone, Copy)]
@@ -108,26 +158,27 @@ struct Place {
 /// Blocks that a multiprocessor should hold, for each degree, such that nothing spills; 0 leaves registers to the assembler.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS: [[[usize; 4]; 2]; 2] = [[[8, 8, 4, 3], [4, 4, 3, 2]], [[6, 6, 4, 0], [4, 4, 3, 2]]];
-    BLOCKS[dim - 2][scalar_bytes / 8][degree - 1]
+    const BLOCKS_2D: [[usize; 10]; 2] = [[8, 8, 4, 3, 0, 0, 0, 0, 0, 0], [4, 4, 3, 2, 0, 0, 0, 0, 0, 0]];
+    const BLOCKS_3D: [[usize; 8]; 2] = [[6, 6, 4, 0, 0, 0, 0, 0], [4, 4, 3, 2, 0, 0, 0, 0]];
+    if dim == 2 { BLOCKS_2D[scalar_bytes / 8][degree - 1] } else { BLOCKS_3D[scalar_bytes / 8][degree - 1] }
 }
 
 /// See [`Smooth`](super::Smooth).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
-    let Shape { nodes, unknowns, .. } = Shape::new(dim, degree);
+    let shape = Shape::new(dim, degree, scalar_bytes);
     Block {
-        threads: nodes.columns(),
+        threads: shape.nodes.threads(),
         min_blocks: min_blocks(dim, degree, scalar_bytes),
-        shared_bytes: (nodes.words() + unknowns.words()) * scalar_bytes,
+        shared_bytes: shape.words() * scalar_bytes,
         barriers: 2 * dim - 1,
     }
 }
 
 /// Blocks for the patches of a color; none if there are no patches.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn blocks(dim: usize, degree: usize, directions: Directions, color: u32) -> [u32; 3] {
-    directions.blocks(dim, color, Shape::new(dim, degree).patches)
+pub fn blocks<T: Real>(dim: usize, degree: usize, directions: Directions, color: u32) -> [u32; 3] {
+    directions.blocks(dim, color, Shape::new(dim, degree, size_of::<T>()).patches)
 }
 
 /// A patch in a direction.
@@ -168,51 +219,92 @@ impl<T: Real> Along<T> {
         unsafe { ldg(self.table.add(start + index)) }
     }
 
-    /// `Sᵀ M_IB` times a column of all nodes, its ends left as they are.
+    /// `Sᵀ M_IB` times columns of all nodes. `put` gets the number of a column and the place of an unknown with each value.
     #[inline(always)]
-    unsafe fn transform<const K: usize, const M: usize, const N: usize>(&self, column: &[T; N]) -> [T; N] {
+    unsafe fn transform<const K: usize, const M: usize, const N: usize>(
+        &self,
+        at_once: usize,
+        columns: &[[T; N]; MOST],
+        mut put: impl FnMut(usize, usize, T),
+    ) {
         let table = const { PatchTable::new(K, size_of::<T>()) };
-        let mut transformed = *column;
-        for f in 0..M {
+        for f in 0..turns::<K>(M) {
             // SAFETY: a row of the matrix.
             let row: [T; N] = unsafe { self.row(table.transform(f)) };
-            let mut sum = T::ZERO;
-            for n in 0..N {
-                sum = T::fma(row[n], column[n], sum);
+            for number in 0..at_once {
+                let mut sum = T::ZERO;
+                for n in 0..N {
+                    sum = T::fma(row[n], columns[number][n], sum);
+                }
+                put(number, f + 1, sum);
             }
-            transformed[f + 1] = sum;
         }
-        transformed
     }
 
-    /// `Sᵀ` times a column of unknowns.
+    /// `Sᵀ` times columns of unknowns, of which `get` has the values.
     #[inline(always)]
-    unsafe fn analyze<const K: usize, const M: usize>(&self, column: &[T; M]) -> [T; M] {
+    unsafe fn analyze<const K: usize, const M: usize>(
+        &self,
+        at_once: usize,
+        get: impl Fn(usize, usize) -> T,
+    ) -> [[T; M]; MOST] {
         let table = const { PatchTable::new(K, size_of::<T>()) };
-        let mut analyzed = [T::ZERO; M];
-        for n in 0..M {
+        let mut analyzed = [[T::ZERO; M]; MOST];
+        for n in 0..turns::<K>(M) {
             // SAFETY: a row of the matrix.
             let row: [T; M] = unsafe { self.row(table.vectors(n)) };
-            for f in 0..M {
-                analyzed[f] = T::fma(row[f], column[n], analyzed[f]);
+            for number in 0..at_once {
+                let value = get(number, n);
+                for f in 0..M {
+                    analyzed[number][f] = T::fma(row[f], value, analyzed[number][f]);
+                }
             }
         }
         analyzed
     }
 
-    /// `S` times a column of functions.
+    /// `S` times columns of functions, given to `put` as above.
     #[inline(always)]
-    unsafe fn synthesize<const K: usize, const M: usize>(&self, column: &[T; M]) -> [T; M] {
+    unsafe fn synthesize<const K: usize, const M: usize>(
+        &self,
+        at_once: usize,
+        columns: &[[T; M]; MOST],
+        mut put: impl FnMut(usize, usize, T),
+    ) {
         let table = const { PatchTable::new(K, size_of::<T>()) };
-        let mut values = [T::ZERO; M];
-        for n in 0..M {
+        for n in 0..turns::<K>(M) {
             // SAFETY: a row of the matrix.
             let row: [T; M] = unsafe { self.row(table.vectors(n)) };
-            for f in 0..M {
-                values[n] = T::fma(row[f], column[f], values[n]);
+            for number in 0..at_once {
+                let mut value = T::ZERO;
+                for f in 0..M {
+                    value = T::fma(row[f], columns[number][f], value);
+                }
+                put(number, n, value);
             }
         }
-        values
+    }
+}
+
+/// Columns from shared memory; zeros where there are none.
+#[inline(always)]
+fn read<T: Real, const L: usize>(at_once: usize, places: &Places) -> [[T; L]; MOST] {
+    let mut columns = [[T::ZERO; L]; MOST];
+    for number in 0..at_once {
+        if let Some(place) = places[number] {
+            columns[number] = Shared::at(0).read(place.column);
+        }
+    }
+    columns
+}
+
+/// Columns to shared memory.
+#[inline(always)]
+fn write<T: Real, const L: usize>(at_once: usize, places: &Places, columns: &[[T; L]; MOST]) {
+    for number in 0..at_once {
+        if let Some(place) = places[number] {
+            Shared::at(0).write(place.column, &columns[number]);
+        }
     }
 }
 
@@ -229,8 +321,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     directions: Directions,
     color: u32,
 ) {
-    let shape = const { Shape::new(DIM, K) };
-    let table = const { PatchTable::new(K, size_of::<T>()) };
+    let shape = const { Shape::new(DIM, K, size_of::<T>()) };
     let Directions([along_x, along_y, along_z]) = directions;
     let along = |direction: Direction, bit: u32, index: u32, before: u32| {
         let patch = 2 * index + bit;
@@ -261,133 +352,200 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
         unsafe { *x.add(offset) }
     };
     let tensors = Shared::<T>::at(0);
-    let place = |direction: usize| shape.nodes.place(made_here(thread::thread_idx_x()), direction);
-    // Fewer threads have a column of unknowns.
-    let has_unknowns = (thread::thread_idx_x() as usize) < shape.unknowns.columns();
-    let inner_place = |direction: usize| shape.unknowns.place(made_here(thread::thread_idx_x()), direction);
+    let (nodes, unknowns) = (shape.nodes, shape.unknowns);
+    let at_once = unknowns.at_once;
+    let is_looped = K > HIGHEST_UNROLLED;
+    // Fewer threads have columns of unknowns.
+    let has_unknowns = (thread::thread_idx_x() as usize) < unknowns.threads();
+    let places = |tensor: Tensor, direction: usize| {
+        let mut places = [None; MOST];
+        for number in 0..tensor.at_once {
+            places[number] = tensor.place(direction, number);
+        }
+        places
+    };
+    let get = |places: &Places, number: usize, index: usize| {
+        places[number].map_or(T::ZERO, |place| tensors.get(place.column.at(index)))
+    };
+    let set = |places: &Places, number: usize, index: usize, value: T| {
+        if let Some(place) = places[number] {
+            tensors.set(place.column.at(index), value);
+        }
+    };
+    let slot_of = |places: &Places| places[0].map_or(0, |place| place.slot);
 
-    // Along the last direction, from global memory. What a thread's place gives is found again where it is needed: kept, it would take
-    // registers that spill.
-    let own = place(DIM - 1);
-    let own_x = x_of(own.slot);
+    // Along the last direction, from global memory.
+    let own = places(nodes, DIM - 1);
+    let own_x = x_of(slot_of(&own));
     let own_middle = middle(&own_x);
     let is_between = |index: usize| index > 0 && index < N - 1;
-    let is_unknown = is_between(own.fast) && (DIM == 2 || is_between(own.slow));
-    let mut column = [T::ZERO; N];
-    if let Some(base) = base(&own_x, own.fast, own.slow) {
-        for n in 0..N {
-            if let (false, Some(node)) = (is_unknown && is_between(n), z_of.node::<K>(n)) {
-                // SAFETY: a node of the level that no patch of the color has as an unknown.
-                column[n] = unsafe { *x.add(base + distance * node) } - own_middle;
-            }
+    let mut columns = [[T::ZERO; N]; MOST];
+    for number in 0..at_once {
+        let Some(Place { slot, fast, slow, .. }) = own[number] else { continue };
+        if fast == 0 && slow == 0 {
+            tensors.set(shape.middles + slot, own_middle);
         }
-    }
-    // SAFETY: the table of the patch, here and below.
-    tensors.write(own.column, &unsafe { z_of.transform::<K, M, N>(&column) });
-    if has_unknowns {
-        let own = inner_place(DIM - 1);
-        let mut unknowns = [T::ZERO; M];
-        if let Some(base) = base(&x_of(own.slot), own.fast + 1, own.slow + 1) {
-            for n in 0..M {
-                if let Some(node) = z_of.node::<K>(n + 1) {
-                    // SAFETY: an unknown of the patch.
-                    unknowns[n] = unsafe { *b.add(base + distance * node) };
+        let is_unknown = is_between(fast) && (DIM == 2 || is_between(slow));
+        if let Some(base) = base(&own_x, fast, slow) {
+            for n in 0..N {
+                if let (false, Some(node)) = (is_unknown && is_between(n), z_of.node::<K>(n)) {
+                    // SAFETY: a node of the level that no patch of the color has as an unknown.
+                    columns[number][n] = unsafe { *x.add(base + distance * node) } - own_middle;
                 }
             }
         }
-        // SAFETY: as above.
-        tensors.write(own.column, &unsafe { z_of.analyze::<K, M>(&unknowns) });
+        set(&own, number, 0, columns[number][0]);
+        set(&own, number, N - 1, columns[number][N - 1]);
     }
-    thread::sync_threads();
-
-    if DIM == 3 {
-        let own = place(1).column;
-        // SAFETY: as above.
-        tensors.write(own, &unsafe { y_of.transform::<K, M, N>(&tensors.read(own)) });
-        if has_unknowns {
-            let own = inner_place(1).column;
-            // SAFETY: as above.
-            tensors.write(own, &unsafe { y_of.analyze::<K, M>(&tensors.read(own)) });
-        }
-        thread::sync_threads();
-    }
-
-    let own = place(0);
-    // SAFETY: as above.
-    tensors.write(own.column, &unsafe { x_of(own.slot).transform::<K, M, N>(&tensors.read(own.column)) });
-    // Of the patch whose row a thread has.
-    let line = inner_place(0);
-    let line_x = x_of(line.slot);
-    let mut unknowns = [T::ZERO; M];
+    // SAFETY: the table of the patch, here and below.
+    unsafe { z_of.transform::<K, M, N>(at_once, &columns, |number, n, value| set(&own, number, n, value)) };
     if has_unknowns {
-        // SAFETY: as above.
-        unknowns = unsafe { line_x.analyze::<K, M>(&tensors.read(line.column)) };
-    }
-    thread::sync_threads();
-
-    if has_unknowns {
-        let [j, l] = [line.fast, line.slow];
-        let of_node = |i: usize, j: usize, l: usize| {
-            let plane = if DIM == 3 { shape.nodes.stride(2) * l } else { 0 };
-            N * line.slot + i + shape.nodes.stride(1) * j + plane
-        };
-        // SAFETY: parts of the tables.
-        let [across_y, across_z] = unsafe {
-            let of = |along: &Along<T>, index: usize| {
-                [table.values(), table.coupling(0), table.coupling(1), table.sums()]
-                    .map(|part| along.entry(part, index))
-            };
-            [of(&y_of, j), if DIM == 3 { of(&z_of, l) } else { [T::ZERO, T::ZERO, T::ZERO, T::from_f64(1.0)] }]
-        };
-        // SAFETY: as above.
-        let [values, low, high, sums]: [[T; M]; 4] = unsafe {
-            [table.values(), table.coupling(0), table.coupling(1), table.sums()].map(|part| line_x.row(part))
-        };
-        let value = across_y[0] + across_z[0];
-        let constant = -(middle(&line_x) * (across_y[3] * across_z[3]));
-        let row: [T; N] = tensors.read(Column { start: of_node(0, j + 1, l + 1), stride: 1 });
-        let face = |factor: T, node: usize, sum: T| T::fma(-factor, tensors.get(node), sum);
-        for i in 0..M {
-            let mut residual = T::fma(constant, sums[i], unknowns[i]);
-            residual = T::fma(-low[i], row[0], residual);
-            residual = T::fma(-high[i], row[N - 1], residual);
-            residual = face(across_y[1], of_node(i + 1, 0, l + 1), residual);
-            residual = face(across_y[2], of_node(i + 1, N - 1, l + 1), residual);
-            if DIM == 3 {
-                residual = face(across_z[1], of_node(i + 1, j + 1, 0), residual);
-                residual = face(across_z[2], of_node(i + 1, j + 1, N - 1), residual);
+        let own = places(unknowns, DIM - 1);
+        let own_x = x_of(slot_of(&own));
+        let mut columns = [[T::ZERO; M]; MOST];
+        for number in 0..at_once {
+            let Some(Place { fast, slow, column, .. }) = own[number] else { continue };
+            if let Some(base) = base(&own_x, fast + 1, slow + 1) {
+                for n in 0..M {
+                    if let Some(node) = z_of.node::<K>(n + 1) {
+                        // SAFETY: an unknown of the patch.
+                        columns[number][n] = unsafe { *b.add(base + distance * node) };
+                    }
+                }
             }
-            unknowns[i] = T::fma(residual, (values[i] + value).reciprocal(), -row[i + 1]);
+            if is_looped {
+                tensors.write(column, &columns[number]);
+            }
         }
-        // SAFETY: as above. Nobody else reads the column before the barrier.
-        tensors.write(line.column, &unsafe { line_x.synthesize::<K, M>(&unknowns) });
+        let value = |number: usize, n: usize| if is_looped { get(&own, number, n) } else { columns[number][n] };
+        // SAFETY: as above.
+        write(at_once, &own, &unsafe { z_of.analyze::<K, M>(at_once, value) });
     }
-    // Of the column along the last direction, before anybody overwrites it.
-    let own = inner_place(DIM - 1);
-    let own_x = x_of(own.slot);
-    let own_middle = middle(&own_x);
     thread::sync_threads();
 
     if DIM == 3 {
+        let own = places(nodes, 1);
+        // SAFETY: as above.
+        unsafe {
+            y_of.transform::<K, M, N>(at_once, &read::<T, N>(at_once, &own), |number, n, value| {
+                set(&own, number, n, value)
+            })
+        };
         if has_unknowns {
-            let own = inner_place(1).column;
+            let own = places(unknowns, 1);
             // SAFETY: as above.
-            tensors.write(own, &unsafe { y_of.synthesize::<K, M>(&tensors.read(own)) });
+            write(at_once, &own, &unsafe { y_of.analyze::<K, M>(at_once, |number, n| get(&own, number, n)) });
         }
         thread::sync_threads();
     }
 
-    if !has_unknowns || first + own.slot as u32 > last {
+    let own = places(nodes, 0);
+    let own_x = x_of(slot_of(&own));
+    // SAFETY: as above.
+    unsafe {
+        own_x
+            .transform::<K, M, N>(at_once, &read::<T, N>(at_once, &own), |number, n, value| set(&own, number, n, value))
+    };
+    let lines = places(unknowns, 0);
+    let lines_x = x_of(slot_of(&lines));
+    let mut functions = [[T::ZERO; M]; MOST];
+    if has_unknowns {
+        // SAFETY: as above.
+        functions = unsafe { lines_x.analyze::<K, M>(at_once, |number, n| get(&lines, number, n)) };
+        if is_looped {
+            write(at_once, &lines, &functions);
+        }
+    }
+    thread::sync_threads();
+
+    if has_unknowns {
+        let parts = const {
+            let table = PatchTable::new(K, size_of::<T>());
+            [table.values(), table.coupling(0), table.coupling(1), table.sums()]
+        };
+        let mut of_x = [[T::ZERO; M]; 4];
+        if !is_looped {
+            // SAFETY: parts of the tables.
+            of_x = unsafe { parts.map(|part| lines_x.row(part)) };
+        }
+        let own_middle = tensors.get(shape.middles + slot_of(&lines));
+        for number in 0..at_once {
+            let Some(Place { slot, fast: j, slow: l, column }) = lines[number] else { continue };
+            let of_node = |i: usize, j: usize, l: usize| {
+                let plane = if DIM == 3 { nodes.stride(2) * l } else { 0 };
+                N * slot + i + nodes.stride(1) * j + plane
+            };
+            // SAFETY: as above.
+            let [across_y, across_z] = unsafe {
+                let of = |along: &Along<T>, index: usize| parts.map(|part| along.entry(part, index));
+                [of(&y_of, j), if DIM == 3 { of(&z_of, l) } else { [T::ZERO, T::ZERO, T::ZERO, T::from_f64(1.0)] }]
+            };
+            let value = across_y[0] + across_z[0];
+            let constant = -(own_middle * (across_y[3] * across_z[3]));
+            let row = Column { start: of_node(0, j + 1, l + 1), stride: 1 };
+            let ends = [tensors.get(row.at(0)), tensors.get(row.at(N - 1))];
+            let face = |factor: T, node: usize, sum: T| T::fma(-factor, tensors.get(node), sum);
+            for i in 0..turns::<K>(M) {
+                let ([values, low, high, sums], function) = if is_looped {
+                    // SAFETY: as above.
+                    (unsafe { parts.map(|part| lines_x.entry(part, i)) }, tensors.get(column.at(i)))
+                } else {
+                    (of_x.map(|part| part[i]), functions[number][i])
+                };
+                let mut residual = T::fma(constant, sums, function);
+                residual = T::fma(-low, ends[0], residual);
+                residual = T::fma(-high, ends[1], residual);
+                residual = face(across_y[1], of_node(i + 1, 0, l + 1), residual);
+                residual = face(across_y[2], of_node(i + 1, N - 1, l + 1), residual);
+                if DIM == 3 {
+                    residual = face(across_z[1], of_node(i + 1, j + 1, 0), residual);
+                    residual = face(across_z[2], of_node(i + 1, j + 1, N - 1), residual);
+                }
+                let function = T::fma(residual, (values + value).reciprocal(), -tensors.get(row.at(i + 1)));
+                if is_looped {
+                    tensors.set(column.at(i), function);
+                } else {
+                    functions[number][i] = function;
+                }
+            }
+        }
+        if is_looped {
+            functions = read(at_once, &lines);
+        }
+        // SAFETY: as above. Nobody else reads the columns before the barrier.
+        unsafe { lines_x.synthesize::<K, M>(at_once, &functions, |number, n, value| set(&lines, number, n, value)) };
+    }
+    thread::sync_threads();
+
+    if DIM == 3 {
+        if has_unknowns {
+            let own = places(unknowns, 1);
+            // SAFETY: as above.
+            unsafe {
+                y_of.synthesize::<K, M>(at_once, &read::<T, M>(at_once, &own), |number, n, value| {
+                    set(&own, number, n, value)
+                })
+            };
+        }
+        thread::sync_threads();
+    }
+
+    let own = places(unknowns, DIM - 1);
+    let slot = slot_of(&own);
+    if !has_unknowns || first + slot as u32 > last {
         return;
     }
-    if let Some(base) = base(&own_x, own.fast + 1, own.slow + 1) {
-        // SAFETY: as above.
-        let values = unsafe { z_of.synthesize::<K, M>(&tensors.read(own.column)) };
-        for n in 0..M {
-            if let Some(node) = z_of.node::<K>(n + 1) {
-                // SAFETY: an unknown of the patch, which no other of the color has.
-                unsafe { *x.add(base + distance * node) = values[n] + own_middle };
-            }
-        }
+    let (own_x, own_middle) = (x_of(slot), tensors.get(shape.middles + slot));
+    let mut bases = [None; MOST];
+    for number in 0..at_once {
+        bases[number] = own[number].and_then(|place| base(&own_x, place.fast + 1, place.slow + 1));
     }
+    let put = |number: usize, n: usize, value: T| {
+        if let (Some(base), Some(node)) = (bases[number], z_of.node::<K>(n + 1)) {
+            // SAFETY: an unknown of the patch, which no other of the color has.
+            unsafe { *x.add(base + distance * node) = value + own_middle };
+        }
+    };
+    // SAFETY: as above.
+    unsafe { z_of.synthesize::<K, M>(at_once, &read::<T, M>(at_once, &own), put) };
 }

@@ -20,7 +20,7 @@ use graded::GradedMatrices;
 use operator::Operator;
 use patchmg_device::kernels::Module;
 use patchmg_device::patch::{Direction, Directions};
-use patchmg_device::separable::{self, graded::HIGHEST_DEGREE};
+use patchmg_device::separable;
 use std::sync::Arc;
 
 impl Runs<Separable> for Cuda {
@@ -82,8 +82,7 @@ pub enum Cells {
 }
 
 impl Cells {
-    /// None where a direction has at most three cells, for discontinuous elements, for graded cells in high degrees, and where a plane has more
-    /// nodes than 32 bits count.
+    /// None where a direction has at most three cells, for discontinuous elements, and where a plane has more nodes than 32 bits count.
     fn of(system: &Separable) -> Option<Self> {
         let (lines, [row, rows, _]) = (system.lines(), system.space().stored_nodes());
         let is_other = lines.iter().any(|line| line.is_whole() || line.is_discontinuous());
@@ -91,8 +90,7 @@ impl Cells {
             return None;
         }
         let is_uniform = lines.iter().all(|line| line.axis.is_uniform());
-        let has_graded = system.space().degree() <= HIGHEST_DEGREE;
-        if is_uniform { Some(Cells::Equal) } else { has_graded.then_some(Cells::Graded) }
+        Some(if is_uniform { Cells::Equal } else { Cells::Graded })
     }
 
     fn module(self, system: &Separable) -> Module {

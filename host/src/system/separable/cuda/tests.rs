@@ -129,7 +129,7 @@ fn check<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
         } else {
             let (tables, starts) = (tables.as_ptr(), starts.as_ptr());
             let arguments = graded::Smooth { tables, starts, b, x, directions, color };
-            let blocks = graded::blocks(dim, degree, directions, color);
+            let blocks = graded::blocks::<T>(dim, degree, directions, color);
             // SAFETY: as above.
             unsafe { run(graded, blocks, &arguments) };
         }
@@ -295,8 +295,11 @@ fn kernels_of_equal_cells_have_all_degrees() {
 }
 
 #[test]
-fn graded_cells_have_kernels_in_low_degrees_alone() {
-    let cells = |degree: usize| Cells::of(&system(&[4, 4], &[1.0, 1.0], degree, equations()[1].clone()));
-    assert_eq!(cells(graded::HIGHEST_DEGREE), Some(Cells::Graded));
-    assert_eq!(cells(graded::HIGHEST_DEGREE + 1), None);
+fn kernels_of_graded_cells_have_all_degrees() {
+    for equation in [equations()[1].clone(), equations()[3].clone()] {
+        (5..=10).for_each(|degree| check::<f64>(&[4, 6], degree, equation.clone()));
+        (5..=8).for_each(|degree| check::<f64>(&[4, 6, 4], degree, equation.clone()));
+        check::<f32>(&[6, 4], 9, equation.clone());
+        check::<f32>(&[6, 4, 4], 7, equation);
+    }
 }
