@@ -33,16 +33,22 @@ fn turns<const K: usize>(count: usize) -> usize {
 }
 
 /// Columns that a thread has at most.
-const MOST: usize = 4;
+const MOST: usize = 2;
 
 /// Columns that a thread has at once, for which it reads each row of a matrix once.
-const fn at_once(_dim: usize, _degree: usize, _scalar_bytes: usize) -> usize {
-    1
+const fn at_once(degree: usize) -> usize {
+    if degree <= HIGHEST_UNROLLED { 1 } else { 2 }
 }
 
-/// Threads that a block should have, if it has several patches.
-const fn wanted(dim: usize, degree: usize, _scalar_bytes: usize) -> usize {
-    if dim == 2 && degree == 4 { 192 } else { 256 }
+/// Threads that a block has at most, if it has several patches.
+const fn most_threads(dim: usize, degree: usize) -> usize {
+    match (dim, degree) {
+        (2, 4) => 192,
+        // Three patches fill warps better than one does.
+        (3, 5) => 256,
+        _ if degree > HIGHEST_UNROLLED => 128,
+        _ => 256,
+    }
 }
 
 /// How patches lie on a block, and their tensors in its shared memory: rows of all patches, then planes of such rows.
@@ -59,14 +65,13 @@ struct Shape {
 }
 
 impl Shape {
-    const fn new(dim: usize, degree: usize, scalar_bytes: usize) -> Self {
-        let (unknowns, nodes) = patch_nodes(degree);
-        let at_once = at_once(dim, degree, scalar_bytes);
-        let patches =
-            wanted(dim, degree, scalar_bytes) / Tensor { dim, size: nodes, patches: 1, start: 0, at_once }.threads();
-        let patches = if patches > 0 { patches } else { 1 };
-        let nodes = Tensor { dim, size: nodes, patches, start: 0, at_once };
-        let unknowns = Tensor { dim, size: unknowns, patches, start: nodes.words(), at_once };
+    const fn new(dim: usize, degree: usize) -> Self {
+        let ((unknowns, nodes), at_once) = (patch_nodes(degree), at_once(degree));
+        let patch = Tensor { dim, size: nodes, patches: 1, start: 0, at_once };
+        let fitting = most_threads(dim, degree) / patch.threads();
+        let patches = if fitting > 0 { fitting } else { 1 };
+        let nodes = Tensor { patches, ..patch };
+        let unknowns = Tensor { size: unknowns, start: nodes.words(), ..nodes };
         Self { patches, nodes, unknowns, middles: unknowns.start + unknowns.words() }
     }
 
@@ -158,15 +163,15 @@ struct Place {
 /// Blocks that a multiprocessor should hold, for each degree, such that nothing spills; 0 leaves registers to the assembler.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS_2D: [[usize; 10]; 2] = [[8, 8, 4, 3, 0, 0, 0, 0, 0, 0], [4, 4, 3, 2, 0, 0, 0, 0, 0, 0]];
-    const BLOCKS_3D: [[usize; 8]; 2] = [[6, 6, 4, 0, 0, 0, 0, 0], [4, 4, 3, 2, 0, 0, 0, 0]];
+    const BLOCKS_2D: [[usize; 10]; 2] = [[8, 8, 4, 3, 8, 0, 7, 6, 5, 5], [4, 4, 3, 2, 4, 4, 4, 3, 3, 3]];
+    const BLOCKS_3D: [[usize; 8]; 2] = [[6, 6, 4, 0, 4, 8, 7, 4], [4, 4, 3, 2, 2, 5, 4, 2]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][degree - 1] } else { BLOCKS_3D[scalar_bytes / 8][degree - 1] }
 }
 
 /// See [`Smooth`](super::Smooth).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
-    let shape = Shape::new(dim, degree, scalar_bytes);
+    let shape = Shape::new(dim, degree);
     Block {
         threads: shape.nodes.threads(),
         min_blocks: min_blocks(dim, degree, scalar_bytes),
@@ -177,8 +182,8 @@ pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
 
 /// Blocks for the patches of a color; none if there are no patches.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn blocks<T: Real>(dim: usize, degree: usize, directions: Directions, color: u32) -> [u32; 3] {
-    directions.blocks(dim, color, Shape::new(dim, degree, size_of::<T>()).patches)
+pub fn blocks(dim: usize, degree: usize, directions: Directions, color: u32) -> [u32; 3] {
+    directions.blocks(dim, color, Shape::new(dim, degree).patches)
 }
 
 /// A patch in a direction.
@@ -321,7 +326,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     directions: Directions,
     color: u32,
 ) {
-    let shape = const { Shape::new(DIM, K, size_of::<T>()) };
+    let shape = const { Shape::new(DIM, K) };
     let Directions([along_x, along_y, along_z]) = directions;
     let along = |direction: Direction, bit: u32, index: u32, before: u32| {
         let patch = 2 * index + bit;
@@ -357,6 +362,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     let is_looped = K > HIGHEST_UNROLLED;
     // Fewer threads have columns of unknowns.
     let has_unknowns = (thread::thread_idx_x() as usize) < unknowns.threads();
+    // Of a thread's columns.
     let places = |tensor: Tensor, direction: usize| {
         let mut places = [None; MOST];
         for number in 0..tensor.at_once {

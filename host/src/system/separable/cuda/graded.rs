@@ -52,7 +52,7 @@ impl<T: Scalar> Steps<Cuda, T> for Graded<T> {
             directions: level.directions,
             color,
         };
-        let blocks = graded::blocks::<T>(level.dim, level.degree, level.directions, color);
+        let blocks = graded::blocks(level.dim, level.degree, level.directions, color);
         // SAFETY: vectors of the level, checked above, `x` another one than `b`, and tables of its patches.
         unsafe { self.kernel.launch(&level.cuda.gpu, blocks, arguments) }
     }
