@@ -163,8 +163,8 @@ struct Place {
 /// Blocks that a multiprocessor should hold, for each degree, such that nothing spills; 0 leaves registers to the assembler.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS_2D: [[usize; 10]; 2] = [[8, 8, 4, 3, 8, 0, 7, 6, 5, 5], [4, 4, 3, 2, 4, 4, 4, 3, 3, 3]];
-    const BLOCKS_3D: [[usize; 8]; 2] = [[6, 6, 4, 0, 4, 8, 7, 4], [4, 4, 3, 2, 2, 5, 4, 2]];
+    const BLOCKS_2D: [[usize; 10]; 2] = [[8, 8, 4, 3, 8, 0, 6, 5, 5, 4], [4, 4, 3, 2, 4, 4, 4, 3, 3, 3]];
+    const BLOCKS_3D: [[usize; 8]; 2] = [[6, 6, 4, 0, 4, 8, 5, 4], [4, 4, 3, 2, 2, 5, 3, 2]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][degree - 1] } else { BLOCKS_3D[scalar_bytes / 8][degree - 1] }
 }
 
