@@ -47,9 +47,9 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
     {
         let most_in_2d = if family == Family::Continuous { 10 } else { 8 };
         let some = [(2, 1), (2, 3), (2, most_in_2d), (3, 1), (3, 2), (3, 5)];
-        // Of each degree the smoother has a kernel of its own.
+        // Of each degree the smoother has kernels of its own, for equal cells and for graded ones.
         let all = (1..=10).map(|degree| (2, degree)).chain((1..=8).map(|degree| (3, degree)));
-        let has_all = family == Family::Continuous && number == 4;
+        let has_all = family == Family::Continuous && matches!(number, 2 | 4);
         for (dim, degree) in if has_all { all.collect() } else { some.to_vec() } {
             for operation in OPERATIONS {
                 let name = format!("separable::{number}::{dim}d::{elements}{degree}::{operation:?}::{}", T::NAME);
