@@ -6,6 +6,9 @@ use crate::scalar::Real;
 pub trait Factor<T>: Copy {
     fn times(self, value: T) -> T;
 
+    /// The products, made in `product` if they are other numbers than the values.
+    fn times_all<'a, const L: usize>(self, values: &'a [T; L], product: &'a mut [T; L]) -> &'a [T; L];
+
     /// `sum` and the factor times a value.
     fn add(self, value: T, sum: T) -> T;
 }
@@ -21,6 +24,11 @@ impl<T: Real> Factor<T> for One {
     }
 
     #[inline(always)]
+    fn times_all<'a, const L: usize>(self, values: &'a [T; L], _product: &'a mut [T; L]) -> &'a [T; L] {
+        values
+    }
+
+    #[inline(always)]
     fn add(self, value: T, sum: T) -> T {
         sum + value
     }
@@ -30,6 +38,14 @@ impl<T: Real> Factor<T> for T {
     #[inline(always)]
     fn times(self, value: T) -> T {
         self * value
+    }
+
+    #[inline(always)]
+    fn times_all<'a, const L: usize>(self, values: &'a [T; L], product: &'a mut [T; L]) -> &'a [T; L] {
+        for i in 0..L {
+            product[i] = self * values[i];
+        }
+        product
     }
 
     #[inline(always)]
@@ -52,6 +68,8 @@ pub struct Factors<F> {
 /// The cells of a level, with its reaction.
 pub trait Cells<T: Real>: Copy {
     type Factor: Factor<T>;
+    /// Whether all have one size, so that no factors of theirs take registers.
+    const ARE_EQUAL: bool;
 
     /// Of a cell in a direction. Its number may be -1, wrapped, or as many as there are, for images beyond the ends.
     fn factors(self, direction: usize, cell: u32) -> Factors<Self::Factor>;
@@ -70,11 +88,11 @@ pub trait Cells<T: Real>: Copy {
     /// A value times a [factor](crate::matrices::Scaled) that all cells have.
     fn of_all(self, factor: T, value: T) -> T;
 
-    /// In 3D an entry of what the last direction applies to `q`: `A`, or `A + s M` if [`Self::along_last`] leaves the reaction out.
+    /// In 3D an entry of what is applied to `q` along z: `A`, or `A + s M` if [`Self::with_reaction`] leaves the reaction out.
     fn form(self, mass: T, stiffness: T) -> T;
 
-    /// In 3D what `M` and `A` of the last direction take in a layer of cells, of the `p` and `q` that all others give.
-    fn along_last<const L: usize>(self, layer: u32, p: &[T; L], q: &[T; L]) -> [[T; L]; 2];
+    /// In 3D what `M` is applied to along z: `p`, or `p + s q`, made in `sum`.
+    fn with_reaction<'a, const L: usize>(self, p: &'a [T; L], q: &[T; L], sum: &'a mut [T; L]) -> &'a [T; L];
 
     /// In 2D `M x` and `(A + s M) x` of a column of a layer of cells, from those of cells of size 1 and the factor of `A` that all cells have.
     fn column<const L: usize>(self, layer: u32, factor: T, mass: &[T; L], stiffness: &[T; L]) -> [[T; L]; 2];
@@ -104,6 +122,12 @@ impl<T: Real> Factor<T> for Without {
     }
 
     #[inline(always)]
+    fn times_all<'a, const L: usize>(self, _values: &'a [T; L], product: &'a mut [T; L]) -> &'a [T; L] {
+        *product = [T::ZERO; L];
+        product
+    }
+
+    #[inline(always)]
     fn add(self, _value: T, sum: T) -> T {
         sum
     }
@@ -111,6 +135,7 @@ impl<T: Real> Factor<T> for Without {
 
 impl<T: Real, R: Factor<T>> Cells<T> for Equal<R> {
     type Factor = One;
+    const ARE_EQUAL: bool = true;
 
     #[inline(always)]
     fn factors(self, _direction: usize, _cell: u32) -> Factors<One> {
@@ -128,8 +153,8 @@ impl<T: Real, R: Factor<T>> Cells<T> for Equal<R> {
     }
 
     #[inline(always)]
-    fn along_last<const L: usize>(self, _layer: u32, p: &[T; L], q: &[T; L]) -> [[T; L]; 2] {
-        [*p, *q]
+    fn with_reaction<'a, const L: usize>(self, p: &'a [T; L], _q: &[T; L], _sum: &'a mut [T; L]) -> &'a [T; L] {
+        p
     }
 
     #[inline(always)]

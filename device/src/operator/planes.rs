@@ -17,7 +17,7 @@ use crate::contract::Centrosymmetric;
 use crate::layout::{Column, Shared};
 use crate::matrices::{CellMatrices, CellMatrix, Scaled};
 use crate::operator::Output;
-use crate::operator::cells::{Cells, Equal, Factor, Without};
+use crate::operator::cells::{Cells, Equal, Factor, Factors, Without};
 use crate::operator::nodes::Nodes;
 use crate::operator::tile::Tile;
 use crate::patch::Grid;
@@ -105,7 +105,7 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
     // SAFETY: the caller's promise.
     unsafe {
         let (on, cells) = (Grid { cells, degree: K as u32 }, Equal { reaction: Without });
-        planes::<T, _, RESIDUAL, K, C, H>(scaled, on, cells, x, output, chunk)
+        planes::<T, _, _, RESIDUAL, K, C, H>(scaled, on, cells, x, output, chunk)
     }
 }
 
@@ -117,6 +117,7 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
 pub(super) unsafe fn planes<
     T: Real + Word,
     N: Nodes<T, K>,
+    S: Cells<T>,
     const RESIDUAL: bool,
     const K: usize,
     const C: usize,
@@ -124,7 +125,7 @@ pub(super) unsafe fn planes<
 >(
     scaled: &Scaled<CellMatrices<T, C, H>, T>,
     on: N,
-    cells: impl Cells<T>,
+    cells: S,
     x: *const T,
     output: Output<T>,
     chunk: u32,
@@ -159,7 +160,6 @@ pub(super) unsafe fn planes<
     unsafe { on.copy(&mut copies, tile, nodes(0), 0) };
     // Of a plane's index; the index in its cell of the plane before, as the last one of two cells.
     let (mut parity, mut local, mut z) = (0, 0_u32, start.wrapping_mul(K as u32));
-    let mut layer = start;
     for turn in 0..planes + 1 {
         wait_for_copies();
         thread::sync_threads();
@@ -171,15 +171,18 @@ pub(super) unsafe fn planes<
         }
         if plane > 0 && has_column {
             // SAFETY: a plane of the vectors; for a residual there is `b`.
-            let b = unsafe { column.read_b::<RESIDUAL>(on, output.b, z) };
+            let read_b = || unsafe { column.read_b::<RESIDUAL>(on, output.b, z) };
+            // With factors of cells sums would spill.
+            let is_late = !S::ARE_EQUAL && K == 6 && size_of::<T>() == 8;
+            let early = if is_late { [T::ZERO; K] } else { read_b() };
             // Here the assembler would ask for it only where it is needed, and registers suffice; 8 % of the time in degree 6.
-            if RESIDUAL && tile.is_full() && K > 5 && size_of::<T>() == 8 {
+            if RESIDUAL && S::ARE_EQUAL && tile.is_full() && K > 5 && size_of::<T>() == 8 {
                 // SAFETY: all lanes are here, for all have a column.
                 unsafe { loads_together() };
             }
             let line = Line::<T, K, C>::read(product(1 - parity, 0), along_y);
             // Here, too, it would ask for each value only where it is needed.
-            if !RESIDUAL && tile.is_full() && K == 6 && size_of::<T>() == 8 {
+            if !RESIDUAL && S::ARE_EQUAL && tile.is_full() && K == 6 && size_of::<T>() == 8 {
                 // SAFETY: as above.
                 unsafe { loads_together() };
             }
@@ -190,8 +193,21 @@ pub(super) unsafe fn planes<
             let mut p = p.scaled(factors.ratio);
             let line = Line::<T, K, C>::read(product(1 - parity, 1), along_y);
             line.add(&matrices.mass, &mut p);
-            let (p, b) = (p.outputs::<K, C>(factors.mass), if RESIDUAL { on.load(b, z) } else { b });
-            column.add::<RESIDUAL>(rows, local, &cells.along_last(layer, &p, &q), &b);
+            let (p, b) = (p.outputs::<K, C>(factors.mass), if is_late { read_b() } else { early });
+            let b = if RESIDUAL { on.load(b, z) } else { b };
+            let (mut sum, mut product) = ([T::ZERO; K], [T::ZERO; K]);
+            let p = cells.with_reaction(&p, &q, &mut sum);
+            // The plane's layer of cells, from 0 if that is an image.
+            let layer = z.wrapping_add(K as u32).wrapping_sub(local) / K as u32;
+            let of_layer = cells.factors(2, layer.wrapping_sub(1));
+            column.add::<RESIDUAL, _>(
+                rows,
+                local,
+                of_layer.mass,
+                p,
+                of_layer.stiffness.times_all(&q, &mut product),
+                &b,
+            );
             if local == K as u32 {
                 // Sums of the cell below the chunk are not complete.
                 if own == start || plane > K as u32 + 1 {
@@ -199,8 +215,15 @@ pub(super) unsafe fn planes<
                     unsafe { column.store(on, output.y, z - K as u32) };
                 }
                 column.next_cell();
-                layer = layer.wrapping_add(1);
-                column.add::<RESIDUAL>(rows, 0, &cells.along_last(layer, &p, &q), &b);
+                let of_layer = cells.factors(2, layer);
+                column.add::<RESIDUAL, _>(
+                    rows,
+                    0,
+                    of_layer.mass,
+                    p,
+                    of_layer.stiffness.times_all(&q, &mut product),
+                    &b,
+                );
             }
         }
         if plane > 0 {
@@ -313,14 +336,23 @@ impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
     }
 
     /// Adds plane `local` of the cell to all of its planes, with `q` times its factor:
-    /// `sums[a] += c_y M[a][local] p + A[a][local] q`; for a residual `-=`, and `b` to its own plane, unless that is the next
-    /// cell's.
+    /// `sums[a] += c_y M[a][local] p + A[a][local] q`, with factors of the cell; for a residual `-=`, and `b` to its own plane, unless that is
+    /// the next cell's.
     #[inline(always)]
-    fn add<const RESIDUAL: bool>(&mut self, rows: Rows<T, C>, local: u32, [p, q]: &[[T; K]; 2], b: &[T; K]) {
+    fn add<const RESIDUAL: bool, F: Factor<T>>(
+        &mut self,
+        rows: Rows<T, C>,
+        local: u32,
+        mass_factor: F,
+        p: &[T; K],
+        q: &[T; K],
+        b: &[T; K],
+    ) {
         for a in 0..C {
             // The matrices are symmetric.
             let (mass, stiffness) = rows.get(local as usize, a);
             let (mass, stiffness) = if RESIDUAL { (-mass, -stiffness) } else { (mass, stiffness) };
+            let mass = mass_factor.times(mass);
             for y in 0..K {
                 self.sums[a][y] = T::fma(mass, p[y], T::fma(stiffness, q[y], self.sums[a][y]));
             }

@@ -27,6 +27,7 @@ impl<T: Real> Graded<T> {
 
 impl<T: Real> Cells<T> for Graded<T> {
     type Factor = T;
+    const ARE_EQUAL: bool = false;
 
     #[inline(always)]
     fn factors(self, direction: usize, cell: u32) -> Factors<T> {
@@ -51,14 +52,11 @@ impl<T: Real> Cells<T> for Graded<T> {
     }
 
     #[inline(always)]
-    fn along_last<const L: usize>(self, layer: u32, p: &[T; L], q: &[T; L]) -> [[T; L]; 2] {
-        let Factors { mass, stiffness, .. } = self.factors(2, layer);
-        let (mut of_mass, mut of_stiffness) = ([T::ZERO; L], [T::ZERO; L]);
+    fn with_reaction<'a, const L: usize>(self, p: &'a [T; L], q: &[T; L], sum: &'a mut [T; L]) -> &'a [T; L] {
         for i in 0..L {
-            of_mass[i] = mass * T::fma(self.reaction, q[i], p[i]);
-            of_stiffness[i] = stiffness * q[i];
+            sum[i] = T::fma(self.reaction, q[i], p[i]);
         }
-        [of_mass, of_stiffness]
+        sum
     }
 
     #[inline(always)]

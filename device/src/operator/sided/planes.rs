@@ -125,7 +125,8 @@ impl<T: Real + Word, const K: usize> Nodes<T, K> for Sides {
         let ([x, y], [row, plane]) = (place::<T, K>(), sides.pitches(K));
         let origin = output.wrapping_add((x + row * y) as usize + plane as usize * z as usize);
         let (in_y, in_z) = (sides.unknowns(K, 1, y), sides.unknowns(K, 2, z));
-        let [of_x, of_y, of_z]: [T; 3] = [(0, x), (1, y), (2, z)].map(|(d, node)| sides.weight(0.5, K, d, node));
+        let (of_x, of_y, of_z): (T, T, T) =
+            (sides.weight(0.5, K, 0, x), sides.weight(0.5, K, 1, y), sides.weight(0.5, K, 2, z));
         for local in 0..K {
             let (has_plane, weight) = if local == 0 { (in_z[0], of_x * of_z) } else { (in_z[1], of_x) };
             for y in 0..K {

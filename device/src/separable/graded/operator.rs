@@ -7,17 +7,15 @@ use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
 
-/// Blocks fewer than a multiprocessor has with equal cells, for each degree from 1 on: factors of cells take registers, for which sums would
-/// spill.
-#[cfg(not(target_arch = "nvptx64"))]
-const FEWER: [[u32; 8]; 2] = [[0; 8], [0; 8]];
-
 /// See [`Apply`](super::Apply).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn operator_block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
     let block = crate::separable::equal::operator_block(dim, degree, scalar_bytes);
-    let fewer = if dim == 3 { FEWER[scalar_bytes / 8][degree - 1] as usize } else { 0 };
-    Block { min_blocks: block.min_blocks - fewer, ..block }
+    // Factors of cells take registers, for which sums would spill.
+    let fewer = dim == 3 && matches!((degree, scalar_bytes), (6, 4));
+    // The assembler would spill of its own accord.
+    let min_blocks = if (dim, degree, scalar_bytes) == (2, 5, 8) { 3 } else { block.min_blocks - usize::from(fewer) };
+    Block { min_blocks, ..block }
 }
 
 /// See [`Apply`](super::Apply).

@@ -23,33 +23,27 @@ use cuda_std::hint::{made_here, opaque};
 use cuda_std::ptr::{ldg, ldg_row};
 use cuda_std::thread;
 
-/// Up to this degree loops over rows of matrices are unrolled. In higher ones the assembler would have many rows in registers at once.
-const HIGHEST_UNROLLED: usize = 4;
-
-/// So many turns of a loop.
+/// So many turns of a loop over rows of a matrix, which is not unrolled: the assembler would have many rows in registers at once.
 #[inline(always)]
-fn turns<const K: usize>(count: usize) -> usize {
-    if K <= HIGHEST_UNROLLED { count } else { opaque(count as u32) as usize }
+fn turns(count: usize) -> usize {
+    opaque(count as u32) as usize
 }
 
 /// Columns that a thread has at most.
-const MOST: usize = 2;
+const MOST: usize = 5;
 
-/// Columns that a thread has at once, for which it reads each row of a matrix once.
-const fn at_once(degree: usize) -> usize {
-    if degree <= HIGHEST_UNROLLED { 1 } else { 2 }
-}
-
-/// Threads that a block has at most, if it has several patches.
-const fn most_threads(dim: usize, degree: usize) -> usize {
+/// Columns that a thread has at once, for which it reads each row of a matrix once: what was measured to be fastest on an H200.
+const fn at_once(dim: usize, degree: usize) -> usize {
     match (dim, degree) {
-        (2, 4) => 192,
-        // Three patches fill warps better than one does.
-        (3, 5) => 256,
-        _ if degree > HIGHEST_UNROLLED => 128,
-        _ => 256,
+        (2, 3 | 4 | 6 | 7) => 4,
+        (3, 2) => 5,
+        (2, 1..=9) | (3, 1 | 4 | 5) => 3,
+        _ => 2,
     }
 }
+
+/// Threads that a block has at most, if it has several patches; of twice as many steps are slower in nearly all degrees.
+const MOST_THREADS: usize = 128;
 
 /// How patches lie on a block, and their tensors in its shared memory: rows of all patches, then planes of such rows.
 #[derive(Clone, Copy)]
@@ -66,9 +60,9 @@ struct Shape {
 
 impl Shape {
     const fn new(dim: usize, degree: usize) -> Self {
-        let ((unknowns, nodes), at_once) = (patch_nodes(degree), at_once(degree));
+        let ((unknowns, nodes), at_once) = (patch_nodes(degree), at_once(dim, degree));
         let patch = Tensor { dim, size: nodes, patches: 1, start: 0, at_once };
-        let fitting = most_threads(dim, degree) / patch.threads();
+        let fitting = MOST_THREADS / patch.threads();
         let patches = if fitting > 0 { fitting } else { 1 };
         let nodes = Tensor { patches, ..patch };
         let unknowns = Tensor { size: unknowns, start: nodes.words(), ..nodes };
@@ -163,8 +157,8 @@ struct Place {
 /// Blocks that a multiprocessor should hold, for each degree, such that nothing spills; 0 leaves registers to the assembler.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS_2D: [[usize; 10]; 2] = [[8, 8, 4, 3, 8, 0, 6, 5, 5, 4], [4, 4, 3, 2, 4, 4, 4, 3, 3, 3]];
-    const BLOCKS_3D: [[usize; 8]; 2] = [[6, 6, 4, 0, 4, 8, 5, 4], [4, 4, 3, 2, 2, 5, 3, 2]];
+    const BLOCKS_2D: [[usize; 10]; 2] = [[0, 12, 8, 5, 0, 4, 4, 4, 4, 4], [9, 0, 4, 3, 3, 3, 2, 2, 2, 0]];
+    const BLOCKS_3D: [[usize; 8]; 2] = [[10, 10, 10, 8, 6, 8, 5, 4], [12, 7, 7, 4, 4, 5, 3, 2]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][degree - 1] } else { BLOCKS_3D[scalar_bytes / 8][degree - 1] }
 }
 
@@ -233,7 +227,7 @@ impl<T: Real> Along<T> {
         mut put: impl FnMut(usize, usize, T),
     ) {
         let table = const { PatchTable::new(K, size_of::<T>()) };
-        for f in 0..turns::<K>(M) {
+        for f in 0..turns(M) {
             // SAFETY: a row of the matrix.
             let row: [T; N] = unsafe { self.row(table.transform(f)) };
             for number in 0..at_once {
@@ -255,7 +249,7 @@ impl<T: Real> Along<T> {
     ) -> [[T; M]; MOST] {
         let table = const { PatchTable::new(K, size_of::<T>()) };
         let mut analyzed = [[T::ZERO; M]; MOST];
-        for n in 0..turns::<K>(M) {
+        for n in 0..turns(M) {
             // SAFETY: a row of the matrix.
             let row: [T; M] = unsafe { self.row(table.vectors(n)) };
             for number in 0..at_once {
@@ -277,7 +271,7 @@ impl<T: Real> Along<T> {
         mut put: impl FnMut(usize, usize, T),
     ) {
         let table = const { PatchTable::new(K, size_of::<T>()) };
-        for n in 0..turns::<K>(M) {
+        for n in 0..turns(M) {
             // SAFETY: a row of the matrix.
             let row: [T; M] = unsafe { self.row(table.vectors(n)) };
             for number in 0..at_once {
@@ -359,7 +353,6 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     let tensors = Shared::<T>::at(0);
     let (nodes, unknowns) = (shape.nodes, shape.unknowns);
     let at_once = unknowns.at_once;
-    let is_looped = K > HIGHEST_UNROLLED;
     // Fewer threads have columns of unknowns.
     let has_unknowns = (thread::thread_idx_x() as usize) < unknowns.threads();
     // Of a thread's columns.
@@ -408,24 +401,21 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     if has_unknowns {
         let own = places(unknowns, DIM - 1);
         let own_x = x_of(slot_of(&own));
-        let mut columns = [[T::ZERO; M]; MOST];
         for number in 0..at_once {
             let Some(Place { fast, slow, column, .. }) = own[number] else { continue };
+            let mut values = [T::ZERO; M];
             if let Some(base) = base(&own_x, fast + 1, slow + 1) {
                 for n in 0..M {
                     if let Some(node) = z_of.node::<K>(n + 1) {
                         // SAFETY: an unknown of the patch.
-                        columns[number][n] = unsafe { *b.add(base + distance * node) };
+                        values[n] = unsafe { *b.add(base + distance * node) };
                     }
                 }
             }
-            if is_looped {
-                tensors.write(column, &columns[number]);
-            }
+            tensors.write(column, &values);
         }
-        let value = |number: usize, n: usize| if is_looped { get(&own, number, n) } else { columns[number][n] };
         // SAFETY: as above.
-        write(at_once, &own, &unsafe { z_of.analyze::<K, M>(at_once, value) });
+        write(at_once, &own, &unsafe { z_of.analyze::<K, M>(at_once, |number, n| get(&own, number, n)) });
     }
     thread::sync_threads();
 
@@ -454,13 +444,9 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     };
     let lines = places(unknowns, 0);
     let lines_x = x_of(slot_of(&lines));
-    let mut functions = [[T::ZERO; M]; MOST];
     if has_unknowns {
         // SAFETY: as above.
-        functions = unsafe { lines_x.analyze::<K, M>(at_once, |number, n| get(&lines, number, n)) };
-        if is_looped {
-            write(at_once, &lines, &functions);
-        }
+        write(at_once, &lines, &unsafe { lines_x.analyze::<K, M>(at_once, |number, n| get(&lines, number, n)) });
     }
     thread::sync_threads();
 
@@ -469,11 +455,6 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
             let table = PatchTable::new(K, size_of::<T>());
             [table.values(), table.coupling(0), table.coupling(1), table.sums()]
         };
-        let mut of_x = [[T::ZERO; M]; 4];
-        if !is_looped {
-            // SAFETY: parts of the tables.
-            of_x = unsafe { parts.map(|part| lines_x.row(part)) };
-        }
         let own_middle = tensors.get(shape.middles + slot_of(&lines));
         for number in 0..at_once {
             let Some(Place { slot, fast: j, slow: l, column }) = lines[number] else { continue };
@@ -481,7 +462,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
                 let plane = if DIM == 3 { nodes.stride(2) * l } else { 0 };
                 N * slot + i + nodes.stride(1) * j + plane
             };
-            // SAFETY: as above.
+            // SAFETY: parts of the tables.
             let [across_y, across_z] = unsafe {
                 let of = |along: &Along<T>, index: usize| parts.map(|part| along.entry(part, index));
                 [of(&y_of, j), if DIM == 3 { of(&z_of, l) } else { [T::ZERO, T::ZERO, T::ZERO, T::from_f64(1.0)] }]
@@ -491,14 +472,10 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
             let row = Column { start: of_node(0, j + 1, l + 1), stride: 1 };
             let ends = [tensors.get(row.at(0)), tensors.get(row.at(N - 1))];
             let face = |factor: T, node: usize, sum: T| T::fma(-factor, tensors.get(node), sum);
-            for i in 0..turns::<K>(M) {
-                let ([values, low, high, sums], function) = if is_looped {
-                    // SAFETY: as above.
-                    (unsafe { parts.map(|part| lines_x.entry(part, i)) }, tensors.get(column.at(i)))
-                } else {
-                    (of_x.map(|part| part[i]), functions[number][i])
-                };
-                let mut residual = T::fma(constant, sums, function);
+            for i in 0..turns(M) {
+                // SAFETY: as above.
+                let [values, low, high, sums] = unsafe { parts.map(|part| lines_x.entry(part, i)) };
+                let mut residual = T::fma(constant, sums, tensors.get(column.at(i)));
                 residual = T::fma(-low, ends[0], residual);
                 residual = T::fma(-high, ends[1], residual);
                 residual = face(across_y[1], of_node(i + 1, 0, l + 1), residual);
@@ -508,18 +485,15 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
                     residual = face(across_z[2], of_node(i + 1, j + 1, N - 1), residual);
                 }
                 let function = T::fma(residual, (values + value).reciprocal(), -tensors.get(row.at(i + 1)));
-                if is_looped {
-                    tensors.set(column.at(i), function);
-                } else {
-                    functions[number][i] = function;
-                }
+                tensors.set(column.at(i), function);
             }
         }
-        if is_looped {
-            functions = read(at_once, &lines);
-        }
         // SAFETY: as above. Nobody else reads the columns before the barrier.
-        unsafe { lines_x.synthesize::<K, M>(at_once, &functions, |number, n, value| set(&lines, number, n, value)) };
+        unsafe {
+            lines_x.synthesize::<K, M>(at_once, &read::<T, M>(at_once, &lines), |number, n, value| {
+                set(&lines, number, n, value)
+            })
+        };
     }
     thread::sync_threads();
 

@@ -2,8 +2,8 @@
 //! `c ∂u/∂n` is given, or sides that face each other are one; cells of a direction may have any sizes; `c > 0` and `s >= 0` are constant.
 //!
 //! Everything is a sum of products of 1D matrices, which are applied an axis after the other, on any machine: the operator, transfers, and
-//! the exact solution on all patches of a color by fast diagonalization. On a GPU continuous elements have kernels: on equal cells for
-//! the operator, steps of the smoother and transfers that halve all directions, on graded ones for steps.
+//! the exact solution on all patches of a color by fast diagonalization. On a GPU continuous elements have kernels for the
+//! operator and steps of the smoother, and on equal cells for transfers that halve all directions.
 //! [`Poisson`](super::Poisson) solves `-Δu = f` on equal cells, zero on the boundary, by kernels of its own, which are faster.
 //!
 //! Vectors have all nodes, `x` fastest. With continuous elements those where `u` is given, and the last ones of a period, are zero in
