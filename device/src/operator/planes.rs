@@ -193,10 +193,10 @@ pub(super) unsafe fn planes<
             let mut p = p.scaled(factors.ratio);
             let line = Line::<T, K, C>::read(product(1 - parity, 1), along_y);
             line.add(&matrices.mass, &mut p);
-            let (p, b) = (p.outputs::<K, C>(factors.mass), if is_late { read_b() } else { early });
-            let b = if RESIDUAL { on.load(b, z) } else { b };
-            let (mut sum, mut product) = ([T::ZERO; K], [T::ZERO; K]);
+            let (p, mut sum, mut product) = (p.outputs::<K, C>(factors.mass), [T::ZERO; K], [T::ZERO; K]);
             let p = cells.with_reaction(&p, &q, &mut sum);
+            let b = if is_late { read_b() } else { early };
+            let b = if RESIDUAL { on.load(b, z) } else { b };
             // The plane's layer of cells, from 0 if that is an image.
             let layer = z.wrapping_add(K as u32).wrapping_sub(local) / K as u32;
             let of_layer = cells.factors(2, layer.wrapping_sub(1));
