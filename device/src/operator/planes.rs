@@ -17,7 +17,7 @@ use crate::contract::Centrosymmetric;
 use crate::layout::{Column, Shared};
 use crate::matrices::{CellMatrices, CellMatrix, Scaled};
 use crate::operator::Output;
-use crate::operator::cells::{Cells, Equal, Factor, Factors, Without};
+use crate::operator::cells::{Cells, Equal, Factor, Without};
 use crate::operator::nodes::Nodes;
 use crate::operator::tile::Tile;
 use crate::patch::Grid;
