@@ -71,7 +71,7 @@ pub trait Cells<T: Real>: Copy {
     /// Whether all have one size, so that no factors of theirs take registers.
     const ARE_EQUAL: bool;
 
-    /// Of a cell in a direction. Its number may be -1, wrapped, or as many as there are, for images beyond the ends.
+    /// Those of a cell in a direction. Its number may be -1, wrapped, or as many as there are, for images beyond the ends.
     fn factors(self, direction: usize, cell: u32) -> Factors<Self::Factor>;
 
     /// Those of the cell before it, too.
@@ -111,7 +111,7 @@ pub struct Equal<R> {
     pub reaction: R,
 }
 
-/// No reaction.
+/// 0: there is no reaction.
 #[derive(Clone, Copy)]
 pub struct Without;
 

@@ -197,7 +197,7 @@ pub(super) unsafe fn planes<
             let p = cells.with_reaction(&p, &q, &mut sum);
             let b = if is_late { read_b() } else { early };
             let b = if RESIDUAL { on.load(b, z) } else { b };
-            // The plane's layer of cells, from 0 if that is an image.
+            // One more than the number of the plane's layer of cells, which is -1 for an image.
             let layer = z.wrapping_add(K as u32).wrapping_sub(local) / K as u32;
             let of_layer = cells.factors(2, layer.wrapping_sub(1));
             column.add::<RESIDUAL, _>(

@@ -9,7 +9,7 @@ use cuda_std::ptr::ldg;
 /// The widths of a level's cells, and its reaction.
 #[derive(Clone, Copy)]
 pub struct Graded<T> {
-    /// Along x, then y, then z, [entries](Self::ENTRIES) of each cell, the first one and the last one those of images: `h`, `c / h²`.
+    /// `h` and `c / h²` of each cell along x, then y, then z; before the first cell and behind the last one of a direction those of images.
     sizes: *const T,
     directions: Directions,
     /// `s`.

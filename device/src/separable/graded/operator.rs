@@ -11,10 +11,13 @@ use crate::typed::Block;
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn operator_block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
     let block = crate::separable::equal::operator_block(dim, degree, scalar_bytes);
-    // Factors of cells take registers, for which sums would spill.
-    let fewer = dim == 3 && matches!((degree, scalar_bytes), (6, 4));
-    // The assembler would spill of its own accord.
-    let min_blocks = if (dim, degree, scalar_bytes) == (2, 5, 8) { 3 } else { block.min_blocks - usize::from(fewer) };
+    let min_blocks = match (dim, degree, scalar_bytes) {
+        // Factors of cells take registers, for which sums would spill.
+        (3, 6, 4) => block.min_blocks - 1,
+        // Without a bound the assembler spills.
+        (2, 5, 8) => 3,
+        _ => block.min_blocks,
+    };
     Block { min_blocks, ..block }
 }
 
