@@ -1,7 +1,7 @@
 //! The finite element operator, `y = A x` and `r = b - A x`: in 3D plane by plane ([`planes`], of a [`tile`]), in 2D row by row
 //! ([`rows`]), and with sides ([`sided`]). One launch, every entry written once.
 
-mod cells;
+pub mod cells;
 mod nodes;
 pub mod planes;
 pub mod rows;
