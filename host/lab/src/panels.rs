@@ -6,6 +6,7 @@ use patchmg_cli::error::{Error, Result};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::ops::Range;
 use std::path::Path;
 
@@ -185,7 +186,7 @@ impl Panel {
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, text(17))
             .margin(12)
-            .x_label_area_size(46)
+            .x_label_area_size(self.x_label_height())
             .y_label_area_size(70)
             .build_cartesian_2d(x, y)?;
         chart
@@ -227,6 +228,14 @@ impl Panel {
                 }
             }
             Marks::Bars { categories, series, stacked } => {
+                let (left, top) = area.get_base_pixel();
+                let style = text(13).into_text_style(area).pos(Pos::new(HPos::Center, VPos::Top));
+                for (category, name) in categories.iter().enumerate() {
+                    let (x, y) = chart.backend_coord(&(category as f64, 0.0));
+                    for (line, words) in lines_of(name).into_iter().enumerate() {
+                        area.draw_text(&words, &style, (x - left, y - top + 8 + LINE * line as i32))?;
+                    }
+                }
                 for category in 0..categories.len() {
                     let width = if *stacked { 0.7 } else { 0.8 / series.len().max(1) as f64 };
                     let mut low = 0.0;
@@ -303,19 +312,40 @@ impl Panel {
         }
     }
 
-    /// Categories have their names at whole numbers, other axes numbers there.
+    /// Numbers where they are whole, or on a logarithmic axis; [categories](Marks::Bars) have names instead.
     fn x_text(&self, x: f64) -> String {
-        let whole = (x - x.round()).abs() < 1e-9;
         match &self.marks {
-            Marks::Bars { categories, .. } if whole && x > -0.5 => {
-                categories.get(x.round() as usize).cloned().unwrap_or_default()
-            }
             Marks::Bars { .. } => String::new(),
             Marks::Lines { log_x: true, .. } => number(x),
-            Marks::Lines { .. } if whole => format!("{x:.0}"),
+            Marks::Lines { .. } if (x - x.round()).abs() < 1e-9 => format!("{x:.0}"),
             Marks::Lines { .. } => String::new(),
         }
     }
+
+    /// Room below the axis for its name and its labels.
+    fn x_label_height(&self) -> i32 {
+        let Marks::Bars { categories, .. } = &self.marks else { return 46 };
+        let lines = categories.iter().map(|name| lines_of(name).len()).max().unwrap_or(1);
+        46 + LINE * (lines as i32 - 1)
+    }
+}
+
+/// Distance of two lines of a name.
+const LINE: i32 = 15;
+
+/// A name in lines of as many whole words as 16 letters have room for.
+fn lines_of(name: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= 16 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.into()),
+        }
+    }
+    lines
 }
 
 /// Short, and exact for what labels show.
@@ -374,13 +404,13 @@ mod tests {
     #[test]
     fn bars_have_the_names_of_their_categories() {
         let bars = |label: &str| Bars { label: label.into(), heights: vec![Some(1.0), None, Some(3.0)] };
-        let categories = ["Q1", "Q2", "Q3"].map(String::from).to_vec();
+        let categories = ["Q1", "Q2", "kept, by expressions that are long"].map(String::from).to_vec();
         for stacked in [false, true] {
             let marks =
                 Marks::Bars { categories: categories.clone(), series: vec![bars("smooth"), bars("rest")], stacked };
             let svg = svg(vec![panel(marks.clone()), panel(marks)]);
-            for text in ["Q1", "Q2", "Q3", "smooth", "rest"] {
-                assert!(svg.contains(text), "{text}");
+            for text in ["Q1", "Q2", "kept, by", "expressions that", "are long", "smooth", "rest"] {
+                assert!(svg.lines().any(|line| line.trim() == text), "{text}");
             }
         }
     }

@@ -273,7 +273,9 @@ fn grouped(rows: &[&Row], column: &str, by: By, results: &Results) -> Panel {
     if is_comparable && rows.iter().any(|row| row.paper.contains_key(column)) {
         series.push(bars("paper, A100", &|row| row.paper.get(column).copied()));
     }
+    let is_one_of_several = |row: &Row| rows.iter().filter(|other| other.key.series == row.key.series).count() > 1;
     let category = |row: &&Row| match by {
+        By::Series if is_one_of_several(row) => format!("{}, L={}", row.key.series, row.key.refine),
         By::Series | By::SeriesOfSize => row.key.series.clone(),
         By::Precision => format!("Q{} {}", row.key.degree, row.key.precision),
     };
