@@ -2,20 +2,30 @@
 
 use crate::scalar::Real;
 
+/// How often values are added to sums.
+pub trait Multiple<T>: Copy {
+    /// `sum` and the multiple of a value.
+    fn add(self, value: T, sum: T) -> T;
+}
+
 /// A factor of a matrix.
-pub trait Factor<T>: Copy {
+pub trait Factor<T>: Multiple<T> {
     fn times(self, value: T) -> T;
 
     /// The products, made in `product` if they are other numbers than the values.
     fn times_all<'a, const L: usize>(self, values: &'a [T; L], product: &'a mut [T; L]) -> &'a [T; L];
-
-    /// `sum` and the factor times a value.
-    fn add(self, value: T, sum: T) -> T;
 }
 
 /// 1.
 #[derive(Clone, Copy)]
 pub struct One;
+
+impl<T: Real> Multiple<T> for One {
+    #[inline(always)]
+    fn add(self, value: T, sum: T) -> T {
+        sum + value
+    }
+}
 
 impl<T: Real> Factor<T> for One {
     #[inline(always)]
@@ -27,10 +37,12 @@ impl<T: Real> Factor<T> for One {
     fn times_all<'a, const L: usize>(self, values: &'a [T; L], _product: &'a mut [T; L]) -> &'a [T; L] {
         values
     }
+}
 
+impl<T: Real> Multiple<T> for T {
     #[inline(always)]
     fn add(self, value: T, sum: T) -> T {
-        sum + value
+        T::fma(self, value, sum)
     }
 }
 
@@ -46,11 +58,6 @@ impl<T: Real> Factor<T> for T {
             product[i] = self * values[i];
         }
         product
-    }
-
-    #[inline(always)]
-    fn add(self, value: T, sum: T) -> T {
-        T::fma(self, value, sum)
     }
 }
 
@@ -74,11 +81,11 @@ pub trait Cells<T: Real>: Copy {
     /// Those of a cell in a direction. Its number may be -1, wrapped, or as many as there are, for images beyond the ends.
     fn factors(self, direction: usize, cell: u32) -> Factors<Self::Factor>;
 
-    /// Those of the cell before it, too.
+    /// Those of the cell before it, and its own.
     #[inline(always)]
-    fn pair(self, direction: usize, cell: u32) -> Pair<Self::Factor> {
+    fn pair(self, direction: usize, cell: u32) -> Factors<[Self::Factor; 2]> {
         let [before, own] = [cell.wrapping_sub(1), cell].map(|cell| self.factors(direction, cell));
-        Pair {
+        Factors {
             mass: [before.mass, own.mass],
             stiffness: [before.stiffness, own.stiffness],
             ratio: [before.ratio, own.ratio],
@@ -98,13 +105,6 @@ pub trait Cells<T: Real>: Copy {
     fn column<const L: usize>(self, layer: u32, factor: T, mass: &[T; L], stiffness: &[T; L]) -> [[T; L]; 2];
 }
 
-/// Factors of two neighbours, the first one that of the cell before.
-pub struct Pair<F> {
-    pub mass: [F; 2],
-    pub stiffness: [F; 2],
-    pub ratio: [F; 2],
-}
-
 /// Cells of size 1, to be scaled by factors that all cells have.
 #[derive(Clone, Copy)]
 pub struct Equal<R> {
@@ -115,25 +115,14 @@ pub struct Equal<R> {
 #[derive(Clone, Copy)]
 pub struct Without;
 
-impl<T: Real> Factor<T> for Without {
-    #[inline(always)]
-    fn times(self, _value: T) -> T {
-        T::ZERO
-    }
-
-    #[inline(always)]
-    fn times_all<'a, const L: usize>(self, _values: &'a [T; L], product: &'a mut [T; L]) -> &'a [T; L] {
-        *product = [T::ZERO; L];
-        product
-    }
-
+impl<T: Real> Multiple<T> for Without {
     #[inline(always)]
     fn add(self, _value: T, sum: T) -> T {
         sum
     }
 }
 
-impl<T: Real, R: Factor<T>> Cells<T> for Equal<R> {
+impl<T: Real, R: Multiple<T>> Cells<T> for Equal<R> {
     type Factor = One;
     const ARE_EQUAL: bool = true;
 

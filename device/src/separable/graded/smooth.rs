@@ -42,7 +42,7 @@ const fn at_once(dim: usize, degree: usize) -> usize {
     }
 }
 
-/// Threads that a block has at most, if it has several patches; of twice as many steps are slower in nearly all degrees.
+/// Threads that a block has at most, if it has several patches; with twice as many a step is slower in nearly all degrees.
 const MOST_THREADS: usize = 128;
 
 /// How patches lie on a block, and their tensors in its shared memory: rows of all patches, then planes of such rows.

@@ -3,7 +3,7 @@
 use super::super::Separable;
 use super::super::level::{Steps, Transfers};
 use super::super::line::Line;
-use super::operator::{LONGEST_CHUNK, Matrices};
+use super::operator::{LONGEST_CHUNK, Launch, Matrices};
 use super::{Cells, Common};
 use crate::backend::Scalar;
 use crate::backend::cuda::launch::TypedKernel;
@@ -15,7 +15,6 @@ use crate::system::poisson::forms::ContinuousForm;
 use bytemuck::Pod;
 use patchmg_device::kernels::patch_nodes;
 use patchmg_device::matrices::{self, Reaction, Scaled, SidedCellMatrices, SidedMatrices};
-use patchmg_device::patch::Directions;
 use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, Restrict, Smooth};
 use patchmg_device::{smoother, with_degree};
 use std::sync::Arc;
@@ -149,18 +148,12 @@ impl<T: Scalar> Matrices<T> for EqualMatrices<T> {
     type Apply = Apply<T>;
     type Residual = Residual<T>;
 
-    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>, directions: Directions, chunk: u32) -> Apply<T> {
+    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>, Launch { directions, chunk }: Launch) -> Apply<T> {
         Apply { matrices: self.0.as_ptr(), x: x.as_ptr(), y: y.as_mut_ptr(), directions, chunk }
     }
 
-    fn residual(
-        &self,
-        b: &Vector<T>,
-        x: &Vector<T>,
-        r: &mut Vector<T>,
-        directions: Directions,
-        chunk: u32,
-    ) -> Residual<T> {
+    fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>, launch: Launch) -> Residual<T> {
+        let Launch { directions, chunk } = launch;
         let (matrices, b, x) = (self.0.as_ptr(), b.as_ptr(), x.as_ptr());
         Residual { matrices, b, x, r: r.as_mut_ptr(), directions, chunk }
     }

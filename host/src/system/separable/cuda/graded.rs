@@ -3,7 +3,7 @@
 use super::super::Separable;
 use super::super::level::Steps;
 use super::super::line::{Line, Rows};
-use super::operator::Matrices;
+use super::operator::{Launch, Matrices};
 use super::{Cells, Common, equal};
 use crate::backend::Scalar;
 use crate::backend::cuda::launch::TypedKernel;
@@ -13,7 +13,6 @@ use crate::fe::generalized_eigenpairs;
 use crate::operator::vector_bytes;
 use crate::system::System;
 use nalgebra::DMatrix;
-use patchmg_device::patch::Directions;
 use patchmg_device::separable::graded::{self, Apply, PatchTable, Residual};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -124,19 +123,13 @@ impl<T: Scalar> Matrices<T> for GradedMatrices<T> {
     type Apply = Apply<T>;
     type Residual = Residual<T>;
 
-    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>, directions: Directions, chunk: u32) -> Apply<T> {
+    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>, Launch { directions, chunk }: Launch) -> Apply<T> {
         let (matrices, sizes) = (self.matrices.as_ptr(), self.sizes.as_ptr());
         Apply { matrices, sizes, x: x.as_ptr(), y: y.as_mut_ptr(), directions, chunk }
     }
 
-    fn residual(
-        &self,
-        b: &Vector<T>,
-        x: &Vector<T>,
-        r: &mut Vector<T>,
-        directions: Directions,
-        chunk: u32,
-    ) -> Residual<T> {
+    fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>, launch: Launch) -> Residual<T> {
+        let Launch { directions, chunk } = launch;
         let (matrices, sizes) = (self.matrices.as_ptr(), self.sizes.as_ptr());
         Residual { matrices, sizes, b: b.as_ptr(), x: x.as_ptr(), r: r.as_mut_ptr(), directions, chunk }
     }

@@ -20,18 +20,16 @@ pub trait Matrices<T: Scalar>: Send + Sync {
     type Apply: typed::Arguments<Scalar = T>;
     type Residual: typed::Arguments<Scalar = T>;
 
-    /// For chunks of so many layers of cells.
-    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>, directions: Directions, chunk: u32) -> Self::Apply;
+    fn apply(&self, x: &Vector<T>, y: &mut Vector<T>, launch: Launch) -> Self::Apply;
 
-    /// Likewise.
-    fn residual(
-        &self,
-        b: &Vector<T>,
-        x: &Vector<T>,
-        r: &mut Vector<T>,
-        directions: Directions,
-        chunk: u32,
-    ) -> Self::Residual;
+    fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>, launch: Launch) -> Self::Residual;
+}
+
+/// What they take of a level, and layers of cells of a block.
+#[derive(Clone, Copy)]
+pub struct Launch {
+    pub directions: Directions,
+    pub chunk: u32,
 }
 
 /// The operator's kernels of a level.
@@ -63,7 +61,7 @@ impl<T: Scalar, M: Matrices<T>> Products<Cuda, T> for Operator<T, M> {
     fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
         let (level, chunk) = (&self.level, self.chunks[0]);
         level.check(&[("x", x), ("y", y)])?;
-        let arguments = self.matrices.apply(x, y, level.directions, chunk);
+        let arguments = self.matrices.apply(x, y, Launch { directions: level.directions, chunk });
         // SAFETY: vectors of the level, checked above, two of them, and its matrices.
         unsafe { self.apply.launch(&level.cuda.gpu, blocks::<T>(level, chunk), arguments) }
     }
@@ -71,7 +69,7 @@ impl<T: Scalar, M: Matrices<T>> Products<Cuda, T> for Operator<T, M> {
     fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
         let (level, chunk) = (&self.level, self.chunks[1]);
         level.check(&[("b", b), ("x", x), ("r", r)])?;
-        let arguments = self.matrices.residual(b, x, r, level.directions, chunk);
+        let arguments = self.matrices.residual(b, x, r, Launch { directions: level.directions, chunk });
         // SAFETY: as above.
         unsafe { self.residual.launch(&level.cuda.gpu, blocks::<T>(level, chunk), arguments) }
     }

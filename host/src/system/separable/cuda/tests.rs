@@ -200,9 +200,11 @@ fn kernels_of_the_operator_are_its_matrices_along_axes() {
     for degree in 5..=10 {
         check_products::<f64>(&[4, 6], degree, equations()[2].clone());
         check_products::<f32>(&[4, 52], degree, equations()[5].clone());
+        check_products::<f64>(&[4, 6], degree, equations()[3].clone());
     }
     for degree in [5, 6, 8] {
         check_products::<f64>(&[4, 6, 4], degree, equations()[5].clone());
+        check_products::<f64>(&[4, 6, 4], degree, equations()[3].clone());
     }
 }
 
