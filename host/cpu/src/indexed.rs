@@ -160,17 +160,13 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
         (if D == 2 { 3 } else { 6 }) + has_mass as usize
     }
 
-    /// `B` along all directions, or its transpose, while `ahead` comes from memory.
+    /// `B` along all directions, or its transpose.
     #[inline(always)]
-    fn interpolate<S: Simd>(&self, transposed: usize, u: &mut Tensor<S, T, N, L>, ahead: &[T]) {
-        let bytes = size_of_val(ahead).div_ceil(D * L).next_multiple_of(CACHE_LINE);
+    fn interpolate<S: Simd>(&self, transposed: usize, u: &mut Tensor<S, T, N, L>, ahead: &mut Ahead) {
         for d in 0..D {
             for a in 0..Self::PLANES {
+                ahead.step();
                 for i in 0..N {
-                    let begin = ahead.as_ptr().cast::<u8>().wrapping_add((d * L + a * N + i) * bytes);
-                    for line in 0..bytes / CACHE_LINE {
-                        prefetch_far(begin.wrapping_add(line * CACHE_LINE));
-                    }
                     let values = self.values[transposed].apply::<_, N>(&line::<_, T, N, L>(u, [d, i, a]));
                     set_line::<_, T, N, L>(u, [d, i, a], &values);
                 }
@@ -179,8 +175,9 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
     }
 
     #[inline(always)]
-    fn slopes<S: Simd>(&self, d: usize, u: &Tensor<S, T, N, L>, slopes: &mut Tensor<S, T, N, L>) {
+    fn slopes<S: Simd>(&self, d: usize, u: &Tensor<S, T, N, L>, slopes: &mut Tensor<S, T, N, L>, ahead: &mut Ahead) {
         for a in 0..Self::PLANES {
+            ahead.step();
             for i in 0..N {
                 let values = self.derivatives[0].apply_anti(&line::<_, T, N, L>(u, [d, i, a]));
                 set_line::<_, T, N, L>(slopes, [d, i, a], &values);
@@ -190,8 +187,15 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
 
     /// The transpose, added.
     #[inline(always)]
-    fn add_slopes<S: Simd>(&self, d: usize, slopes: &Tensor<S, T, N, L>, u: &mut Tensor<S, T, N, L>) {
+    fn add_slopes<S: Simd>(
+        &self,
+        d: usize,
+        slopes: &Tensor<S, T, N, L>,
+        u: &mut Tensor<S, T, N, L>,
+        ahead: &mut Ahead,
+    ) {
         for a in 0..Self::PLANES {
+            ahead.step();
             for i in 0..N {
                 let added = self.derivatives[1].apply_anti(&line::<_, T, N, L>(slopes, [d, i, a]));
                 let mut sum = line::<_, T, N, L>(u, [d, i, a]);
@@ -259,6 +263,32 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
     }
 }
 
+/// Memory that will be read, asked for step by step.
+struct Ahead {
+    next: *const u8,
+    end: *const u8,
+    /// Bytes that a step asks for.
+    step: usize,
+}
+
+impl Ahead {
+    /// In so many steps.
+    #[inline(always)]
+    fn new<T>(begin: *const T, len: usize, steps: usize) -> Self {
+        let (next, bytes) = (begin.cast::<u8>(), len * size_of::<T>());
+        Self { next, end: next.wrapping_add(bytes), step: bytes.div_ceil(steps).next_multiple_of(CACHE_LINE) }
+    }
+
+    #[inline(always)]
+    fn step(&mut self) {
+        let end = self.end.min(self.next.wrapping_add(self.step));
+        while self.next < end {
+            prefetch_far(self.next);
+            self.next = self.next.wrapping_add(CACHE_LINE);
+        }
+    }
+}
+
 /// The operator of some cells.
 struct Operator<'a, T, const D: usize, const N: usize, const H: usize, const L: usize> {
     element: &'a Element<T, D, N, H, L>,
@@ -279,7 +309,11 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
             for (value, &node) in values.iter_mut().zip(local) {
                 *value = x[node as usize];
             }
-            self.run(batch, &mut tensors);
+            let next = if index + 1 < batches.len() { batches.get(index + 1) } else { batch + 1 };
+            let len = self.words_a_batch(Lanes::<S, T>::WIDTH);
+            // Memory is busy while cells are contracted: the metric alone takes as long.
+            let mut ahead = Ahead::new(self.cells.metric.as_ptr().wrapping_add(next * len), len, 4 * D * L / N);
+            self.run(batch, &mut ahead, &mut tensors);
             let values: &[T] = bytemuck::cast_slice(tensors[0].as_flattened());
             for (&value, &node) in values.iter().zip(local) {
                 sums[node as usize] = sums[node as usize] + value;
@@ -289,9 +323,15 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
 }
 
 impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usize> Operator<'_, T, D, N, H, L> {
-    /// From the values of cells to what they add to the sums at their places, in the first tensor.
+    /// From the values of cells to what they add to the sums at their places, in the first tensor; each plane of lines that are
+    /// contracted is a step of `ahead`.
     #[inline(always)]
-    fn run<S: Simd>(&self, batch: usize, [u, along_x, along_y, along_z]: &mut [Tensor<S, T, N, L>; 4]) {
+    fn run<S: Simd>(
+        &self,
+        batch: usize,
+        ahead: &mut Ahead,
+        [u, along_x, along_y, along_z]: &mut [Tensor<S, T, N, L>; 4],
+    ) {
         let width = Lanes::<S, T>::WIDTH;
         let from = self.cells.hanging.partition_point(|(cell, _)| (*cell as usize) < batch * width);
         let hanging =
@@ -300,32 +340,30 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
             let values = bytemuck::cast_slice_mut(u.as_flattened_mut());
             self.element.hang(lines, false, values, [cell as usize % width, width]);
         }
-        // Memory is busy while lines are contracted: the metric alone takes as long.
-        self.element.interpolate(0, u, self.metric(batch, width));
-        self.element.slopes(0, u, along_x);
-        self.element.slopes(1, u, along_y);
+        self.element.interpolate(0, u, ahead);
+        self.element.slopes(0, u, along_x, ahead);
+        self.element.slopes(1, u, along_y, ahead);
         if D == 3 {
-            self.element.slopes(2, u, along_z);
+            self.element.slopes(2, u, along_z, ahead);
         }
         self.times_metric(batch, u, [along_x, along_y, along_z]);
-        self.element.add_slopes(0, along_x, u);
-        self.element.add_slopes(1, along_y, u);
+        self.element.add_slopes(0, along_x, u, ahead);
+        self.element.add_slopes(1, along_y, u, ahead);
         if D == 3 {
-            self.element.add_slopes(2, along_z, u);
+            self.element.add_slopes(2, along_z, u, ahead);
         }
-        self.element.interpolate(1, u, &[]);
+        self.element.interpolate(1, u, ahead);
         for &(cell, lines) in hanging() {
             let values = bytemuck::cast_slice_mut(u.as_flattened_mut());
             self.element.hang(lines, true, values, [cell as usize % width, width]);
         }
     }
 
-    /// The metric of a batch.
+    /// Words of the metric of a batch.
     #[inline(always)]
-    fn metric(&self, batch: usize, width: usize) -> &[T] {
+    fn words_a_batch(&self, width: usize) -> usize {
         let points = if self.cells.weights.is_empty() { N * L } else { 1 };
-        let len = points * Element::<T, D, N, H, L>::words(self.cells.has_mass) * width;
-        &self.cells.metric[batch * len..(batch + 1) * len]
+        points * Element::<T, D, N, H, L>::words(self.cells.has_mass) * width
     }
 
     /// Slopes become fluxes, and values those times the mass.
@@ -339,7 +377,8 @@ impl<T: Vectorized, const D: usize, const N: usize, const H: usize, const L: usi
         let (width, has_mass) = (Lanes::<S, T>::WIDTH, self.cells.has_mass);
         let words = Element::<T, D, N, H, L>::words(has_mass);
         let is_constant = !self.cells.weights.is_empty();
-        let metric = self.metric(batch, width);
+        let len = self.words_a_batch(width);
+        let metric = &self.cells.metric[batch * len..(batch + 1) * len];
         for row in 0..L {
             for i in 0..N {
                 let q = i + N * row;

@@ -314,8 +314,9 @@ impl<T: Scalar> CellShape<T> {
 
     /// The transpose.
     pub fn restrict(&self, u: &mut Vec<T>, workspace: &mut Workspace<T>) {
-        for d in 0..self.dim {
-            self.prolongation.apply_transposed(self.n.pow(d as u32), u, &mut workspace.other);
+        // The last direction first: whole planes have one entry of the matrix.
+        for d in (0..self.dim).rev() {
+            self.prolongation.apply_transposed((2 * self.n - 1).pow(d as u32), u, &mut workspace.other);
             std::mem::swap(u, &mut workspace.other);
         }
     }
