@@ -81,16 +81,29 @@ pub(super) fn set_metric<T: Scalar>(
 ) -> Result<[bool; 2]> {
     let rounding = unit_roundoff::<T>().max(geometry.rounding(cell));
     let (mut constant, mut is_diagonal) = (Constant::new(rounding), true);
+    // Of the point before, which in many cells has the same.
+    let mut last: Option<[DMat3; 3]> = None;
     geometry.for_each_point(cell, |q, place| {
-        let inverse = place.jacobian.inverse();
-        let tensor: DMat3 = inverse * kappa(q, &place)? * inverse.transpose() * place.weight;
+        let (jacobian, kappa) = (place.jacobian, kappa(q, &place)?);
+        let known = last.filter(|[of, with, _]| *of == jacobian && *with == kappa);
+        let pulled_back = known.map_or_else(
+            || {
+                let inverse = jacobian.inverse();
+                inverse * kappa * inverse.transpose()
+            },
+            |[_, _, pulled_back]| pulled_back,
+        );
+        last = Some([jacobian, kappa, pulled_back]);
+        let tensor = pulled_back * place.weight;
         let [x, y, z] = [tensor.x_axis, tensor.y_axis, tensor.z_axis];
         let mass = reaction * place.weight;
         let values = if dim == 2 { [x.x, x.y, y.y, mass, 0.0, 0.0, 0.0] } else { [x.x, x.y, y.y, x.z, y.z, z.z, mass] };
         let metric = &mut metric[words(dim) * q..][..words(dim)];
         metric.iter_mut().zip(values).for_each(|(to, word)| *to = T::from_f64(word));
-        constant.compare(metric, place.gauss_weight);
-        is_diagonal &= is_diagonal_at(dim, metric, rounding);
+        if known.is_none() {
+            constant.compare(metric, place.gauss_weight);
+            is_diagonal &= is_diagonal_at(dim, metric, rounding);
+        }
         Ok(())
     })?;
     Ok([constant.holds, is_diagonal])

@@ -20,8 +20,18 @@ pub(super) struct Geometry<'a> {
     shape: Element,
     /// By rows, from nodes to points: values and derivatives.
     rows: [Vec<f64>; 2],
+    /// Each point of the rule in the unit cell; in 2D on the plane `z = 0`.
+    points: Vec<DVec3>,
     /// `w` of each point.
     weights: Vec<f64>,
+}
+
+/// The map of a parallelogram or parallelepiped.
+struct Affine {
+    origin: DVec3,
+    jacobian: DMat3,
+    /// Of derivatives, as [`Geometry::rounding`] has it.
+    rounding: f64,
 }
 
 /// A point of a rule in a cell.
@@ -43,12 +53,15 @@ impl<'a> Geometry<'a> {
         let rule = Quadrature::gauss(points)?;
         let values = rule.points.iter().flat_map(|&x| shape.values(x)).collect();
         let derivatives = rule.points.iter().flat_map(|&x| shape.derivatives(x)).collect();
-        let weight = |q: usize| {
-            let index = [q % points, q / points % points, q / points / points];
-            (0..dim).map(|d| rule.weights[index[d]]).product()
+        let index = |q: usize| [q % points, q / points % points, q / points / points];
+        let weight = |q: usize| (0..dim).map(|d| rule.weights[index(q)[d]]).product();
+        let point = |q: usize| {
+            let index = index(q);
+            DVec3::from_array([0, 1, 2].map(|d| if d < dim { rule.points[index[d]] } else { 0.0 }))
         };
-        let weights = (0..points.pow(dim as u32)).map(weight).collect();
-        Ok(Self { dim, rows: [values, derivatives], weights, rule, mapping, shape })
+        let count = points.pow(dim as u32);
+        let (weights, points) = ((0..count).map(weight).collect(), (0..count).map(point).collect());
+        Ok(Self { dim, rows: [values, derivatives], points, weights, rule, mapping, shape })
     }
 
     /// Calls `visit` with each point of a cell, x fastest.
@@ -56,6 +69,14 @@ impl<'a> Geometry<'a> {
     /// # Errors
     /// [`Error::InvalidArgument`] with cell and point if the cell is inverted there; those of `visit`.
     pub fn for_each_point(&self, cell: usize, mut visit: impl FnMut(usize, Place) -> Result<()>) -> Result<()> {
+        if let Some(Affine { origin, jacobian, .. }) = self.affine(cell) {
+            let determinant = checked_determinant(&jacobian, cell, origin + jacobian * self.points[0])?;
+            for (q, (&point, &gauss_weight)) in self.points.iter().zip(&self.weights).enumerate() {
+                let (point, weight) = (origin + jacobian * point, gauss_weight * determinant);
+                visit(q, Place { point, jacobian, gauss_weight, weight })?;
+            }
+            return Ok(());
+        }
         let at_points = self.mapped(&self.mapping.positions(cell));
         let points = at_points.chunks_exact(self.weights.len());
         let (values, columns) = (points.clone().next().unwrap_or_default(), points.skip(1));
@@ -70,10 +91,31 @@ impl<'a> Geometry<'a> {
 
     /// What rounding of positions changes of a cell's derivatives, relative to these.
     pub fn rounding(&self, cell: usize) -> f64 {
+        if let Some(affine) = self.affine(cell) {
+            return affine.rounding;
+        }
         let positions = self.mapping.positions(cell);
         let largest = positions.iter().fold(0.0_f64, |largest, position| largest.max(position.abs().max_element()));
         let shortest = positions.windows(2).map(|pair| pair[0].distance(pair[1])).fold(f64::INFINITY, f64::min);
         f64::EPSILON * largest / shortest
+    }
+
+    /// The map of a cell if it is a parallelogram or parallelepiped, as far as rounding of positions shows.
+    fn affine(&self, cell: usize) -> Option<Affine> {
+        let (degree, vertices) = self.mapping.at_least_degree(cell);
+        if degree != 1 {
+            return None;
+        }
+        let (origin, mut jacobian) = (vertices[0], DMat3::IDENTITY);
+        (0..self.dim).for_each(|d| *jacobian.col_mut(d) = vertices[1 << d] - origin);
+        let largest = vertices.iter().fold(0.0_f64, |largest, vertex| largest.max(vertex.abs().max_element()));
+        let is_there = |(number, &vertex): (usize, &DVec3)| {
+            let edges = (0..self.dim).filter(|d| number >> d & 1 == 1).map(|d| jacobian.col(d));
+            (origin + edges.sum::<DVec3>() - vertex).abs().max_element() <= 4.0 * f64::EPSILON * largest
+        };
+        let shortest = (0..self.dim).map(|d| jacobian.col(d).length()).fold(f64::INFINITY, f64::min);
+        let rounding = f64::EPSILON * largest / shortest;
+        vertices.iter().enumerate().all(is_there).then_some(Affine { origin, jacobian, rounding })
     }
 
     /// The mapping at the points of the rule, and after that its derivative in each direction.
@@ -143,4 +185,55 @@ pub(super) fn checked_determinant(jacobian: &DMat3, cell: usize, point: DVec3) -
         value: format!("{determinant:e} in cell {cell} at {point}"),
         allowed: "positive: the cell is inverted there".into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forest::{CoarseMesh, Forest};
+    use crate::system::elliptic::Equation;
+
+    /// Of the whole cell `[0, 1]^dim` with each vertex moved.
+    fn mesh(dim: usize, moved: impl Fn(DVec3) -> DVec3) -> Mesh {
+        let vertex = |number: usize| {
+            moved(DVec3::from_array([0, 1, 2].map(|d| if d < dim { (number >> d & 1) as f64 } else { 0.0 })))
+        };
+        let vertices = 0..1 << dim;
+        let coarse = CoarseMesh::new(dim, vertices.clone().map(vertex).collect(), (0..1 << dim).collect()).unwrap();
+        let forest = Forest::new(coarse).refine_uniformly(2).unwrap();
+        Mesh::new(forest, 2, &Equation::default()).unwrap()
+    }
+
+    #[test]
+    fn parallelograms_have_the_geometry_of_all_cells() {
+        for dim in [2, 3] {
+            let sheared = |x: DVec3| {
+                DVec3::new(
+                    0.3 + x.x + 0.4 * x.y,
+                    1.7 * x.y - 0.2 * x.x,
+                    if dim == 3 { 0.1 * x.z + 0.3 * x.y } else { 0.0 },
+                )
+            };
+            let bent = |x: DVec3| sheared(x) + DVec3::X * 1e-6 * x.x * x.y;
+            let [sheared, bent] = [mesh(dim, sheared), mesh(dim, bent)];
+            let [sheared, bent] = [&sheared, &bent].map(|mesh| Geometry::new(mesh, 3).unwrap());
+            for cell in 0..1 << (2 * dim) {
+                assert!(bent.affine(cell).is_none());
+                let affine = sheared.affine(cell).unwrap();
+                assert!(affine.rounding > 0.0 && affine.rounding < 1e-13);
+                let (mapped, points) = (sheared.mapped(&sheared.mapping.positions(cell)), sheared.weights.len());
+                let mut visited = 0;
+                let compare = |q: usize, place: Place| {
+                    visited += 1;
+                    assert!(place.point.distance(mapped[q]) < 1e-14);
+                    (0..dim)
+                        .for_each(|d| assert!(place.jacobian.col(d).distance(mapped[(d + 1) * points + q]) < 1e-14));
+                    assert!((place.weight - place.gauss_weight * place.jacobian.determinant()).abs() < 1e-16);
+                    Ok(())
+                };
+                sheared.for_each_point(cell, compare).unwrap();
+                assert_eq!(visited, points);
+            }
+        }
+    }
 }

@@ -96,6 +96,12 @@ impl Transposed {
         &self.places
     }
 
+    /// The same, without a copy.
+    #[cfg(feature = "cuda")]
+    pub fn into_places(self) -> Vec<u32> {
+        self.places
+    }
+
     /// The nodes that have places or are `wanted`, and where the places of each begin, and behind them where the last ones end.
     #[cfg(feature = "cuda")]
     pub fn rows(&self, wanted: impl Fn(usize) -> bool + Sync) -> [Vec<u32>; 2] {

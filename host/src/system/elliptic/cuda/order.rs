@@ -127,12 +127,8 @@ impl Order {
         [read, if self.turns { other } else { read }]
     }
 
-    /// Whether a cell leaves the result of its node `i`: of a family, the upper cell at a common node.
-    fn leaves(&self, slot: usize, dim: usize, i: usize) -> bool {
-        let n = self.groups.nodes();
-        let is_family = slot < self.plain.families_end * self.groups.cells();
-        let is_of_upper = |d: usize| i / n.pow(d as u32) % n == n - 1 && slot >> d & 1 == 0;
-        !is_family || !(0..dim).any(is_of_upper)
+    fn is_family(&self, slot: usize) -> bool {
+        slot < self.plain.families_end * self.groups.cells()
     }
 
     /// Whether all groups have cells of nodes that are smoothed.
@@ -157,27 +153,30 @@ impl Order {
         let mut nodes: Vec<u32> = memory::zeros(self.groups() * entries)?;
         let mut left: Vec<u32> = memory::zeros(self.groups() * entries)?;
         number(left.len())?;
+        let places = Places::new(self.groups, mesh);
         let of_groups = nodes.par_chunks_exact_mut(entries).zip(left.par_chunks_exact_mut(entries));
-        of_groups.zip(self.by_groups()).enumerate().for_each(|(group, ((nodes, left), cells))| {
+        of_groups.zip(self.by_groups()).for_each(|((nodes, left), cells)| {
             nodes.fill(NONE);
             left.fill(NONE);
             for (slot, cell) in cells {
-                let [read, write] = self.directions(slot, mesh.dim());
+                let [read, write] = self.directions(slot, mesh.dim()).map(|direction| places.of(slot, direction));
+                let leaves = places.left(slot, self.is_family(slot));
                 for (i, &node) in mesh.cells().of(cell).iter().enumerate() {
-                    nodes[self.groups.place(slot, read, i) - group * entries] = node;
-                    if self.leaves(slot, mesh.dim(), i) {
-                        left[self.groups.place(slot, write, i) - group * entries] = node;
+                    nodes[read[i]] = node;
+                    if leaves[i] {
+                        left[write[i]] = node;
                     }
                 }
             }
         });
         let is_whole = once_in(&left, count)?;
-        nodes.par_chunks_exact_mut(entries).zip(self.by_groups()).enumerate().for_each(|(group, (nodes, cells))| {
+        nodes.par_chunks_exact_mut(entries).zip(self.by_groups()).for_each(|(nodes, cells)| {
             for (slot, cell) in cells {
-                let [read, _] = self.directions(slot, mesh.dim());
+                let [read, _] = self.directions(slot, mesh.dim()).map(|direction| places.of(slot, direction));
+                let leaves = places.left(slot, self.is_family(slot));
                 for (i, &node) in mesh.cells().of(cell).iter().enumerate() {
-                    if is_whole(node) && self.leaves(slot, mesh.dim(), i) {
-                        nodes[self.groups.place(slot, read, i) - group * entries] |= WHOLE;
+                    if leaves[i] && is_whole(node) {
+                        nodes[read[i]] |= WHOLE;
                     }
                 }
             }
@@ -244,6 +243,39 @@ impl Order {
             *reaction = value(cell, words - 1);
         });
         [tensor, reaction]
+    }
+}
+
+/// Where groups have the nodes of cells, computed once: a list for each slot of a group, or for each child of a family.
+struct Places {
+    groups: Groups,
+    /// By directions of lines.
+    by_direction: [Vec<Vec<usize>>; 3],
+    /// Whether a cell of a family leaves the result of a node: of those that have it in common, the upper one does.
+    left_in_family: Vec<Vec<bool>>,
+    left_elsewhere: Vec<bool>,
+}
+
+impl Places {
+    fn new(groups: Groups, mesh: &Mesh) -> Self {
+        let (n, dim, nodes) = (groups.nodes(), mesh.dim(), mesh.cells().nodes_a_cell());
+        let place = |direction: usize, slot: usize| (0..nodes).map(|i| groups.place(slot, direction, i)).collect();
+        let by_direction =
+            [0, 1, 2].map(|d| (0..if d < dim { groups.cells() } else { 0 }).map(|slot| place(d, slot)).collect());
+        let is_of_upper = |child: usize, i: usize, d: usize| i / n.pow(d as u32) % n == n - 1 && child >> d & 1 == 0;
+        let left = |child: usize| (0..nodes).map(|i| !(0..dim).any(|d| is_of_upper(child, i, d))).collect();
+        let left_in_family = (0..1 << dim).map(left).collect();
+        Self { groups, by_direction, left_in_family, left_elsewhere: vec![true; nodes] }
+    }
+
+    /// The place in its group of each node of a cell.
+    fn of(&self, slot: usize, direction: usize) -> &[usize] {
+        &self.by_direction[direction][slot % self.groups.cells()]
+    }
+
+    /// Of which nodes the cell leaves results.
+    fn left(&self, slot: usize, is_family: bool) -> &[bool] {
+        if is_family { &self.left_in_family[slot % self.left_in_family.len()] } else { &self.left_elsewhere }
     }
 }
 

@@ -126,7 +126,7 @@ impl<T: Scalar> OperatorTables<T> {
             metric,
             reaction: has_reaction.then_some(reaction),
             weights: if form == Form::Cells { by_lines_along_x(&at_points, n) } else { Vec::new() },
-            sums: Sums { row_nodes: Some(row_nodes), first, places: sums.places().to_vec() },
+            sums: Sums { row_nodes: Some(row_nodes), first, places: sums.into_places() },
             sums_of_smoothed: of_smoothed.map(Sums::from),
             kinds,
             order,
