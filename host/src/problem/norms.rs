@@ -5,7 +5,7 @@ use super::sum_factorization::{Bases, Basis, LANES, Lanes, cell_nodes, contract,
 use crate::backend::cpu::parallel::try_map;
 use crate::error::{Error, Result};
 use crate::space::Space;
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 
 /// Norms of `u_h - u`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,9 +30,11 @@ pub fn error_norms(space: &Space, u_h: &[f64], u: &(impl ExactSolution + ?Sized)
         .map(|terms| terms.iter().map(|factors| FactorTables::new(space, &bases, *factors)).collect::<Vec<_>>());
     // Where a factor overflows, the solution need not.
     let tables = tables.filter(|tables| tables.iter().all(FactorTables::is_finite));
+    let weights = bases.weights();
     let sums = try_map(cells_y * cells_z, |pencil| {
         let cell = [0, pencil % cells_y, pencil / cells_y];
-        let sums = Pencil { space, bases: &bases, u_h, cell, arch: Arch::new() }.integrate(u, tables.as_deref());
+        let pencil = Pencil { space, bases: &bases, weights: &weights, u_h, cell, arch: Arch::new() };
+        let sums = pencil.integrate(u, tables.as_deref());
         match sums.iter().find(|sum| !sum.is_finite()) {
             None => Ok(sums),
             Some(&value) => {
@@ -71,17 +73,77 @@ impl FactorTables {
         self.values.iter().chain(&self.derivatives).flatten().all(|value| value.is_finite())
     }
 
-    /// Value and derivatives in quadrature point `q` of `lanes` cells in x from `first_cell` on.
-    fn at(&self, first_cell: [usize; 3], q: [usize; 3], lanes: usize) -> [Lanes; 4] {
-        let index = |d: usize, lane: usize| (first_cell[d] + lane) * self.points[d] + q[d];
-        let factor = |table: &[Vec<f64>; 3], d: usize| table[d][index(d, 0)];
-        let (y, z) = (factor(&self.values, 1), factor(&self.values, 2));
-        let (dy, dz) = (factor(&self.derivatives, 1), factor(&self.derivatives, 2));
-        let along_x = |table: &[Vec<f64>; 3]| -> Lanes {
-            std::array::from_fn(|lane| if lane < lanes { table[0][index(0, lane)] } else { 0.0 })
-        };
-        let (x, dx) = (along_x(&self.values), along_x(&self.derivatives));
-        [x.map(|x| x * y * z), dx.map(|dx| dx * y * z), x.map(|x| x * dy * z), x.map(|x| x * y * dz)]
+    /// Adds value and derivatives in the quadrature points of `lanes` cells in x from `first_cell` on.
+    fn add(&self, arch: Arch, first_cell: [usize; 3], lanes: usize, exact: &mut [Vec<Lanes>]) {
+        let tables = [&self.values, &self.derivatives];
+        let x = tables.map(|table| -> Vec<Lanes> {
+            let entry = |q: usize, lane: usize| table[0][(first_cell[0] + lane) * self.points[0] + q];
+            let of_lanes = |q| std::array::from_fn(|lane| if lane < lanes { entry(q, lane) } else { 0.0 });
+            (0..self.points[0]).map(of_lanes).collect()
+        });
+        let of_cell = |d: usize| tables.map(|table| &table[d][first_cell[d] * self.points[d]..][..self.points[d]]);
+        arch.dispatch(AddProduct { x: x.each_ref().map(|x| &x[..]), y: of_cell(1), z: of_cell(2), exact });
+    }
+}
+
+/// Adds a product and its derivatives in the points of cells: values and derivatives of the factors are given.
+struct AddProduct<'a> {
+    x: [&'a [Lanes]; 2],
+    y: [&'a [f64]; 2],
+    z: [&'a [f64]; 2],
+    exact: &'a mut [Vec<Lanes>],
+}
+
+impl NullaryFnOnce for AddProduct<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (component, exact) in self.exact.iter_mut().enumerate() {
+            // Component `d + 1` is the derivative in direction `d`.
+            let derived = [1, 2, 3].map(|of| usize::from(component == of));
+            let (x, y, z) = (self.x[derived[0]], self.y[derived[1]], self.z[derived[2]]);
+            let rows = z.iter().flat_map(|z| y.iter().map(move |y| y * z));
+            for (factor, exact) in rows.zip(exact.chunks_exact_mut(x.len())) {
+                for (sums, x) in exact.iter_mut().zip(x) {
+                    for lane in 0..LANES {
+                        sums[lane] += x[lane] * factor;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds squares of errors: of values, and of derivatives.
+struct AddSquares<'a> {
+    /// Of each point.
+    weights: &'a [f64],
+    /// Of each cell: what weights are multiplied by, and each of the tensors.
+    factors: &'a (Lanes, [Lanes; 4]),
+    /// Values and derivatives, as in [`Pencil::integrate`].
+    tensors: &'a [Vec<Lanes>],
+    exact: &'a [Vec<Lanes>],
+    sums: &'a mut [Lanes; 2],
+}
+
+impl NullaryFnOnce for AddSquares<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { weights, factors: (sizes, slopes), tensors, exact, sums } = self;
+        for (component, ((tensor, exact), slopes)) in tensors.iter().zip(exact).zip(slopes).enumerate() {
+            let mut own = [0.0; LANES];
+            for ((tensor, exact), weight) in tensor.iter().zip(exact).zip(weights) {
+                for lane in 0..LANES {
+                    let error = slopes[lane] * tensor[lane] - exact[lane];
+                    own[lane] += weight * (error * error);
+                }
+            }
+            let sums = &mut sums[component.min(1)];
+            (0..LANES).for_each(|lane| sums[lane] += sizes[lane] * own[lane]);
+        }
     }
 }
 
@@ -89,6 +151,8 @@ impl FactorTables {
 struct Pencil<'a> {
     space: &'a Space,
     bases: &'a Bases,
+    /// Of the quadrature points of a cell.
+    weights: &'a [f64],
     u_h: &'a [f64],
     cell: [usize; 3],
     arch: Arch,
@@ -99,33 +163,26 @@ impl Pencil<'_> {
     fn integrate(&self, u: &(impl ExactSolution + ?Sized), tables: Option<&[FactorTables]>) -> [f64; 2] {
         let (cells, points) = (self.space.mesh().cells_along()[0], self.bases.points());
         // Tensor 0 holds values, tensor `d + 1` derivatives in direction `d`.
-        let mut tensors = vec![Vec::new()];
-        let mut sums = [0.0; 2];
+        let (mut tensors, mut spare) = (vec![Vec::new()], Vec::new());
+        let mut exact = vec![vec![[0.0; LANES]; self.weights.len()]; 1 + self.space.dim()];
+        let mut sums = [[0.0; LANES]; 2];
         for x in (0..cells).step_by(LANES) {
             let (first_cell, lanes) = ([x, self.cell[1], self.cell[2]], LANES.min(cells - x));
-            tensors.truncate(1);
+            spare.extend(tensors.drain(1..));
             self.gather(first_cell, lanes, &mut tensors[0]);
-            self.evaluate(&mut tensors);
-            let (sizes, slopes) = self.factors(first_cell, lanes);
-            for index in 0..points.iter().product() {
-                let q = unravel(index, points);
-                let weight: f64 = self.bases.0.iter().zip(q).map(|(basis, q)| basis.rule.weights[q]).product();
-                let exact = match tables {
-                    Some(tables) => tables.iter().fold([[0.0; LANES]; 4], |mut sums, table| {
-                        let terms = table.at(first_cell, q, lanes);
-                        sums.iter_mut().flatten().zip(terms.iter().flatten()).for_each(|(sum, term)| *sum += term);
-                        sums
-                    }),
-                    None => self.sample(u, first_cell, lanes, q),
-                };
-                for (component, (tensor, exact)) in tensors.iter().zip(&exact).enumerate() {
-                    let pairs = tensor[index].iter().zip(exact).zip(slopes[component].iter().zip(&sizes));
-                    let squares: f64 = pairs.map(|((u_h, u), (slope, size))| size * (slope * u_h - u).powi(2)).sum();
-                    sums[component.min(1)] += weight * squares;
-                }
+            self.evaluate(&mut tensors, &mut spare);
+            exact.iter_mut().for_each(|exact| exact.fill([0.0; LANES]));
+            match tables {
+                Some(tables) => tables.iter().for_each(|table| table.add(self.arch, first_cell, lanes, &mut exact)),
+                None => (0..self.weights.len()).for_each(|index| {
+                    let sample = self.sample(u, first_cell, lanes, unravel(index, points));
+                    exact.iter_mut().zip(sample).for_each(|(exact, sample)| exact[index] = sample);
+                }),
             }
+            let (weights, factors) = (self.weights, &self.factors(first_cell, lanes));
+            self.arch.dispatch(AddSquares { weights, factors, tensors: &tensors, exact: &exact, sums: &mut sums });
         }
-        sums
+        sums.map(|sums| sums.iter().sum())
     }
 
     /// Of `lanes` cells: what weights are to be multiplied by, and what each of the tensors.
@@ -175,19 +232,19 @@ impl Pencil<'_> {
         }
     }
 
-    /// From nodal values to values and derivatives in quadrature points, one direction after the other.
-    fn evaluate(&self, tensors: &mut Vec<Vec<Lanes>>) {
+    /// From nodal values to values and derivatives in quadrature points, one direction after the other, by tensors that nobody needs.
+    fn evaluate(&self, tensors: &mut Vec<Vec<Lanes>>, spare: &mut Vec<Vec<Lanes>>) {
         let points = self.bases.points();
         for (mode, basis) in self.bases.0.iter().enumerate() {
             let stride = points[..mode].iter().product();
-            let apply = |table, input: &[Lanes]| {
-                let mut output = Vec::new();
+            let apply = |table, input: &[Lanes], mut output: Vec<Lanes>| {
                 contract(self.arch, table, stride, input, &mut output);
                 output
             };
-            let derivative = apply(&basis.derivatives, &tensors[0]);
+            let derivative = apply(&basis.derivatives, &tensors[0], spare.pop().unwrap_or_default());
             for tensor in tensors.iter_mut() {
-                *tensor = apply(&basis.values, tensor);
+                let values = apply(&basis.values, tensor, spare.pop().unwrap_or_default());
+                spare.push(std::mem::replace(tensor, values));
             }
             tensors.push(derivative);
         }

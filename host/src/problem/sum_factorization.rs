@@ -155,6 +155,12 @@ impl Bases {
         [0, 1, 2].map(|d| self.0.get(d).map_or(1, Basis::points))
     }
 
+    /// Weights of the quadrature points of a cell, but for its [factors](Self::factor).
+    pub fn weights(&self) -> Vec<f64> {
+        let weight = |q: [usize; 3]| self.0.iter().zip(q).map(|(basis, q)| basis.rule.weights[q]).product();
+        (0..self.points().iter().product()).map(|index| weight(unravel(index, self.points()))).collect()
+    }
+
     /// Where quadrature point `q` of a cell lies; in 2D on the plane `z = 0`.
     pub fn point(&self, cell: [usize; 3], q: [usize; 3]) -> DVec3 {
         DVec3::from_array([0, 1, 2].map(|d| self.0.get(d).map_or(0.0, |basis| basis.coordinate(cell[d], q[d]))))
@@ -198,21 +204,53 @@ impl WithSimd for Contraction<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) {
-        let Self { table, stride, input, output } = self;
-        let blocks = input.chunks_exact(table.columns * stride).zip(output.chunks_exact_mut(table.rows() * stride));
+    fn with_simd<S: Simd>(self, simd: S) {
+        // A register has a part of the lanes, or all: parts of all cells lie side by side.
+        let stride = self.stride * LANES / S::F64_LANES;
+        let (input, _) = S::as_simd_f64s(self.input.as_flattened());
+        let (output, _) = S::as_mut_simd_f64s(self.output.as_flattened_mut());
+        let columns = self.table.columns;
+        let blocks = input.chunks_exact(columns * stride).zip(output.chunks_exact_mut(self.table.rows() * stride));
         for (input, output) in blocks {
-            for (row, output) in table.iter_rows().zip(output.chunks_exact_mut(stride)) {
-                for (b, output) in output.iter_mut().enumerate() {
-                    let mut sum = [0.0; LANES];
-                    for (coefficient, values) in row.iter().zip(input[b..].iter().step_by(stride)) {
-                        for (sum, value) in sum.iter_mut().zip(values) {
-                            *sum += coefficient * value;
-                        }
-                    }
-                    *output = sum;
+            for (row, output) in self.table.iter_rows().zip(output.chunks_exact_mut(stride)) {
+                match columns {
+                    3 => along_lines::<S, 3>(simd, row, input, output),
+                    4 => along_lines::<S, 4>(simd, row, input, output),
+                    5 => along_lines::<S, 5>(simd, row, input, output),
+                    6 => along_lines::<S, 6>(simd, row, input, output),
+                    7 => along_lines::<S, 7>(simd, row, input, output),
+                    8 => along_lines::<S, 8>(simd, row, input, output),
+                    _ => along_any_lines(simd, row, input, output),
                 }
             }
         }
+    }
+}
+
+/// A row of the matrix times lines side by side, with its entries in registers.
+#[inline(always)]
+fn along_lines<S: Simd, const COLUMNS: usize>(simd: S, row: &[f64], input: &[S::f64s], output: &mut [S::f64s]) {
+    let stride = output.len();
+    let lines: [&[S::f64s]; COLUMNS] = std::array::from_fn(|j| &input[j * stride..][..stride]);
+    let entries: [S::f64s; COLUMNS] = std::array::from_fn(|j| simd.splat_f64s(row[j]));
+    for (b, output) in output.iter_mut().enumerate() {
+        let mut sum = simd.splat_f64s(0.0);
+        for j in 0..COLUMNS {
+            sum = simd.mul_add_f64s(entries[j], lines[j][b], sum);
+        }
+        *output = sum;
+    }
+}
+
+/// The same for any number of columns.
+#[inline(always)]
+fn along_any_lines<S: Simd>(simd: S, row: &[f64], input: &[S::f64s], output: &mut [S::f64s]) {
+    let stride = output.len();
+    for (b, output) in output.iter_mut().enumerate() {
+        let mut sum = simd.splat_f64s(0.0);
+        for (&entry, &value) in row.iter().zip(input[b..].iter().step_by(stride)) {
+            sum = simd.mul_add_f64s(simd.splat_f64s(entry), value, sum);
+        }
+        *output = sum;
     }
 }
