@@ -51,38 +51,47 @@ pub fn error_norms(space: &Space, u_h: &[f64], u: &(impl ExactSolution + ?Sized)
 /// third factor is 1.
 struct FactorTables {
     points: [usize; 3],
-    values: [Vec<f64>; 3],
-    derivatives: [Vec<f64>; 3],
+    /// Along x, for each [`LANES`] cells one point after the other; zero on lanes without a cell.
+    x: [Vec<Lanes>; 2],
+    /// Along y and z.
+    others: [[Vec<f64>; 2]; 2],
 }
 
 impl FactorTables {
     fn new(space: &Space, bases: &Bases, factors: &dyn Factors) -> Self {
-        let cells = space.mesh().cells_along();
-        let table = |function: &dyn Fn(usize, f64) -> f64| {
-            let points = |d: usize, basis: &Basis| basis.points_in_a_row(cells[d]).map(|x| function(d, x)).collect();
-            [0, 1, 2].map(|d| bases.0.get(d).map_or_else(|| vec![1.0], |basis| points(d, basis)))
+        let (cells, points) = (space.mesh().cells_along(), bases.points());
+        let tables = |d: usize| {
+            let table = |function: &dyn Fn(usize, f64) -> f64| {
+                let of_axis = |basis: &Basis| basis.points_in_a_row(cells[d]).map(|x| function(d, x)).collect();
+                bases.0.get(d).map_or_else(|| vec![1.0], of_axis)
+            };
+            [table(&|d, x| factors.factor(d, x)), table(&|d, x| factors.factor_derivative(d, x))]
         };
-        Self {
-            points: bases.points(),
-            values: table(&|d, x| factors.factor(d, x)),
-            derivatives: table(&|d, x| factors.factor_derivative(d, x)),
-        }
+        let by_lanes = |table: Vec<f64>| {
+            let entry = |cell: usize, q: usize| table.get(cell * points[0] + q).copied().unwrap_or_default();
+            let of_cells = |first: usize| {
+                (0..points[0]).map(move |q| std::array::from_fn(|lane| entry(first + lane, q))).collect::<Vec<Lanes>>()
+            };
+            (0..cells[0]).step_by(LANES).flat_map(of_cells).collect()
+        };
+        Self { points, x: tables(0).map(by_lanes), others: [tables(1), tables(2)] }
     }
 
     fn is_finite(&self) -> bool {
-        self.values.iter().chain(&self.derivatives).flatten().all(|value| value.is_finite())
+        let others = self.others.iter().flatten().flatten();
+        self.x.iter().flatten().flatten().chain(others).all(|value| value.is_finite())
     }
 
-    /// Adds value and derivatives in the quadrature points of `lanes` cells in x from `first_cell` on.
-    fn add(&self, arch: Arch, first_cell: [usize; 3], lanes: usize, exact: &mut [Vec<Lanes>]) {
-        let tables = [&self.values, &self.derivatives];
-        let x = tables.map(|table| -> Vec<Lanes> {
-            let entry = |q: usize, lane: usize| table[0][(first_cell[0] + lane) * self.points[0] + q];
-            let of_lanes = |q| std::array::from_fn(|lane| if lane < lanes { entry(q, lane) } else { 0.0 });
-            (0..self.points[0]).map(of_lanes).collect()
+    /// Adds value and derivatives in the quadrature points of cells in x from `first_cell` on.
+    fn add(&self, arch: Arch, first_cell: [usize; 3], exact: &mut [Vec<Lanes>]) {
+        let [x, y, z] = [first_cell[0] / LANES, first_cell[1], first_cell[2]];
+        let [points_x, points_y, points_z] = self.points;
+        arch.dispatch(AddProduct {
+            x: self.x.each_ref().map(|table| &table[x * points_x..][..points_x]),
+            y: self.others[0].each_ref().map(|table| &table[y * points_y..][..points_y]),
+            z: self.others[1].each_ref().map(|table| &table[z * points_z..][..points_z]),
+            exact,
         });
-        let of_cell = |d: usize| tables.map(|table| &table[d][first_cell[d] * self.points[d]..][..self.points[d]]);
-        arch.dispatch(AddProduct { x: x.each_ref().map(|x| &x[..]), y: of_cell(1), z: of_cell(2), exact });
     }
 }
 
@@ -173,7 +182,7 @@ impl Pencil<'_> {
             self.evaluate(&mut tensors, &mut spare);
             exact.iter_mut().for_each(|exact| exact.fill([0.0; LANES]));
             match tables {
-                Some(tables) => tables.iter().for_each(|table| table.add(self.arch, first_cell, lanes, &mut exact)),
+                Some(tables) => tables.iter().for_each(|table| table.add(self.arch, first_cell, &mut exact)),
                 None => (0..self.weights.len()).for_each(|index| {
                     let sample = self.sample(u, first_cell, lanes, unravel(index, points));
                     exact.iter_mut().zip(sample).for_each(|(exact, sample)| exact[index] = sample);

@@ -4,13 +4,12 @@ use super::Elliptic;
 use super::cell::CellShape;
 use super::level::CellOperator;
 use super::mesh::{Mesh, Node};
-use super::metric::words;
+use super::metric::{gauss_weights, words};
 use super::robin::RobinRows;
 use super::transposed::NONE;
 use crate::backend::Scalar;
 use crate::backend::cpu::Cpu;
 use crate::error::{Result, invalid};
-use crate::fe::Quadrature;
 use crate::memory;
 use crate::sync::lock;
 use patchmg_cpu::{Finish, IndexedCells, IndexedKernels, Parts, Prepared, Sums, indexed_width};
@@ -167,13 +166,6 @@ pub(super) fn bytes<T>(system: &Elliptic) -> u64 {
     let places = mesh.cells().all().len();
     let words = words(mesh.dim()) - usize::from(!equation.reacts());
     (Parts::bytes(places, size_of::<T>()) + places * words * size_of::<T>()) as u64
-}
-
-/// Weights of Gauss's rule of so many points a direction.
-pub(super) fn gauss_weights(dim: usize, points: usize) -> Result<Vec<f64>> {
-    let weights = Quadrature::gauss(points)?.weights;
-    let of_point = |q: usize| (0..dim).map(|d| weights[q / points.pow(d as u32) % points]).product();
-    Ok((0..points.pow(dim as u32)).map(of_point).collect())
 }
 
 /// How the metric of cells lies in batches.

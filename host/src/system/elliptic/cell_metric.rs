@@ -79,11 +79,12 @@ pub(super) fn set_metric<T: Scalar>(
     metric: &mut [T],
     kappa: impl Fn(usize, &Place) -> Result<DMat3>,
 ) -> Result<[bool; 2]> {
-    let rounding = unit_roundoff::<T>().max(geometry.rounding(cell));
+    let map = geometry.map(cell);
+    let rounding = unit_roundoff::<T>().max(map.rounding);
     let (mut constant, mut is_diagonal) = (Constant::new(rounding), true);
     // Of the point before, which in many cells has the same.
     let mut last: Option<[DMat3; 3]> = None;
-    geometry.for_each_point(cell, |q, place| {
+    geometry.for_each_point_of(&map, |q, place| {
         let (jacobian, kappa) = (place.jacobian, kappa(q, &place)?);
         let known = last.filter(|[of, with, _]| *of == jacobian && *with == kappa);
         let pulled_back = known.map_or_else(

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::fe::{Element, Quadrature};
 use crate::forest::Mapping;
 use glam::{DMat3, DVec3};
+use std::borrow::Cow;
 use std::ops::{Add, Mul};
 
 /// Words that the operator has at a point: `det J w J⁻¹ κ J⁻ᵀ`, its lower triangle by rows, then `det J w s`.
@@ -26,12 +27,19 @@ pub(super) struct Geometry<'a> {
     weights: Vec<f64>,
 }
 
-/// The map of a parallelogram or parallelepiped.
-struct Affine {
-    origin: DVec3,
-    jacobian: DMat3,
-    /// Of derivatives, as [`Geometry::rounding`] has it.
-    rounding: f64,
+/// Where a cell lies.
+pub(super) struct CellMap<'a> {
+    cell: usize,
+    form: Form<'a>,
+    /// What rounding of positions changes of the map's derivatives, relative to these.
+    pub rounding: f64,
+}
+
+enum Form<'a> {
+    /// A parallelogram or parallelepiped.
+    Affine { origin: DVec3, jacobian: DMat3 },
+    /// By the positions of its nodes.
+    Nodes(Cow<'a, [DVec3]>),
 }
 
 /// A point of a rule in a cell.
@@ -53,14 +61,12 @@ impl<'a> Geometry<'a> {
         let rule = Quadrature::gauss(points)?;
         let values = rule.points.iter().flat_map(|&x| shape.values(x)).collect();
         let derivatives = rule.points.iter().flat_map(|&x| shape.derivatives(x)).collect();
-        let index = |q: usize| [q % points, q / points % points, q / points / points];
-        let weight = |q: usize| (0..dim).map(|d| rule.weights[index(q)[d]]).product();
         let point = |q: usize| {
-            let index = index(q);
+            let index = [q % points, q / points % points, q / points / points];
             DVec3::from_array([0, 1, 2].map(|d| if d < dim { rule.points[index[d]] } else { 0.0 }))
         };
-        let count = points.pow(dim as u32);
-        let (weights, points) = ((0..count).map(weight).collect(), (0..count).map(point).collect());
+        let weights = gauss_weights(dim, points)?;
+        let points = (0..weights.len()).map(point).collect();
         Ok(Self { dim, rows: [values, derivatives], points, weights, rule, mapping, shape })
     }
 
@@ -68,54 +74,63 @@ impl<'a> Geometry<'a> {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with cell and point if the cell is inverted there; those of `visit`.
-    pub fn for_each_point(&self, cell: usize, mut visit: impl FnMut(usize, Place) -> Result<()>) -> Result<()> {
-        if let Some(Affine { origin, jacobian, .. }) = self.affine(cell) {
-            let determinant = checked_determinant(&jacobian, cell, origin + jacobian * self.points[0])?;
-            for (q, (&point, &gauss_weight)) in self.points.iter().zip(&self.weights).enumerate() {
-                let (point, weight) = (origin + jacobian * point, gauss_weight * determinant);
-                visit(q, Place { point, jacobian, gauss_weight, weight })?;
+    pub fn for_each_point(&self, cell: usize, visit: impl FnMut(usize, Place) -> Result<()>) -> Result<()> {
+        self.for_each_point_of(&self.map(cell), visit)
+    }
+
+    /// The same for a cell whose map is known.
+    ///
+    /// # Errors
+    /// Those of [`Self::for_each_point`].
+    pub fn for_each_point_of(&self, map: &CellMap, mut visit: impl FnMut(usize, Place) -> Result<()>) -> Result<()> {
+        let positions = match &map.form {
+            &Form::Affine { origin, jacobian } => {
+                let determinant = checked_determinant(&jacobian, map.cell, origin + jacobian * self.points[0])?;
+                for (q, (&point, &gauss_weight)) in self.points.iter().zip(&self.weights).enumerate() {
+                    let (point, weight) = (origin + jacobian * point, gauss_weight * determinant);
+                    visit(q, Place { point, jacobian, gauss_weight, weight })?;
+                }
+                return Ok(());
             }
-            return Ok(());
-        }
-        let at_points = self.mapped(&self.mapping.positions(cell));
+            Form::Nodes(positions) => positions,
+        };
+        let at_points = self.mapped(positions);
         let points = at_points.chunks_exact(self.weights.len());
         let (values, columns) = (points.clone().next().unwrap_or_default(), points.skip(1));
         for (q, (&point, &gauss_weight)) in values.iter().zip(&self.weights).enumerate() {
             let mut jacobian = DMat3::IDENTITY;
             columns.clone().enumerate().for_each(|(d, column)| *jacobian.col_mut(d) = column[q]);
-            let weight = gauss_weight * checked_determinant(&jacobian, cell, point)?;
+            let weight = gauss_weight * checked_determinant(&jacobian, map.cell, point)?;
             visit(q, Place { point, jacobian, gauss_weight, weight })?;
         }
         Ok(())
     }
 
-    /// What rounding of positions changes of a cell's derivatives, relative to these.
-    pub fn rounding(&self, cell: usize) -> f64 {
-        if let Some(affine) = self.affine(cell) {
-            return affine.rounding;
-        }
-        let positions = self.mapping.positions(cell);
-        let largest = positions.iter().fold(0.0_f64, |largest, position| largest.max(position.abs().max_element()));
-        let shortest = positions.windows(2).map(|pair| pair[0].distance(pair[1])).fold(f64::INFINITY, f64::min);
-        f64::EPSILON * largest / shortest
+    /// Where a cell lies: a parallelogram or parallelepiped, as far as rounding of positions shows, by its vertices.
+    pub fn map(&self, cell: usize) -> CellMap<'_> {
+        self.affine(cell).unwrap_or_else(|| {
+            let positions = self.mapping.positions(cell);
+            let shortest = positions.windows(2).map(|pair| pair[0].distance(pair[1])).fold(f64::INFINITY, f64::min);
+            CellMap { cell, rounding: f64::EPSILON * largest(&positions) / shortest, form: Form::Nodes(positions) }
+        })
     }
 
-    /// The map of a cell if it is a parallelogram or parallelepiped, as far as rounding of positions shows.
-    fn affine(&self, cell: usize) -> Option<Affine> {
+    fn affine(&self, cell: usize) -> Option<CellMap<'_>> {
         let (degree, vertices) = self.mapping.at_least_degree(cell);
         if degree != 1 {
             return None;
         }
         let (origin, mut jacobian) = (vertices[0], DMat3::IDENTITY);
         (0..self.dim).for_each(|d| *jacobian.col_mut(d) = vertices[1 << d] - origin);
-        let largest = vertices.iter().fold(0.0_f64, |largest, vertex| largest.max(vertex.abs().max_element()));
+        let largest = largest(vertices);
         let is_there = |(number, &vertex): (usize, &DVec3)| {
             let edges = (0..self.dim).filter(|d| number >> d & 1 == 1).map(|d| jacobian.col(d));
             (origin + edges.sum::<DVec3>() - vertex).abs().max_element() <= 4.0 * f64::EPSILON * largest
         };
         let shortest = (0..self.dim).map(|d| jacobian.col(d).length()).fold(f64::INFINITY, f64::min);
         let rounding = f64::EPSILON * largest / shortest;
-        vertices.iter().enumerate().all(is_there).then_some(Affine { origin, jacobian, rounding })
+        let form = Form::Affine { origin, jacobian };
+        vertices.iter().enumerate().all(is_there).then_some(CellMap { cell, form, rounding })
     }
 
     /// The mapping at the points of the rule, and after that its derivative in each direction.
@@ -134,6 +149,18 @@ impl<'a> Geometry<'a> {
         }
         known
     }
+}
+
+/// The largest coordinate of points.
+fn largest(points: &[DVec3]) -> f64 {
+    points.iter().fold(0.0, |largest, point| largest.max(point.abs().max_element()))
+}
+
+/// Weights of Gauss's rule of so many points a direction.
+pub(super) fn gauss_weights(dim: usize, points: usize) -> Result<Vec<f64>> {
+    let weights = Quadrature::gauss(points)?.weights;
+    let of_point = |q: usize| (0..dim).map(|d| weights[q / points.pow(d as u32) % points]).product();
+    Ok((0..points.pow(dim as u32)).map(of_point).collect())
 }
 
 /// Appends the product of a matrix, given by rows, with lines of `columns` entries that lie `inner` apart.
@@ -218,8 +245,9 @@ mod tests {
             let [sheared, bent] = [mesh(dim, sheared), mesh(dim, bent)];
             let [sheared, bent] = [&sheared, &bent].map(|mesh| Geometry::new(mesh, 3).unwrap());
             for cell in 0..1 << (2 * dim) {
-                assert!(bent.affine(cell).is_none());
-                let affine = sheared.affine(cell).unwrap();
+                assert!(matches!(bent.map(cell).form, Form::Nodes(_)));
+                let affine = sheared.map(cell);
+                assert!(matches!(affine.form, Form::Affine { .. }));
                 assert!(affine.rounding > 0.0 && affine.rounding < 1e-13);
                 let (mapped, points) = (sheared.mapped(&sheared.mapping.positions(cell)), sheared.weights.len());
                 let mut visited = 0;

@@ -2,12 +2,11 @@
 
 use super::super::Elliptic;
 use super::super::assembled::Factor;
-use super::super::batched::gauss_weights;
 use super::super::cell::{CellShape, at_points};
 use super::super::cell_metric::ConstantMetric;
 use super::super::level::CellOperator;
 use super::super::mesh::{Mesh, Node};
-use super::super::metric::words;
+use super::super::metric::{gauss_weights, words};
 use super::super::transfer::{Transfer, place_in_family};
 use super::super::transposed::{NONE, Rows};
 use super::order::{Launch, Order, Part, groups, lines, number};
