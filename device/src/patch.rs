@@ -11,7 +11,7 @@ mod directions;
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::hint::made_here;
-pub use directions::{Direction, Directions, Line};
+pub use directions::{Direction, Directions, Line, row};
 
 /// The nodes of one level, in storage order.
 #[repr(C)]

@@ -58,11 +58,12 @@ impl Sides {
         Self { directions: self.directions.remade() }
     }
 
-    /// Nodes of a row, and of a plane.
+    /// From row to row, and from plane to plane.
     #[inline(always)]
     fn pitches(self, degree: usize) -> [u32; 2] {
-        let [row, rows, _] = self.directions.0.map(|direction| direction.cells * degree as u32 + 1);
-        [row, row * rows]
+        let [of_x, of_y, _] = self.directions.0;
+        let row = of_x.row(degree);
+        [row, row * of_y.nodes(degree)]
     }
 
     /// `factor` at both end nodes of a direction that is not periodic, where what images give doubles, 1 at others. At ends where the solution is

@@ -6,6 +6,12 @@ use crate::scalar::Real;
 use bytemuck::{Pod, Zeroable};
 use cuda_std::hint::made_here;
 
+/// Entries of a row of so many nodes along x: whole chunks of 16 bytes of whatever scalar. Those behind the last node are zero.
+#[inline(always)]
+pub const fn row(nodes: u32) -> u32 {
+    nodes.next_multiple_of(4)
+}
+
 /// A direction: its cells and its patches, one around each vertex but those where `u` is given.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +48,12 @@ impl Direction {
         self.cells * degree as u32 + 1
     }
 
+    /// Entries of a row of nodes along x.
+    #[inline(always)]
+    pub const fn row(self, degree: usize) -> u32 {
+        row(self.nodes(degree))
+    }
+
     /// A node that may lie beyond the lower end, where the direction goes on if it is periodic; none beyond an end.
     #[inline(always)]
     pub const fn within(self, degree: usize, node: u32) -> Option<u32> {
@@ -62,6 +74,18 @@ impl Direction {
     pub const fn is_unknown(self, degree: usize, node: u32) -> bool {
         let given_above = self.output_cells() == self.cells;
         node >= self.first && node <= self.cells * degree as u32 - given_above as u32
+    }
+
+    /// Whether nodes are stored where they lie from this one, which may lie beyond the lower end, to that one.
+    #[inline(always)]
+    pub const fn has_all(self, degree: usize, first: i32, last: u32) -> bool {
+        first >= 0 && last + self.is_periodic < self.nodes(degree)
+    }
+
+    /// Whether the nodes of the patches around these vertices and those between are stored where they lie, with no unknown on a side.
+    #[inline(always)]
+    pub const fn is_within(self, first: u32, last: u32) -> bool {
+        first > 0 && last + self.is_periodic < self.cells
     }
 
     /// Patches of a color: every other one.
@@ -115,6 +139,12 @@ impl Line {
     #[inline(always)]
     pub fn nodes(self) -> u32 {
         self.last as u32 + 1
+    }
+
+    /// As of [`Direction::row`].
+    #[inline(always)]
+    pub fn row(self) -> u32 {
+        row(self.nodes())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{kernels::Shape, typed::Block};
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
     const BLOCKS_2D: [[u32; 10]; 2] = [[10, 12, 12, 9, 7, 6, 4, 4, 3, 4], [8, 8, 8, 7, 4, 3, 2, 3, 2, 3]];
-    const BLOCKS_3D: [[u32; 8]; 2] = [[8, 4, 5, 6, 2, 6, 3, 2], [8, 5, 4, 3, 3, 4, 2, 1]];
+    const BLOCKS_3D: [[u32; 8]; 2] = [[8, 5, 6, 8, 4, 7, 5, 4], [8, 5, 4, 4, 3, 5, 2, 2]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][degree - 1] } else { BLOCKS_3D[scalar_bytes / 8][degree - 1] }
 }
 

@@ -36,7 +36,8 @@ fn traced(module: Module) -> ([u32; 3], usize) {
 pub(super) fn traced_with(module: Module, others: usize) -> ([u32; 3], usize) {
     let (dim, degree) = module.space().unwrap_or_default();
     let cells = [64, 4, if dim == 3 { 4 } else { 1 }];
-    let nodes = cells.map(|cells| cells as usize * degree + 1);
+    let mut nodes = cells.map(|cells| cells as usize * degree + 1);
+    nodes[0] = nodes[0].next_multiple_of(4);
     (cells, nodes[..dim].iter().product::<usize>().max(others))
 }
 

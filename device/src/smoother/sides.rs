@@ -2,13 +2,18 @@
 //!
 //! A patch around a vertex on a Neumann side goes on beyond it as its mirror image: what is computed there is even, so that the
 //! solution is that of the half, quarter or eighth within. There the load of a node on the side counts once for each half.
+//!
+//! In 3D a block whose patches lie [within](Sides::is_within) the level, as most do, takes their nodes as that of a plain box does. Of others
+//! the nodes are found one by one, in `f32` in loops that are not unrolled: such blocks are few, but all have the same registers.
 
+use crate::layout::{Column, Shared};
 use crate::matrices::Reaction;
-use crate::patch::{Direction, Directions, Line, bit};
+use crate::patch::{Direction, Directions, Grid, Line, bit, row};
 use crate::scalar::Real;
 use crate::smoother::Stage;
 use crate::smoother::place::quotient_and_remainder;
-use cuda_std::shared::Word;
+use cuda_std::hint::opaque;
+use cuda_std::shared::{Word, wait_for_copies};
 use cuda_std::thread;
 
 /// The sides of a level, and a reaction. Vectors have all nodes of each direction, also those at both ends and the last one of a period,
@@ -27,6 +32,29 @@ impl<T: Real, const K: usize> Sides<T, K> {
         Self { directions: Directions([direction; 3]), reaction: Reaction { sums: [T::ZERO; K], factor: T::ZERO } }
     }
 
+    /// The vertex of a direction's patch of a color.
+    #[inline(always)]
+    fn vertex(self, color: u32, direction: usize, index: u32) -> u32 {
+        self.directions.0[direction].first + 2 * index + bit(color, direction)
+    }
+
+    /// The first node of the patch of a color by its index in a direction, or the level's first one if that lies beyond the lower end.
+    #[inline(always)]
+    pub fn origin(self, color: u32, direction: usize, index: u32) -> usize {
+        (K as u32 * (self.vertex(color, direction, index).max(1) - 1)) as usize
+    }
+
+    /// Whether no node of so many patches of a color side by side in x, from one on by its index in each direction, is the image of another
+    /// one, and no unknown lies on a side.
+    #[inline(always)]
+    pub fn is_within(self, color: u32, index: [u32; 3], patches: u32) -> bool {
+        let is_within = |d: usize, patches: u32| {
+            let vertex = self.vertex(color, d, index[d]);
+            self.directions.0[d].is_within(vertex, vertex + 2 * (patches - 1))
+        };
+        is_within(0, patches) && is_within(1, 1) && is_within(2, 1)
+    }
+
     /// Patches of a color in x.
     #[inline(always)]
     pub fn count(self, color: u32) -> u32 {
@@ -38,11 +66,56 @@ impl<T: Real, const K: usize> Sides<T, K> {
     pub fn patches(self, color: u32, index: [u32; 3]) -> SidedPatches<K> {
         let mut lines = [self.directions.0[0].line(K, 0); 3];
         for d in 0..3 {
-            let direction = self.directions.0[d];
-            let vertex = direction.first + 2 * index[d] + bit(color, d);
-            lines[d] = direction.line(K, (vertex * K as u32) as i32 - K as i32);
+            let vertex = self.vertex(color, d, index[d]);
+            lines[d] = self.directions.0[d].line(K, (vertex * K as u32) as i32 - K as i32);
         }
         SidedPatches(lines)
+    }
+}
+
+/// Where the nodes of a level lie in vectors: those of a [plain box](Grid), or all nodes with sides.
+#[derive(Clone, Copy)]
+pub struct Stored<const SIDED: bool>(pub Grid);
+
+impl<const SIDED: bool> Stored<SIDED> {
+    /// From row to row, and rows of a plane.
+    #[inline(always)]
+    fn pitches(self) -> [u32; 2] {
+        let Grid { cells: [x, y, _], degree } = self.0;
+        if SIDED { [row(x * degree + 1), y * degree + 1] } else { [x * degree, y * degree] }
+    }
+
+    /// From row to row.
+    #[inline(always)]
+    pub fn row(self) -> usize {
+        if SIDED { self.pitches()[0] as usize } else { self.0.row() }
+    }
+
+    /// From plane to plane. It fits 32 bits, which saves registers.
+    #[inline(always)]
+    pub fn plane(self) -> u32 {
+        let [row, rows] = self.pitches();
+        row * rows
+    }
+
+    /// Offset of a node.
+    #[inline(always)]
+    pub fn offset_3d(self, x: usize, y: usize, z: usize) -> usize {
+        let [row, rows] = self.pitches();
+        if SIDED { x + row as usize * (y + rows as usize * z) } else { self.0.offset_3d(x, y, z) }
+    }
+
+    /// Offset of a node of a patch from the patch's first node. It fits 32 bits, which saves registers.
+    #[inline(always)]
+    pub fn local_3d(self, x: usize, y: usize, z: usize) -> usize {
+        let [row, rows] = self.pitches();
+        (x as u32 + row * (y as u32 + rows * z as u32)) as usize
+    }
+
+    /// As of [`Grid::remade`].
+    #[inline(always)]
+    pub fn remade(self) -> Self {
+        Self(self.0.remade())
     }
 }
 
@@ -56,14 +129,14 @@ impl<const K: usize> SidedPatches<K> {
     #[inline(always)]
     fn in_plane(self, x: usize, y: usize) -> u32 {
         let [along_x, along_y, _] = self.0;
-        along_x.node(x) + along_x.nodes() * along_y.node(y)
+        along_x.node(x) + along_x.row() * along_y.node(y)
     }
 
     /// Where a plane begins.
     #[inline(always)]
     fn plane(self, z: usize) -> usize {
         let [along_x, along_y, along_z] = self.0;
-        (u64::from(along_x.nodes() * along_y.nodes()) * u64::from(along_z.node(z))) as usize
+        (u64::from(along_x.row() * along_y.nodes()) * u64::from(along_z.node(z))) as usize
     }
 
     /// `x` at the patch's vertex, in 2D.
@@ -102,7 +175,7 @@ impl<const K: usize> SidedPatches<K> {
     pub unsafe fn edges_2d<T: Real, const N: usize>(self, x: *const T, direction: usize) -> [[T; N]; 2] {
         let [along_x, along_y, _] = self.0;
         let (across, along) = if direction == 0 { (along_x, along_y) } else { (along_y, along_x) };
-        let (across_stride, stride) = if direction == 0 { (1, along_x.nodes()) } else { (along_x.nodes(), 1) };
+        let (across_stride, stride) = if direction == 0 { (1, along_x.row()) } else { (along_x.row(), 1) };
         let line = |end: usize| x.wrapping_add((across_stride * across.node(end)) as usize);
         let (low, high) = (line(0), line(2 * K));
         let mut lines = [[T::ZERO; N]; 2];
@@ -129,38 +202,67 @@ impl<const K: usize> SidedPatches<K> {
         }
     }
 
-    /// `b` at the unknowns of a column along z.
+    /// The end of a loop that is not unrolled in `f32`, where most registers are free.
+    #[inline(always)]
+    fn rolled<T: Real>(count: usize) -> usize {
+        if K > 2 && size_of::<T>() == 4 { opaque(count as u32) as usize } else { count }
+    }
+
+    /// Starts to copy `b` at the unknowns of the column along z at `(x, y)` to a column of shared memory.
     ///
     /// # Safety
-    /// As of [`Self::middle_2d`].
+    /// As of [`Self::middle_2d`]; nobody reads or writes this column until [`Self::loads_3d`].
     #[inline(always)]
-    pub unsafe fn load_3d<T: Real, const M: usize>(self, b: *const T, x: usize, y: usize) -> [T; M] {
+    pub unsafe fn copy_loads_3d<T: Real + Word, const M: usize>(
+        self,
+        b: *const T,
+        [x, y]: [usize; 2],
+        (shared, place): (Shared<T>, Column),
+    ) {
+        let b = b.wrapping_add(self.in_plane(x, y) as usize);
+        for z in 0..Self::rolled::<T>(M) {
+            // SAFETY: the caller's promise.
+            unsafe { shared.copy(place.at(z), b.add(self.plane(z + 1))) };
+        }
+    }
+
+    /// What this thread has [copied](Self::copy_loads_3d), as often as it counts.
+    #[inline(always)]
+    pub fn loads_3d<T: Real + Word, const M: usize>(
+        self,
+        [x, y]: [usize; 2],
+        (shared, place): (Shared<T>, Column),
+    ) -> [T; M] {
+        wait_for_copies();
         let [along_x, along_y, along_z] = self.0;
         let weight = along_x.weight::<T>(x) * along_y.weight(y);
-        let b = b.wrapping_add(self.in_plane(x, y) as usize);
-        let mut column = [T::ZERO; M];
-        for z in 0..M {
-            // SAFETY: the caller's promise.
-            column[z] = weight * unsafe { *b.add(self.plane(z + 1)) };
-        }
+        let mut column = shared.read::<M>(place).map(|value| weight * value);
         // The vertex alone may lie on a side.
         column[K - 1] = along_z.weight::<T>(K) * column[K - 1];
         column
     }
 
-    /// Stores the unknowns of a column along z.
+    /// Stores the unknowns of the column along z at `(x, y)`, each with `add`, by way of a column of shared memory.
     ///
     /// # Safety
-    /// As of [`Self::middle_2d`]; nobody else reads or writes them.
+    /// As of [`Self::middle_2d`]; nobody else reads or writes these unknowns and this column.
     #[inline(always)]
-    pub unsafe fn store_3d<T: Real, const M: usize>(self, x: *mut T, column: usize, y: usize, values: [T; M]) {
+    pub unsafe fn store_3d<T: Real + Word, const M: usize>(
+        self,
+        target: *mut T,
+        [x, y]: [usize; 2],
+        (shared, place): (Shared<T>, Column),
+        values: &[T; M],
+        add: T,
+    ) {
         let [along_x, along_y, along_z] = self.0;
-        if along_x.has(column) && along_y.has(y) {
-            let x = x.wrapping_add(self.in_plane(column, y) as usize);
-            for z in 0..M {
+        if along_x.has(x) && along_y.has(y) {
+            shared.write(place, values);
+            let target = target.wrapping_add(self.in_plane(x, y) as usize);
+            for z in 0..Self::rolled::<T>(M) {
                 if along_z.has(z + 1) {
                     // SAFETY: the caller's promise.
-                    unsafe { *x.add(self.plane(z + 1)) = values[z] };
+                    unsafe { *target.add(self.plane(z + 1)) = shared.get(place.at(z)) + add };
                 }
             }
         }
@@ -194,7 +296,7 @@ impl<const K: usize> SidedPatches<K> {
                     continue;
                 }
                 let (x, word) = (x.wrapping_add(self.in_plane(node, row) as usize), node + stage.shape.row * row);
-                for plane in 0..N {
+                for plane in 0..Self::rolled::<T>(N) {
                     let is_face = row == 0 || row == 2 * K || plane == 0 || plane == 2 * K;
                     if on_face || is_face || row == K && plane == K {
                         // SAFETY: the caller's promise.

@@ -1,9 +1,9 @@
 //! The nodes on the faces of all patches of a block, in shared memory, side by side in x as they are in the grid.
 
 use crate::layout::{Column, Shared};
-use crate::patch::Grid;
 use crate::scalar::Real;
 use crate::smoother::place::quotient_and_remainder;
+use crate::smoother::sides::Stored;
 use cuda_std::shared::{CHUNK, Word};
 
 /// Rows of nodes, `N = 2K + 1` rows a plane and `N` planes.
@@ -54,11 +54,17 @@ impl<T: Real + Word> Stage<T> {
     /// These patches lie within the grid, whose vector begins at a chunk, and nobody writes them until the copies have ended.
     /// (Of what lies beside them in a chunk nothing is used.)
     #[inline(always)]
-    pub unsafe fn copy<const K: usize, const N: usize>(&self, threads: usize, x: *const T, grid: Grid, patches: usize) {
+    pub unsafe fn copy<const SIDED: bool, const K: usize, const N: usize>(
+        &self,
+        threads: usize,
+        x: *const T,
+        grid: Stored<SIDED>,
+        patches: usize,
+    ) {
         let whole_rows = 2 * K * size_of::<T>() <= 2 * CHUNK;
         let (StageShape { width, row, plane }, chunk) = (self.shape, CHUNK / size_of::<T>());
         let thread = cuda_std::thread::thread_idx_x() as usize;
-        if chunk > 2 && !grid.row().is_multiple_of(chunk) {
+        if !SIDED && chunk > 2 && !grid.row().is_multiple_of(chunk) {
             // Rows begin anywhere in a chunk: in `f32`, of an odd degree, with an odd number of patches in a row.
             let mut node = thread;
             while node < width * N * N {

@@ -162,6 +162,7 @@ mod device {
     use crate::patch::{Grid, bit, color_count, color_origin};
     use crate::scalar::Real;
     use crate::smoother::place::{along_rows, quotient_and_remainder};
+    use crate::smoother::sides::Stored;
     use crate::smoother::stage::Stage;
     use crate::smoother::{Sides, Table, is_odd, select, sum_and_difference, table_words, transform};
     use cuda_std::hint::{loads_together, made_here};
@@ -196,6 +197,61 @@ mod device {
                 let end = 4 * (lane / (N - 1)) + 2 * sign;
                 let start = parts.corners + end * shape.patches + slot;
                 stage.behind::<N>(start).write(Column { start: 0, stride: shape.patches }, &ends);
+            }
+        }
+    }
+
+    /// Where the column along z of a thread's place lies in x and in y, from the first node of the block on.
+    #[inline(always)]
+    fn in_plane<const K: usize>([first, slot, second]: [usize; 3]) -> [usize; 2] {
+        [2 * K * slot + first + 1, second + 1]
+    }
+
+    /// The first interior node of this column.
+    #[inline(always)]
+    fn node<const K: usize>(place: [usize; 3]) -> [usize; 3] {
+        let [x, y] = in_plane::<K>(place);
+        [x, y, 1]
+    }
+
+    /// Entries along z from a node on.
+    ///
+    /// # Safety
+    /// They are entries of a vector.
+    #[inline(always)]
+    unsafe fn load<T: Real, const SIDED: bool, const M: usize>(
+        start: *const T,
+        [x, y, z]: [usize; 3],
+        grid: Stored<SIDED>,
+    ) -> [T; M] {
+        let mut column = [T::ZERO; M];
+        // SAFETY: the caller's promise.
+        unsafe {
+            let first = start.add(grid.local_3d(x, y, z));
+            for z in 0..M {
+                column[z] = *first.add(grid.plane() as usize * z);
+            }
+        }
+        column
+    }
+
+    /// Stores entries along z from a node on, each with `add`.
+    ///
+    /// # Safety
+    /// They are entries of a vector, which nobody else reads or writes.
+    #[inline(always)]
+    unsafe fn store<T: Real, const SIDED: bool, const M: usize>(
+        start: *mut T,
+        [x, y, z]: [usize; 3],
+        grid: Stored<SIDED>,
+        column: &[T; M],
+        add: T,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let first = start.add(grid.local_3d(x, y, z));
+            for z in 0..M {
+                *first.add(grid.plane() as usize * z) = column[z] + add;
             }
         }
     }
@@ -235,34 +291,29 @@ mod device {
         let (shape, parts, lines) = const { layout(K, size_of::<T>()) };
         let row = parts.row;
         let threads = shape.columns * shape.patches;
-        let grid = Grid { cells, degree: K as u32 };
+        let cells = if SIDED { sides.directions.0.map(|direction| direction.cells) } else { cells };
+        let grid = Stored::<SIDED>(Grid { cells, degree: K as u32 });
         let thread = thread::thread_idx_x() as usize;
         // The first node of the block's patches, and their number.
-        let start = |grid: Grid, block: u32| {
+        let start = |grid: Stored<SIDED>, block: u32| {
             let first = block * shape.patches as u32;
-            let count = if SIDED { sides.count(color) } else { color_count(grid.cells[0], bit(color, 0)) };
+            let count = if SIDED { sides.count(color) } else { color_count(grid.0.cells[0], bit(color, 0)) };
             let patches = (count - first).min(shape.patches as u32) as usize;
-            let origin = grid.offset_3d(
-                color_origin(K, bit(color, 0), first as usize),
-                color_origin(K, bit(color, 1), thread::block_idx_y() as usize),
-                color_origin(K, bit(color, 2), thread::block_idx_z() as usize),
-            );
-            (origin, patches)
+            let origin = |d: usize, index: u32| {
+                if SIDED { sides.origin(color, d, index) } else { color_origin(K, bit(color, d), index as usize) }
+            };
+            let [x, y, z] = [origin(0, first), origin(1, thread::block_idx_y()), origin(2, thread::block_idx_z())];
+            (grid.offset_3d(x, y, z), patches)
         };
         let (origin, patches) = start(grid, thread::block_idx_x());
-        // The first interior node of a column along z.
-        let node =
-            |grid: Grid, [first, slot, second]: [usize; 3]| grid.local_3d(2 * K * slot + first + 1, second + 1, 1);
-        // With sides rows begin anywhere, and nodes are copied one by one.
-        let stage_from = |origin: usize| {
-            let start = if SIDED { core::ptr::null() } else { x.wrapping_add(origin).cast_const() };
-            Stage::new(const { stage_shape(K, size_of::<T>()) }, start)
-        };
-        let with_sides = |block: u32| {
-            sides.patches(color, [block * shape.patches as u32, thread::block_idx_y(), thread::block_idx_z()])
-        };
+        let index = |block: u32| [block * shape.patches as u32, thread::block_idx_y(), thread::block_idx_z()];
+        let is_within = !SIDED || sides.is_within(color, index(thread::block_idx_x()), patches as u32);
+        // Where images are copied one by one the stage may begin anywhere in a chunk.
+        let stage_from =
+            |origin: usize| Stage::new(const { stage_shape(K, size_of::<T>()) }, x.wrapping_add(origin).cast_const());
         let stage = stage_from(origin);
         let tensor = stage.behind::<N>(0);
+        let along_z = |start: usize| Column { start, stride: M * row };
         // `pair` is twice the direction that the faces are normal to, and the sign.
         let face = |pair: usize| stage.behind::<N>(parts.faces + pair * parts.face);
         // By sign, as the threads that store them are, and in `f64`, where degree 5 else waits for the table, by pair.
@@ -276,36 +327,36 @@ mod device {
         let place = along_rows(M, shape.patches);
         let mut column = [T::ZERO; M];
         if place[1] < patches {
-            if SIDED {
-                let ([first, slot, second], patches) = (place, with_sides(thread::block_idx_x()));
-                // SAFETY: the caller's promise.
-                column = unsafe { patches.load_3d::<T, M>(b, 2 * K * slot + first + 1, second + 1) };
-            } else {
-                // SAFETY: the patches lie within the grid and its guard.
-                let first = unsafe { b.add(origin).add(node(grid, place)) };
-                for z in 0..M {
-                    // SAFETY: as above.
-                    column[z] = unsafe { *first.add(grid.plane() as usize * z) };
+            // SAFETY: the patches lie within the grid and its guard; with images, the caller's promise.
+            unsafe {
+                if is_within {
+                    column = load(b.add(origin), node::<K>(place), grid);
+                } else {
+                    let of_block = sides.patches(color, index(thread::block_idx_x()));
+                    of_block.copy_loads_3d::<T, M>(b, in_plane::<K>(place), (tensor, along_z(thread)));
                 }
             }
         }
         // Distances made anew save registers, but in degree 5 they take some from what is read early below.
         let copied = if K == 5 { grid } else { grid.remade() };
+        // Where registers are few, what a thread's place gives is not kept from phase to phase.
+        let keeps = size_of::<T>() == 4 && K < 6 && !SIDED;
+        let own = || if keeps { thread } else { made_here(thread::thread_idx_x()) as usize };
         // SAFETY: as above; of this color only a patch itself writes its interior, and its vertex after barriers.
         unsafe {
-            if SIDED {
-                let of_block = with_sides(made_here(thread::block_idx_x()));
-                of_block.copy::<T, N>(&stage, (threads, shape.patches), x, patches);
+            if is_within {
+                stage.copy::<SIDED, K, N>(threads, x.add(origin), copied, patches);
             } else {
-                stage.copy::<K, N>(threads, x.add(origin), copied, patches)
+                let of_block = sides.patches(color, index(made_here(thread::block_idx_x())));
+                of_block.copy::<T, N>(&stage, (threads, shape.patches), x, patches);
+                let place = along_rows(M, shape.patches);
+                if place[1] < patches {
+                    column = of_block.loads_3d(in_plane::<K>(place), (tensor, along_z(own())));
+                }
             }
         };
-        // Where registers are few, what a thread's place gives is not kept from phase to phase.
-        let keeps = size_of::<T>() == 4 && K < 6;
-        let own = || if keeps { thread } else { made_here(thread::thread_idx_x()) as usize };
-        let along_z = || Column { start: own(), stride: M * row };
         let along_x = || Column { start: M * own(), stride: 1 };
-        tensor.write(along_z(), &matrices.vectors.analyze(&column));
+        tensor.write(along_z(own()), &matrices.vectors.analyze(&column));
         wait_for_copies();
         thread::sync_threads();
 
@@ -356,6 +407,7 @@ mod device {
         // In high degrees and in `f32` there are registers to read it before the barrier; degree 5 in `f64` reads half of it right
         // behind, or the assembler would read each entry where it is used, which takes 6 % longer.
         let (early, behind) = match (K, size_of::<T>()) {
+            (8, 8) if SIDED => (M - 6, 0),
             (7.., _) | (4.., 4) => (M, 0),
             (5, _) => (0, 5),
             _ => (0, 0),
@@ -428,7 +480,7 @@ mod device {
         tensor.write(row_x, &matrices.vectors.synthesize(&tensor.read::<M>(row_x)));
         thread::sync_threads();
 
-        let column = matrices.vectors.synthesize(&tensor.read::<M>(along_z()));
+        let column = matrices.vectors.synthesize(&tensor.read::<M>(along_z(own())));
         // Kept from the loads on, places in the grid would spill from degree 5 on.
         let grid = grid.remade();
         let (origin, patches) = if K < 5 { (origin, patches) } else { start(grid, made_here(thread::block_idx_x())) };
@@ -436,17 +488,13 @@ mod device {
         let stage = if K < 7 { stage_from(origin) } else { stage };
         let middle = stage.middle::<K, N>(place[1]);
         if place[1] < patches {
-            if SIDED {
-                let patches = with_sides(made_here(thread::block_idx_x()));
-                let ([first, slot, second], values) = (place, column.map(|value| value + middle));
-                // SAFETY: unknowns of a patch that no other patch of the color shares.
-                unsafe { patches.store_3d::<T, M>(x, 2 * K * slot + first + 1, second + 1, values) };
-            } else {
-                // SAFETY: interior nodes of a patch that no other patch of the color shares.
-                let first = unsafe { x.add(origin).add(node(grid, place)) };
-                for z in 0..M {
-                    // SAFETY: as above.
-                    unsafe { *first.add(grid.plane() as usize * z) = column[z] + middle };
+            // SAFETY: unknowns of a patch that no other patch of the color shares.
+            unsafe {
+                if is_within {
+                    store(x.add(origin), node::<K>(place), grid, &column, middle);
+                } else {
+                    let of_block = sides.patches(color, index(made_here(thread::block_idx_x())));
+                    of_block.store_3d(x, in_plane::<K>(place), (tensor, along_z(own())), &column, middle);
                 }
             }
         }

@@ -5,7 +5,7 @@ use crate::patch::Directions;
 
 /// A level whose patches of color 0 are the cells of the next coarser one. Directions are x, y and z, or in 2D x and y.
 pub trait Levels<const K: usize>: Copy {
-    /// Nodes of a row, and rows of a plane.
+    /// Entries of a row, and rows of a plane.
     fn fine(self) -> [u32; 2];
 
     /// Those of the coarser level.
@@ -75,13 +75,13 @@ impl<const K: usize> Levels<K> for Sided {
     #[inline(always)]
     fn fine(self) -> [u32; 2] {
         let [x, y, _] = self.0.0;
-        [x.nodes(K), y.nodes(K)]
+        [x.row(K), y.nodes(K)]
     }
 
     #[inline(always)]
     fn coarse(self) -> [u32; 2] {
         let [x, y, _] = self.0.0;
-        [x.coarser().nodes(K), y.coarser().nodes(K)]
+        [x.coarser().row(K), y.coarser().nodes(K)]
     }
 
     /// The last one only where it is an unknown.

@@ -111,7 +111,7 @@ mod device {
         let end = if own + chunk < layers { own + chunk } else { layers };
         // Distance of neighbours in the last direction.
         let stride = |directions: [crate::patch::Direction; 3]| {
-            let row = directions[0].nodes(K);
+            let row = directions[0].row(K);
             if DIM == 3 { row * directions[1].nodes(K) } else { row }
         };
         let (sums, along_y) = (Shared::<T>::at(0), Shared::<T>::at(C * rows * pitch));
@@ -132,7 +132,7 @@ mod device {
                 let in_y = if DIM == 3 { node(1, 2 * K as u32 * first[1] + y as u32) } else { Some(0) };
                 let mut column = [T::ZERO; N];
                 if let (Some(in_x), Some(in_y)) = (in_x, in_y) {
-                    let r = r.wrapping_add((in_x + fine[0].nodes(K) * in_y) as usize);
+                    let r = r.wrapping_add((in_x + fine[0].row(K) * in_y) as usize);
                     for z in 0..2 * K {
                         let plane = (2 * K as u32).wrapping_mul(layer).wrapping_add(z as u32);
                         if let Some(plane) = fine[last].within(K, plane) {
@@ -187,7 +187,7 @@ mod device {
                 if has {
                     let offset = u64::from(stride(of_coarse)) * u64::from(z);
                     let plane = coarse.wrapping_add(offset as usize);
-                    let line = plane.wrapping_add((of_coarse[0].nodes(K) * y + x) as usize);
+                    let line = plane.wrapping_add((of_coarse[0].row(K) * y + x) as usize);
                     for i in 0..K {
                         if of_coarse[0].is_unknown(K, x + i as u32) {
                             // SAFETY: an unknown of the block.

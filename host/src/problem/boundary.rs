@@ -23,7 +23,7 @@ pub(crate) fn add_boundary_integrals(
     space.check_storage("load vector", b.len())?;
     let bases = Bases::new(space, Basis::of_loads)?;
     for (direction, normal) in normal.iter().enumerate().filter(|(_, normal)| !normal.is_empty()) {
-        let last = space.stored_nodes()[direction] - 1;
+        let last = space.axes()[direction].unknown_nodes().end - 1;
         for side in 0..2 {
             side_integrals(space, &bases, [direction, side], g, |mut node, integral| {
                 for (t, factor) in normal.iter().enumerate() {

@@ -102,7 +102,7 @@ impl Factor {
         let difference = Line([0, 1].map(|kind| {
             interpolant.0[kind].iter().zip(&exact.0[kind]).map(|(interpolant, exact)| interpolant - exact).collect()
         }));
-        nodal.truncate(axis.stored_nodes());
+        nodal.resize(axis.stored_nodes(), 0.0);
         Self { nodal, exact, interpolant, difference }
     }
 }

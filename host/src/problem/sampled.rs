@@ -313,7 +313,7 @@ impl Line {
     /// An end of the axis, the lower one (0) or the upper one (1), with these numbers in place of the functions of the nodes from there
     /// on.
     fn at_end(axis: &Axis, length: f64, side: usize, normal: &[f64]) -> Self {
-        let last = axis.stored_nodes() - 1;
+        let last = axis.unknown_nodes().end - 1;
         let node = |t: usize| if side == 0 { t } else { last - t };
         let functions = normal.iter().enumerate().map(|(t, &factor)| (node(t), factor));
         Self {

@@ -99,7 +99,7 @@ impl Basis {
     pub fn integrals(&self, values: &[f64], derived: bool) -> Vec<f64> {
         let axis = &self.axis;
         let table = if derived { &self.derivatives } else { &self.values };
-        // Continuous elements have a last node that is not stored.
+        // The last node of continuous elements may not be stored.
         let mut integrals = vec![0.0; axis.all_nodes()];
         for (cell, values) in values.chunks_exact(self.points()).enumerate() {
             let factor = if derived { 1.0 } else { self.factor(cell) };
@@ -110,7 +110,7 @@ impl Basis {
             }
         }
         integrals[..axis.unknown_nodes().start].fill(0.0);
-        integrals.truncate(axis.stored_nodes());
+        integrals.resize(axis.stored_nodes(), 0.0);
         integrals
     }
 

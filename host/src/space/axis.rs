@@ -14,6 +14,9 @@ pub enum Family {
     Discontinuous,
 }
 
+/// Rows of a padded axis are whole chunks of so many entries, 16 bytes of whatever scalar: what GPUs copy at once.
+const CHUNK: usize = 4;
+
 /// Piecewise polynomials on the cells of an interval that begins at 0, by values at the nodes of an element. Cells are equal, or
 /// graded: those between given breakpoints.
 ///
@@ -29,13 +32,14 @@ pub struct Axis {
     /// Of graded cells, from 0 to the length of the interval.
     breakpoints: Option<Arc<[f64]>>,
     has_ends: bool,
+    is_padded: bool,
 }
 
 impl Axis {
     /// `cells` cells of a size, by an element.
     pub fn new(family: Family, element: &Arc<Element>, cells: usize, cell_size: f64) -> Self {
         let has_ends = family == Family::Discontinuous;
-        Self { family, element: element.clone(), cells, cell_size, breakpoints: None, has_ends }
+        Self { family, element: element.clone(), cells, cell_size, breakpoints: None, has_ends, is_padded: false }
     }
 
     /// The cells between breakpoints that ascend from 0, by an element.
@@ -48,6 +52,11 @@ impl Axis {
     /// The same with the nodes at both ends as unknowns, too, so that functions there may be anything.
     pub(crate) fn with_ends(&self) -> Self {
         Self { has_ends: true, ..self.clone() }
+    }
+
+    /// The same with zeros stored behind the nodes up to a multiple of [`CHUNK`] entries, so that rows of nodes along it are aligned.
+    pub(crate) fn padded(&self) -> Self {
+        Self { is_padded: true, ..self.clone() }
     }
 
     /// How functions continue from cell to cell.
@@ -138,14 +147,15 @@ impl Axis {
         self.cells * self.stride() + usize::from(self.family == Family::Continuous)
     }
 
-    /// Nodes that are stored: the last one of continuous elements is left out if it is no unknown.
+    /// Entries of a row of nodes: the last node of continuous elements is left out if it is no unknown, and zeros may follow.
     pub fn stored_nodes(&self) -> usize {
-        if self.has_ends { self.all_nodes() } else { self.cells * self.stride() }
+        let nodes = self.unknown_nodes().end;
+        if self.is_padded { nodes.next_multiple_of(CHUNK) } else { nodes }
     }
 
     /// Nodes that are unknowns.
     pub fn unknown_nodes(&self) -> Range<usize> {
-        usize::from(!self.has_ends)..self.stored_nodes()
+        usize::from(!self.has_ends)..if self.has_ends { self.all_nodes() } else { self.cells * self.stride() }
     }
 
     /// Coordinate of a node.

@@ -209,7 +209,7 @@ pub struct Nonlinear {
 /// read.
 #[cfg(feature = "cuda")]
 pub fn module_ptx(module: patchmg_device::kernels::Module) -> Result<String> {
-    crate::backend::cuda::modules::given_ptx(module, poisson::cuda::constants)
+    crate::backend::cuda::modules::given_ptx(module, constants)
 }
 
 /// PTX of a module from elsewhere, as a GPU would be given it.
@@ -218,7 +218,16 @@ pub fn module_ptx(module: patchmg_device::kernels::Module) -> Result<String> {
 /// Those of the coefficients.
 #[cfg(feature = "cuda")]
 pub fn module_ptx_of(module: patchmg_device::kernels::Module, text: String) -> Result<String> {
-    Ok(crate::backend::cuda::modules::with_known(text, &poisson::cuda::constants(module)?))
+    Ok(crate::backend::cuda::modules::with_known(text, &constants(module)?))
+}
+
+/// What kernels of a module take of their 1D matrices at every launch.
+#[cfg(feature = "cuda")]
+fn constants(module: patchmg_device::kernels::Module) -> Result<Vec<cuda_builder::ptx::Constants>> {
+    match module {
+        patchmg_device::kernels::Module::Typed { .. } => separable::cuda::constants(module),
+        _ => poisson::cuda::constants(module),
+    }
 }
 
 /// A machine that has levels of a system.

@@ -4,7 +4,7 @@ use super::Sides;
 use crate::layout::Shared;
 use crate::operator::nodes::Nodes;
 use crate::operator::tile::Tile;
-use crate::patch::Directions;
+use crate::patch::{Direction, Directions};
 use crate::scalar::Real;
 use cuda_std::hint::made_here;
 use cuda_std::shared::Word;
@@ -18,6 +18,8 @@ pub struct Copies<T> {
     below: usize,
     /// It may be negative: that of an image.
     first_plane: i32,
+    /// Whether all of the tile's nodes in x and y are stored where they lie.
+    is_within: bool,
 }
 
 /// The place in x and y of the thread's first output, computed again at each call.
@@ -43,24 +45,43 @@ impl<T: Real + Word, const K: usize> Nodes<T, K> for Sides {
     }
 
     #[inline(always)]
-    fn copies(self, _tile: Tile, x: *const T, layer: u32, left: usize, below: usize) -> Copies<T> {
-        Copies { x, left, below, first_plane: layer as i32 * K as i32 }
+    fn copies(self, tile: Tile, x: *const T, layer: u32, left: usize, below: usize) -> Copies<T> {
+        let Directions([of_x, of_y, _]) = self.directions;
+        let has_all = |of: Direction, first: usize, cells: usize| {
+            of.has_all(K, first as i32 - K as i32, (first + K * cells) as u32)
+        };
+        let is_within = has_all(of_x, left, tile.cells[0]) && has_all(of_y, below, tile.cells[1]);
+        Copies { x, left, below, first_plane: layer as i32 * K as i32, is_within }
     }
 
-    /// One node at a time: rows do not begin at multiples of 16 bytes.
+    /// In whole chunks, or with images one node at a time.
     #[inline(always)]
     unsafe fn copy(self, copies: &mut Copies<T>, tile: Tile, plane: Shared<T>, index: usize) {
         let sides = self.remade();
         let Directions([of_x, of_y, of_z]) = sides.directions;
+        let [row, of_plane] = sides.pitches(K);
+        let z = of_z.line(K, copies.first_plane).node(index);
+        let x = copies.x.wrapping_add((u64::from(of_plane) * u64::from(z)) as usize);
+        let [left, below] = [copies.left, copies.below].map(|node| made_here(node as u32) as usize);
+        if copies.is_within {
+            let (thread, step) = (made_here(thread::thread_idx_x()) as usize, tile.copied_lines());
+            let (column, first) = (thread % tile.chunks(), thread / tile.chunks());
+            let node = (left + column * tile.chunk - K - tile.before()) as u32 + row * (below + first - K) as u32;
+            let (x, target) = (x.wrapping_add(node as usize), first * tile.node_pitch + column * tile.chunk);
+            for turn in 0..tile.lines().div_ceil(step) {
+                if first < step && turn * step + first < tile.lines() {
+                    let source = x.wrapping_add((row * (turn * step) as u32) as usize);
+                    // SAFETY: a chunk of a row of the vector.
+                    unsafe { plane.copy_chunk(target + turn * step * tile.node_pitch, source) };
+                }
+            }
+            return;
+        }
         // Neighbouring threads have neighbouring nodes of a line, and groups of threads lines.
         let (thread, width) = (made_here(thread::thread_idx_x()) as usize, tile.nodes());
         let (lanes, groups) =
             if width < tile.threads() { (width, tile.threads() / width) } else { (tile.threads(), 1) };
         let (group, lane) = (thread / lanes, thread % lanes);
-        let [row, of_plane] = sides.pitches(K);
-        let z = of_z.line(K, copies.first_plane).node(index);
-        let x = copies.x.wrapping_add((u64::from(of_plane) * u64::from(z)) as usize);
-        let [left, below] = [copies.left, copies.below].map(|node| made_here(node as u32) as usize);
         // Nodes behind the last cell with outputs are read by nobody.
         let [last_x, last_y] = [of_x, of_y].map(|of| (of.output_cells() as usize + 1) * K);
         for start in (0..width).step_by(lanes) {

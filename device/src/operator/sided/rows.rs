@@ -61,7 +61,7 @@ mod device {
             const { (cells(K), columns(K), [pitch(columns(K)), pitch(K * cells(K))]) };
         let (sides, Directions([of_x, of_y, _])) = (Sides { directions }, directions);
         let (thread, threads) = (thread::thread_idx_x() as usize, columns.next_multiple_of(32));
-        let (left, row) = (thread::block_idx_x() as usize * cells * K, of_x.nodes(K));
+        let (left, row) = (thread::block_idx_x() as usize * cells * K, of_x.row(K));
         let own = thread::block_idx_y() * chunk;
         let layers = of_y.output_cells();
         let end = if own + chunk < layers { own + chunk } else { layers };

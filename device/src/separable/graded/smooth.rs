@@ -337,7 +337,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     } else {
         y_of
     };
-    let (row, rows) = ((along_x.cells as usize) * K + 1, (along_y.cells as usize) * K + 1);
+    let (row, rows) = (along_x.row(K) as usize, along_y.nodes(K) as usize);
     // Offset of the nodes in the column along the last direction, if there are any, and distance of such nodes.
     let distance = if DIM == 3 { row * rows } else { row };
     let base = |x_of: &Along<T>, fast: usize, slow: usize| {

@@ -160,7 +160,12 @@ pub(crate) struct TypedKernel<A> {
 impl<A: Arguments> TypedKernel<A> {
     /// Of a module, which is loaded if it was not.
     pub fn new(gpu: &Gpu, module: Module) -> Result<Self> {
-        let kernel = modules::kernel(gpu, module, A::spec(module), |_| Ok(Vec::new()))?;
+        Self::with_constants(gpu, module, |_| Ok(Vec::new()))
+    }
+
+    /// The same of a module with constants, which are the same for all of its kernels.
+    pub fn with_constants(gpu: &Gpu, module: Module, constants: ConstantsOf) -> Result<Self> {
+        let kernel = modules::kernel(gpu, module, A::spec(module), constants)?;
         Ok(Self { kernel, arguments: PhantomData })
     }
 

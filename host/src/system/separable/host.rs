@@ -39,12 +39,12 @@ pub(super) fn close_periods(system: &Separable, vector: &mut [f64]) {
 fn for_each_end(system: &Separable, mut visit: impl FnMut(usize, usize)) {
     let sizes = system.space().stored_nodes();
     for (d, line) in system.lines().iter().enumerate().filter(|(_, line)| line.joins_ends()) {
-        let (inner, nodes) = (sizes[..d].iter().product::<usize>(), line.nodes());
+        let (inner, last) = (sizes[..d].iter().product::<usize>(), line.nodes() - 1);
         for (outer, index) in
             (0..sizes[d + 1..].iter().product()).flat_map(|outer| (0..inner).map(move |index| (outer, index)))
         {
-            let start: usize = outer * nodes * inner + index;
-            visit(start, start + (nodes - 1) * inner);
+            let start: usize = outer * sizes[d] * inner + index;
+            visit(start, start + last * inner);
         }
     }
 }

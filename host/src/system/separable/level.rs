@@ -123,11 +123,11 @@ impl<B: Backend, T: Scalar> Transfer<B, T> {
         let (mut up, mut down) = (Vec::new(), Vec::new());
         for (d, kept) in kept.iter().enumerate().filter(|&(d, kept)| kept.len() <= fine[d].axis.cells()) {
             let rows = fine[d].prolongation(&coarse[d], kept);
-            let back = transposed(coarse[d].nodes(), &rows);
-            up.push((d, matrix::matrix(backend, &fine[d], coarse[d].nodes(), &rows)?));
-            down.push((d, matrix::matrix(backend, &fine[d], fine[d].nodes(), &back)?));
+            let back = transposed(coarse[d].stored(), &rows);
+            up.push((d, matrix::matrix(backend, &fine[d], coarse[d].stored(), &rows)?));
+            down.push((d, matrix::matrix(backend, &fine[d], fine[d].stored(), &back)?));
         }
-        let (fine, coarse) = (matrix::nodes(fine), matrix::nodes(coarse));
+        let (fine, coarse) = (matrix::sizes(fine), matrix::sizes(coarse));
         // Down, tensors become shorter; up, the last direction first, they become longer as late as they can.
         up.reverse();
         Ok(Some(Self {
@@ -140,9 +140,10 @@ impl<B: Backend, T: Scalar> Transfer<B, T> {
     fn bytes(system: &Separable) -> u64 {
         let Some(kept) = system.kept_breakpoints() else { return 0 };
         let of_line = |(line, kept): (&Line, Vec<usize>)| {
-            let (coarse, [up, down]) = ((kept.len() - 1) * line.axis.stride() + 1, line.transfer_widths());
+            let coarse = line.axis.on(kept.len() - 1, line.axis.cell_size()).stored_nodes();
+            let [up, down] = line.transfer_widths();
             match kept.len() <= line.axis.cells() {
-                true => matrix::bytes::<T>(line, line.nodes(), up) + matrix::bytes::<T>(line, coarse, down),
+                true => matrix::bytes::<T>(line, line.stored(), up) + matrix::bytes::<T>(line, coarse, down),
                 false => 0,
             }
         };

@@ -1,5 +1,5 @@
-//! A direction of a box: its cells, what holds at its ends, and its 1D matrices on all nodes. Rows and columns of nodes that are no
-//! unknowns are empty.
+//! A direction of a box: its cells, what holds at its ends, and its 1D matrices on all entries of a row of nodes. Rows and columns of those
+//! that are no unknowns are empty.
 
 use crate::backend::AxisMatrix;
 use crate::fe::{largest_row_sum, stiffness_fixed_point, stiffness_in_fixed_point};
@@ -35,6 +35,11 @@ pub(super) const WHOLE: usize = 3;
 impl Line {
     pub fn nodes(&self) -> usize {
         self.axis.all_nodes()
+    }
+
+    /// Entries of a row of nodes, which are the rows of its matrices.
+    pub fn stored(&self) -> usize {
+        self.axis.stored_nodes()
     }
 
     pub fn is_discontinuous(&self) -> bool {
@@ -83,7 +88,7 @@ impl Line {
 
     /// The sum of the matrices of cells.
     fn assemble(&self, mut cell: impl FnMut(usize) -> DMatrix<f64>) -> Rows {
-        let mut rows: Rows = vec![Vec::new(); self.nodes()];
+        let mut rows: Rows = vec![Vec::new(); self.stored()];
         for index in 0..self.axis.cells() {
             let (first, matrix) = (index * self.axis.stride(), cell(index));
             for (i, j) in (0..matrix.nrows()).flat_map(|i| (0..matrix.ncols()).map(move |j| (i, j))) {
@@ -132,7 +137,7 @@ impl Line {
 
     /// From the unknowns of a line whose cells are those between the kept ones of this line's breakpoints.
     pub fn prolongation(&self, coarse: &Self, kept: &[usize]) -> Rows {
-        let (element, stride, mut rows) = (self.axis.element(), self.axis.stride(), vec![Vec::new(); self.nodes()]);
+        let (element, stride, mut rows) = (self.axis.element(), self.axis.stride(), vec![Vec::new(); self.stored()]);
         for (coarse_cell, cells) in kept.windows(2).enumerate() {
             let (parts, start) = (cells[1] - cells[0], self.axis.at(cells[0], 0.0));
             let length = self.axis.at(cells[1] - 1, 1.0) - start;

@@ -22,7 +22,7 @@ pub(super) fn bytes<T: Scalar>(line: &Line, rows: usize, width: usize) -> u64 {
     if line.ends == Ends::Periodic { 2 * matrix_bytes::<T>(rows, width) } else { matrix_bytes::<T>(rows, width) }
 }
 
-/// Nodes of each direction; 1 in the third in 2D.
-pub(super) fn nodes(lines: &[Line]) -> [usize; 3] {
-    [0, 1, 2].map(|d| lines.get(d).map_or(1, Line::nodes))
+/// Entries of a row of nodes of each direction; 1 in the third in 2D.
+pub(super) fn sizes(lines: &[Line]) -> [usize; 3] {
+    [0, 1, 2].map(|d| lines.get(d).map_or(1, Line::stored))
 }

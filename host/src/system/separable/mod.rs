@@ -11,7 +11,7 @@
 
 mod coarsening;
 #[cfg(feature = "cuda")]
-mod cuda;
+pub(super) mod cuda;
 #[cfg(test)]
 mod discontinuous_tests;
 mod host;
@@ -168,7 +168,10 @@ impl Separable {
     }
 
     fn on_axes(mesh: Mesh, axes: Vec<Axis>, equation: Arc<Equation>, tau: f64) -> Result<Self> {
-        let axes: Vec<_> = axes.iter().map(Axis::with_ends).collect();
+        let mut axes: Vec<_> = axes.iter().map(Axis::with_ends).collect();
+        if axes[0].family() == Family::Continuous {
+            axes[0] = axes[0].padded();
+        }
         let line = |(axis, sides): (&Axis, [Condition; 2])| {
             let ends = match sides {
                 [Condition::Periodic, _] => Ends::Periodic,

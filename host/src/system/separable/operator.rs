@@ -32,15 +32,15 @@ impl<B: Backend, T: Scalar> Operator<B, T> {
             let (mass, stiffness) = (line.mass(), line.stiffness(coefficient, T::MANTISSA_DIGITS));
             let reaction = if d + 1 == lines.len() { reaction } else { 0.0 };
             let form = sum([(1.0, &stiffness), (reaction, &mass)]);
-            let matrix = |rows| matrix::matrix(backend, line, line.nodes(), rows);
+            let matrix = |rows| matrix::matrix(backend, line, line.stored(), rows);
             Ok(AxisForms { mass: matrix(&mass)?, form: matrix(&form)? })
         });
-        Ok(Self { axes: axes.collect::<Result<_>>()?, sizes: matrix::nodes(lines) })
+        Ok(Self { axes: axes.collect::<Result<_>>()?, sizes: matrix::sizes(lines) })
     }
 
     /// Bytes of the matrices.
     pub fn bytes(lines: &[Line]) -> u64 {
-        let of_line = |line: &Line| line.row_widths().map(|width| matrix::bytes::<T>(line, line.nodes(), width));
+        let of_line = |line: &Line| line.row_widths().map(|width| matrix::bytes::<T>(line, line.stored(), width));
         lines.iter().flat_map(of_line).sum()
     }
 

@@ -28,7 +28,7 @@ fn line_patches(line: &Line, coefficient: f64) -> Result<Vec<LinePatches>> {
     let (mass, stiffness) = (line.mass(), line.stiffness(coefficient, f64::MANTISSA_DIGITS));
     let mut known: HashMap<Vec<u64>, Eigenpairs> = HashMap::new();
     let of_color = |patches: Vec<Vec<usize>>| {
-        let mut color = LinePatches { functions: vec![Vec::new(); line.nodes()], values: Vec::new() };
+        let mut color = LinePatches { functions: vec![Vec::new(); line.stored()], values: Vec::new() };
         for nodes in patches {
             let (a, m) = (part(&stiffness, &nodes), part(&mass, &nodes));
             let key = a.iter().chain(m.iter()).map(|entry| entry.to_bits()).collect();
@@ -77,7 +77,7 @@ pub(super) fn all<B: Backend, T: Scalar>(backend: &B, system: &Separable) -> Res
 impl<B: Backend, T: Scalar> ColorPatches<B, T> {
     fn new(backend: &B, system: &Separable, along: &[&LinePatches]) -> Result<Self> {
         let (lines, dim) = (system.lines(), along.len());
-        let nodes = matrix::nodes(lines);
+        let nodes = matrix::sizes(lines);
         let functions = [0, 1, 2].map(|d| along.get(d).map_or(1, |patches| patches.values.len()));
         let to_functions = |d: usize| -> Result<_> {
             let rows = transposed(functions[d], &along[d].functions);
@@ -130,7 +130,7 @@ pub(super) fn bytes<T: Scalar>(system: &Separable) -> u64 {
             sizes.iter().enumerate().map(|(d, colors)| colors.get(color >> d & 1).copied()).collect();
         let Some(along) = along else { return 0 };
         let matrices = system.lines().iter().zip(along).map(|(line, [functions, size])| {
-            matrix::bytes::<T>(line, line.nodes(), size) + matrix::bytes::<T>(line, functions, size)
+            matrix::bytes::<T>(line, line.stored(), size) + matrix::bytes::<T>(line, functions, size)
         });
         matrices.sum::<u64>() + vector_bytes::<T>(1, system.space().storage())
     };

@@ -169,7 +169,7 @@ impl Problem {
         let mut given: Vec<f64> = memory::zeros(space.storage())?;
         for (d, side) in sides(space.dim()) {
             let Some(value) = self.value_on(d, side) else { continue };
-            let mut nodes = space.stored_nodes().map(|nodes| 0..nodes);
+            let mut nodes = [0, 1, 2].map(|d| space.axes().get(d).map_or(0..1, Axis::unknown_nodes));
             nodes[d] = if side == 0 { 0..1 } else { nodes[d].end - 1..nodes[d].end };
             let [along_x, along_y, along_z] = nodes;
             for (z, y) in along_z.flat_map(|z| along_y.clone().map(move |y| (z, y))) {

@@ -32,7 +32,7 @@ impl<T: Scalar> Equal<T> {
         let (gpu, (matrices, table)) = (&cuda.gpu, matrices(system)?);
         Ok(Self {
             level: Common::new(cuda, system),
-            kernel: TypedKernel::new(gpu, Cells::Equal.module(system))?,
+            kernel: Cells::Equal.kernel(gpu, system)?,
             matrices,
             table: Vector::uploaded(gpu, &table)?,
         })
@@ -164,8 +164,8 @@ pub fn transfers<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Opti
     if Cells::of(system) != Some(Cells::Equal) || !halves_all(system) {
         return Ok(None);
     }
-    let (level, module, gpu) = (Common::new(cuda, system), Cells::Equal.module(system), &cuda.gpu);
-    let (restrict, prolongate) = (TypedKernel::new(gpu, module)?, TypedKernel::new(gpu, module)?);
+    let (level, gpu) = (Common::new(cuda, system), &cuda.gpu);
+    let (restrict, prolongate) = (Cells::Equal.kernel(gpu, system)?, Cells::Equal.kernel(gpu, system)?);
     let longest = LONGEST_CHUNK.min(level.directions.0[level.dim - 1].coarser().output_cells());
     let chunk = restrict.chunk(gpu, longest, |chunk| restriction_blocks(&level, chunk))?;
     let matrices = transfer_matrices(system)?;

@@ -32,7 +32,7 @@ impl<T: Scalar> Graded<T> {
         let (gpu, Tables { tables, starts }) = (&cuda.gpu, Tables::new(system)?);
         Ok(Self {
             level: Common::new(cuda, system),
-            kernel: TypedKernel::new(gpu, Cells::Graded.module(system))?,
+            kernel: Cells::Graded.kernel(gpu, system)?,
             tables: Vector::uploaded(gpu, &tables)?,
             starts: Vector::uploaded(gpu, &starts)?,
         })

@@ -6,21 +6,26 @@ mod operator;
 #[cfg(test)]
 mod tests;
 
-use super::Separable;
 use super::level::{self, Kernels, Products, SeparableLevel, Steps};
 use super::patches;
+use super::{Equation, Separable};
 use crate::backend::Scalar;
+use crate::backend::cuda::gpu::Gpu;
+use crate::backend::cuda::launch::TypedKernel;
 use crate::backend::cuda::{Cuda, Vector, modules};
 use crate::error::Result;
 use crate::level::SharedLevel;
+use crate::mesh::Mesh;
 use crate::operator::vector_bytes;
 use crate::system::{Runs, System};
+use cuda_builder::ptx::Constants;
 use equal::EqualMatrices;
 use graded::GradedMatrices;
 use operator::Operator;
 use patchmg_device::kernels::Module;
 use patchmg_device::patch::{Direction, Directions};
-use patchmg_device::separable;
+use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, Restrict, Smooth};
+use patchmg_device::typed::{Arguments, Kind};
 use std::sync::Arc;
 
 impl Runs<Separable> for Cuda {
@@ -97,6 +102,40 @@ impl Cells {
         let kind = if self == Cells::Equal { &separable::KIND } else { &separable::graded::KIND };
         kind.module(system.dim(), system.space().degree())
     }
+
+    /// A kernel of the module.
+    fn kernel<A: Arguments>(self, gpu: &Gpu, system: &Separable) -> Result<TypedKernel<A>> {
+        TypedKernel::with_constants(gpu, self.module(system), constants)
+    }
+}
+
+/// What kernels of a module take of their 1D matrices, whatever the equation and the mesh: in `f32` all but factors.
+pub(crate) fn constants(module: Module) -> Result<Vec<Constants>> {
+    let of_kind = |kind: &'static Kind| module.space().filter(|&(dim, degree)| kind.module(dim, degree) == module);
+    let Some((dim, degree)) = of_kind(&separable::KIND).or(of_kind(&separable::graded::KIND)) else {
+        return Ok(Vec::new());
+    };
+    let system = Separable::new(Mesh::unit_cube(dim, 2)?, degree, Equation::default())?;
+    let of = |entry: String, matrices: &[f32], others: usize| {
+        let known = &matrices[..matrices.len() - others];
+        Constants { entry, bytes: bytemuck::cast_slice(known).to_vec() }
+    };
+    // Behind the matrices of cells are factors and the reaction's, behind those of patches, too, and sums between.
+    let operator = equal::cell_matrices::<f32>(&system)?;
+    let of_operator = |entry| of(entry, &operator, 3 + 1);
+    if of_kind(&separable::graded::KIND).is_some() {
+        use separable::graded::{Apply, Residual};
+        let entries = [Apply::<f32>::spec(module).name, Residual::<f32>::spec(module).name];
+        return Ok(entries.map(of_operator).into());
+    }
+    let ([restriction, prolongation], (smoother, _)) = (equal::transfer_matrices(&system)?, equal::matrices(&system)?);
+    Ok(vec![
+        of(Smooth::<f32>::spec(module).name, &smoother, 3 + degree + 1),
+        of_operator(Apply::<f32>::spec(module).name),
+        of_operator(Residual::<f32>::spec(module).name),
+        of(Restrict::<f32>::spec(module).name, &restriction, 0),
+        of(ProlongateAdd::<f32>::spec(module).name, &prolongation, 0),
+    ])
 }
 
 /// What kernels need of a level.

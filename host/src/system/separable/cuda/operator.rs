@@ -44,10 +44,10 @@ pub struct Operator<T: Scalar, M: Matrices<T>> {
 
 impl<T: Scalar, M: Matrices<T>> Operator<T, M> {
     pub fn new(cuda: &Arc<Cuda>, system: &Separable, matrices: M) -> Result<Self> {
-        let (level, module, gpu) = (Common::new(cuda, system), M::CELLS.module(system), &cuda.gpu);
+        let (level, gpu) = (Common::new(cuda, system), &cuda.gpu);
         let longest = LONGEST_CHUNK.min(level.directions.0[level.dim - 1].output_cells());
         let blocks = |chunk| blocks::<T>(&level, chunk);
-        let (apply, residual) = (TypedKernel::new(gpu, module)?, TypedKernel::new(gpu, module)?);
+        let (apply, residual) = (M::CELLS.kernel(gpu, system)?, M::CELLS.kernel(gpu, system)?);
         let chunks = [apply.chunk(gpu, longest, blocks)?, residual.chunk(gpu, longest, blocks)?];
         Ok(Self { level, matrices, apply, residual, chunks })
     }

@@ -4,7 +4,7 @@ use super::super::level::{Kernels, SeparableLevel};
 use super::super::{Condition, Equation, Separable};
 use super::equal::{cell_matrices, halves_all, matrices, table_words, transfer_matrices};
 use super::graded::{Tables, cell_matrices as graded_cell_matrices, sizes as graded_sizes, sizes_bytes, tables_bytes};
-use super::{Cells, directions};
+use super::{Cells, constants, directions};
 use crate::backend::cpu::Cpu;
 use crate::backend::{Backend, Scalar};
 use crate::level::{Level as _, Patches as _};
@@ -12,10 +12,11 @@ use crate::mesh::{Grading, Mesh};
 use crate::operator::LinearOperator as _;
 use crate::system::System;
 use crate::testing::random;
+use cuda_builder::ptx::Constants;
 use patchmg_device::kernels::Module;
 use patchmg_device::separable::graded;
 use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, Restrict, Smooth};
-use patchmg_device::typed;
+use patchmg_device::typed::{self, Arguments as _};
 use patchmg_emulation::{Arguments, Kernel};
 use std::sync::Arc;
 
@@ -40,6 +41,40 @@ fn equations() -> [Equation; 7] {
         equation([[D, N], [N, D], [P, P]], uniform(), 40.0),
         equation([[N, D], [P, P], [D, N]], uniform(), 0.0),
     ]
+}
+
+/// What is written into instructions is what every launch passes.
+#[test]
+fn matrices_are_those_of_the_instructions_whatever_the_equation() {
+    for equation in equations() {
+        for cells in [&[4, 6][..], &[6, 4, 8]] {
+            let system = system(cells, &SIZES[..cells.len()], 3, equation.clone());
+            let cells = Cells::of(&system).unwrap();
+            let module = cells.module(&system);
+            let ([restriction, prolongation], smoother) =
+                (transfer_matrices(&system).unwrap(), matrices(&system).unwrap().0);
+            let mut known = constants(module).unwrap();
+            let mut check = |entry: String, matrices: &[f32]| {
+                let index = known.iter().position(|known| known.entry == entry).unwrap();
+                let Constants { bytes, .. } = known.swap_remove(index);
+                assert!(bytemuck::cast_slice(matrices).starts_with(&bytes), "{entry}");
+                assert!(bytes.len() + 4 * (3 + 3 + 1) >= size_of_val(matrices), "{entry}");
+            };
+            if cells == Cells::Graded {
+                let operator = graded_cell_matrices(&system).unwrap();
+                check(graded::Apply::<f32>::spec(module).name, &operator);
+                check(graded::Residual::<f32>::spec(module).name, &operator);
+            } else {
+                let operator = cell_matrices(&system).unwrap();
+                check(Smooth::<f32>::spec(module).name, &smoother);
+                check(Apply::<f32>::spec(module).name, &operator);
+                check(Residual::<f32>::spec(module).name, &operator);
+                check(Restrict::<f32>::spec(module).name, &restriction);
+                check(ProlongateAdd::<f32>::spec(module).name, &prolongation);
+            }
+            assert_eq!(known, []);
+        }
+    }
 }
 
 /// # Safety
