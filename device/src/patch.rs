@@ -8,10 +8,12 @@
 //! guard of zeros. So rows are aligned, and a patch at the boundary is read like any other.
 
 mod directions;
+mod stored;
 
 use bytemuck::{Pod, Zeroable};
 use cuda_std::hint::made_here;
-pub use directions::{Direction, Directions, Line, row};
+pub use directions::{Direction, Directions, Line, ROW_MULTIPLE, row};
+pub use stored::Stored;
 
 /// The nodes of one level, in storage order.
 #[repr(C)]

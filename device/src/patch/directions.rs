@@ -6,10 +6,14 @@ use crate::scalar::Real;
 use bytemuck::{Pod, Zeroable};
 use cuda_std::hint::made_here;
 
-/// Entries of a row of so many nodes along x: whole chunks of 16 bytes of whatever scalar. Those behind the last node are zero.
+/// Rows of nodes along x have a multiple of so many entries, which are whole chunks of 16 bytes of whatever scalar. Those behind the last node
+/// are zero.
+pub const ROW_MULTIPLE: u32 = 4;
+
+/// Entries of a row of so many nodes along x.
 #[inline(always)]
 pub const fn row(nodes: u32) -> u32 {
-    nodes.next_multiple_of(4)
+    nodes.next_multiple_of(ROW_MULTIPLE)
 }
 
 /// A direction: its cells and its patches, one around each vertex but those where `u` is given.

@@ -3,7 +3,7 @@
 use super::list::ROWS;
 use super::{Apply, ProlongateAdd, Residual, Restrict, Smooth};
 use crate::kernels::{DEGREES_2D, DEGREES_3D, Module};
-use crate::patch::Directions;
+use crate::patch::{Directions, row};
 use crate::scalar::Real;
 use crate::smoother::table_words;
 use crate::typed::{Kind, Sample};
@@ -36,9 +36,9 @@ fn traced(module: Module) -> ([u32; 3], usize) {
 pub(super) fn traced_with(module: Module, others: usize) -> ([u32; 3], usize) {
     let (dim, degree) = module.space().unwrap_or_default();
     let cells = [64, 4, if dim == 3 { 4 } else { 1 }];
-    let mut nodes = cells.map(|cells| cells as usize * degree + 1);
-    nodes[0] = nodes[0].next_multiple_of(4);
-    (cells, nodes[..dim].iter().product::<usize>().max(others))
+    let mut nodes = cells.map(|cells| cells * degree as u32 + 1);
+    nodes[0] = row(nodes[0]);
+    (cells, (nodes[..dim].iter().product::<u32>() as usize).max(others))
 }
 
 /// Layers of a block.

@@ -1,9 +1,9 @@
 //! The nodes on the faces of all patches of a block, in shared memory, side by side in x as they are in the grid.
 
 use crate::layout::{Column, Shared};
+use crate::patch::Stored;
 use crate::scalar::Real;
 use crate::smoother::place::quotient_and_remainder;
-use crate::smoother::sides::Stored;
 use cuda_std::shared::{CHUNK, Word};
 
 /// Rows of nodes, `N = 2K + 1` rows a plane and `N` planes.

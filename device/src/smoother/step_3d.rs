@@ -159,10 +159,9 @@ mod device {
     use super::{layout, stage_shape, tuning};
     use crate::layout::Column;
     use crate::matrices::{Scaled, SmootherMatrices};
-    use crate::patch::{Grid, bit, color_count, color_origin};
+    use crate::patch::{Grid, Stored, bit, color_count, color_origin};
     use crate::scalar::Real;
     use crate::smoother::place::{along_rows, quotient_and_remainder};
-    use crate::smoother::sides::Stored;
     use crate::smoother::stage::Stage;
     use crate::smoother::{Sides, Table, is_odd, select, sum_and_difference, table_words, transform};
     use cuda_std::hint::{loads_together, made_here};

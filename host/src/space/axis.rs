@@ -1,6 +1,7 @@
 //! One direction of a space.
 
 use crate::fe::Element;
+use patchmg_device::patch::ROW_MULTIPLE;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,9 +14,6 @@ pub enum Family {
     /// Every cell has nodes of its own.
     Discontinuous,
 }
-
-/// Rows of a padded axis are whole chunks of so many entries, 16 bytes of whatever scalar: what GPUs copy at once.
-const CHUNK: usize = 4;
 
 /// Piecewise polynomials on the cells of an interval that begins at 0, by values at the nodes of an element. Cells are equal, or
 /// graded: those between given breakpoints.
@@ -54,7 +52,7 @@ impl Axis {
         Self { has_ends: true, ..self.clone() }
     }
 
-    /// The same with zeros stored behind the nodes up to a multiple of [`CHUNK`] entries, so that rows of nodes along it are aligned.
+    /// The same with zeros stored behind the nodes up to a multiple of [`ROW_MULTIPLE`] entries, so that rows of nodes along it are aligned.
     pub(crate) fn padded(&self) -> Self {
         Self { is_padded: true, ..self.clone() }
     }
@@ -150,7 +148,7 @@ impl Axis {
     /// Entries of a row of nodes: the last node of continuous elements is left out if it is no unknown, and zeros may follow.
     pub fn stored_nodes(&self) -> usize {
         let nodes = self.unknown_nodes().end;
-        if self.is_padded { nodes.next_multiple_of(CHUNK) } else { nodes }
+        if self.is_padded { nodes.next_multiple_of(ROW_MULTIPLE as usize) } else { nodes }
     }
 
     /// Nodes that are unknowns.

@@ -24,6 +24,7 @@ use graded::GradedMatrices;
 use operator::Operator;
 use patchmg_device::kernels::Module;
 use patchmg_device::patch::{Direction, Directions};
+use patchmg_device::separable::graded as graded_kernels;
 use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, Restrict, Smooth};
 use patchmg_device::typed::{Arguments, Kind};
 use std::sync::Arc;
@@ -98,9 +99,12 @@ impl Cells {
         Some(if is_uniform { Cells::Equal } else { Cells::Graded })
     }
 
+    fn kind(self) -> &'static Kind {
+        if self == Cells::Equal { &separable::KIND } else { &separable::graded::KIND }
+    }
+
     fn module(self, system: &Separable) -> Module {
-        let kind = if self == Cells::Equal { &separable::KIND } else { &separable::graded::KIND };
-        kind.module(system.dim(), system.space().degree())
+        self.kind().module(system.dim(), system.space().degree())
     }
 
     /// A kernel of the module.
@@ -111,10 +115,12 @@ impl Cells {
 
 /// What kernels of a module take of their 1D matrices, whatever the equation and the mesh: in `f32` all but factors.
 pub(crate) fn constants(module: Module) -> Result<Vec<Constants>> {
-    let of_kind = |kind: &'static Kind| module.space().filter(|&(dim, degree)| kind.module(dim, degree) == module);
-    let Some((dim, degree)) = of_kind(&separable::KIND).or(of_kind(&separable::graded::KIND)) else {
-        return Ok(Vec::new());
-    };
+    let is_of = |cells: &Cells, dim, degree| cells.kind().module(dim, degree) == module;
+    let known = module.space().and_then(|(dim, degree)| {
+        let cells = [Cells::Equal, Cells::Graded].into_iter().find(|cells| is_of(cells, dim, degree))?;
+        Some((cells, dim, degree))
+    });
+    let Some((cells, dim, degree)) = known else { return Ok(Vec::new()) };
     let system = Separable::new(Mesh::unit_cube(dim, 2)?, degree, Equation::default())?;
     let of = |entry: String, matrices: &[f32], others: usize| {
         let known = &matrices[..matrices.len() - others];
@@ -123,19 +129,23 @@ pub(crate) fn constants(module: Module) -> Result<Vec<Constants>> {
     // Behind the matrices of cells are factors and the reaction's, behind those of patches, too, and sums between.
     let operator = equal::cell_matrices::<f32>(&system)?;
     let of_operator = |entry| of(entry, &operator, 3 + 1);
-    if of_kind(&separable::graded::KIND).is_some() {
-        use separable::graded::{Apply, Residual};
-        let entries = [Apply::<f32>::spec(module).name, Residual::<f32>::spec(module).name];
-        return Ok(entries.map(of_operator).into());
-    }
-    let ([restriction, prolongation], (smoother, _)) = (equal::transfer_matrices(&system)?, equal::matrices(&system)?);
-    Ok(vec![
-        of(Smooth::<f32>::spec(module).name, &smoother, 3 + degree + 1),
-        of_operator(Apply::<f32>::spec(module).name),
-        of_operator(Residual::<f32>::spec(module).name),
-        of(Restrict::<f32>::spec(module).name, &restriction, 0),
-        of(ProlongateAdd::<f32>::spec(module).name, &prolongation, 0),
-    ])
+    Ok(match cells {
+        Cells::Graded => vec![
+            of_operator(graded_kernels::Apply::<f32>::spec(module).name),
+            of_operator(graded_kernels::Residual::<f32>::spec(module).name),
+        ],
+        Cells::Equal => {
+            let (smoother, _) = equal::matrices(&system)?;
+            let [restriction, prolongation] = equal::transfer_matrices(&system)?;
+            vec![
+                of(Smooth::<f32>::spec(module).name, &smoother, 3 + degree + 1),
+                of_operator(Apply::<f32>::spec(module).name),
+                of_operator(Residual::<f32>::spec(module).name),
+                of(Restrict::<f32>::spec(module).name, &restriction, 0),
+                of(ProlongateAdd::<f32>::spec(module).name, &prolongation, 0),
+            ]
+        }
+    })
 }
 
 /// What kernels need of a level.
