@@ -173,7 +173,7 @@ pub(super) unsafe fn planes<
             // SAFETY: a plane of the vectors; for a residual there is `b`.
             let read_b = || unsafe { column.read_b::<RESIDUAL>(on, output.b, z) };
             // With factors of cells sums would spill.
-            let is_late = !S::ARE_EQUAL && K == 6 && size_of::<T>() == 8;
+            let is_late = !S::ARE_EQUAL && matches!(K, 6 | 7) && size_of::<T>() == 8;
             let early = if is_late { [T::ZERO; K] } else { read_b() };
             // Here the assembler would ask for it only where it is needed, and registers suffice; 8 % of the time in degree 6.
             if RESIDUAL && S::ARE_EQUAL && tile.is_full() && K > 5 && size_of::<T>() == 8 {

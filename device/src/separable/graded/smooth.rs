@@ -15,7 +15,7 @@
 use super::PatchTable;
 use crate::kernels::patch_nodes;
 use crate::layout::{Column, Shared};
-use crate::patch::{Direction, Directions, bit};
+use crate::patch::{Direction, Directions, ROW_MULTIPLE, bit};
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
@@ -337,16 +337,19 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     } else {
         y_of
     };
-    let (row, rows) = (along_x.row(K) as usize, along_y.nodes(K) as usize);
+    // In 3D made anew, and counted in 64 bits: the kernel of degree 4 in `f64` has no registers for it.
+    let cells = || if DIM == 3 { made_here(along_x.cells) } else { along_x.cells };
+    let row = || (cells() as usize * K + 1).next_multiple_of(ROW_MULTIPLE as usize);
+    let rows = along_y.nodes(K) as usize;
     // Offset of the nodes in the column along the last direction, if there are any, and distance of such nodes.
-    let distance = if DIM == 3 { row * rows } else { row };
+    let distance = || if DIM == 3 { row() * rows } else { row() };
     let base = |x_of: &Along<T>, fast: usize, slow: usize| {
         let in_x = x_of.node::<K>(fast)?;
-        if DIM == 2 { Some(in_x) } else { Some(in_x + row * y_of.node::<K>(slow)?) }
+        if DIM == 2 { Some(in_x) } else { Some(in_x + row() * y_of.node::<K>(slow)?) }
     };
     let middle = |x_of: &Along<T>| {
         let [x_node, y_node, z_node] = [x_of, &y_of, &z_of].map(|along| (along.vertex * K as u32) as usize);
-        let offset = if DIM == 3 { x_node + row * (y_node + rows * z_node) } else { x_node + row * y_node };
+        let offset = if DIM == 3 { x_node + row() * (y_node + rows * z_node) } else { x_node + row() * y_node };
         // SAFETY: the patch's vertex, which is a node of the level; only the patch writes it, and behind barriers.
         unsafe { *x.add(offset) }
     };
@@ -386,6 +389,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
         }
         let is_unknown = is_between(fast) && (DIM == 2 || is_between(slow));
         if let Some(base) = base(&own_x, fast, slow) {
+            let distance = distance();
             for n in 0..N {
                 if let (false, Some(node)) = (is_unknown && is_between(n), z_of.node::<K>(n)) {
                     // SAFETY: a node of the level that no patch of the color has as an unknown.
@@ -405,6 +409,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
             let Some(Place { fast, slow, column, .. }) = own[number] else { continue };
             let mut values = [T::ZERO; M];
             if let Some(base) = base(&own_x, fast + 1, slow + 1) {
+                let distance = distance();
                 for n in 0..M {
                     if let Some(node) = z_of.node::<K>(n + 1) {
                         // SAFETY: an unknown of the patch.
@@ -520,6 +525,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     for number in 0..at_once {
         bases[number] = own[number].and_then(|place| base(&own_x, place.fast + 1, place.slow + 1));
     }
+    let distance = distance();
     let put = |number: usize, n: usize, value: T| {
         if let (Some(base), Some(node)) = (bases[number], z_of.node::<K>(n + 1)) {
             // SAFETY: an unknown of the patch, which no other of the color has.
