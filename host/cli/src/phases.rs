@@ -23,9 +23,8 @@ pub fn solve<P: ModelProblem, B: Runs<P::System>>(
     protocol: Protocol,
     observer: &mut (impl FnMut(usize, f64) -> ControlFlow<()> + Send),
 ) -> Result<Found<P>, Failure> {
-    let host = Cpu::new(threads)?;
     let start = Instant::now();
-    let solved = host.install(|| {
+    let work = || {
         let prepared = case.prepare(&**backend)?;
         let prepare_s = start.elapsed().as_secs_f64();
         debug!("load vector: {}", seconds(prepare_s));
@@ -37,6 +36,8 @@ pub fn solve<P: ModelProblem, B: Runs<P::System>>(
         debug!("solve: {}", seconds(solve_s));
         debug!("solution's way back, and errors: {}", seconds(rest_s));
         Ok::<_, Error>(solved)
-    });
+    };
+    // A CPU has its threads already.
+    let solved = if backend.info().backend.is_gpu() { Cpu::new(threads)?.install(work) } else { backend.install(work) };
     Ok(solved?)
 }

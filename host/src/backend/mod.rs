@@ -152,6 +152,11 @@ pub trait Backend: Send + Sync + Sized + 'static {
     /// What machine this is.
     fn info(&self) -> DeviceInfo;
 
+    /// Runs `work` of the host, whose parallel loops are on the threads of this backend; without threads of its own, on the caller's.
+    fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        work()
+    }
+
     /// A vector of `len` zeros.
     fn zeros<T: Scalar>(&self, len: usize) -> Result<Self::Vector<T>>;
     /// Entries of a vector.

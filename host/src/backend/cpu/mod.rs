@@ -117,6 +117,10 @@ impl Backend for Cpu {
         }
     }
 
+    fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.install(work)
+    }
+
     fn zeros<T: Scalar>(&self, len: usize) -> Result<Vector<T>> {
         Vector::zeros(len)
     }
