@@ -175,6 +175,31 @@ pub trait Patches<B: Backend, T: Scalar> {
     /// Those of both.
     fn prolongate_and_smooth_first(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
 
+    /// [`Self::smooth_color`] for some colors, one after the other. A machine may keep what it computes with from one to the next.
+    ///
+    /// # Errors
+    /// Those of [`Self::smooth_color`].
+    fn smooth_colors(
+        &self,
+        colors: &mut dyn Iterator<Item = usize>,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+    ) -> Result<()> {
+        for color in colors {
+            self.smooth_color(color, b, x)?;
+        }
+        Ok(())
+    }
+
+    /// [`Level::prolongate_add`], then all colors, ascending.
+    ///
+    /// # Errors
+    /// Those of both.
+    fn prolongate_and_smooth(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.prolongate_and_smooth_first(coarse, b, x)?;
+        self.smooth_colors(&mut self.colors()[1..].iter().copied(), b, x)
+    }
+
     /// The GPU kernels that smooth, in their order, with the blocks of each that a multiprocessor holds; none without a GPU.
     ///
     /// # Errors

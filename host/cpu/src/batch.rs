@@ -1,6 +1,7 @@
 //! Batches: as many patches of a set as a register has lanes, none of which writes what another reads or writes.
 
 use super::lanes::MAX_LANES;
+use core::ops::Range;
 use patchmg_device::patch::{DgGrid, Ends, Grid, bit, class_count, class_patch, color_count, color_origin};
 
 /// A set of patches, or of cells, and where they lie.
@@ -52,6 +53,8 @@ pub struct Patches {
     /// Which patches.
     pub selection: Selection,
     dim: usize,
+    /// First node of the cells that they lie in.
+    first: [usize; 3],
     counts: [usize; 3],
 }
 
@@ -63,7 +66,18 @@ impl Patches {
             Selection::Class(class) => class_count(grid.cells[direction], bit(class, direction)) as usize,
             Selection::Tiling => color_count(grid.cells[direction], 0) as usize,
         });
-        Self { grid, selection, dim, counts }
+        Self { grid, selection, dim, first: [0; 3], counts }
+    }
+
+    /// The patches of a color of a box of cells.
+    pub fn of_color(grid: Grid, dim: usize, cells: &[Range<u32>; 3], color: u32) -> Self {
+        let counts = core::array::from_fn(|direction| match &cells[direction] {
+            _ if direction >= dim => 1,
+            // Unlike the level's, their number may be odd.
+            cells => ((cells.end - cells.start - bit(color, direction)) / 2) as usize,
+        });
+        let first = cells.each_ref().map(|cells| (cells.start * grid.degree) as usize);
+        Self { grid, selection: Selection::Color(color), dim, first, counts }
     }
 
     /// Offset of the middle node of a patch.
@@ -77,7 +91,9 @@ impl Patches {
     fn origin(&self, direction: usize, index: usize) -> (usize, usize) {
         let degree = self.grid.degree as usize;
         let tile = match self.selection {
-            Selection::Color(color) => return (color_origin(degree, bit(color, direction), index), 0),
+            Selection::Color(color) => {
+                return (self.first[direction] + color_origin(degree, bit(color, direction), index), 0);
+            }
             Selection::Class(class) => class_patch(bit(class, direction), index),
             Selection::Tiling => index,
         };

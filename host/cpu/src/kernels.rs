@@ -12,6 +12,7 @@ use super::stokes::{self, RaviartThomas, StokesKernels};
 use super::sweep::{Shared, Sweep};
 use super::transfer::{Prolongate, Prolongate2d, Prolongate3d, Restrict, Restrict2d, Restrict3d};
 use bytemuck::pod_read_unaligned;
+use core::ops::Range;
 use patchmg_device::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
 use patchmg_device::patch::Grid;
 use patchmg_device::with_degree;
@@ -37,19 +38,33 @@ pub struct Continuous<T> {
     pub dim: usize,
     /// With even numbers of cells.
     pub grid: Grid,
+    /// The cells that the patches of the smoother lie in; in 2D the last range counts for nothing.
+    pub smoothed: [Range<u32>; 3],
     /// The entry of `smoother`, `operator` and `restriction` that each direction takes, one for each distinct cell size: on
     /// cubes all take the first one, which then stays in cache. In 2D the last number counts for nothing.
     pub sizes: [usize; 3],
-    /// `1 / (λ_i + λ_j [+ λ_l])` of a patch, `i` (of x) fastest, then `j` (of y), then `l` (of z).
+    /// `1 / (λ_i + λ_j [+ λ_l] + s)` of a patch, `i` (of x) fastest, then `j` (of y), then `l` (of z).
     pub inverse_eigenvalues: Vec<T>,
+    /// Of a reaction `s u`, if there is one.
+    pub reaction: Option<Reaction<T>>,
     /// [`SmootherMatrices`].
     pub smoother: Vec<Box<[u8]>>,
-    /// [`OperatorMatrices`].
+    /// [`OperatorMatrices`]; those of x have `s M` in their stiffness.
     pub operator: Vec<Box<[u8]>>,
     /// [`RestrictionMatrices`].
     pub restriction: Vec<Box<[u8]>>,
     /// [`ProlongationMatrices`].
     pub prolongation: Box<[u8]>,
+}
+
+/// What a reaction `s u` makes of the constant 1 on a patch, which is the outer product of a vector for each direction: `s` is in that of x, and
+/// in 2D the last one counts for nothing.
+#[derive(Clone, Debug)]
+pub struct Reaction<T> {
+    /// For the functions of the smoother, `Sᵀ M 1`.
+    pub functions: [Vec<T>; 3],
+    /// For the nodes of a patch alone, `M 1`.
+    pub nodes: [Vec<T>; 3],
 }
 
 /// Scalars that there are kernels for. They are compiled here, once, and not in every crate that uses them: the choice of
@@ -113,6 +128,8 @@ fn kernels<T: Vectorized>(space: Continuous<T>) -> Option<Box<dyn Kernels<T>>> {
 /// The matrices of continuous elements of one dimension and degree.
 struct Element<T, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize> {
     grid: Grid,
+    smoothed: [Range<u32>; 3],
+    reaction: Option<Reaction<T>>,
     smoother: BySize<SmootherMatrices<T, K, M>>,
     inverse_eigenvalues: Vec<T>,
     operator: BySize<OperatorMatrices<T, N, C>>,
@@ -128,6 +145,8 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
         assert!(grid.cells[..DIM].iter().all(|cells| cells % 2 == 0), "{:?} cells", grid.cells);
         Self {
             grid,
+            smoothed: space.smoothed,
+            reaction: space.reaction,
             smoother: BySize::read(&space.smoother, sizes, DIM),
             inverse_eigenvalues: space.inverse_eigenvalues,
             operator: BySize::read(&space.operator, sizes, DIM),
@@ -140,7 +159,8 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
     fn apply_classes(&self, sweep: Sweep, x: &[T], output: Output<T>) {
         for class in 0..1 << DIM {
             let patches = &Patches::new(self.grid, DIM, Selection::Class(class));
-            let apply = Apply { matrices: self.operator.by_direction(), patches, class, x, output };
+            let (matrices, reaction) = (self.operator.by_direction(), self.reaction.as_ref());
+            let apply = Apply { matrices, reaction, patches, class, x, output };
             // SAFETY: the vectors are the level's, and the patches are those of the class.
             unsafe {
                 match DIM {
@@ -164,9 +184,10 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
     }
 
     fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
-        let patches = &Patches::new(self.grid, DIM, Selection::Color(color));
+        let patches = &Patches::of_color(self.grid, DIM, &self.smoothed, color);
         let (matrices, inverse_eigenvalues) = (self.smoother.by_direction(), &self.inverse_eigenvalues);
-        let smooth = Smooth { matrices, inverse_eigenvalues, patches, b, x: Shared::new(x) };
+        let reaction = self.reaction.as_ref();
+        let smooth = Smooth { matrices, inverse_eigenvalues, reaction, patches, b, x: Shared::new(x) };
         // SAFETY: the vectors are the level's, and the patches are those of a color.
         unsafe {
             match DIM {

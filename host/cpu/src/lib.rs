@@ -34,7 +34,7 @@ mod workspace;
 pub use axis::{AxisMatrix, apply_along_axis};
 pub use dg::Discontinuous;
 pub use indexed::{IndexedCells, IndexedKernels, IndexedMatrices, indexed_width};
-pub use kernels::{Continuous, Kernels, Prepared};
+pub use kernels::{Continuous, Kernels, Prepared, Reaction};
 pub use lanes::{MAX_LANES, SimdLevel, Vectorized};
 pub use parts::{Finish, Parts, Sums};
 pub use point::GaussSeidel;

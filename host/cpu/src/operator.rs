@@ -3,9 +3,11 @@
 //! products a column).
 //!
 //! Constants are in the null space of a patch's `A`: it is applied to `x` less the value at the patch's middle node, so that
-//! rounding is relative to what `x` varies on a patch, and the result for a constant is exactly zero.
+//! rounding is relative to what `x` varies on a patch, and the result for a constant is exactly zero. With a reaction it is `s M` of the
+//! constant, which is added.
 
 use super::batch::{Batch, Patches};
+use super::kernels::Reaction;
 use super::lanes::{Lanes, Vectorized};
 use super::lines::{Lines, Sum, Times, contract};
 use super::rows::{self, Rows};
@@ -13,12 +15,14 @@ use super::scatter::{ClassRows, Output};
 use super::sweep::BatchKernel;
 use super::workspace::workspace;
 use patchmg_device::matrices::OperatorMatrices;
+use patchmg_device::scalar::Value;
 use pulp::Simd;
 
 /// One class of the operator.
 pub struct Apply<'a, T, const N: usize, const C: usize> {
     /// In each direction.
     pub matrices: [&'a OperatorMatrices<T, N, C>; 3],
+    pub reaction: Option<&'a Reaction<T>>,
     pub patches: &'a Patches,
     pub class: u32,
     pub x: &'a [T],
@@ -62,6 +66,18 @@ impl<T: Vectorized, const N: usize, const C: usize> Apply<'_, T, N, C> {
         contract(Times(&along_x.stiffness), [nodes.as_flattened()], rows, stiffness.as_flattened_mut(), rows);
     }
 
+    /// Adds what the reaction makes of the constant `middle` to row `(y, z)` of the results.
+    #[inline(always)]
+    fn add_reaction<S: Simd>(&self, row: &mut [Lanes<S, T>; N], middle: &Lanes<S, T>, [y, z]: [usize; 2]) {
+        if let Some(Reaction { nodes: [along_x, along_y, along_z], .. }) = self.reaction {
+            let across = if along_z.is_empty() { along_y[y] } else { along_y[y] * along_z[z] };
+            let constant = Lanes::scale(across, *middle);
+            for (entry, &along_x) in row.iter_mut().zip(along_x) {
+                *entry = Lanes::fma(along_x, constant, *entry);
+            }
+        }
+    }
+
     #[inline(always)]
     fn rows<'a>(&'a self, batch: &'a Batch) -> ClassRows<'a, T> {
         let (offsets, grid) = (&batch.fine.now, self.patches.grid);
@@ -82,6 +98,7 @@ impl<T: Vectorized, const N: usize, const C: usize> BatchKernel<T> for Apply2d<'
             self.0.along_x(batch, 0, shift, work);
             let planes = [work.mass.as_flattened(), work.stiffness.as_flattened()];
             contract(Sum(&along_y.stiffness, &along_y.mass), planes, columns, work.nodes.as_flattened_mut(), columns);
+            work.nodes.iter_mut().enumerate().for_each(|(y, row)| self.0.add_reaction(row, shift, [y, 0]));
             self.0.rows(batch).put(&work.nodes, None);
         }
     }
@@ -120,6 +137,7 @@ impl<T: Vectorized, const N: usize, const C: usize> BatchKernel<T> for Apply3d<'
             let lines = Lines::<N>::across(y, N, N);
             let sum = Sum(&along_z.stiffness, &along_z.mass);
             contract(sum, tensors, lines, planes.nodes.as_flattened_mut(), columns);
+            planes.nodes.iter_mut().enumerate().for_each(|(z, row)| self.0.add_reaction(row, shift, [y, z]));
             // SAFETY: the caller's.
             unsafe { self.0.rows(batch).put(&planes.nodes, Some(y)) };
         }

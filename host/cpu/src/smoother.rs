@@ -16,10 +16,13 @@
 //! with `j` those of y, with `l` those of z.
 //!
 //! A constant is in the kernel of `(A_II A_IB)`: all is done on `x_B` less the old value at the vertex, which is added in
-//! the end, so that rounding is relative to what `x` varies on a patch.
+//! the end, so that rounding is relative to what `x` varies on a patch. With a reaction `s u`, `(A_II A_IB)` of a constant is `s M` of it,
+//! which `b` then is less by; `λ_i + λ_j + λ_l` becomes `λ_i + λ_j + λ_l + s`, and nothing else changes, as boundary functions remain
+//! M-orthogonal.
 
 use super::batch::{Batch, Patches};
 use super::face::{Face, analyze_all, analyze_interior, opposite};
+use super::kernels::Reaction;
 use super::lanes::{Lanes, Vectorized};
 use super::lines::{Analyze, Lines, Synthesize, contract_in_place};
 use super::rows::{self, Put, Rows};
@@ -33,8 +36,9 @@ use pulp::Simd;
 pub struct Smooth<'a, T, const K: usize, const M: usize> {
     /// In each direction.
     pub matrices: [&'a SmootherMatrices<T, K, M>; 3],
-    /// `1 / (λ_i + λ_j [+ λ_l])`, `i` fastest.
+    /// `1 / (λ_i + λ_j [+ λ_l] + s)`, `i` fastest.
     pub inverse_eigenvalues: &'a [T],
+    pub reaction: Option<&'a Reaction<T>>,
     pub patches: &'a Patches,
     pub b: &'a [T],
     pub x: Shared<T>,
@@ -76,6 +80,18 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
         let (rows, map) = (self.rows([1, 1, z], 1), Synthesize(&self.matrices[0].vectors));
         // SAFETY: patches of a color share no interior node, and none has it on its boundary.
         unsafe { rows::store_mapped(plane, &map, Put::Shifted(middle), self.x, batch, &batch.fine, rows) };
+    }
+
+    /// Takes what the reaction makes of the constant `middle` from the coefficients `(j, l)` of `b`.
+    #[inline(always)]
+    fn subtract_reaction<S: Simd>(&self, row: &mut [Lanes<S, T>; M], middle: &Lanes<S, T>, [j, l]: [usize; 2]) {
+        if let Some(Reaction { functions: [along_x, along_y, along_z], .. }) = self.reaction {
+            let across = if along_z.is_empty() { along_y[j] } else { along_y[j] * along_z[l] };
+            let constant = Lanes::scale(across, *middle);
+            for (entry, &along_x) in row.iter_mut().zip(along_x) {
+                *entry = *entry - Lanes::scale(along_x, constant);
+            }
+        }
     }
 
     /// Nodes of `x` in rows.
@@ -138,6 +154,7 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> BatchKernel<
         contract_in_place(Analyze(&along_y.vectors), interior.as_flattened_mut(), columns);
         for j in 0..M {
             let (fy, gy) = (&fy[usize::from(j >= K)], &gy[usize::from(j >= K)]);
+            self.0.subtract_reaction(&mut interior[j], middle, [j, 0]);
             for i in 0..M {
                 let fx = fx[usize::from(i >= K)][j];
                 let coupled = Lanes::fma(along_y.coupling[j], fy[i], Lanes::scale(along_x.coupling[i], fx));
@@ -205,6 +222,7 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> BatchKernel<
             let fy = &y_faces[usize::from(j >= K)];
             for l in 0..M {
                 let fz = &z_faces[usize::from(l >= K)];
+                self.0.subtract_reaction(&mut interior[l][j], middle, [j, l]);
                 for i in 0..M {
                     let fx = x_faces[usize::from(i >= K)].full[l][j];
                     let coupled = Lanes::scale(along_x.coupling[i], fx);

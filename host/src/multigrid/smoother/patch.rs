@@ -27,12 +27,12 @@ impl<B: Backend, S: Scalar> PatchSmoother<B, S> {
 impl<B: Backend, S: Scalar> Smoother<B, S> for PatchSmoother<B, S> {
     fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         let patches = self.level.patches()?;
-        patches.colors().iter().try_for_each(|&color| patches.smooth_color(color, b, x))
+        patches.smooth_colors(&mut patches.colors().iter().copied(), b, x)
     }
 
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         let patches = self.level.patches()?;
-        patches.colors().iter().rev().try_for_each(|&color| patches.smooth_color(color, b, x))
+        patches.smooth_colors(&mut patches.colors().iter().rev().copied(), b, x)
     }
 
     fn is_fixed(&self) -> bool {
@@ -44,8 +44,6 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for PatchSmoother<B, S> {
     }
 
     fn step_after_prolongation(&mut self, coarse: &B::Vector<S>, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        let patches = self.level.patches()?;
-        patches.prolongate_and_smooth_first(coarse, b, x)?;
-        patches.colors()[1..].iter().try_for_each(|&color| patches.smooth_color(color, b, x))
+        self.level.patches()?.prolongate_and_smooth(coarse, b, x)
     }
 }

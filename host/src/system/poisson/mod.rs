@@ -3,7 +3,7 @@
 //!
 //! Vectors are in the storage order of [`patchmg_device::patch`].
 
-mod cpu;
+pub(in crate::system) mod cpu;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 pub mod forms;

@@ -5,34 +5,15 @@ use super::line::{Line, transposed};
 use super::matrix;
 use super::operator::{Operator, operator_diagonal, temporaries};
 use super::patches::{self, ColorPatches};
-use crate::backend::cpu::Cpu;
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result, invalid};
-use crate::level::{Level, Patches, SharedLevel};
+use crate::level::{Level, Patches};
 use crate::memory;
 use crate::operator::{LinearOperator, vector_bytes};
 use crate::sync::lock;
+use crate::system::System;
 use crate::system::axes::Product;
-use crate::system::{Runs, System};
 use std::sync::{Arc, Mutex};
-
-impl Runs<Separable> for Cpu {
-    fn check<T: Scalar>(&self, _system: &Separable) -> Result<()> {
-        Ok(())
-    }
-
-    fn level<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
-        Ok(Arc::new(SeparableLevel::new(self, system, Kernels::NONE)?))
-    }
-
-    fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
-        Ok(Arc::new(SeparableLevel::for_products(self, system, None)?))
-    }
-
-    fn level_bytes<T: Scalar>(system: &Separable) -> u64 {
-        bytes::<Self, T>(system) + patches::bytes::<T>(system)
-    }
-}
 
 /// Bytes of a level whose operator and transfers have no kernels, without what its smoother needs; some 1D matrices are a little smaller than
 /// said here.
@@ -43,7 +24,6 @@ pub(super) fn bytes<B: Backend, T: Scalar>(system: &Separable) -> u64 {
 }
 
 /// Bytes of one that has kernels for the smoother and the operator, and perhaps for the transfer.
-#[cfg(feature = "cuda")]
 pub(super) fn bytes_with_kernels<B: Backend, T: Scalar>(system: &Separable, has_transfers: bool) -> u64 {
     if has_transfers {
         return vectors::<T>(system, 0);
@@ -62,7 +42,20 @@ const TRANSFER_TEMPORARIES: usize = 2;
 /// Steps of the smoother by a kernel.
 pub(super) trait Steps<B: Backend, T: Scalar>: Send + Sync {
     /// [`Patches::smooth_color`], for a color that there is.
-    fn smooth(&self, color: usize, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+    fn smooth_color(&self, color: usize, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+
+    /// [`Patches::smooth_colors`], for colors that there are.
+    fn smooth_colors(
+        &self,
+        colors: &mut dyn Iterator<Item = usize>,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+    ) -> Result<()> {
+        for color in colors {
+            self.smooth_color(color, b, x)?;
+        }
+        Ok(())
+    }
 
     /// [`Patches::resident_blocks`].
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>>;
@@ -374,7 +367,7 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
 
     fn smooth_color(&self, color: usize, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         if let Some(steps) = self.steps.as_ref().filter(|_| self.colors.contains(&color)) {
-            return steps.smooth(color, b, x);
+            return steps.smooth_color(color, b, x);
         }
         let (patches, Work { temporary, residual }) = (self.of_color(color)?, &mut *lock(&self.work));
         self.residual_with(b, x, temporary, residual)?;
@@ -384,6 +377,33 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
     fn prolongate_and_smooth_first(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         self.prolongate_add(coarse, x)?;
         self.smooth_color(self.colors[0], b, x)
+    }
+
+    fn smooth_colors(
+        &self,
+        colors: &mut dyn Iterator<Item = usize>,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+    ) -> Result<()> {
+        if let Some(steps) = &self.steps {
+            let mut refused = None;
+            let mut known = colors.filter(|color| {
+                let is_known = self.colors.contains(color);
+                refused = refused.or((!is_known).then_some(*color));
+                is_known
+            });
+            steps.smooth_colors(&mut known, b, x)?;
+            return refused.map_or(Ok(()), |color| self.of_color(color).map(drop));
+        }
+        for color in colors {
+            self.smooth_color(color, b, x)?;
+        }
+        Ok(())
+    }
+
+    fn prolongate_and_smooth(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.prolongate_add(coarse, x)?;
+        self.smooth_colors(&mut self.colors.iter().copied(), b, x)
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {

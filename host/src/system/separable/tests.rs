@@ -30,7 +30,26 @@ pub(super) type New = fn(Mesh, usize, Equation) -> Result<Separable>;
 
 /// By continuous elements and by discontinuous ones.
 fn systems() -> Vec<Separable> {
-    [Separable::new as New, Separable::discontinuous].into_iter().flat_map(systems_by).collect()
+    let mixed = [Separable::new as New, Separable::discontinuous].into_iter().flat_map(systems_by);
+    mixed.chain(systems_of_equal_cells()).collect()
+}
+
+/// Mixed sides, with and without a reaction, on cells that are equal in each direction; with coarse levels of five cells in one.
+fn systems_of_equal_cells() -> Vec<Separable> {
+    let system = |cells: &[usize], lengths: &[f64], degree, sides, reaction| {
+        let equation = equation(sides, [Grading::Uniform, Grading::Uniform, Grading::Uniform], reaction);
+        Separable::new(Mesh::of_box(cells, lengths, 1).unwrap(), degree, equation).unwrap()
+    };
+    vec![
+        system(&[5, 2], &[1.0, 2.0], 2, [[D, N], [N, D], [D, D]], 0.0),
+        system(&[2, 3], &[1.0, 0.5], 3, [[P, P], [N, N], [D, D]], 0.7),
+        system(&[2, 2], &[1.0, 1.0], 1, [[N, N], [D, D], [D, D]], 2.0),
+        system(&[3, 2], &[1.0, 1.0], 4, [[D, D], [P, P], [D, D]], 0.0),
+        system(&[5, 2], &[1.0, 1.0], 2, [[P, P], [P, P], [D, D]], 5.0),
+        system(&[2, 2, 2], &[1.0, 1.0, 0.5], 2, [[N, D], [N, N], [P, P]], 0.0),
+        system(&[2, 2, 3], &[1.0, 1.0, 1.5], 1, [[D, D], [P, P], [D, N]], 3.0),
+        system(&[2, 2, 2], &[1.0, 1.0, 1.0], 3, [[D, D], [D, D], [D, D]], 0.5),
+    ]
 }
 
 /// Mixed sides and cells, in 2D and 3D; at least five cells in a direction, so that patches do not cover it.
@@ -259,7 +278,12 @@ fn check_smoother<T: Scalar>(tolerance: f64) {
             }
             let mut found = on_cpu.vector(&x);
             level.smooth_color(color, &on_cpu.vector(&b), &mut found).unwrap();
-            assert_close(&format!("color {color}"), &on_cpu.dofs(&found), expected.as_slice(), tolerance);
+            assert_close(
+                &format!("{:?}, color {color}", system.equation()),
+                &on_cpu.dofs(&found),
+                expected.as_slice(),
+                tolerance,
+            );
         }
         assert_eq!(covered.len(), n, "every unknown is in a patch");
         assert!(level.smooth_color(99, &on_cpu.vector(&random(n, 1)), &mut on_cpu.vector(&random(n, 2))).is_err());

@@ -1,6 +1,6 @@
 //! Levels on the CPU.
 
-use super::forms::{ContinuousForms, DiscontinuousForms};
+use super::forms::{ContinuousForm, ContinuousForms, DiscontinuousForms, inverse_sums};
 use super::{Lattice, PRODUCTS, PatchKernel, Poisson};
 use super::{bytes, check_color, colors, inverse_diagonal, is_solved, level_bytes, only_solved, vector_of};
 use crate::backend::Scalar;
@@ -12,8 +12,8 @@ use crate::operator::LinearOperator;
 use crate::space::{Family, Space};
 use crate::system::Runs;
 use crate::system::scalar::in_scalar;
-use patchmg_cpu::{Continuous, Discontinuous, GaussSeidel, Kernels, Prepared};
-use patchmg_device::patch::Ends;
+use patchmg_cpu::{Continuous, Discontinuous, GaussSeidel, Kernels, Prepared, Reaction};
+use patchmg_device::patch::{Ends, Grid};
 use patchmg_device::with_degree;
 use std::sync::Arc;
 
@@ -64,7 +64,13 @@ impl<T: Scalar + Prepared> PoissonLevel<T> {
                 let (by_size, sizes) = forms.by_size();
                 let rows = by_size.iter().map(|form| form.point_rows()).collect();
                 let point = GaussSeidel::new(forms.grid(), space.dim(), rows, sizes);
-                (Some(T::continuous(continuous(&forms)?).ok_or_else(unsupported)?), Some(point))
+                (
+                    Some(
+                        T::continuous(continuous(space.dim(), forms.grid(), (by_size, sizes), 0.0)?)
+                            .ok_or_else(unsupported)?,
+                    ),
+                    Some(point),
+                )
             }
             Family::Discontinuous => {
                 let forms = DiscontinuousForms::new(space)?;
@@ -197,7 +203,7 @@ impl<T: Scalar + Prepared> Patches<Cpu, T> for PoissonLevel<T> {
     }
 }
 
-fn unsupported(degree: usize) -> Error {
+pub(in crate::system) fn unsupported(degree: usize) -> Error {
     let available = String::from("1 to 10, in 3D and with discontinuous elements 1 to 8");
     Error::Unsupported { backend: "cpu", what: "degree", asked: degree.to_string(), available }
 }
@@ -206,25 +212,49 @@ fn rounded<T: Scalar>(numbers: Vec<f64>) -> Vec<T> {
     numbers.into_iter().map(T::from_f64).collect()
 }
 
-fn continuous<T: Scalar>(forms: &ContinuousForms) -> Result<Continuous<T>> {
-    let (by_size, sizes) = forms.by_size();
+/// What kernels of continuous elements take, on all cells of a grid, with the form that each direction has by its number, and `s` of a
+/// reaction `s u`; with a reaction each direction needs a form of its own.
+pub(in crate::system) fn continuous<T: Scalar>(
+    dim: usize,
+    grid: Grid,
+    (forms, of_direction): (&[ContinuousForm], [usize; 3]),
+    s: f64,
+) -> Result<Continuous<T>> {
+    let along = |d: usize| &forms[of_direction[d]];
+    let eigenvalues = (0..dim).map(|d| (1.0, along(d).eigenvalues()));
+    // `s` is in the vectors of x.
+    let vectors = |of: fn(&ContinuousForm) -> Vec<f64>| {
+        let scale = |d: usize| if d == 0 { s } else { 1.0 };
+        let vector = |d: usize| rounded(of(along(d)).into_iter().map(|entry| scale(d) * entry).collect());
+        [0, 1, 2].map(|d| if d < dim { vector(d) } else { Vec::new() })
+    };
+    let reaction = (s != 0.0).then(|| Reaction {
+        functions: vectors(ContinuousForm::mass_sums),
+        nodes: vectors(ContinuousForm::patch_mass_sums),
+    });
+    let of_form = |form: usize| if form == of_direction[0] { s } else { 0.0 };
     with_degree!(
-        forms.degree(),
+        grid.degree as usize,
         K => {
             const N: usize = 2 * K + 1;
             const H: usize = (K + 1).div_ceil(2);
+            let operator = |(index, form): (usize, &ContinuousForm)| {
+                bytes(&form.operator_matrices_with_reaction::<T, N, { K + 1 }>(of_form(index)))
+            };
             Ok(Continuous {
-                dim: forms.dim(),
-                grid: forms.grid(),
-                sizes,
-                inverse_eigenvalues: rounded(forms.inverse_eigenvalues()),
-                smoother: by_size.iter().map(|form| bytes(&form.smoother_matrices::<T, K, { 2 * K - 1 }>())).collect(),
-                operator: by_size.iter().map(|form| bytes(&form.operator_matrices::<T, N, { K + 1 }>())).collect(),
-                restriction: by_size.iter().map(|form| bytes(&form.shifted_restriction_matrices::<T, N, H>())).collect(),
-                prolongation: bytes(&forms.along(0).prolongation_matrices::<T, { K + 1 }>()),
+                dim,
+                grid,
+                smoothed: grid.cells.map(|cells| 0..cells),
+                sizes: of_direction,
+                inverse_eigenvalues: rounded(inverse_sums(eigenvalues, s).collect()),
+                reaction,
+                smoother: forms.iter().map(|form| bytes(&form.smoother_matrices::<T, K, { 2 * K - 1 }>())).collect(),
+                operator: forms.iter().enumerate().map(operator).collect(),
+                restriction: forms.iter().map(|form| bytes(&form.shifted_restriction_matrices::<T, N, H>())).collect(),
+                prolongation: bytes(&along(0).prolongation_matrices::<T, { K + 1 }>()),
             })
         },
-        else Err(unsupported(forms.degree()))
+        else Err(unsupported(grid.degree as usize))
     )
 }
 

@@ -234,8 +234,17 @@ impl ContinuousForm {
         numbers.into_iter().map(T::from_f64).collect()
     }
 
+    /// `Λ`, functions that are even about the middle first.
+    pub(crate) fn eigenvalues(&self) -> &[f64] {
+        self.eigenpairs.values.as_slice()
+    }
+
+    /// `M 1` of a patch alone.
+    pub(crate) fn patch_mass_sums(&self) -> Vec<f64> {
+        self.mass.column_sum().iter().copied().collect()
+    }
+
     /// `Sᵀ M 1` on a patch, a number for each function.
-    #[cfg(feature = "cuda")]
     pub(crate) fn mass_sums(&self) -> Vec<f64> {
         let inner = self.mass.rows(1, self.mass.nrows() - 2).column_sum();
         self.eigenpairs.vectors.tr_mul(&inner).iter().copied().collect()
@@ -261,8 +270,20 @@ impl ContinuousForm {
     /// # Panics
     /// If `N` and `C` are not those of the degree.
     pub fn operator_matrices<T: Real, const N: usize, const C: usize>(&self) -> OperatorMatrices<T, N, C> {
+        self.operator_matrices_with_reaction(0.0)
+    }
+
+    /// The same with `A + s M` instead of `A`.
+    ///
+    /// # Panics
+    /// Those of [`Self::operator_matrices`].
+    pub fn operator_matrices_with_reaction<T: Real, const N: usize, const C: usize>(
+        &self,
+        s: f64,
+    ) -> OperatorMatrices<T, N, C> {
         assert_eq!((N, C), self.sizes());
-        OperatorMatrices::new(entries(&self.mass), entries(&self.stiffness))
+        let stiffness = &self.stiffness + &self.mass * s;
+        OperatorMatrices::new(entries(&self.mass), entries(&stiffness))
     }
 
     /// Mass and stiffness matrix of a cell alone, its `C = k + 1` nodes; `H = ceil(C / 2)`.

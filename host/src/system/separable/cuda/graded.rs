@@ -40,7 +40,7 @@ impl<T: Scalar> Graded<T> {
 }
 
 impl<T: Scalar> Steps<Cuda, T> for Graded<T> {
-    fn smooth(&self, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+    fn smooth_color(&self, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         let (level, color) = (&self.level, color as u32);
         level.check(&[("b", b), ("x", x)])?;
         let arguments = graded::Smooth {
