@@ -110,7 +110,7 @@ impl NullaryFnOnce for Integrals<'_> {
             stride *= pairs.values.len();
         }
         // The diagonals of the last row reach beyond its end.
-        e.push([0.0; LANES]);
+        e.resize(stride + rows.space.degree().div_ceil(LANES), [0.0; LANES]);
         let forms = rows.forms(cell, e);
         for (sum, form) in sums.iter_mut().zip(forms) {
             *sum += form;
