@@ -225,9 +225,11 @@ impl Separable {
         check_length("function", self.space.storage(), u.values().len())?;
         let mut product = memory::copy(u.values())?;
         for (d, line) in self.lines.iter().enumerate() {
-            product = host::apply(&line.with_open_ends().mass(), self.space.stored_nodes(), d, &product)?;
+            let mut next = memory::zeros(product.len())?;
+            host::add_product(&line.with_open_ends().mass(), self.space.stored_nodes(), d, &product, &mut next);
+            product = next;
         }
-        self.keep_unknowns(&mut product);
+        host::keep_unknowns(self, &mut product);
         Ok(product)
     }
 
@@ -239,7 +241,7 @@ impl Separable {
     pub fn vector_of(&self, u: &Function) -> Result<Vec<f64>> {
         check_length("function", self.space.storage(), u.values().len())?;
         let mut vector = memory::copy(u.values())?;
-        self.keep_unknowns(&mut vector);
+        host::keep_unknowns(self, &mut vector);
         Ok(vector)
     }
 
@@ -278,24 +280,6 @@ impl Separable {
             let row = along_x.clone();
             along_y.clone().flat_map(move |y| row.clone().map(move |x| [x, y, z]))
         })
-    }
-
-    /// Sets all others to zero.
-    fn keep_unknowns(&self, vector: &mut [f64]) {
-        for (offset, entry) in vector.iter_mut().enumerate() {
-            let (node, rest) = self.node(offset);
-            let is_unknown =
-                rest == 0 && self.lines.iter().zip(node).all(|(line, node)| line.unknowns().contains(&node));
-            if !is_unknown {
-                *entry = 0.0;
-            }
-        }
-    }
-
-    /// The node of an entry, and how many tensors lie before it: 0 of a node.
-    fn node(&self, offset: usize) -> ([usize; 3], usize) {
-        let [x, y, z] = self.space.stored_nodes();
-        ([offset % x, offset / x % y, offset / (x * y) % z], offset / (x * y * z))
     }
 
     /// `∫ φ_i / |Ω|` for each node of each direction: the product is the weight of a node in the mean.

@@ -1,6 +1,6 @@
 //! Right-hand sides, and data on the sides.
 
-use super::line::{Line, Rows};
+use super::line::{Line, sum};
 use super::{Condition, Equation, SIDES, Separable, host};
 use crate::error::{Result, finite, invalid};
 use crate::function::Function;
@@ -231,27 +231,18 @@ impl ExactSolution for Shifted {
     }
 }
 
-/// `A g` with coefficients on lines of nodes, all of which have values.
-fn product(lines: &[Line], system: &Separable, g: &[f64]) -> Result<Vec<f64>> {
-    let (sizes, reaction) = (system.space().stored_nodes(), system.equation().reaction);
-    let masses: Vec<Rows> = lines.iter().map(Line::mass).collect();
-    let mut all: Vec<f64> = memory::zeros(g.len())?;
-    let mut add = |factor: f64, form: Option<(usize, &Rows)>| -> Result<()> {
-        let mut term = memory::copy(g)?;
-        for (d, mass) in masses.iter().enumerate() {
-            let matrix = form.filter(|&(of_form, _)| of_form == d).map_or(mass, |(_, form)| form);
-            term = host::apply(matrix, sizes, d, &term)?;
-        }
-        all.iter_mut().zip(term).for_each(|(all, term)| *all += factor * term);
-        Ok(())
+/// `A g` for values at all nodes.
+fn product(system: &Separable, g: &[f64]) -> Result<Vec<f64>> {
+    let last = system.dim() - 1;
+    let matrices = |(d, (line, &coefficient)): (usize, (&Line, &f64))| {
+        let line = line.with_open_ends();
+        let (mass, stiffness) = (line.mass(), line.stiffness(coefficient, f64::MANTISSA_DIGITS));
+        let reaction = if d == last { system.equation().reaction } else { 0.0 };
+        let stiffness = sum([(1.0, &stiffness), (reaction, &mass)]);
+        (mass, stiffness)
     };
-    for (d, (line, &coefficient)) in lines.iter().zip(system.diffusion()).enumerate() {
-        add(1.0, Some((d, &line.stiffness(coefficient, f64::MANTISSA_DIGITS))))?;
-    }
-    if reaction > 0.0 {
-        add(reaction, None)?;
-    }
-    Ok(all)
+    let matrices: Vec<_> = system.lines().iter().zip(system.diffusion()).enumerate().map(matrices).collect();
+    host::product(&matrices, system.space().stored_nodes(), g)
 }
 
 impl ModelProblem for Problem {
@@ -284,11 +275,10 @@ impl ModelProblem for Problem {
             self.add_boundary_load(system, &mut load)?;
         }
         if let Some(given) = self.given_values(system.space())? {
-            let lines: Vec<_> = system.lines().iter().map(Line::with_open_ends).collect();
-            let product = product(&lines, system, &given)?;
+            let product = product(system, &given)?;
             load.iter_mut().zip(product).for_each(|(load, product)| *load -= product);
         }
-        system.keep_unknowns(&mut load);
+        host::keep_unknowns(system, &mut load);
         Ok(load)
     }
 
