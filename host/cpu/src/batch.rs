@@ -53,31 +53,29 @@ pub struct Patches {
     /// Which patches.
     pub selection: Selection,
     dim: usize,
-    /// First node of the cells that they lie in.
+    /// First of the cells that they lie in.
     first: [usize; 3],
     counts: [usize; 3],
 }
 
 impl Patches {
     pub fn new(grid: Grid, dim: usize, selection: Selection) -> Self {
-        let counts = core::array::from_fn(|direction| match selection {
-            _ if direction >= dim => 1,
-            Selection::Color(color) => color_count(grid.cells[direction], bit(color, direction)) as usize,
-            Selection::Class(class) => class_count(grid.cells[direction], bit(class, direction)) as usize,
-            Selection::Tiling => color_count(grid.cells[direction], 0) as usize,
-        });
-        Self { grid, selection, dim, first: [0; 3], counts }
+        Self::within(grid, dim, &grid.cells.map(|cells| 0..cells), selection)
     }
 
-    /// The patches of a color of a box of cells.
-    pub fn of_color(grid: Grid, dim: usize, cells: &[Range<u32>; 3], color: u32) -> Self {
-        let counts = core::array::from_fn(|direction| match &cells[direction] {
-            _ if direction >= dim => 1,
-            // Unlike the level's, their number may be odd.
-            cells => ((cells.end - cells.start - bit(color, direction)) / 2) as usize,
+    /// Those of a box of the grid's cells; of the tiling and its classes they are even numbers, from an even one on.
+    pub fn within(grid: Grid, dim: usize, cells: &[Range<u32>; 3], selection: Selection) -> Self {
+        let counts = core::array::from_fn(|direction| {
+            let count = cells[direction].end - cells[direction].start;
+            match selection {
+                _ if direction >= dim => 1,
+                // Unlike those of a level, their number may be odd.
+                Selection::Color(color) => ((count - bit(color, direction)) / 2) as usize,
+                Selection::Class(class) => class_count(count, bit(class, direction)) as usize,
+                Selection::Tiling => color_count(count, 0) as usize,
+            }
         });
-        let first = cells.each_ref().map(|cells| (cells.start * grid.degree) as usize);
-        Self { grid, selection: Selection::Color(color), dim, first, counts }
+        Self { grid, selection, dim, first: cells.each_ref().map(|cells| cells.start as usize), counts }
     }
 
     /// Offset of the middle node of a patch.
@@ -89,14 +87,15 @@ impl Patches {
     /// First node in one direction, and that of the coarse cell that a patch of the tiling is.
     #[inline(always)]
     fn origin(&self, direction: usize, index: usize) -> (usize, usize) {
-        let degree = self.grid.degree as usize;
+        let (degree, first) = (self.grid.degree as usize, self.first[direction]);
         let tile = match self.selection {
             Selection::Color(color) => {
-                return (self.first[direction] + color_origin(degree, bit(color, direction), index), 0);
+                return (first * degree + color_origin(degree, bit(color, direction), index), 0);
             }
             Selection::Class(class) => class_patch(bit(class, direction), index),
             Selection::Tiling => index,
         };
+        let tile = first / 2 + tile;
         (color_origin(degree, 0, tile), color_origin(degree, (tile % 2) as u32, tile / 2))
     }
 }

@@ -3,7 +3,7 @@
 use super::batch::{Patches, Selection};
 use super::dg::{self, Discontinuous};
 use super::indexed::{self, IndexedKernels, IndexedMatrices};
-use super::lanes::Vectorized;
+use super::lanes::{Lanes, Vectorized};
 use super::operator::{Apply, Apply2d, Apply3d};
 use super::scatter::Output;
 use super::sizes::BySize;
@@ -15,7 +15,9 @@ use bytemuck::pod_read_unaligned;
 use core::ops::Range;
 use patchmg_device::matrices::{OperatorMatrices, ProlongationMatrices, RestrictionMatrices, SmootherMatrices};
 use patchmg_device::patch::Grid;
+use patchmg_device::scalar::Value;
 use patchmg_device::with_degree;
+use pulp::Simd;
 
 /// The tensor kernels of a level. Vectors are as long as its storage, or as the coarse level's.
 pub trait Kernels<T>: Send + Sync {
@@ -38,8 +40,11 @@ pub struct Continuous<T> {
     pub dim: usize,
     /// With even numbers of cells.
     pub grid: Grid,
-    /// The cells that the patches of the smoother lie in; in 2D the last range counts for nothing.
+    /// The cells that patches of the smoother lie in; in 2D the last range counts for nothing.
     pub smoothed: [Range<u32>; 3],
+    /// The cells that operator and restriction integrate over, even numbers of them, from an even one on. They add to what output
+    /// vectors have at the last nodes, if these are not the grid's, where they leave all as it is.
+    pub integrated: [Range<u32>; 3],
     /// The entry of `smoother`, `operator` and `restriction` that each direction takes, one for each distinct cell size: on
     /// cubes all take the first one, which then stays in cache. In 2D the last number counts for nothing.
     pub sizes: [usize; 3],
@@ -51,7 +56,7 @@ pub struct Continuous<T> {
     pub smoother: Vec<Box<[u8]>>,
     /// [`OperatorMatrices`]; those of x have `s M` in their stiffness.
     pub operator: Vec<Box<[u8]>>,
-    /// [`RestrictionMatrices`].
+    /// [`RestrictionMatrices`]; those of x have `s PᵀM` in their stiffness.
     pub restriction: Vec<Box<[u8]>>,
     /// [`ProlongationMatrices`].
     pub prolongation: Box<[u8]>,
@@ -65,6 +70,23 @@ pub struct Reaction<T> {
     pub functions: [Vec<T>; 3],
     /// For the nodes of a patch alone, `M 1`.
     pub nodes: [Vec<T>; 3],
+    /// For those of its coarse cell, `PᵀM 1`.
+    pub coarse: [Vec<T>; 3],
+}
+
+/// Adds a row of an outer product of three vectors, or two in 2D, times a constant.
+#[inline(always)]
+pub(super) fn add_product<S: Simd, T: Vectorized>(
+    [along_x, along_y, along_z]: &[Vec<T>; 3],
+    constant: &Lanes<S, T>,
+    [y, z]: [usize; 2],
+    row: &mut [Lanes<S, T>],
+) {
+    let across = if along_z.is_empty() { along_y[y] } else { along_y[y] * along_z[z] };
+    let across = Lanes::scale(across, *constant);
+    for (entry, &along_x) in row.iter_mut().zip(along_x) {
+        *entry = Lanes::fma(along_x, across, *entry);
+    }
 }
 
 /// Scalars that there are kernels for. They are compiled here, once, and not in every crate that uses them: the choice of
@@ -129,6 +151,7 @@ fn kernels<T: Vectorized>(space: Continuous<T>) -> Option<Box<dyn Kernels<T>>> {
 struct Element<T, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize> {
     grid: Grid,
     smoothed: [Range<u32>; 3],
+    integrated: [Range<u32>; 3],
     reaction: Option<Reaction<T>>,
     smoother: BySize<SmootherMatrices<T, K, M>>,
     inverse_eigenvalues: Vec<T>,
@@ -146,6 +169,7 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
         Self {
             grid,
             smoothed: space.smoothed,
+            integrated: space.integrated,
             reaction: space.reaction,
             smoother: BySize::read(&space.smoother, sizes, DIM),
             inverse_eigenvalues: space.inverse_eigenvalues,
@@ -158,7 +182,7 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
     /// All classes of the operator, one after the other.
     fn apply_classes(&self, sweep: Sweep, x: &[T], output: Output<T>) {
         for class in 0..1 << DIM {
-            let patches = &Patches::new(self.grid, DIM, Selection::Class(class));
+            let patches = &Patches::within(self.grid, DIM, &self.integrated, Selection::Class(class));
             let (matrices, reaction) = (self.operator.by_direction(), self.reaction.as_ref());
             let apply = Apply { matrices, reaction, patches, class, x, output };
             // SAFETY: the vectors are the level's, and the patches are those of the class.
@@ -184,7 +208,7 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
     }
 
     fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
-        let patches = &Patches::of_color(self.grid, DIM, &self.smoothed, color);
+        let patches = &Patches::within(self.grid, DIM, &self.smoothed, Selection::Color(color));
         let (matrices, inverse_eigenvalues) = (self.smoother.by_direction(), &self.inverse_eigenvalues);
         let reaction = self.reaction.as_ref();
         let smooth = Smooth { matrices, inverse_eigenvalues, reaction, patches, b, x: Shared::new(x) };
@@ -200,8 +224,9 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
     fn restrict_residual(&self, sweep: Sweep, b: &[T], x: &[T], coarse: &mut [T]) {
         let coarse = Shared::new(coarse);
         for class in 0..1 << DIM {
-            let patches = &Patches::new(self.grid, DIM, Selection::Class(class));
-            let restrict = Restrict { matrices: self.restriction.by_direction(), patches, class, b, x, coarse };
+            let patches = &Patches::within(self.grid, DIM, &self.integrated, Selection::Class(class));
+            let (matrices, reaction) = (self.restriction.by_direction(), self.reaction.as_ref());
+            let restrict = Restrict { matrices, reaction, patches, class, b, x, coarse };
             // SAFETY: the vectors are the level's and the coarse level's, and the patches are those of the class.
             unsafe {
                 match DIM {

@@ -7,7 +7,7 @@
 //! constant, which is added.
 
 use super::batch::{Batch, Patches};
-use super::kernels::Reaction;
+use super::kernels::{Reaction, add_product};
 use super::lanes::{Lanes, Vectorized};
 use super::lines::{Lines, Sum, Times, contract};
 use super::rows::{self, Rows};
@@ -15,7 +15,6 @@ use super::scatter::{ClassRows, Output};
 use super::sweep::BatchKernel;
 use super::workspace::workspace;
 use patchmg_device::matrices::OperatorMatrices;
-use patchmg_device::scalar::Value;
 use pulp::Simd;
 
 /// One class of the operator.
@@ -68,13 +67,9 @@ impl<T: Vectorized, const N: usize, const C: usize> Apply<'_, T, N, C> {
 
     /// Adds what the reaction makes of the constant `middle` to row `(y, z)` of the results.
     #[inline(always)]
-    fn add_reaction<S: Simd>(&self, row: &mut [Lanes<S, T>; N], middle: &Lanes<S, T>, [y, z]: [usize; 2]) {
-        if let Some(Reaction { nodes: [along_x, along_y, along_z], .. }) = self.reaction {
-            let across = if along_z.is_empty() { along_y[y] } else { along_y[y] * along_z[z] };
-            let constant = Lanes::scale(across, *middle);
-            for (entry, &along_x) in row.iter_mut().zip(along_x) {
-                *entry = Lanes::fma(along_x, constant, *entry);
-            }
+    fn add_reaction<S: Simd>(&self, row: &mut [Lanes<S, T>; N], middle: &Lanes<S, T>, place: [usize; 2]) {
+        if let Some(reaction) = self.reaction {
+            add_product(&reaction.nodes, middle, place, row);
         }
     }
 

@@ -22,7 +22,7 @@
 
 use super::batch::{Batch, Patches};
 use super::face::{Face, analyze_all, analyze_interior, opposite};
-use super::kernels::Reaction;
+use super::kernels::{Reaction, add_product};
 use super::lanes::{Lanes, Vectorized};
 use super::lines::{Analyze, Lines, Synthesize, contract_in_place};
 use super::rows::{self, Put, Rows};
@@ -82,15 +82,11 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
         unsafe { rows::store_mapped(plane, &map, Put::Shifted(middle), self.x, batch, &batch.fine, rows) };
     }
 
-    /// Takes what the reaction makes of the constant `middle` from the coefficients `(j, l)` of `b`.
+    /// Takes what the reaction makes of the constant `middle` from row `(j, l)` of the coefficients of `b`.
     #[inline(always)]
-    fn subtract_reaction<S: Simd>(&self, row: &mut [Lanes<S, T>; M], middle: &Lanes<S, T>, [j, l]: [usize; 2]) {
-        if let Some(Reaction { functions: [along_x, along_y, along_z], .. }) = self.reaction {
-            let across = if along_z.is_empty() { along_y[j] } else { along_y[j] * along_z[l] };
-            let constant = Lanes::scale(across, *middle);
-            for (entry, &along_x) in row.iter_mut().zip(along_x) {
-                *entry = *entry - Lanes::scale(along_x, constant);
-            }
+    fn subtract_reaction<S: Simd>(&self, row: &mut [Lanes<S, T>; M], middle: &Lanes<S, T>, place: [usize; 2]) {
+        if let Some(reaction) = self.reaction {
+            add_product(&reaction.functions, &(Lanes::ZERO - *middle), place, row);
         }
     }
 

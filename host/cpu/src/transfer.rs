@@ -5,6 +5,7 @@
 //! applied to `x` less the value at the patch's middle node, as the [operator](super::operator) is.
 
 use super::batch::{Batch, Patches};
+use super::kernels::{Reaction, add_product};
 use super::lanes::{Lanes, Vectorized};
 use super::lines::{Lines, Sum, Times, contract};
 use super::rows::{self, Rows};
@@ -20,6 +21,7 @@ use pulp::{Simd, WithSimd};
 pub struct Restrict<'a, T, const N: usize, const C: usize, const H: usize> {
     /// In each direction.
     pub matrices: [&'a RestrictionMatrices<T, N, H>; 3],
+    pub reaction: Option<&'a Reaction<T>>,
     pub patches: &'a Patches,
     pub class: u32,
     pub b: &'a [T],
@@ -59,6 +61,14 @@ impl<V: Copy, const N: usize, const C: usize> RestrictPlanes<V, N, C> {
 }
 
 impl<T: Vectorized, const N: usize, const C: usize, const H: usize> Restrict<'_, T, N, C, H> {
+    /// Adds what the reaction makes of the constant `middle` to row `(y, z)` of what `x` gives.
+    #[inline(always)]
+    fn add_reaction<S: Simd>(&self, row: &mut [Lanes<S, T>; C], middle: &Lanes<S, T>, place: [usize; 2]) {
+        if let Some(reaction) = self.reaction {
+            add_product(&reaction.coarse, middle, place, row);
+        }
+    }
+
     #[inline(always)]
     fn rows<'a>(&self, batch: &'a Batch) -> ClassRows<'a, T> {
         let (grid, output) = (self.patches.grid.coarser(), Output::Sum { y: self.coarse });
@@ -106,6 +116,7 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> BatchKernel<
             let (m, s, t) = (work.mass.as_flattened(), work.stiffness.as_flattened(), work.transfer.as_flattened());
             contract(Sum(stiffness, mass), [m, s], from, work.image.as_flattened_mut(), to);
             contract(Times(transfer), [t], from, work.load.as_flattened_mut(), to);
+            work.image.iter_mut().enumerate().for_each(|(y, row)| self.0.add_reaction(row, shift, [y, 0]));
             work.subtract();
             self.0.rows(batch).put(&work.load, None);
         }
@@ -149,6 +160,7 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> BatchKernel<
             let sum = Sum(&along_z.stiffness, &along_z.mass);
             contract(sum, images, from, planes.image.as_flattened_mut(), to);
             contract(Times(&along_z.transfer), [loads], from, planes.load.as_flattened_mut(), to);
+            planes.image.iter_mut().enumerate().for_each(|(z, row)| self.0.add_reaction(row, shift, [y, z]));
             planes.subtract();
             // SAFETY: the caller's.
             unsafe { self.0.rows(batch).put(&planes.load, Some(y)) };

@@ -1,18 +1,19 @@
-//! Levels on the CPU. Where the cells of each direction are equal, the operator and steps of the smoother are those of plain boxes, on a
-//! lattice that has more cells beyond the sides.
+//! Levels on the CPU. Where the cells of each direction are equal, and even numbers, the kernels are those of plain boxes, on a lattice that has
+//! more cells beyond the sides.
 //!
-//! Beyond a Neumann side lies the mirror image of the cells there, beyond a periodic one lie those at the opposite side. So all vertices
-//! that have a patch are inside, and all patches have the same matrices: what a whole patch on a Neumann side does to a vector and its mirror image,
-//! half of it does to the vector. There the residual of the whole is twice that of the half, and so `b` counts twice.
+//! The smoother takes images there: beyond a Neumann side those of a mirror, beyond a periodic one the cells at the opposite side. So all vertices that
+//! have a patch are inside, and all patches have the same matrices: what a whole patch on a Neumann side does to a vector and its mirror image,
+//! half of it does to the vector. The residual of the whole is twice that of the half there, so `b` counts twice. The operator and the restriction
+//! integrate over the cells of the level alone, which is what a Neumann side means; at a period they add up what they find at both ends.
 //!
 //! With widths `h' = h / √c` of cells, `-div(diag(c) ∇u) + s u` is `φ (-Δu + s u)`, `φ = √(c_x c_y [c_z])`.
 
-use super::level::{self, Kernels, Products, SeparableLevel, Steps};
+use super::level::{self, Kernels, Products, SeparableLevel, Steps, Transfers};
 use super::line::{Ends, Line};
 use super::{Separable, patches};
 use crate::backend::cpu::{Cpu, Vector};
 use crate::backend::{Backend, Scalar};
-use crate::error::{Result, check_length};
+use crate::error::{Error, Result, check_length, invalid};
 use crate::level::SharedLevel;
 use crate::operator::vector_bytes;
 use crate::sync::lock;
@@ -45,37 +46,65 @@ impl Runs<Separable> for Cpu {
     }
 
     fn level_bytes<T: Scalar>(system: &Separable) -> u64 {
-        match Lattice::of(system) {
-            Some(lattice) => {
-                level::bytes_with_kernels::<Self, T>(system, false)
-                    + vector_bytes::<T>(2, lattice.grid.storage(system.dim()))
-            }
-            None => level::bytes::<Self, T>(system) + patches::bytes::<T>(system),
-        }
+        let Some(lattice) = Lattice::of(system) else {
+            return level::bytes::<Self, T>(system) + patches::bytes::<T>(system);
+        };
+        let (dim, halves) = (system.dim(), system.halves_all());
+        let coarse = if halves { vector_bytes::<T>(1, lattice.grid.coarser().storage(dim)) } else { 0 };
+        level::bytes_with_kernels::<Self, T>(system, halves) + vector_bytes::<T>(2, lattice.grid.storage(dim)) + coarse
     }
 }
 
 fn kernels<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable) -> Result<Kernels<Cpu, T>> {
     let Some(lattice) = Lattice::of(system) else { return Ok(Kernels::NONE) };
     let extended = Arc::new(Extended::new(cpu, system, lattice)?);
-    Ok(Kernels { steps: Some(Box::new(extended.clone())), products: Some(Box::new(extended)), transfers: None })
+    let transfers: Option<Box<dyn Transfers<Cpu, T>>> =
+        if extended.coarse.is_some() { Some(Box::new(extended.clone())) } else { None };
+    Ok(Kernels { steps: Some(Box::new(extended.clone())), products: Some(Box::new(extended)), transfers })
 }
 
 /// A direction of the lattice. In 2D the third has one node.
 #[derive(Debug)]
 struct Along {
-    /// The node of the lattice that is the first of the level.
-    first: usize,
+    /// The node of the lattice that is the first of the level, and the one that is the last.
+    nodes: [usize; 2],
     /// Nodes of the level that are unknowns.
     unknowns: Range<usize>,
     /// Nodes of the lattice that have the values of others: `(node, other)`. The others are unknowns.
     images: Vec<(usize, usize)>,
     /// Unknowns at Neumann sides.
     halves: Vec<usize>,
+    is_periodic: bool,
 }
 
 impl Along {
-    const SINGLE: Self = Self { first: 0, unknowns: 0..1, images: Vec::new(), halves: Vec::new() };
+    const SINGLE: Self =
+        Self { nodes: [0, 0], unknowns: 0..1, images: Vec::new(), halves: Vec::new(), is_periodic: false };
+
+    /// With the level's first node at a node of the lattice, and images of so many nodes.
+    fn new(line: &Line, first: usize, images: usize) -> Self {
+        let last = line.nodes() - 1;
+        let (is_periodic, mut pairs) = (line.ends == Ends::Periodic, Vec::new());
+        for distance in 1..=images {
+            let [below, above] = if is_periodic { [last - distance, distance] } else { [distance, last - distance] };
+            if !line.is_given(0) {
+                pairs.push((first - distance, first + below));
+            }
+            if !line.is_given(1) {
+                pairs.push((first + last + distance, first + above));
+            }
+        }
+        if is_periodic {
+            pairs.push((first + last, first));
+        }
+        let halves = match line.ends {
+            Ends::Open(natural) => {
+                [0, last].into_iter().zip(natural).filter_map(|(node, is)| is.then_some(node)).collect()
+            }
+            Ends::Periodic => Vec::new(),
+        };
+        Self { nodes: [first, first + last], unknowns: line.unknowns(), images: pairs, halves, is_periodic }
+    }
 
     /// 2 for a node at a Neumann side, or 1.
     fn weight(&self, node: usize) -> f64 {
@@ -84,16 +113,21 @@ impl Along {
 
     /// The unknown of the level at a node of the lattice.
     fn unknown(&self, node: usize) -> Option<usize> {
-        node.checked_sub(self.first).filter(|node| self.unknowns.contains(node))
+        node.checked_sub(self.nodes[0]).filter(|node| self.unknowns.contains(node))
     }
 }
 
-/// Cells of the level and beyond its sides, even numbers of them.
+/// Cells of a level and beyond its sides.
 #[derive(Debug)]
 struct Lattice {
     grid: Grid,
+    dim: usize,
     along: [Along; 3],
-    /// The cells that have patches: those of the level, and one beyond each side that is not Dirichlet's.
+    /// Nodes that the level stores.
+    stored: [usize; 3],
+    /// The cells of the level.
+    cells: [Range<u32>; 3],
+    /// The cells that have patches: those, and one beyond each side that is not Dirichlet's.
     smoothed: [Range<u32>; 3],
 }
 
@@ -101,70 +135,172 @@ impl Lattice {
     /// Beyond a side lies a cell that patches have, and one that makes the lattice's own boundary, which is zero.
     const BEYOND: usize = 2;
 
-    /// None for cells that differ in a direction, one that is a single patch, discontinuous elements, and an odd number of cells in a
-    /// period, where neighbours would have one color.
+    /// None for cells that differ in a direction, an odd number of them or a single patch, and for discontinuous elements.
     fn of(system: &Separable) -> Option<Self> {
         let is_other = |line: &Line| {
-            let is_odd_period = line.joins_ends() && line.axis.cells() % 2 == 1;
-            line.is_whole() || line.is_discontinuous() || !line.axis.is_uniform() || is_odd_period
+            line.is_whole() || line.is_discontinuous() || !line.axis.is_uniform() || line.axis.cells() % 2 == 1
         };
         if system.lines().iter().any(is_other) {
             return None;
         }
-        let degree = system.space().degree();
-        let mut lattice = Self {
-            grid: Grid { cells: [1; 3], degree: degree as u32 },
-            along: [Along::SINGLE, Along::SINGLE, Along::SINGLE],
-            smoothed: [0..1, 0..1, 0..1],
-        };
-        for (d, line) in system.lines().iter().enumerate() {
-            let cells = line.axis.cells();
-            let has_images = [0, 1].map(|side| !line.is_given(side));
-            let [below, above] = has_images.map(|has| if has { Self::BEYOND } else { 0 });
-            lattice.grid.cells[d] = u32::try_from((below + cells + above).next_multiple_of(2)).ok()?;
-            let [start, end] = [below / 2, below + cells + above / 2];
-            lattice.smoothed[d] = start as u32..end as u32;
-            lattice.along[d] = along(line, below * degree, has_images);
+        let mut lattice = Self::new(system, Self::BEYOND, system.space().degree())?;
+        lattice.smoothed = lattice.cells.clone();
+        for (cells, line) in lattice.smoothed.iter_mut().zip(system.lines()) {
+            cells.start -= u32::from(!line.is_given(0));
+            cells.end += u32::from(!line.is_given(1));
         }
         Some(lattice)
     }
+
+    /// With so many cells beyond each side that is not Dirichlet's, and images of so many nodes; none if it has too many cells.
+    fn new(system: &Separable, beyond: usize, images: usize) -> Option<Self> {
+        let degree = system.space().degree();
+        let mut lattice = Self {
+            grid: Grid { cells: [1; 3], degree: degree as u32 },
+            dim: system.dim(),
+            along: [Along::SINGLE, Along::SINGLE, Along::SINGLE],
+            stored: system.space().stored_nodes(),
+            cells: [0..1, 0..1, 0..1],
+            smoothed: [0..1, 0..1, 0..1],
+        };
+        for (d, line) in system.lines().iter().enumerate() {
+            let [below, above] = [0, 1].map(|side| if line.is_given(side) { 0 } else { beyond });
+            let end = below + line.axis.cells();
+            lattice.grid.cells[d] = u32::try_from(end + above).ok()?;
+            lattice.cells[d] = below as u32..end as u32;
+            lattice.along[d] = Along::new(line, below * degree, images);
+        }
+        Some(lattice)
+    }
+
+    /// Entries of a vector of the lattice that are nodes.
+    fn nodes(&self) -> usize {
+        (0..self.dim).map(|d| self.grid.nodes(d)).product()
+    }
+
+    /// Does `body(part, inner)` for all tensors of a vector up to a direction, where `inner` entries have one node along it.
+    fn for_tensors<T: Send>(&self, cpu: &Cpu, d: usize, extended: &mut [T], body: impl Fn(&mut [T], usize) + Sync) {
+        let inner: usize = (0..d).map(|d| self.grid.nodes(d)).product();
+        for_rows(cpu, &mut extended[..self.nodes()], inner * self.grid.nodes(d), |_, part| body(part, inner));
+    }
+
+    /// Unknowns of the level times `factor` and, if `weighted`, 2 for each Neumann side that a node is at; and images.
+    fn extend<T: Scalar>(&self, cpu: &Cpu, vector: &[T], factor: f64, weighted: bool, extended: &mut [T]) {
+        let ([along_x, along_y, along_z], [row, rows, _]) = (&self.along, self.stored);
+        let [row_of_grid, rows_of_grid] = [0, 1].map(|d| self.grid.nodes(d));
+        let Range { start, end } = along_x.unknowns;
+        let first = along_x.nodes[0];
+        for_rows(cpu, &mut extended[..self.nodes()], row_of_grid, |index, to| {
+            let (y, z) = (along_y.unknown(index % rows_of_grid), along_z.unknown(index / rows_of_grid));
+            let (Some(y), Some(z)) = (y, z) else { return };
+            let from = &vector[(z * rows + y) * row..][start..end];
+            let to = &mut to[first + start..first + end];
+            let weight = if weighted { factor * along_y.weight(y) * along_z.weight(z) } else { factor };
+            if weight == 1.0 {
+                to.copy_from_slice(from);
+            } else {
+                let weight = T::from_f64(weight);
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = weight * *from);
+            }
+            if weighted {
+                along_x.halves.iter().for_each(|&node| to[node - start] = to[node - start] + to[node - start]);
+            }
+        });
+        self.set_images(cpu, extended);
+    }
+
+    /// Values of images.
+    fn set_images<T: Scalar>(&self, cpu: &Cpu, extended: &mut [T]) {
+        for (d, along) in self.along.iter().enumerate().filter(|(_, along)| !along.images.is_empty()) {
+            self.for_tensors(cpu, d, extended, |part, inner| {
+                for &(to, from) in &along.images {
+                    part.copy_within(from * inner..(from + 1) * inner, to * inner);
+                }
+            });
+        }
+    }
+
+    /// Zeros at the last node of each direction, to which integrals over the level's cells are added.
+    fn clear_ends<T: Scalar>(&self, cpu: &Cpu, extended: &mut [T]) {
+        for d in 0..self.dim {
+            let [_, last] = self.along[d].nodes;
+            // That of a Dirichlet side may be the grid's own, which is not stored.
+            if last < self.grid.nodes(d) {
+                self.for_tensors(cpu, d, extended, |part, inner| part[last * inner..][..inner].fill(T::ZERO));
+            }
+        }
+    }
+
+    /// Adds integrals at the ends of periods to those at their starts.
+    fn join_periods<T: Scalar>(&self, cpu: &Cpu, extended: &mut [T]) {
+        for (d, along) in self.along.iter().enumerate().filter(|(_, along)| along.is_periodic) {
+            let [first, last] = along.nodes;
+            self.for_tensors(cpu, d, extended, |part, inner| {
+                let (start, end) = part.split_at_mut(last * inner);
+                start[first * inner..].iter_mut().zip(&end[..inner]).for_each(|(start, end)| *start = *start + *end);
+            });
+        }
+    }
+
+    /// `put(entry, value)` for all unknowns of the level and the values of the lattice there, times `factor`.
+    fn reduce<T: Scalar>(
+        &self,
+        cpu: &Cpu,
+        extended: &[T],
+        factor: f64,
+        vector: &mut [T],
+        put: impl Fn(usize, &mut T, T) + Sync,
+    ) {
+        let ([along_x, along_y, along_z], [row, rows, planes]) = (&self.along, self.stored);
+        let [row_of_grid, rows_of_grid] = [0, 1].map(|d| self.grid.nodes(d));
+        let (range, factor) = (along_x.unknowns.clone(), T::from_f64(factor));
+        for_rows(cpu, &mut vector[..row * rows * planes], row, |index, to| {
+            let (y, z) = (index % rows, index / rows);
+            if along_y.unknowns.contains(&y) && along_z.unknowns.contains(&z) {
+                let from = (along_z.nodes[0] + z) * rows_of_grid + along_y.nodes[0] + y;
+                let from = &extended[from * row_of_grid + along_x.nodes[0]..][range.clone()];
+                for (node, (to, from)) in to[range.clone()].iter_mut().zip(from).enumerate() {
+                    put(index * row + range.start + node, to, factor * *from);
+                }
+            }
+        });
+    }
 }
 
-fn along(line: &Line, first: usize, has_images: [bool; 2]) -> Along {
-    let (degree, last) = (line.axis.degree(), line.nodes() - 1);
-    let is_periodic = line.ends == Ends::Periodic;
-    let mut images = Vec::new();
-    for distance in 1..=degree {
-        let [below, above] = if is_periodic { [last - distance, distance] } else { [distance, last - distance] };
-        if has_images[0] {
-            images.push((first - distance, first + below));
-        }
-        if has_images[1] {
-            images.push((first + last + distance, first + above));
-        }
-    }
-    if is_periodic {
-        images.push((first + last, first));
-    }
-    let halves = match line.ends {
-        Ends::Open(natural) => [0, last].into_iter().zip(natural).filter_map(|(node, is)| is.then_some(node)).collect(),
-        Ends::Periodic => Vec::new(),
+/// Entries that a task takes at least.
+const TASK: usize = 1 << 14;
+
+/// Does `body(index, row)` for rows of so many entries.
+fn for_rows<T: Send>(cpu: &Cpu, vector: &mut [T], len: usize, body: impl Fn(usize, &mut [T]) + Sync) {
+    let (rows, all) = ((TASK / len).max(1), vector.len());
+    let task = |(task, chunk): (usize, &mut [T])| {
+        chunk.chunks_exact_mut(len).enumerate().for_each(|(index, row)| body(task * rows + index, row));
     };
-    Along { first, unknowns: line.unknowns(), images, halves }
+    if all <= rows * len {
+        return task((0, vector));
+    }
+    cpu.install(|| vector.par_chunks_mut(rows * len).enumerate().for_each(task));
 }
 
-/// The kernels of a lattice, and two of its vectors.
+/// The kernels of a lattice, with vectors to compute with.
 struct Extended<T> {
     cpu: Arc<Cpu>,
     kernels: Box<dyn patchmg_cpu::Kernels<T>>,
     lattice: Lattice,
-    dim: usize,
-    /// Nodes that the level stores.
-    stored: [usize; 3],
+    /// That of the next coarser level and entries of its vectors, if it has half as many cells in every direction.
+    coarse: Option<(Lattice, usize)>,
+    /// Entries of the level's vectors.
     storage: usize,
     /// `φ`.
     factor: f64,
-    vectors: Mutex<[Vector<T>; 2]>,
+    vectors: Mutex<Vectors<T>>,
+}
+
+struct Vectors<T> {
+    x: Vector<T>,
+    /// `b`, or `A x`.
+    other: Vector<T>,
+    coarse: Option<Vector<T>>,
 }
 
 impl<T: Scalar + Prepared> Extended<T> {
@@ -181,19 +317,25 @@ impl<T: Scalar + Prepared> Extended<T> {
             }
             *of_direction = index;
         }
-        let degree = grid.degree as usize;
         let mut space = poisson::continuous(dim, grid, (&forms, of_direction), reaction)?;
         space.smoothed = lattice.smoothed.clone();
-        let vector = || cpu.zeros::<T>(grid.storage(dim));
+        space.integrated = lattice.cells.clone();
+        let coarse = system.coarser().filter(|_| system.halves_all()).transpose()?;
+        let coarse =
+            coarse.and_then(|coarse| Some((Lattice::new(&coarse, Lattice::BEYOND / 2, 0)?, coarse.space().storage())));
+        let vector = |grid: Grid| cpu.zeros::<T>(grid.storage(dim));
         Ok(Self {
             cpu: cpu.clone(),
-            kernels: T::continuous(space).ok_or_else(|| poisson::unsupported(degree))?,
-            dim,
-            stored: system.space().stored_nodes(),
+            kernels: T::continuous(space).ok_or_else(|| poisson::unsupported(grid.degree as usize))?,
             storage: system.space().storage(),
             factor: system.diffusion().iter().product::<f64>().sqrt(),
-            vectors: Mutex::new([vector()?, vector()?]),
+            vectors: Mutex::new(Vectors {
+                x: vector(grid)?,
+                other: vector(grid)?,
+                coarse: coarse.as_ref().map(|(lattice, _)| vector(lattice.grid)).transpose()?,
+            }),
             lattice,
+            coarse,
         })
     }
 
@@ -201,124 +343,43 @@ impl<T: Scalar + Prepared> Extended<T> {
         vectors.iter().try_for_each(|(what, vector)| check_length(what, self.storage, vector.len()))
     }
 
-    /// Does `body(index, row)` for rows of so many entries.
-    fn for_rows(&self, vector: &mut [T], len: usize, body: impl Fn(usize, &mut [T]) + Sync) {
-        self.cpu.install(|| {
-            // Some rows a task.
-            let rows = (TASK / len).max(1);
-            let task = |(task, chunk): (usize, &mut [T])| {
-                chunk.chunks_exact_mut(len).enumerate().for_each(|(index, row)| body(task * rows + index, row));
-            };
-            if vector.len() <= TASK {
-                vector.chunks_mut(rows * len).enumerate().for_each(task);
-            } else {
-                vector.par_chunks_mut(rows * len).enumerate().for_each(task);
-            }
-        });
+    /// `x`, and `b` as the smoother and the restriction take it.
+    fn extend(&self, b: &[T], x: &[T], vectors: &mut Vectors<T>) {
+        self.lattice.extend(&self.cpu, b, 1.0 / self.factor, true, &mut vectors.other);
+        self.lattice.extend(&self.cpu, x, 1.0, false, &mut vectors.x);
     }
 
-    /// Entries of the lattice that are rows, and not behind them.
-    fn rows(&self) -> usize {
-        (0..self.dim).map(|d| self.lattice.grid.nodes(d)).product()
+    /// `A x / φ`, in the other vector.
+    fn product(&self, x: &[T], Vectors { x: extended, other, .. }: &mut Vectors<T>) {
+        self.lattice.extend(&self.cpu, x, 1.0, false, extended);
+        self.lattice.clear_ends(&self.cpu, other);
+        self.kernels.apply(self.cpu.sweep(), extended, other);
+        self.lattice.join_periods(&self.cpu, other);
     }
 
-    /// Unknowns of the level, and their images, times `factor` and, if `weighted`, 2 for each Neumann side that a node is at.
-    fn extend(&self, vector: &[T], factor: f64, weighted: bool, extended: &mut [T]) {
-        let ([along_x, along_y, along_z], [row, rows, _]) = (&self.lattice.along, self.stored);
-        let (row_of_grid, rows_of_grid) = (self.lattice.grid.nodes(0), self.lattice.grid.nodes(1));
-        let Range { start, end } = along_x.unknowns;
-        self.for_rows(&mut extended[..self.rows()], row_of_grid, |index, to| {
-            let (Some(y), Some(z)) = (along_y.unknown(index % rows_of_grid), along_z.unknown(index / rows_of_grid))
-            else {
-                return;
-            };
-            let from = &vector[(z * rows + y) * row..][start..end];
-            let to = &mut to[along_x.first + start..along_x.first + end];
-            let weight = if weighted { factor * along_y.weight(y) * along_z.weight(z) } else { factor };
-            if weight == 1.0 {
-                to.copy_from_slice(from);
-            } else {
-                let weight = T::from_f64(weight);
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = weight * *from);
-            }
-            if weighted {
-                along_x.halves.iter().for_each(|&node| to[node - start] = to[node - start] + to[node - start]);
-            }
-        });
-        self.set_images(extended);
-    }
-
-    /// Values of images.
-    fn set_images(&self, extended: &mut [T]) {
-        let ([along_x, along_y, along_z], grid) = (&self.lattice.along, self.lattice.grid);
-        let (row, plane) = (grid.nodes(0), grid.nodes(0) * if self.dim == 2 { 1 } else { grid.nodes(1) });
-        let extended = &mut extended[..self.rows()];
-        if !along_x.images.is_empty() {
-            self.for_rows(extended, row, |_, row| along_x.images.iter().for_each(|&(to, from)| row[to] = row[from]));
-        }
-        if self.dim == 2 {
-            along_y.images.iter().for_each(|&(to, from)| extended.copy_within(from * row..(from + 1) * row, to * row));
-            return;
-        }
-        if !along_y.images.is_empty() {
-            self.for_rows(extended, plane, |_, plane| {
-                along_y.images.iter().for_each(|&(to, from)| plane.copy_within(from * row..(from + 1) * row, to * row));
-            });
-        }
-        along_z
-            .images
-            .iter()
-            .for_each(|&(to, from)| extended.copy_within(from * plane..(from + 1) * plane, to * plane));
-    }
-
-    /// `put(entry, value)` for all unknowns of the level and the values of the lattice there, times `factor` and, if `weighted`, half
-    /// for each Neumann side that a node is at.
-    fn reduce(
-        &self,
-        extended: &[T],
-        factor: f64,
-        weighted: bool,
-        vector: &mut [T],
-        put: impl Fn(usize, &mut T, T) + Sync,
-    ) {
-        let ([along_x, along_y, along_z], [row, rows, planes]) = (&self.lattice.along, self.stored);
-        let (row_of_grid, rows_of_grid) = (self.lattice.grid.nodes(0), self.lattice.grid.nodes(1));
-        let Range { start, end } = along_x.unknowns;
-        self.for_rows(&mut vector[..row * rows * planes], row, |index, to| {
-            let (y, z) = (index % rows, index / rows);
-            if !along_y.unknowns.contains(&y) || !along_z.unknowns.contains(&z) {
-                return;
-            }
-            let from = (along_z.first + z) * rows_of_grid + along_y.first + y;
-            let from = &extended[from * row_of_grid + along_x.first..][..end];
-            let weight = if weighted { factor / (along_y.weight(y) * along_z.weight(z)) } else { factor };
-            let (weight, half) = (T::from_f64(weight), T::from_f64(0.5 * weight));
-            let first = index * row;
-            for node in start..end {
-                put(first + node, &mut to[node], weight * from[node]);
-            }
-            if weighted {
-                along_x.halves.iter().for_each(|&node| put(first + node, &mut to[node], half * from[node]));
-            }
-        });
-    }
-
-    /// `A x` on the lattice, in the second vector.
-    fn product(&self, x: &Vector<T>, [extended, product]: &mut [Vector<T>; 2]) {
-        self.extend(x, 1.0, false, extended);
-        self.kernels.apply(self.cpu.sweep(), extended, product);
+    /// `coarse = φ Pᵀ (b - A x)` of the vectors.
+    fn restrict(&self, vectors: &mut Vectors<T>, coarse: &mut Vector<T>) -> Result<()> {
+        let Vectors { x, other, coarse: extended } = vectors;
+        let ((lattice, storage), extended) = self.coarse.as_ref().zip(extended.as_mut()).ok_or_else(no_transfer)?;
+        check_length("coarse", *storage, coarse.len())?;
+        lattice.clear_ends(&self.cpu, extended);
+        self.kernels.restrict_residual(self.cpu.sweep(), other, x, extended);
+        lattice.join_periods(&self.cpu, extended);
+        lattice.reduce(&self.cpu, extended, self.factor, coarse, |_, coarse, value| *coarse = value);
+        Ok(())
     }
 }
 
-/// Entries that a task copies.
-const TASK: usize = 1 << 14;
+fn no_transfer() -> Error {
+    invalid("level", "one without kernels of transfers", "one with half as many cells on the next coarser level")
+}
 
 impl<T: Scalar + Prepared> Products<Cpu, T> for Arc<Extended<T>> {
     fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
         self.check(&[("x", x), ("y", y)])?;
         let vectors = &mut *lock(&self.vectors);
         self.product(x, vectors);
-        self.reduce(&vectors[1], self.factor, true, y, |_, y, value| *y = value);
+        self.lattice.reduce(&self.cpu, &vectors.other, self.factor, y, |_, y, value| *y = value);
         Ok(())
     }
 
@@ -326,7 +387,7 @@ impl<T: Scalar + Prepared> Products<Cpu, T> for Arc<Extended<T>> {
         self.check(&[("b", b), ("x", x), ("r", r)])?;
         let vectors = &mut *lock(&self.vectors);
         self.product(x, vectors);
-        self.reduce(&vectors[1], self.factor, true, r, |entry, r, value| *r = b[entry] - value);
+        self.lattice.reduce(&self.cpu, &vectors.other, self.factor, r, |entry, r, value| *r = b[entry] - value);
         Ok(())
     }
 }
@@ -338,18 +399,48 @@ impl<T: Scalar + Prepared> Steps<Cpu, T> for Arc<Extended<T>> {
 
     fn smooth_colors(&self, colors: &mut dyn Iterator<Item = usize>, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         self.check(&[("b", b), ("x", x)])?;
-        let [extended, load] = &mut *lock(&self.vectors);
-        self.extend(b, 1.0 / self.factor, true, load);
-        self.extend(x, 1.0, false, extended);
+        let vectors = &mut *lock(&self.vectors);
+        self.extend(b, x, vectors);
+        let Vectors { x: extended, other, .. } = vectors;
         for color in colors {
-            self.kernels.smooth_color(self.cpu.sweep(), color as u32, load, extended);
-            self.set_images(extended);
+            self.kernels.smooth_color(self.cpu.sweep(), color as u32, other, extended);
+            self.lattice.set_images(&self.cpu, extended);
         }
-        self.reduce(extended, 1.0, false, x, |_, x, value| *x = value);
+        self.lattice.reduce(&self.cpu, extended, 1.0, x, |_, x, value| *x = value);
         Ok(())
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
         Ok(Vec::new())
+    }
+}
+
+impl<T: Scalar + Prepared> Transfers<Cpu, T> for Arc<Extended<T>> {
+    fn restrict(&self, r: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
+        self.check(&[("r", r)])?;
+        let vectors = &mut *lock(&self.vectors);
+        self.lattice.extend(&self.cpu, r, 1.0 / self.factor, true, &mut vectors.other);
+        self.cpu.set_zero(&mut vectors.x)?;
+        Extended::restrict(self, vectors, coarse)
+    }
+
+    fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<bool> {
+        self.check(&[("b", b), ("x", x)])?;
+        let vectors = &mut *lock(&self.vectors);
+        self.extend(b, x, vectors);
+        Extended::restrict(self, vectors, coarse)?;
+        Ok(true)
+    }
+
+    fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        self.check(&[("x", x)])?;
+        let Vectors { x: sum, coarse: extended, .. } = &mut *lock(&self.vectors);
+        let ((lattice, storage), extended) = self.coarse.as_ref().zip(extended.as_mut()).ok_or_else(no_transfer)?;
+        check_length("coarse", *storage, coarse.len())?;
+        lattice.extend(&self.cpu, coarse, 1.0, false, extended);
+        self.cpu.set_zero(sum)?;
+        self.kernels.prolongate_add(self.cpu.sweep(), extended, sum);
+        self.lattice.reduce(&self.cpu, sum, 1.0, x, |_, x, value| *x = *x + value);
+        Ok(())
     }
 }

@@ -75,6 +75,11 @@ pub(super) trait Transfers<B: Backend, T: Scalar>: Send + Sync {
     /// `coarse = Pᵀ r`; entries that are no unknowns stay as they are.
     fn restrict(&self, r: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()>;
 
+    /// `coarse = Pᵀ (b - A x)`, and whether it is: a machine may need the residual for it.
+    fn restrict_residual(&self, _b: &B::Vector<T>, _x: &B::Vector<T>, _coarse: &mut B::Vector<T>) -> Result<bool> {
+        Ok(false)
+    }
+
     /// `x += P coarse`.
     fn prolongate_add(&self, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
 }
@@ -299,6 +304,11 @@ impl<B: Backend, T: Scalar> LinearOperator<B, T> for SeparableLevel<B, T> {
 
 impl<B: Backend, T: Scalar> Level<B, T> for SeparableLevel<B, T> {
     fn restrict_residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
+        if let By::Kernels(transfers) = self.transfer()?
+            && transfers.restrict_residual(b, x, coarse)?
+        {
+            return Ok(());
+        }
         let Work { temporary, residual } = &mut *lock(&self.work);
         self.residual_with(b, x, temporary, residual)?;
         self.restrict(temporary, residual, coarse)

@@ -258,6 +258,12 @@ impl Separable {
         coarsening::kept_breakpoints(&self.lines, self.diffusion(), self.tau)
     }
 
+    /// Whether the next coarser mesh has half as many cells in every direction.
+    fn halves_all(&self) -> bool {
+        let is_halved = |(line, kept): (&Line, Vec<usize>)| 2 * (kept.len() - 1) == line.axis.cells();
+        self.kept_breakpoints().is_some_and(|kept| self.lines.iter().zip(kept).all(is_halved))
+    }
+
     fn has_constants(&self) -> bool {
         self.lines.iter().all(Line::has_constants)
     }

@@ -196,7 +196,13 @@ fn check_operator<T: Scalar>(tolerance: f64) {
         assert_eq!(system.layout().dofs(), n);
         let x = random(n, 3);
         let expected = &matrix * DVector::from_column_slice(&x);
+        // Nothing is left of a product before.
+        on_cpu.product(&random(n, 4));
         assert_close("product", &on_cpu.product(&x), expected.as_slice(), tolerance);
+        let (b, mut r) = (random(n, 7), on_cpu.level.vector().unwrap());
+        on_cpu.level.residual(&on_cpu.vector(&b), &on_cpu.vector(&x), &mut r).unwrap();
+        let expected: Vec<_> = b.iter().zip(&expected).map(|(b, product)| b - product).collect();
+        assert_close("residual", &on_cpu.dofs(&r), &expected, tolerance);
         let inverse = on_cpu.dofs(&on_cpu.level.inverse_diagonal().unwrap());
         let expected: Vec<_> = (0..n).map(|i| 1.0 / matrix[(i, i)]).collect();
         assert_close("inverse diagonal", &inverse, &expected, tolerance);

@@ -231,6 +231,7 @@ pub(in crate::system) fn continuous<T: Scalar>(
     let reaction = (s != 0.0).then(|| Reaction {
         functions: vectors(ContinuousForm::mass_sums),
         nodes: vectors(ContinuousForm::patch_mass_sums),
+        coarse: vectors(ContinuousForm::coarse_mass_sums),
     });
     let of_form = |form: usize| if form == of_direction[0] { s } else { 0.0 };
     with_degree!(
@@ -241,16 +242,20 @@ pub(in crate::system) fn continuous<T: Scalar>(
             let operator = |(index, form): (usize, &ContinuousForm)| {
                 bytes(&form.operator_matrices_with_reaction::<T, N, { K + 1 }>(of_form(index)))
             };
+            let restriction = |(index, form): (usize, &ContinuousForm)| {
+                bytes(&form.shifted_restriction_matrices_with_reaction::<T, N, H>(of_form(index)))
+            };
             Ok(Continuous {
                 dim,
                 grid,
                 smoothed: grid.cells.map(|cells| 0..cells),
+                integrated: grid.cells.map(|cells| 0..cells),
                 sizes: of_direction,
                 inverse_eigenvalues: rounded(inverse_sums(eigenvalues, s).collect()),
                 reaction,
                 smoother: forms.iter().map(|form| bytes(&form.smoother_matrices::<T, K, { 2 * K - 1 }>())).collect(),
                 operator: forms.iter().enumerate().map(operator).collect(),
-                restriction: forms.iter().map(|form| bytes(&form.shifted_restriction_matrices::<T, N, H>())).collect(),
+                restriction: forms.iter().enumerate().map(restriction).collect(),
                 prolongation: bytes(&along(0).prolongation_matrices::<T, { K + 1 }>()),
             })
         },

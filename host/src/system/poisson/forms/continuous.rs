@@ -244,6 +244,11 @@ impl ContinuousForm {
         self.mass.column_sum().iter().copied().collect()
     }
 
+    /// `PᵀM 1` of a patch alone.
+    pub(crate) fn coarse_mass_sums(&self) -> Vec<f64> {
+        (self.prolongation.transpose() * self.mass.column_sum()).iter().copied().collect()
+    }
+
     /// `Sᵀ M 1` on a patch, a number for each function.
     pub(crate) fn mass_sums(&self) -> Vec<f64> {
         let inner = self.mass.rows(1, self.mass.nrows() - 2).column_sum();
@@ -302,7 +307,7 @@ impl ContinuousForm {
     /// # Panics
     /// If `N` and `H` are not those of the degree.
     pub fn restriction_matrices<T: Real, const N: usize, const H: usize>(&self) -> RestrictionMatrices<T, N, H> {
-        self.restriction(T::MANTISSA_DIGITS)
+        self.restriction(T::MANTISSA_DIGITS, 0.0)
     }
 
     /// [`Self::restriction_matrices`] for kernels that apply them to `x` less a constant: as those of
@@ -313,19 +318,35 @@ impl ContinuousForm {
     pub fn shifted_restriction_matrices<T: Real, const N: usize, const H: usize>(
         &self,
     ) -> RestrictionMatrices<T, N, H> {
-        self.restriction(f64::MANTISSA_DIGITS)
+        self.shifted_restriction_matrices_with_reaction(0.0)
     }
 
-    /// With rows of `PᵀA` that sum to zero exactly in numbers of so many digits.
-    fn restriction<T: Real, const N: usize, const H: usize>(&self, digits: u32) -> RestrictionMatrices<T, N, H> {
+    /// The same with `A + s M` instead of `A`.
+    ///
+    /// # Panics
+    /// Those of [`Self::shifted_restriction_matrices`].
+    pub fn shifted_restriction_matrices_with_reaction<T: Real, const N: usize, const H: usize>(
+        &self,
+        s: f64,
+    ) -> RestrictionMatrices<T, N, H> {
+        self.restriction(f64::MANTISSA_DIGITS, s)
+    }
+
+    /// With rows of `PᵀA` that sum to zero exactly in numbers of so many digits, to which `s PᵀM` is added.
+    fn restriction<T: Real, const N: usize, const H: usize>(
+        &self,
+        digits: u32,
+        s: f64,
+    ) -> RestrictionMatrices<T, N, H> {
         let (n, c) = self.sizes();
         assert_eq!((N, H), (n, c.div_ceil(2)));
         let transposed = self.prolongation.transpose();
         let mut shared = transposed.clone();
         shared.column_mut(0).scale_mut(0.5);
         shared.column_mut(n - 1).scale_mut(0.5);
-        let stiffness = with_zero_row_sums(&(&transposed * &self.stiffness), digits);
-        RestrictionMatrices::new(entries(&(&transposed * &self.mass)), entries(&stiffness), entries(&shared))
+        let mass = &transposed * &self.mass;
+        let stiffness = with_zero_row_sums(&(&transposed * &self.stiffness), digits) + &mass * s;
+        RestrictionMatrices::new(entries(&mass), entries(&stiffness), entries(&shared))
     }
 
     /// `P` from a coarse cell's `C = k + 1` nodes to those of the patch that it becomes on this mesh.

@@ -2,7 +2,6 @@
 
 use super::super::Separable;
 use super::super::level::{Steps, Transfers};
-use super::super::line::Line;
 use super::operator::{LONGEST_CHUNK, Launch, Matrices};
 use super::{Cells, Common};
 use crate::backend::Scalar;
@@ -161,7 +160,7 @@ impl<T: Scalar> Matrices<T> for EqualMatrices<T> {
 
 /// Kernels for the transfer, if a level has some: of equal cells, all of which are halved.
 pub fn transfers<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Option<Box<dyn Transfers<Cuda, T>>>> {
-    if Cells::of(system) != Some(Cells::Equal) || !halves_all(system) {
+    if Cells::of(system) != Some(Cells::Equal) || !system.halves_all() {
         return Ok(None);
     }
     let (level, gpu) = (Common::new(cuda, system), &cuda.gpu);
@@ -175,12 +174,6 @@ pub fn transfers<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Opti
 
 fn restriction_blocks(level: &Common, chunk: u32) -> [u32; 3] {
     separable::restriction_blocks(level.dim, level.degree, level.directions, chunk)
-}
-
-/// Whether the next coarser level has half as many cells in every direction.
-pub fn halves_all(system: &Separable) -> bool {
-    let is_halved = |(line, kept): (&Line, Vec<usize>)| 2 * (kept.len() - 1) == line.axis.cells();
-    system.kept_breakpoints().is_some_and(|kept| system.lines().iter().zip(kept).all(is_halved))
 }
 
 /// The matrices that [`Restrict`] and [`ProlongateAdd`] take.

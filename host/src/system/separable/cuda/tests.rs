@@ -2,7 +2,7 @@
 
 use super::super::level::{Kernels, SeparableLevel};
 use super::super::{Condition, Equation, Separable};
-use super::equal::{cell_matrices, halves_all, matrices, table_words, transfer_matrices};
+use super::equal::{cell_matrices, matrices, table_words, transfer_matrices};
 use super::graded::{Tables, cell_matrices as graded_cell_matrices, sizes as graded_sizes, sizes_bytes, tables_bytes};
 use super::{Cells, constants, directions};
 use crate::backend::cpu::Cpu;
@@ -249,7 +249,7 @@ fn check_transfers<T: Scalar>(cells: &[usize], degree: usize, equation: Equation
     let size = |(&cells, diffusion): (&usize, &f64)| cells as f64 * diffusion.sqrt();
     let sizes: Vec<f64> = cells.iter().zip(&equation.diffusion).map(size).collect();
     let system = system(cells, &sizes, degree, equation);
-    assert!(halves_all(&system), "{what}");
+    assert!(system.halves_all(), "{what}");
     let (fine, coarse) = (Axes::<T>::new(&system), Axes::<T>::new(&system.coarser().unwrap().unwrap()));
     let (mut of_fine, of_coarse, mut sums) = (fine.vector(1, 0.0), coarse.vector(1, 0.0), coarse.vector(2, 0.0));
     let (x, coarse_x) = (fine.host(&of_fine), coarse.host(&of_coarse));
