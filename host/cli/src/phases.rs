@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use tracing::debug;
 
-/// Solves as often as `protocol` says, from a guess if there is one, for what is wanted; on the host, load vector and errors are
-/// computed by so many threads.
+/// Solves as often as `protocol` says, from a guess if there is one, for what is wanted. The host computes with the threads of a CPU that
+/// solves, beside a GPU with so many.
 pub fn solve<P: ModelProblem, B: Runs<P::System>>(
     backend: &Arc<B>,
     case: Case<P>,
@@ -23,6 +23,8 @@ pub fn solve<P: ModelProblem, B: Runs<P::System>>(
     protocol: Protocol,
     observer: &mut (impl FnMut(usize, f64) -> ControlFlow<()> + Send),
 ) -> Result<Found<P>, Failure> {
+    // A CPU has its threads already.
+    let host = if backend.info().backend.is_gpu() { Some(Cpu::new(threads)?) } else { None };
     let start = Instant::now();
     let work = || {
         let prepared = case.prepare(&**backend)?;
@@ -37,7 +39,9 @@ pub fn solve<P: ModelProblem, B: Runs<P::System>>(
         debug!("solution's way back, and errors: {}", seconds(rest_s));
         Ok::<_, Error>(solved)
     };
-    // A CPU has its threads already.
-    let solved = if backend.info().backend.is_gpu() { Cpu::new(threads)?.install(work) } else { backend.install(work) };
+    let solved = match host {
+        Some(host) => host.install(work),
+        None => backend.install(work),
+    };
     Ok(solved?)
 }

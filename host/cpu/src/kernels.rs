@@ -42,8 +42,8 @@ pub struct Continuous<T> {
     pub grid: Grid,
     /// The cells that patches of the smoother lie in; in 2D the last range counts for nothing.
     pub smoothed: [Range<u32>; 3],
-    /// The cells that operator and restriction integrate over, even numbers of them, from an even one on. They add to what output
-    /// vectors have at the last nodes, if these are not the grid's, where they leave all as it is.
+    /// The cells that operator and restriction integrate over, even numbers of them, from an even one on. Where a range ends before the
+    /// grid does, their output must be zero at its last nodes before, and there is no [residual](Kernels::residual).
     pub integrated: [Range<u32>; 3],
     /// The entry of `smoother`, `operator` and `restriction` that each direction takes, one for each distinct cell size: on
     /// cubes all take the first one, which then stays in cache. In 2D the last number counts for nothing.
@@ -95,7 +95,8 @@ pub trait Prepared: Vectorized {
     /// The kernels of continuous elements; `None` for a degree without kernels.
     ///
     /// # Panics
-    /// If matrices are not as long as those of the degree, or a direction has none; if a number of cells is odd.
+    /// If matrices or vectors are not as long as those of the degree, or a direction has none; if a number of cells is odd, or ranges
+    /// of cells are not as [`Continuous`] says.
     fn continuous(space: Continuous<Self>) -> Option<Box<dyn Kernels<Self>>>;
     /// The kernels of discontinuous elements; `None` for a degree without kernels.
     ///
@@ -165,7 +166,18 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
 {
     fn new(space: Continuous<T>) -> Self {
         let Continuous { grid, sizes, .. } = space;
-        assert!(grid.cells[..DIM].iter().all(|cells| cells % 2 == 0), "{:?} cells", grid.cells);
+        let (smoothed, integrated) = (&space.smoothed, &space.integrated);
+        let are_cells = |d: usize, cells: &Range<u32>| cells.start <= cells.end && cells.end <= grid.cells[d];
+        let is_even = |cells: u32| cells.is_multiple_of(2);
+        for d in 0..DIM {
+            assert!(is_even(grid.cells[d]), "{:?} cells", grid.cells);
+            assert!(are_cells(d, &smoothed[d]) && are_cells(d, &integrated[d]), "{smoothed:?}, {integrated:?}");
+            assert!(is_even(integrated[d].start) && is_even(integrated[d].end), "{integrated:?}");
+        }
+        if let Some(Reaction { functions, nodes, coarse }) = &space.reaction {
+            let are_of = |vectors: &[Vec<T>; 3], len| vectors[..DIM].iter().all(|vector| vector.len() == len);
+            assert!(are_of(functions, M) && are_of(nodes, N) && are_of(coarse, C), "vectors of a reaction");
+        }
         Self {
             grid,
             smoothed: space.smoothed,
@@ -204,6 +216,7 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
     }
 
     fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]) {
+        assert!((0..DIM).all(|d| self.integrated[d].end == self.grid.cells[d]), "a residual of a part of the grid");
         self.apply_classes(sweep, x, Output::Difference { b, r: Shared::new(r) });
     }
 

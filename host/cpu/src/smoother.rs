@@ -16,9 +16,8 @@
 //! with `j` those of y, with `l` those of z.
 //!
 //! A constant is in the kernel of `(A_II A_IB)`: all is done on `x_B` less the old value at the vertex, which is added in
-//! the end, so that rounding is relative to what `x` varies on a patch. With a reaction `s u`, `(A_II A_IB)` of a constant is `s M` of it,
-//! which `b` then is less by; `λ_i + λ_j + λ_l` becomes `λ_i + λ_j + λ_l + s`, and nothing else changes, as boundary functions remain
-//! M-orthogonal.
+//! the end, so that rounding is relative to what `x` varies on a patch. With a reaction `s u` it is `s M` of the constant, which is
+//! subtracted from `b`; the eigenvalues become `λ_i + λ_j + λ_l + s`. Nothing else changes, as boundary functions remain M-orthogonal.
 
 use super::batch::{Batch, Patches};
 use super::face::{Face, analyze_all, analyze_interior, opposite};

@@ -2,7 +2,8 @@
 //!
 //! With the 1D interpolation `P` from the coarse cell to the patch, restriction contracts with `PᵀM`, `PᵀS` and `PᵀW`
 //! (see [`RestrictionMatrices`]), so that the residual `b - A x` is never formed. Constants are in the null space of `PᵀS`: it is
-//! applied to `x` less the value at the patch's middle node, as the [operator](super::operator) is.
+//! applied to `x` less the value at the patch's middle node, as the [operator](super::operator) is. With a reaction `PᵀS` of x has `s PᵀM` in
+//! it, and what that makes of the constant is added.
 
 use super::batch::{Batch, Patches};
 use super::kernels::{Reaction, add_product};

@@ -152,7 +152,7 @@ pub trait Backend: Send + Sync + Sized + 'static {
     /// What machine this is.
     fn info(&self) -> DeviceInfo;
 
-    /// Runs `work` of the host, whose parallel loops are on the threads of this backend; without threads of its own, on the caller's.
+    /// Runs `work` on the host. Its parallel loops use this backend's threads if it has some, or else the caller's.
     fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         work()
     }

@@ -6,7 +6,7 @@
 //! half of it does to the vector. The residual of the whole is twice that of the half there, so `b` counts twice. The operator and the restriction
 //! integrate over the cells of the level alone, which is what a Neumann side means; at a period they add up what they find at both ends.
 //!
-//! With widths `h' = h / √c` of cells, `-div(diag(c) ∇u) + s u` is `φ (-Δu + s u)`, `φ = √(c_x c_y [c_z])`.
+//! The matrix of `-div(diag(c) ∇u) + s u` is `φ = √(c_x c_y [c_z])` times that of `-Δu + s u` on cells of widths `h' = h / √c`.
 
 use super::level::{self, Kernels, Products, SeparableLevel, Steps, Transfers};
 use super::line::{Ends, Line};
@@ -33,15 +33,21 @@ impl Runs<Separable> for Cpu {
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
         in_scalar(
-            || Ok(Arc::new(SeparableLevel::<Self, f32>::new(self, system, kernels(self, system)?)?)),
-            || Ok(Arc::new(SeparableLevel::<Self, f64>::new(self, system, kernels(self, system)?)?)),
+            || Ok(Arc::new(SeparableLevel::<Self, f32>::new(self, system, kernels(self, system, true)?)?)),
+            || Ok(Arc::new(SeparableLevel::<Self, f64>::new(self, system, kernels(self, system, true)?)?)),
         )
     }
 
     fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
         in_scalar(
-            || Ok(Arc::new(SeparableLevel::<Self, f32>::for_products(self, system, kernels(self, system)?.products)?)),
-            || Ok(Arc::new(SeparableLevel::<Self, f64>::for_products(self, system, kernels(self, system)?.products)?)),
+            || {
+                let products = kernels(self, system, false)?.products;
+                Ok(Arc::new(SeparableLevel::<Self, f32>::for_products(self, system, products)?))
+            },
+            || {
+                let products = kernels(self, system, false)?.products;
+                Ok(Arc::new(SeparableLevel::<Self, f64>::for_products(self, system, products)?))
+            },
         )
     }
 
@@ -55,9 +61,10 @@ impl Runs<Separable> for Cpu {
     }
 }
 
-fn kernels<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable) -> Result<Kernels<Cpu, T>> {
+/// The kernels of a level, of transfers only if they are wanted.
+fn kernels<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable, transfers: bool) -> Result<Kernels<Cpu, T>> {
     let Some(lattice) = Lattice::of(system) else { return Ok(Kernels::NONE) };
-    let extended = Arc::new(Extended::new(cpu, system, lattice)?);
+    let extended = Arc::new(Extended::new(cpu, system, lattice, transfers)?);
     let transfers: Option<Box<dyn Transfers<Cpu, T>>> =
         if extended.coarse.is_some() { Some(Box::new(extended.clone())) } else { None };
     Ok(Kernels { steps: Some(Box::new(extended.clone())), products: Some(Box::new(extended)), transfers })
@@ -304,13 +311,14 @@ struct Vectors<T> {
 }
 
 impl<T: Scalar + Prepared> Extended<T> {
-    fn new(cpu: &Arc<Cpu>, system: &Separable, lattice: Lattice) -> Result<Self> {
+    fn new(cpu: &Arc<Cpu>, system: &Separable, lattice: Lattice, transfers: bool) -> Result<Self> {
         let (dim, grid, reaction) = (system.dim(), lattice.grid, system.equation().reaction);
         let widths = system.lines().iter().zip(system.diffusion()).map(|(line, c)| line.axis.cell_size() / c.sqrt());
         let (mut known, mut forms, mut of_direction) = (Vec::new(), Vec::new(), [0; 3]);
         for (width, of_direction) in widths.zip(&mut of_direction) {
-            // A reaction is in the form of x alone.
-            let index = known.iter().position(|known| *known == width && reaction == 0.0).unwrap_or(known.len());
+            // With a reaction x has a form of its own.
+            let shared = |(index, known): (usize, &f64)| *known == width && (reaction == 0.0 || index > 0);
+            let index = known.iter().enumerate().position(shared).unwrap_or(known.len());
             if index == known.len() {
                 known.push(width);
                 forms.push(ContinuousForm::new(system.space().axes()[0].element(), width)?);
@@ -320,7 +328,7 @@ impl<T: Scalar + Prepared> Extended<T> {
         let mut space = poisson::continuous(dim, grid, (&forms, of_direction), reaction)?;
         space.smoothed = lattice.smoothed.clone();
         space.integrated = lattice.cells.clone();
-        let coarse = system.coarser().filter(|_| system.halves_all()).transpose()?;
+        let coarse = system.coarser().filter(|_| transfers && system.halves_all()).transpose()?;
         let coarse =
             coarse.and_then(|coarse| Some((Lattice::new(&coarse, Lattice::BEYOND / 2, 0)?, coarse.space().storage())));
         let vector = |grid: Grid| cpu.zeros::<T>(grid.storage(dim));

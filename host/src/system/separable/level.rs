@@ -75,7 +75,7 @@ pub(super) trait Transfers<B: Backend, T: Scalar>: Send + Sync {
     /// `coarse = Pᵀ r`; entries that are no unknowns stay as they are.
     fn restrict(&self, r: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()>;
 
-    /// `coarse = Pᵀ (b - A x)`, and whether it is: a machine may need the residual for it.
+    /// `coarse = Pᵀ (b - A x)`, and true; or false if the kernels need the residual first.
     fn restrict_residual(&self, _b: &B::Vector<T>, _x: &B::Vector<T>, _coarse: &mut B::Vector<T>) -> Result<bool> {
         Ok(false)
     }
@@ -397,10 +397,10 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
     ) -> Result<()> {
         if let Some(steps) = &self.steps {
             let mut refused = None;
-            let mut known = colors.filter(|color| {
-                let is_known = self.colors.contains(color);
-                refused = refused.or((!is_known).then_some(*color));
-                is_known
+            let mut known = colors.map_while(|color| {
+                let is_known = self.colors.contains(&color);
+                refused = (!is_known).then_some(color);
+                is_known.then_some(color)
             });
             steps.smooth_colors(&mut known, b, x)?;
             return refused.map_or(Ok(()), |color| self.of_color(color).map(drop));

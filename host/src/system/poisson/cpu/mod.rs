@@ -213,7 +213,7 @@ fn rounded<T: Scalar>(numbers: Vec<f64>) -> Vec<T> {
 }
 
 /// What kernels of continuous elements take, on all cells of a grid, with the form that each direction has by its number, and `s` of a
-/// reaction `s u`; with a reaction each direction needs a form of its own.
+/// reaction `s u`; with a reaction no other direction has the form of x.
 pub(in crate::system) fn continuous<T: Scalar>(
     dim: usize,
     grid: Grid,

@@ -282,7 +282,7 @@ impl ContinuousForm {
     ///
     /// # Panics
     /// Those of [`Self::operator_matrices`].
-    pub fn operator_matrices_with_reaction<T: Real, const N: usize, const C: usize>(
+    pub(crate) fn operator_matrices_with_reaction<T: Real, const N: usize, const C: usize>(
         &self,
         s: f64,
     ) -> OperatorMatrices<T, N, C> {
@@ -325,7 +325,7 @@ impl ContinuousForm {
     ///
     /// # Panics
     /// Those of [`Self::shifted_restriction_matrices`].
-    pub fn shifted_restriction_matrices_with_reaction<T: Real, const N: usize, const H: usize>(
+    pub(crate) fn shifted_restriction_matrices_with_reaction<T: Real, const N: usize, const H: usize>(
         &self,
         s: f64,
     ) -> RestrictionMatrices<T, N, H> {

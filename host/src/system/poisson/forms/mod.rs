@@ -33,7 +33,7 @@ fn factors(mesh: &Mesh, size: f64) -> [f64; 3] {
 }
 
 /// `1 / (c_0 v_0[i] + c_1 v_1[j] [+ c_2 v_2[l]] + s)`, the first index fastest.
-pub fn inverse_sums<'a>(terms: impl Iterator<Item = (f64, &'a [f64])>, shift: f64) -> impl Iterator<Item = f64> {
+pub(crate) fn inverse_sums<'a>(terms: impl Iterator<Item = (f64, &'a [f64])>, shift: f64) -> impl Iterator<Item = f64> {
     let terms: Vec<_> = terms.collect();
     let count = terms.iter().map(|(_, values)| values.len()).product();
     (0..count).map(move |mut index: usize| {
