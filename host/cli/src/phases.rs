@@ -36,7 +36,8 @@ pub fn solve<P: ModelProblem, B: Runs<P::System>>(
         let rest_s = start.elapsed().as_secs_f64() - solved.0.setup_s - times * solve_s;
         debug!("set-up on the machine, with the load vector's way there: {}", seconds(set_up_s));
         debug!("solve: {}", seconds(solve_s));
-        debug!("solution's way back, and errors: {}", seconds(rest_s));
+        debug!("errors: {}", seconds(solved.0.errors_s));
+        debug!("solution's way back, and memory given back: {}", seconds(rest_s - solved.0.errors_s));
         Ok::<_, Error>(solved)
     };
     let solved = match host {

@@ -185,7 +185,7 @@ pub fn record<P: Offered>(
     device: &DeviceInfo,
     report: Report<P::Errors>,
 ) -> SolveReport {
-    let Report { cells, dofs, info, newton, errors, setup_s, timing } = report;
+    let Report { cells, dofs, info, newton, errors, setup_s, timing, .. } = report;
     let solve_s = timing.median_s;
     let Details { flow, kernel, variant, local, products, l2_error, h1_error, l2_error_p, div_max, area } =
         P::details(case, errors);

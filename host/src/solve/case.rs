@@ -40,6 +40,8 @@ pub struct Report<N = ErrorNorms> {
     pub setup_s: f64,
     /// Seconds to solve.
     pub timing: Timing,
+    /// Seconds to compute the errors, on the machine or on the host.
+    pub errors_s: f64,
 }
 
 /// What the solution of a [`Case`] says, and the solution.
@@ -157,15 +159,18 @@ impl<P: ModelProblem> PreparedCase<P> {
         observer: &mut Observer,
     ) -> Result<Found<P>> {
         let Self { case: Case { system, problem, config }, load, prepare_s } = self;
+        let mut errors_s = 0.0;
         let (u, errors, info, newton, setup_s, timing) = match problem.nonlinear(&system)? {
             None => {
                 let found = solve_on_machine(backend, &system, load, guess, &config, protocol, observer)?;
                 let OnMachine { x, left_out, info, setup_s, timing } = found;
+                let start = Instant::now();
                 let errors = match &info.outcome {
                     _ if !wanted.errors => ErrorsOnMachine::Known(None),
                     Outcome::Diverged { .. } => ErrorsOnMachine::Known(None),
                     _ => problem.errors_on_machine(&system, &SolutionOnMachine(&*x))?,
                 };
+                errors_s += start.elapsed().as_secs_f64();
                 let u = match (wanted.solution, &errors) {
                     (false, ErrorsOnMachine::Known(_)) => None,
                     _ => Some(problem.with_boundary_values(system.solution_with(x.values()?, left_out)?)?),
@@ -183,12 +188,14 @@ impl<P: ModelProblem> PreparedCase<P> {
                 (Some(u), errors, info, newton, setup_s, timing)
             }
         };
+        let start = Instant::now();
         let errors = match (errors, &u) {
             (ErrorsOnMachine::Known(errors), _) => errors,
             (ErrorsOnMachine::OnHost, u) => u.as_ref().map_or(Ok(None), |u| problem.errors(u))?,
         };
+        errors_s += start.elapsed().as_secs_f64();
         let (cells, dofs) = (system.cells(), system.layout().dofs());
-        let report = Report { cells, dofs, info, newton, errors, setup_s: prepare_s + setup_s, timing };
+        let report = Report { cells, dofs, info, newton, errors, setup_s: prepare_s + setup_s, timing, errors_s };
         Ok((report, u.filter(|_| wanted.solution)))
     }
 }
