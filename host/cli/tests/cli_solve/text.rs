@@ -115,6 +115,7 @@ fn phases_are_logged_where_that_is_asked_for() {
         "set-up",
         "solve: ",
         "errors: ",
+        "solution's way back",
         "output: ",
         "machine given back: ",
         "in all: ",
