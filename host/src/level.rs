@@ -179,16 +179,8 @@ pub trait Patches<B: Backend, T: Scalar> {
     ///
     /// # Errors
     /// Those of [`Self::smooth_color`].
-    fn smooth_colors(
-        &self,
-        colors: &mut dyn Iterator<Item = usize>,
-        b: &B::Vector<T>,
-        x: &mut B::Vector<T>,
-    ) -> Result<()> {
-        for color in colors {
-            self.smooth_color(color, b, x)?;
-        }
-        Ok(())
+    fn smooth_colors(&self, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        colors.iter().try_for_each(|&color| self.smooth_color(color, b, x))
     }
 
     /// [`Level::prolongate_add`], then all colors, ascending.
@@ -197,7 +189,7 @@ pub trait Patches<B: Backend, T: Scalar> {
     /// Those of both.
     fn prolongate_and_smooth(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         self.prolongate_and_smooth_first(coarse, b, x)?;
-        self.smooth_colors(&mut self.colors()[1..].iter().copied(), b, x)
+        self.smooth_colors(&self.colors()[1..], b, x)
     }
 
     /// The GPU kernels that smooth, in their order, with the blocks of each that a multiprocessor holds; none without a GPU.

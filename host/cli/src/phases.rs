@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use tracing::debug;
 
-/// Solves as often as `protocol` says, from a guess if there is one, for what is wanted. The host computes with the threads of a CPU that
-/// solves, beside a GPU with so many.
+/// Solves as often as `protocol` says, from a guess if there is one, for what is wanted. If a GPU solves, the host computes with
+/// `threads` threads; a CPU uses its own for all.
 pub fn solve<P: ModelProblem, B: Runs<P::System>>(
     backend: &Arc<B>,
     case: Case<P>,

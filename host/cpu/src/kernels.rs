@@ -54,9 +54,9 @@ pub struct Continuous<T> {
     pub reaction: Option<Reaction<T>>,
     /// [`SmootherMatrices`].
     pub smoother: Vec<Box<[u8]>>,
-    /// [`OperatorMatrices`]; those of x have `s M` in their stiffness.
+    /// [`OperatorMatrices`]; the stiffness along x includes `s M`.
     pub operator: Vec<Box<[u8]>>,
-    /// [`RestrictionMatrices`]; those of x have `s PᵀM` in their stiffness.
+    /// [`RestrictionMatrices`]; the stiffness along x includes `s PᵀM`.
     pub restriction: Vec<Box<[u8]>>,
     /// [`ProlongationMatrices`].
     pub prolongation: Box<[u8]>,
@@ -70,18 +70,19 @@ pub struct Reaction<T> {
     pub functions: [Vec<T>; 3],
     /// For the nodes of a patch alone, `M 1`.
     pub nodes: [Vec<T>; 3],
-    /// For those of its coarse cell, `PᵀM 1`.
+    /// For the nodes of its coarse cell, `PᵀM 1`.
     pub coarse: [Vec<T>; 3],
 }
 
-/// Adds a row of an outer product of three vectors, or two in 2D, times a constant.
+/// Adds a row of an outer product of three vectors, or two in 2D, times a constant; nothing without vectors.
 #[inline(always)]
 pub(super) fn add_product<S: Simd, T: Vectorized>(
-    [along_x, along_y, along_z]: &[Vec<T>; 3],
+    vectors: Option<&[Vec<T>; 3]>,
     constant: &Lanes<S, T>,
     [y, z]: [usize; 2],
     row: &mut [Lanes<S, T>],
 ) {
+    let Some([along_x, along_y, along_z]) = vectors else { return };
     let across = if along_z.is_empty() { along_y[y] } else { along_y[y] * along_z[z] };
     let across = Lanes::scale(across, *constant);
     for (entry, &along_x) in row.iter_mut().zip(along_x) {
@@ -195,8 +196,8 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
     fn apply_classes(&self, sweep: Sweep, x: &[T], output: Output<T>) {
         for class in 0..1 << DIM {
             let patches = &Patches::within(self.grid, DIM, &self.integrated, Selection::Class(class));
-            let (matrices, reaction) = (self.operator.by_direction(), self.reaction.as_ref());
-            let apply = Apply { matrices, reaction, patches, class, x, output };
+            let of_constant = self.reaction.as_ref().map(|reaction| &reaction.nodes);
+            let apply = Apply { matrices: self.operator.by_direction(), of_constant, patches, class, x, output };
             // SAFETY: the vectors are the level's, and the patches are those of the class.
             unsafe {
                 match DIM {
@@ -223,8 +224,8 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
     fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
         let patches = &Patches::within(self.grid, DIM, &self.smoothed, Selection::Color(color));
         let (matrices, inverse_eigenvalues) = (self.smoother.by_direction(), &self.inverse_eigenvalues);
-        let reaction = self.reaction.as_ref();
-        let smooth = Smooth { matrices, inverse_eigenvalues, reaction, patches, b, x: Shared::new(x) };
+        let of_constant = self.reaction.as_ref().map(|reaction| &reaction.functions);
+        let smooth = Smooth { matrices, inverse_eigenvalues, of_constant, patches, b, x: Shared::new(x) };
         // SAFETY: the vectors are the level's, and the patches are those of a color.
         unsafe {
             match DIM {
@@ -238,8 +239,9 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
         let coarse = Shared::new(coarse);
         for class in 0..1 << DIM {
             let patches = &Patches::within(self.grid, DIM, &self.integrated, Selection::Class(class));
-            let (matrices, reaction) = (self.restriction.by_direction(), self.reaction.as_ref());
-            let restrict = Restrict { matrices, reaction, patches, class, b, x, coarse };
+            let of_constant = self.reaction.as_ref().map(|reaction| &reaction.coarse);
+            let restrict =
+                Restrict { matrices: self.restriction.by_direction(), of_constant, patches, class, b, x, coarse };
             // SAFETY: the vectors are the level's and the coarse level's, and the patches are those of the class.
             unsafe {
                 match DIM {

@@ -7,7 +7,7 @@
 //! constant, which is added.
 
 use super::batch::{Batch, Patches};
-use super::kernels::{Reaction, add_product};
+use super::kernels::add_product;
 use super::lanes::{Lanes, Vectorized};
 use super::lines::{Lines, Sum, Times, contract};
 use super::rows::{self, Rows};
@@ -21,7 +21,8 @@ use pulp::Simd;
 pub struct Apply<'a, T, const N: usize, const C: usize> {
     /// In each direction.
     pub matrices: [&'a OperatorMatrices<T, N, C>; 3],
-    pub reaction: Option<&'a Reaction<T>>,
+    /// What a [reaction](super::kernels::Reaction) makes of the constant 1, if there is one.
+    pub of_constant: Option<&'a [Vec<T>; 3]>,
     pub patches: &'a Patches,
     pub class: u32,
     pub x: &'a [T],
@@ -65,14 +66,6 @@ impl<T: Vectorized, const N: usize, const C: usize> Apply<'_, T, N, C> {
         contract(Times(&along_x.stiffness), [nodes.as_flattened()], rows, stiffness.as_flattened_mut(), rows);
     }
 
-    /// Adds what the reaction makes of the constant `middle` to row `(y, z)` of the results.
-    #[inline(always)]
-    fn add_reaction<S: Simd>(&self, row: &mut [Lanes<S, T>; N], middle: &Lanes<S, T>, place: [usize; 2]) {
-        if let Some(reaction) = self.reaction {
-            add_product(&reaction.nodes, middle, place, row);
-        }
-    }
-
     #[inline(always)]
     fn rows<'a>(&'a self, batch: &'a Batch) -> ClassRows<'a, T> {
         let (offsets, grid) = (&batch.fine.now, self.patches.grid);
@@ -93,7 +86,7 @@ impl<T: Vectorized, const N: usize, const C: usize> BatchKernel<T> for Apply2d<'
             self.0.along_x(batch, 0, shift, work);
             let planes = [work.mass.as_flattened(), work.stiffness.as_flattened()];
             contract(Sum(&along_y.stiffness, &along_y.mass), planes, columns, work.nodes.as_flattened_mut(), columns);
-            work.nodes.iter_mut().enumerate().for_each(|(y, row)| self.0.add_reaction(row, shift, [y, 0]));
+            work.nodes.iter_mut().enumerate().for_each(|(y, row)| add_product(self.0.of_constant, shift, [y, 0], row));
             self.0.rows(batch).put(&work.nodes, None);
         }
     }
@@ -132,7 +125,11 @@ impl<T: Vectorized, const N: usize, const C: usize> BatchKernel<T> for Apply3d<'
             let lines = Lines::<N>::across(y, N, N);
             let sum = Sum(&along_z.stiffness, &along_z.mass);
             contract(sum, tensors, lines, planes.nodes.as_flattened_mut(), columns);
-            planes.nodes.iter_mut().enumerate().for_each(|(z, row)| self.0.add_reaction(row, shift, [y, z]));
+            planes
+                .nodes
+                .iter_mut()
+                .enumerate()
+                .for_each(|(z, row)| add_product(self.0.of_constant, shift, [y, z], row));
             // SAFETY: the caller's.
             unsafe { self.0.rows(batch).put(&planes.nodes, Some(y)) };
         }

@@ -21,7 +21,7 @@
 
 use super::batch::{Batch, Patches};
 use super::face::{Face, analyze_all, analyze_interior, opposite};
-use super::kernels::{Reaction, add_product};
+use super::kernels::add_product;
 use super::lanes::{Lanes, Vectorized};
 use super::lines::{Analyze, Lines, Synthesize, contract_in_place};
 use super::rows::{self, Put, Rows};
@@ -37,7 +37,8 @@ pub struct Smooth<'a, T, const K: usize, const M: usize> {
     pub matrices: [&'a SmootherMatrices<T, K, M>; 3],
     /// `1 / (λ_i + λ_j [+ λ_l] + s)`, `i` fastest.
     pub inverse_eigenvalues: &'a [T],
-    pub reaction: Option<&'a Reaction<T>>,
+    /// What a [reaction](super::kernels::Reaction) makes of the constant 1, if there is one.
+    pub of_constant: Option<&'a [Vec<T>; 3]>,
     pub patches: &'a Patches,
     pub b: &'a [T],
     pub x: Shared<T>,
@@ -79,14 +80,6 @@ impl<T: Vectorized, const K: usize, const M: usize> Smooth<'_, T, K, M> {
         let (rows, map) = (self.rows([1, 1, z], 1), Synthesize(&self.matrices[0].vectors));
         // SAFETY: patches of a color share no interior node, and none has it on its boundary.
         unsafe { rows::store_mapped(plane, &map, Put::Shifted(middle), self.x, batch, &batch.fine, rows) };
-    }
-
-    /// Takes what the reaction makes of the constant `middle` from row `(j, l)` of the coefficients of `b`.
-    #[inline(always)]
-    fn subtract_reaction<S: Simd>(&self, row: &mut [Lanes<S, T>; M], middle: &Lanes<S, T>, place: [usize; 2]) {
-        if let Some(reaction) = self.reaction {
-            add_product(&reaction.functions, &(Lanes::ZERO - *middle), place, row);
-        }
     }
 
     /// Nodes of `x` in rows.
@@ -149,7 +142,7 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> BatchKernel<
         contract_in_place(Analyze(&along_y.vectors), interior.as_flattened_mut(), columns);
         for j in 0..M {
             let (fy, gy) = (&fy[usize::from(j >= K)], &gy[usize::from(j >= K)]);
-            self.0.subtract_reaction(&mut interior[j], middle, [j, 0]);
+            add_product(self.0.of_constant, &(Lanes::ZERO - *middle), [j, 0], &mut interior[j]);
             for i in 0..M {
                 let fx = fx[usize::from(i >= K)][j];
                 let coupled = Lanes::fma(along_y.coupling[j], fy[i], Lanes::scale(along_x.coupling[i], fx));
@@ -217,7 +210,7 @@ impl<T: Vectorized, const K: usize, const M: usize, const N: usize> BatchKernel<
             let fy = &y_faces[usize::from(j >= K)];
             for l in 0..M {
                 let fz = &z_faces[usize::from(l >= K)];
-                self.0.subtract_reaction(&mut interior[l][j], middle, [j, l]);
+                add_product(self.0.of_constant, &(Lanes::ZERO - *middle), [j, l], &mut interior[l][j]);
                 for i in 0..M {
                     let fx = x_faces[usize::from(i >= K)].full[l][j];
                     let coupled = Lanes::scale(along_x.coupling[i], fx);

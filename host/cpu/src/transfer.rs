@@ -6,7 +6,7 @@
 //! it, and what that makes of the constant is added.
 
 use super::batch::{Batch, Patches};
-use super::kernels::{Reaction, add_product};
+use super::kernels::add_product;
 use super::lanes::{Lanes, Vectorized};
 use super::lines::{Lines, Sum, Times, contract};
 use super::rows::{self, Rows};
@@ -22,7 +22,8 @@ use pulp::{Simd, WithSimd};
 pub struct Restrict<'a, T, const N: usize, const C: usize, const H: usize> {
     /// In each direction.
     pub matrices: [&'a RestrictionMatrices<T, N, H>; 3],
-    pub reaction: Option<&'a Reaction<T>>,
+    /// What a [reaction](super::kernels::Reaction) makes of the constant 1, if there is one.
+    pub of_constant: Option<&'a [Vec<T>; 3]>,
     pub patches: &'a Patches,
     pub class: u32,
     pub b: &'a [T],
@@ -62,14 +63,6 @@ impl<V: Copy, const N: usize, const C: usize> RestrictPlanes<V, N, C> {
 }
 
 impl<T: Vectorized, const N: usize, const C: usize, const H: usize> Restrict<'_, T, N, C, H> {
-    /// Adds what the reaction makes of the constant `middle` to row `(y, z)` of what `x` gives.
-    #[inline(always)]
-    fn add_reaction<S: Simd>(&self, row: &mut [Lanes<S, T>; C], middle: &Lanes<S, T>, place: [usize; 2]) {
-        if let Some(reaction) = self.reaction {
-            add_product(&reaction.coarse, middle, place, row);
-        }
-    }
-
     #[inline(always)]
     fn rows<'a>(&self, batch: &'a Batch) -> ClassRows<'a, T> {
         let (grid, output) = (self.patches.grid.coarser(), Output::Sum { y: self.coarse });
@@ -117,7 +110,7 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> BatchKernel<
             let (m, s, t) = (work.mass.as_flattened(), work.stiffness.as_flattened(), work.transfer.as_flattened());
             contract(Sum(stiffness, mass), [m, s], from, work.image.as_flattened_mut(), to);
             contract(Times(transfer), [t], from, work.load.as_flattened_mut(), to);
-            work.image.iter_mut().enumerate().for_each(|(y, row)| self.0.add_reaction(row, shift, [y, 0]));
+            work.image.iter_mut().enumerate().for_each(|(y, row)| add_product(self.0.of_constant, shift, [y, 0], row));
             work.subtract();
             self.0.rows(batch).put(&work.load, None);
         }
@@ -161,7 +154,11 @@ impl<T: Vectorized, const N: usize, const C: usize, const H: usize> BatchKernel<
             let sum = Sum(&along_z.stiffness, &along_z.mass);
             contract(sum, images, from, planes.image.as_flattened_mut(), to);
             contract(Times(&along_z.transfer), [loads], from, planes.load.as_flattened_mut(), to);
-            planes.image.iter_mut().enumerate().for_each(|(z, row)| self.0.add_reaction(row, shift, [y, z]));
+            planes
+                .image
+                .iter_mut()
+                .enumerate()
+                .for_each(|(z, row)| add_product(self.0.of_constant, shift, [y, z], row));
             planes.subtract();
             // SAFETY: the caller's.
             unsafe { self.0.rows(batch).put(&planes.load, Some(y)) };

@@ -3,7 +3,7 @@
 use super::fields::ExactSolution;
 use super::product_norms::norms_on_host;
 use super::sum_factorization::{Bases, Basis, LANES, Lanes, cell_nodes, contract, first_nodes, unravel};
-use crate::backend::cpu::parallel::try_map;
+use crate::backend::cpu::parallel::try_map_with;
 use crate::error::{Error, Result};
 use crate::space::Space;
 use pulp::{Arch, NullaryFnOnce};
@@ -31,22 +31,40 @@ pub fn error_norms(space: &Space, u_h: &[f64], u: &(impl ExactSolution + ?Sized)
     {
         return Ok(norms);
     }
-    let [cells_x, cells_y, cells_z] = space.mesh().cells_along();
     let weights = bases.weights();
-    let sums = try_map(cells_y * cells_z, |pencil| {
-        let cell = [0, pencil % cells_y, pencil / cells_y];
-        let pencil = Pencil { space, bases: &bases, weights: &weights, u_h, cell, arch: Arch::new() };
-        let sums = pencil.integrate(u);
-        match sums.iter().find(|sum| !sum.is_finite()) {
-            None => Ok(sums),
-            Some(&value) => {
-                let place = format!("cells (0..{cells_x}, {}, {})", cell[1], cell[2]);
-                Err(Error::NotFinite { what: "error of the solution", value, place })
-            }
-        }
+    let integrate = |(): &mut (), cell| {
+        Pencil { space, bases: &bases, weights: &weights, u_h, cell, arch: Arch::new() }.integrate(u)
+    };
+    sum_over_rows(space, integrate).map(ErrorNorms::from_squares)
+}
+
+impl ErrorNorms {
+    /// From the integrals of squares: rounding may make a sum that is about zero negative.
+    pub(super) fn from_squares(squares: [f64; 2]) -> Self {
+        let [l2, h1] = squares.map(|square| square.max(0.0).sqrt());
+        Self { l2, h1 }
+    }
+}
+
+/// The sum over all rows of cells along x, which begin with a cell, of integrals that must be finite.
+pub(super) fn sum_over_rows<W: Default>(
+    space: &Space,
+    integrate: impl Fn(&mut W, [usize; 3]) -> [f64; 2] + Sync + Send,
+) -> Result<[f64; 2]> {
+    let [cells_x, cells_y, cells_z] = space.mesh().cells_along();
+    let sums = try_map_with(cells_y * cells_z, W::default, |work, row| {
+        let [y, z] = [row % cells_y, row / cells_y];
+        check_finite(integrate(work, [0, y, z]), || format!("cells (0..{cells_x}, {y}, {z})"))
     })?;
-    let total = sums.iter().fold([0.0; 2], |total, sums| [total[0] + sums[0], total[1] + sums[1]]);
-    Ok(ErrorNorms { l2: total[0].sqrt(), h1: total[1].sqrt() })
+    Ok(sums.iter().fold([0.0; 2], |total, sums| [total[0] + sums[0], total[1] + sums[1]]))
+}
+
+/// Integrals over a place, if they are finite.
+pub(super) fn check_finite(integrals: [f64; 2], place: impl FnOnce() -> String) -> Result<[f64; 2]> {
+    match integrals.iter().find(|integral| !integral.is_finite()) {
+        None => Ok(integrals),
+        Some(&value) => Err(Error::NotFinite { what: "error of the solution", value, place: place() }),
+    }
 }
 
 /// Adds squares of errors: of values, and of derivatives.

@@ -11,6 +11,8 @@ use crate::level::{Level, SharedLevel};
 /// Colors ascend, `color = cx + 2 cy + 4 cz`. The adjoint step visits them in descending order.
 pub struct PatchSmoother<B: Backend, S: Scalar> {
     level: SharedLevel<B, S>,
+    /// The colors in descending order.
+    descending: Vec<usize>,
 }
 
 impl<B: Backend, S: Scalar> PatchSmoother<B, S> {
@@ -19,20 +21,19 @@ impl<B: Backend, S: Scalar> PatchSmoother<B, S> {
     /// # Errors
     /// Those of [`Level::patches`].
     pub fn new(level: &SharedLevel<B, S>) -> Result<Self> {
-        level.patches()?;
-        Ok(Self { level: level.clone() })
+        let descending = level.patches()?.colors().iter().rev().copied().collect();
+        Ok(Self { level: level.clone(), descending })
     }
 }
 
 impl<B: Backend, S: Scalar> Smoother<B, S> for PatchSmoother<B, S> {
     fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
         let patches = self.level.patches()?;
-        patches.smooth_colors(&mut patches.colors().iter().copied(), b, x)
+        patches.smooth_colors(patches.colors(), b, x)
     }
 
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        let patches = self.level.patches()?;
-        patches.smooth_colors(&mut patches.colors().iter().rev().copied(), b, x)
+        self.level.patches()?.smooth_colors(&self.descending, b, x)
     }
 
     fn is_fixed(&self) -> bool {

@@ -4,10 +4,9 @@
 //! `eᵀ M e = sum_r rᵀ M r` and `eᵀ K e = sum_r rᵀ (K + (λ_y + λ_z) M) r`, with the matrices along x on the right.
 
 use super::super::fields::Factors;
-use super::super::norms::ErrorNorms;
+use super::super::norms::{ErrorNorms, check_finite, sum_over_rows};
 use super::super::sum_factorization::{Bases, Basis, LANES, Lanes, Table, cell_nodes, contract, first_nodes};
-use super::{Along, Difference, cell_matrix, norms};
-use crate::backend::cpu::parallel::try_map_with;
+use super::{Along, Difference, cell_matrix};
 use crate::error::Result;
 use crate::fe::generalized_eigenpairs;
 use crate::space::Space;
@@ -29,16 +28,11 @@ pub(in super::super) fn norms_on_host(
     let across = bases.0[1..].iter().map(CellPairs::new).collect::<Result<Vec<_>>>()?;
     let along_x = [0, 1].map(|kind| Diagonals::new(&axes[0], kind));
     let rows = Rows { space, bases, u_h, difference: &difference, across, along_x, arch: Arch::new() };
-    let [cells_x, cells_y, cells_z] = space.mesh().cells_along();
-    let sums = try_map_with(cells_y * cells_z, Default::default, |work, index| {
-        let cell = [0, index % cells_y, index / cells_y];
-        let squares = rows.arch.dispatch(Integrals { rows: &rows, cell, work });
-        // Says where, if a value is not finite.
-        norms(squares, || format!("cells (0..{cells_x}, {}, {})", cell[1], cell[2]))?;
-        Ok(squares)
-    })?;
-    let total = sums.iter().fold(difference.squares, |total, sums| [total[0] + sums[0], total[1] + sums[1]]);
-    norms(total, || "the sum over all cells".into()).map(Some)
+    let integrate = |work: &mut _, cell| rows.arch.dispatch(Integrals { rows: &rows, cell, work });
+    let sums = sum_over_rows(space, integrate)?;
+    let squares = [0, 1].map(|kind| sums[kind] + difference.squares[kind]);
+    let squares = check_finite(squares, || "the sum over all cells".into())?;
+    Ok(Some(ErrorNorms::from_squares(squares)))
 }
 
 /// The eigenpairs of a cell.

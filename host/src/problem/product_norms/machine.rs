@@ -1,9 +1,9 @@
 //! On a machine: matrices along axes, sums of outer products and two dot products.
 
 use super::super::fields::Factors;
-use super::super::norms::ErrorNorms;
+use super::super::norms::{ErrorNorms, check_finite};
 use super::super::sum_factorization::{Bases, Basis};
-use super::{Along, Difference, norms};
+use super::{Along, Difference};
 use crate::backend::{Backend, Tensors};
 use crate::error::Result;
 use crate::space::Space;
@@ -15,7 +15,7 @@ pub(crate) const VECTORS: usize = 4;
 /// their integrals is not finite, as where a factor overflows.
 ///
 /// # Errors
-/// [`Error::NotFinite`] if a value of `u_h` is not finite; those of the machine.
+/// [`NotFinite`](crate::Error::NotFinite) if a value of `u_h` is not finite; those of the machine.
 pub(crate) fn product_error_norms<B: Backend>(
     backend: &B,
     space: &Space,
@@ -62,7 +62,8 @@ pub(crate) fn product_error_norms<B: Backend>(
         apply(&mass, 2, &c, &mut b, true)?;
         [values, difference.integral(backend, 1, &e, &mut b)?]
     };
-    norms(sums, || "the sum over all cells".into()).map(Some)
+    let sums = check_finite(sums, || "the sum over all cells".into())?;
+    Ok(Some(ErrorNorms::from_squares(sums)))
 }
 
 impl Difference {

@@ -10,26 +10,13 @@ mod host;
 mod machine;
 
 use super::fields::Factors;
-use super::norms::ErrorNorms;
 use super::sum_factorization::{Bases, Basis, Table};
 use crate::backend::{AxisMatrix, OuterProducts};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::space::{Axis, Space};
 pub(super) use host::norms_on_host;
 pub(crate) use machine::{VECTORS, product_error_norms};
 use nalgebra::DMatrix;
-
-/// Norms from the integrals of their squares, which must be finite.
-fn norms(squares: [f64; 2], place: impl FnOnce() -> String) -> Result<ErrorNorms> {
-    match squares.iter().find(|square| !square.is_finite()) {
-        Some(&value) => Err(Error::NotFinite { what: "error of the solution", value, place: place() }),
-        None => {
-            // Rounding may make a sum of squares that is about zero negative.
-            let [l2, h1] = squares.map(|square| square.max(0.0).sqrt());
-            Ok(ErrorNorms { l2, h1 })
-        }
-    }
-}
 
 /// Values and derivatives of a function of one coordinate in the quadrature points of a row of cells.
 struct Line([Vec<f64>; 2]);
@@ -203,8 +190,9 @@ mod tests {
     use super::*;
     use crate::backend::Backend;
     use crate::backend::cpu::Cpu;
+    use crate::error::Error;
     use crate::mesh::{Grading, Mesh};
-    use crate::problem::{Constant, CosineProduct, ExactSolution, Field, SineProduct, error_norms};
+    use crate::problem::{Constant, CosineProduct, ErrorNorms, ExactSolution, Field, SineProduct, error_norms};
     use crate::space::Family;
     use crate::system::Separable;
     use crate::system::separable::Equation;

@@ -13,7 +13,7 @@ use super::line::{Ends, Line};
 use super::{Separable, patches};
 use crate::backend::cpu::{Cpu, Vector};
 use crate::backend::{Backend, Scalar};
-use crate::error::{Error, Result, check_length, invalid};
+use crate::error::{Result, check_length};
 use crate::level::SharedLevel;
 use crate::operator::vector_bytes;
 use crate::sync::lock;
@@ -33,21 +33,15 @@ impl Runs<Separable> for Cpu {
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
         in_scalar(
-            || Ok(Arc::new(SeparableLevel::<Self, f32>::new(self, system, kernels(self, system, true)?)?)),
-            || Ok(Arc::new(SeparableLevel::<Self, f64>::new(self, system, kernels(self, system, true)?)?)),
+            || Ok(Arc::new(SeparableLevel::<Self, f32>::new(self, system, kernels(self, system)?)?)),
+            || Ok(Arc::new(SeparableLevel::<Self, f64>::new(self, system, kernels(self, system)?)?)),
         )
     }
 
     fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Separable) -> Result<SharedLevel<Self, T>> {
         in_scalar(
-            || {
-                let products = kernels(self, system, false)?.products;
-                Ok(Arc::new(SeparableLevel::<Self, f32>::for_products(self, system, products)?))
-            },
-            || {
-                let products = kernels(self, system, false)?.products;
-                Ok(Arc::new(SeparableLevel::<Self, f64>::for_products(self, system, products)?))
-            },
+            || Ok(Arc::new(SeparableLevel::<Self, f32>::for_products(self, system, products(self, system)?)?)),
+            || Ok(Arc::new(SeparableLevel::<Self, f64>::for_products(self, system, products(self, system)?)?)),
         )
     }
 
@@ -61,13 +55,21 @@ impl Runs<Separable> for Cpu {
     }
 }
 
-/// The kernels of a level, of transfers only if they are wanted.
-fn kernels<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable, transfers: bool) -> Result<Kernels<Cpu, T>> {
-    let Some(lattice) = Lattice::of(system) else { return Ok(Kernels::NONE) };
-    let extended = Arc::new(Extended::new(cpu, system, lattice, transfers)?);
-    let transfers: Option<Box<dyn Transfers<Cpu, T>>> =
-        if extended.coarse.is_some() { Some(Box::new(extended.clone())) } else { None };
-    Ok(Kernels { steps: Some(Box::new(extended.clone())), products: Some(Box::new(extended)), transfers })
+/// The kernels of a level.
+fn kernels<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable) -> Result<Kernels<Cpu, T>> {
+    let Some(extended) = Extended::of(cpu, system)? else { return Ok(Kernels::NONE) };
+    let transfer = Transfer::of(&extended, system)?;
+    Ok(Kernels {
+        steps: Some(Box::new(extended.clone())),
+        products: Some(Box::new(extended)),
+        transfers: transfer.map(|transfer| -> Box<dyn Transfers<Cpu, T>> { Box::new(transfer) }),
+    })
+}
+
+/// Those of the operator, if there are some.
+fn products<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable) -> Result<Option<Box<dyn Products<Cpu, T>>>> {
+    let extended = Extended::of(cpu, system)?;
+    Ok(extended.map(|extended| -> Box<dyn Products<Cpu, T>> { Box::new(extended) }))
 }
 
 /// A direction of the lattice. In 2D the third has one node.
@@ -294,8 +296,6 @@ struct Extended<T> {
     cpu: Arc<Cpu>,
     kernels: Box<dyn patchmg_cpu::Kernels<T>>,
     lattice: Lattice,
-    /// That of the next coarser level and entries of its vectors, if it has half as many cells in every direction.
-    coarse: Option<(Lattice, usize)>,
     /// Entries of the level's vectors.
     storage: usize,
     /// `φ`.
@@ -307,11 +307,12 @@ struct Vectors<T> {
     x: Vector<T>,
     /// `b`, or `A x`.
     other: Vector<T>,
-    coarse: Option<Vector<T>>,
 }
 
 impl<T: Scalar + Prepared> Extended<T> {
-    fn new(cpu: &Arc<Cpu>, system: &Separable, lattice: Lattice, transfers: bool) -> Result<Self> {
+    /// None for a level without a lattice.
+    fn of(cpu: &Arc<Cpu>, system: &Separable) -> Result<Option<Arc<Self>>> {
+        let Some(lattice) = Lattice::of(system) else { return Ok(None) };
         let (dim, grid, reaction) = (system.dim(), lattice.grid, system.equation().reaction);
         let widths = system.lines().iter().zip(system.diffusion()).map(|(line, c)| line.axis.cell_size() / c.sqrt());
         let (mut known, mut forms, mut of_direction) = (Vec::new(), Vec::new(), [0; 3]);
@@ -328,23 +329,15 @@ impl<T: Scalar + Prepared> Extended<T> {
         let mut space = poisson::continuous(dim, grid, (&forms, of_direction), reaction)?;
         space.smoothed = lattice.smoothed.clone();
         space.integrated = lattice.cells.clone();
-        let coarse = system.coarser().filter(|_| transfers && system.halves_all()).transpose()?;
-        let coarse =
-            coarse.and_then(|coarse| Some((Lattice::new(&coarse, Lattice::BEYOND / 2, 0)?, coarse.space().storage())));
-        let vector = |grid: Grid| cpu.zeros::<T>(grid.storage(dim));
-        Ok(Self {
+        let vector = || cpu.zeros::<T>(grid.storage(dim));
+        Ok(Some(Arc::new(Self {
             cpu: cpu.clone(),
             kernels: T::continuous(space).ok_or_else(|| poisson::unsupported(grid.degree as usize))?,
             storage: system.space().storage(),
             factor: system.diffusion().iter().product::<f64>().sqrt(),
-            vectors: Mutex::new(Vectors {
-                x: vector(grid)?,
-                other: vector(grid)?,
-                coarse: coarse.as_ref().map(|(lattice, _)| vector(lattice.grid)).transpose()?,
-            }),
+            vectors: Mutex::new(Vectors { x: vector()?, other: vector()? }),
             lattice,
-            coarse,
-        })
+        })))
     }
 
     fn check(&self, vectors: &[(&'static str, &Vector<T>)]) -> Result<()> {
@@ -358,28 +351,12 @@ impl<T: Scalar + Prepared> Extended<T> {
     }
 
     /// `A x / φ`, in the other vector.
-    fn product(&self, x: &[T], Vectors { x: extended, other, .. }: &mut Vectors<T>) {
+    fn product(&self, x: &[T], Vectors { x: extended, other }: &mut Vectors<T>) {
         self.lattice.extend(&self.cpu, x, 1.0, false, extended);
         self.lattice.clear_ends(&self.cpu, other);
         self.kernels.apply(self.cpu.sweep(), extended, other);
         self.lattice.join_periods(&self.cpu, other);
     }
-
-    /// `coarse = φ Pᵀ (b - A x)` of the vectors.
-    fn restrict(&self, vectors: &mut Vectors<T>, coarse: &mut Vector<T>) -> Result<()> {
-        let Vectors { x, other, coarse: extended } = vectors;
-        let ((lattice, storage), extended) = self.coarse.as_ref().zip(extended.as_mut()).ok_or_else(no_transfer)?;
-        check_length("coarse", *storage, coarse.len())?;
-        lattice.clear_ends(&self.cpu, extended);
-        self.kernels.restrict_residual(self.cpu.sweep(), other, x, extended);
-        lattice.join_periods(&self.cpu, extended);
-        lattice.reduce(&self.cpu, extended, self.factor, coarse, |_, coarse, value| *coarse = value);
-        Ok(())
-    }
-}
-
-fn no_transfer() -> Error {
-    invalid("level", "one without kernels of transfers", "one with half as many cells on the next coarser level")
 }
 
 impl<T: Scalar + Prepared> Products<Cpu, T> for Arc<Extended<T>> {
@@ -401,16 +378,12 @@ impl<T: Scalar + Prepared> Products<Cpu, T> for Arc<Extended<T>> {
 }
 
 impl<T: Scalar + Prepared> Steps<Cpu, T> for Arc<Extended<T>> {
-    fn smooth_color(&self, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        self.smooth_colors(&mut std::iter::once(color), b, x)
-    }
-
-    fn smooth_colors(&self, colors: &mut dyn Iterator<Item = usize>, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+    fn smooth(&self, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         self.check(&[("b", b), ("x", x)])?;
         let vectors = &mut *lock(&self.vectors);
         self.extend(b, x, vectors);
-        let Vectors { x: extended, other, .. } = vectors;
-        for color in colors {
+        let Vectors { x: extended, other } = vectors;
+        for &color in colors {
             self.kernels.smooth_color(self.cpu.sweep(), color as u32, other, extended);
             self.lattice.set_images(&self.cpu, extended);
         }
@@ -423,32 +396,64 @@ impl<T: Scalar + Prepared> Steps<Cpu, T> for Arc<Extended<T>> {
     }
 }
 
-impl<T: Scalar + Prepared> Transfers<Cpu, T> for Arc<Extended<T>> {
+/// To and from a next coarser level that has half as many cells in every direction.
+struct Transfer<T> {
+    fine: Arc<Extended<T>>,
+    coarse: Lattice,
+    /// Entries of the coarse level's vectors.
+    storage: usize,
+    /// On the coarse lattice.
+    vector: Mutex<Vector<T>>,
+}
+
+impl<T: Scalar + Prepared> Transfer<T> {
+    /// None from another level.
+    fn of(fine: &Arc<Extended<T>>, system: &Separable) -> Result<Option<Self>> {
+        let Some(coarser) = system.coarser().filter(|_| system.halves_all()).transpose()? else { return Ok(None) };
+        let Some(coarse) = Lattice::new(&coarser, Lattice::BEYOND / 2, 0) else { return Ok(None) };
+        let vector = Mutex::new(fine.cpu.zeros(coarse.grid.storage(coarse.dim))?);
+        Ok(Some(Self { fine: fine.clone(), coarse, storage: coarser.space().storage(), vector }))
+    }
+
+    /// `coarse = φ Pᵀ (b - A x)` of the lattice's vectors.
+    fn restrict_vectors(&self, Vectors { x, other }: &Vectors<T>, coarse: &mut Vector<T>) -> Result<()> {
+        check_length("coarse", self.storage, coarse.len())?;
+        let (Extended { cpu, kernels, factor, .. }, extended) = (&*self.fine, &mut *lock(&self.vector));
+        self.coarse.clear_ends(cpu, extended);
+        kernels.restrict_residual(cpu.sweep(), other, x, extended);
+        self.coarse.join_periods(cpu, extended);
+        self.coarse.reduce(cpu, extended, *factor, coarse, |_, coarse, value| *coarse = value);
+        Ok(())
+    }
+}
+
+impl<T: Scalar + Prepared> Transfers<Cpu, T> for Transfer<T> {
     fn restrict(&self, r: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
-        self.check(&[("r", r)])?;
-        let vectors = &mut *lock(&self.vectors);
-        self.lattice.extend(&self.cpu, r, 1.0 / self.factor, true, &mut vectors.other);
-        self.cpu.set_zero(&mut vectors.x)?;
-        Extended::restrict(self, vectors, coarse)
+        let Extended { cpu, lattice, factor, .. } = &*self.fine;
+        self.fine.check(&[("r", r)])?;
+        let vectors = &mut *lock(&self.fine.vectors);
+        lattice.extend(cpu, r, 1.0 / factor, true, &mut vectors.other);
+        cpu.set_zero(&mut vectors.x)?;
+        self.restrict_vectors(vectors, coarse)
     }
 
     fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<bool> {
-        self.check(&[("b", b), ("x", x)])?;
-        let vectors = &mut *lock(&self.vectors);
-        self.extend(b, x, vectors);
-        Extended::restrict(self, vectors, coarse)?;
+        self.fine.check(&[("b", b), ("x", x)])?;
+        let vectors = &mut *lock(&self.fine.vectors);
+        self.fine.extend(b, x, vectors);
+        self.restrict_vectors(vectors, coarse)?;
         Ok(true)
     }
 
     fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        self.check(&[("x", x)])?;
-        let Vectors { x: sum, coarse: extended, .. } = &mut *lock(&self.vectors);
-        let ((lattice, storage), extended) = self.coarse.as_ref().zip(extended.as_mut()).ok_or_else(no_transfer)?;
-        check_length("coarse", *storage, coarse.len())?;
-        lattice.extend(&self.cpu, coarse, 1.0, false, extended);
-        self.cpu.set_zero(sum)?;
-        self.kernels.prolongate_add(self.cpu.sweep(), extended, sum);
-        self.lattice.reduce(&self.cpu, sum, 1.0, x, |_, x, value| *x = *x + value);
+        self.fine.check(&[("x", x)])?;
+        check_length("coarse", self.storage, coarse.len())?;
+        let Extended { cpu, kernels, lattice, .. } = &*self.fine;
+        let (Vectors { x: sum, .. }, extended) = (&mut *lock(&self.fine.vectors), &mut *lock(&self.vector));
+        self.coarse.extend(cpu, coarse, 1.0, false, extended);
+        cpu.set_zero(sum)?;
+        kernels.prolongate_add(cpu.sweep(), extended, sum);
+        lattice.reduce(cpu, sum, 1.0, x, |_, x, value| *x = *x + value);
         Ok(())
     }
 }

@@ -41,21 +41,8 @@ const TRANSFER_TEMPORARIES: usize = 2;
 
 /// Steps of the smoother by a kernel.
 pub(super) trait Steps<B: Backend, T: Scalar>: Send + Sync {
-    /// [`Patches::smooth_color`], for a color that there is.
-    fn smooth_color(&self, color: usize, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
-
     /// [`Patches::smooth_colors`], for colors that there are.
-    fn smooth_colors(
-        &self,
-        colors: &mut dyn Iterator<Item = usize>,
-        b: &B::Vector<T>,
-        x: &mut B::Vector<T>,
-    ) -> Result<()> {
-        for color in colors {
-            self.smooth_color(color, b, x)?;
-        }
-        Ok(())
-    }
+    fn smooth(&self, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
 
     /// [`Patches::resident_blocks`].
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>>;
@@ -238,9 +225,11 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
 
     fn of_color(&self, color: usize) -> Result<&ColorPatches<B, T>> {
         let found = self.patches.iter().find(|&&(own, _)| own == color);
-        found
-            .map(|(_, patches)| patches)
-            .ok_or_else(|| invalid("color", color, format_args!("one of {:?}", self.colors)))
+        found.map(|(_, patches)| patches).ok_or_else(|| self.no_color(color))
+    }
+
+    fn no_color(&self, color: usize) -> Error {
+        invalid("color", color, format_args!("one of {:?}", self.colors))
     }
 
     /// `r = b - A x`.
@@ -376,12 +365,7 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
     }
 
     fn smooth_color(&self, color: usize, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        if let Some(steps) = self.steps.as_ref().filter(|_| self.colors.contains(&color)) {
-            return steps.smooth_color(color, b, x);
-        }
-        let (patches, Work { temporary, residual }) = (self.of_color(color)?, &mut *lock(&self.work));
-        self.residual_with(b, x, temporary, residual)?;
-        patches.add_solutions(&*self.backend, three(temporary), residual, x)
+        self.smooth_colors(&[color], b, x)
     }
 
     fn prolongate_and_smooth_first(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
@@ -389,31 +373,23 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
         self.smooth_color(self.colors[0], b, x)
     }
 
-    fn smooth_colors(
-        &self,
-        colors: &mut dyn Iterator<Item = usize>,
-        b: &B::Vector<T>,
-        x: &mut B::Vector<T>,
-    ) -> Result<()> {
+    fn smooth_colors(&self, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         if let Some(steps) = &self.steps {
-            let mut refused = None;
-            let mut known = colors.map_while(|color| {
-                let is_known = self.colors.contains(&color);
-                refused = (!is_known).then_some(color);
-                is_known.then_some(color)
-            });
-            steps.smooth_colors(&mut known, b, x)?;
-            return refused.map_or(Ok(()), |color| self.of_color(color).map(drop));
+            let unknown = colors.iter().find(|&color| !self.colors.contains(color));
+            unknown.map_or(Ok(()), |&color| Err(self.no_color(color)))?;
+            return steps.smooth(colors, b, x);
         }
-        for color in colors {
-            self.smooth_color(color, b, x)?;
-        }
-        Ok(())
+        let Work { temporary, residual } = &mut *lock(&self.work);
+        colors.iter().try_for_each(|&color| {
+            let patches = self.of_color(color)?;
+            self.residual_with(b, x, temporary, residual)?;
+            patches.add_solutions(&*self.backend, three(temporary), residual, x)
+        })
     }
 
     fn prolongate_and_smooth(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         self.prolongate_add(coarse, x)?;
-        self.smooth_colors(&mut self.colors.iter().copied(), b, x)
+        self.smooth_colors(&self.colors, b, x)
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {

@@ -39,20 +39,22 @@ impl<T: Scalar> Equal<T> {
 }
 
 impl<T: Scalar> Steps<Cuda, T> for Equal<T> {
-    fn smooth_color(&self, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        let (level, color) = (&self.level, color as u32);
+    fn smooth(&self, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        let level = &self.level;
         level.check(&[("b", b), ("x", x)])?;
-        let arguments = Smooth {
-            matrices: self.matrices.as_ptr(),
-            table: self.table.as_ptr(),
-            b: b.as_ptr(),
-            x: x.as_mut_ptr(),
-            directions: level.directions,
-            color,
-        };
-        let blocks = separable::blocks::<T>(level.dim, level.degree, level.directions, color);
-        // SAFETY: vectors of the level, checked above, `x` another one than `b`, and its matrices and table.
-        unsafe { self.kernel.launch(&level.cuda.gpu, blocks, arguments) }
+        colors.iter().map(|&color| color as u32).try_for_each(|color| {
+            let arguments = Smooth {
+                matrices: self.matrices.as_ptr(),
+                table: self.table.as_ptr(),
+                b: b.as_ptr(),
+                x: x.as_mut_ptr(),
+                directions: level.directions,
+                color,
+            };
+            let blocks = separable::blocks::<T>(level.dim, level.degree, level.directions, color);
+            // SAFETY: vectors of the level, checked above, `x` another one than `b`, and its matrices and table.
+            unsafe { self.kernel.launch(&level.cuda.gpu, blocks, arguments) }
+        })
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {

@@ -40,20 +40,22 @@ impl<T: Scalar> Graded<T> {
 }
 
 impl<T: Scalar> Steps<Cuda, T> for Graded<T> {
-    fn smooth_color(&self, color: usize, b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
-        let (level, color) = (&self.level, color as u32);
+    fn smooth(&self, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+        let level = &self.level;
         level.check(&[("b", b), ("x", x)])?;
-        let arguments = graded::Smooth {
-            tables: self.tables.as_ptr(),
-            starts: self.starts.as_ptr(),
-            b: b.as_ptr(),
-            x: x.as_mut_ptr(),
-            directions: level.directions,
-            color,
-        };
-        let blocks = graded::blocks(level.dim, level.degree, level.directions, color);
-        // SAFETY: vectors of the level, checked above, `x` another one than `b`, and tables of its patches.
-        unsafe { self.kernel.launch(&level.cuda.gpu, blocks, arguments) }
+        colors.iter().map(|&color| color as u32).try_for_each(|color| {
+            let arguments = graded::Smooth {
+                tables: self.tables.as_ptr(),
+                starts: self.starts.as_ptr(),
+                b: b.as_ptr(),
+                x: x.as_mut_ptr(),
+                directions: level.directions,
+                color,
+            };
+            let blocks = graded::blocks(level.dim, level.degree, level.directions, color);
+            // SAFETY: vectors of the level, checked above, `x` another one than `b`, and tables of its patches.
+            unsafe { self.kernel.launch(&level.cuda.gpu, blocks, arguments) }
+        })
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
