@@ -128,6 +128,59 @@ impl Set for Patches {
     }
 }
 
+/// The patches of a color of a box of cells, row by row: a batch holds patches of one row alone, so that they have their matrices across x
+/// in common.
+#[derive(Clone, Copy, Debug)]
+pub struct PatchRows {
+    patches: Patches,
+    /// Lanes of a row, of which the last ones are empty.
+    row: usize,
+}
+
+impl PatchRows {
+    pub fn new(grid: Grid, dim: usize, cells: &[Range<u32>; 3], color: u32) -> Self {
+        let patches = Patches::within(grid, dim, cells, Selection::Color(color));
+        Self { patches, row: patches.counts[0].next_multiple_of(MAX_LANES) }
+    }
+
+    /// Where nodes are stored.
+    pub fn grid(&self) -> Grid {
+        self.patches.grid
+    }
+
+    /// Offset of the middle node of a patch.
+    pub fn middle(&self) -> usize {
+        self.patches.middle()
+    }
+}
+
+impl Set for PatchRows {
+    fn len(&self) -> usize {
+        let [x, y, z] = self.patches.counts;
+        if x == 0 { 0 } else { self.row * y * z }
+    }
+
+    fn nodes_each(&self) -> usize {
+        self.patches.nodes_each()
+    }
+
+    #[inline(never)]
+    fn batch(&self, first: usize, width: usize) -> Batch {
+        let [count, rows, _] = self.patches.counts;
+        let (x, y, z) = (first % self.row, first / self.row % rows, first / self.row / rows);
+        let mut batch = Batch::new(width.min(count.saturating_sub(x)));
+        batch.place = [x, y, z];
+        for lane in 0..width {
+            let place = [(x + lane).min(count - 1), y, z];
+            let node = core::array::from_fn::<_, 3, _>(|d| {
+                if d < self.patches.dim { self.patches.origin(d, place[d]).0 } else { 0 }
+            });
+            batch.fine.now[lane] = self.patches.grid.offset_3d(node[0], node[1], node[2]);
+        }
+        batch
+    }
+}
+
 /// Cells of discontinuous elements, or patches of two cells a direction, in a box of the mesh.
 #[derive(Clone, Copy, Debug)]
 pub struct Boxes {
@@ -234,6 +287,8 @@ pub struct Batch {
     pub fine: Offsets,
     /// Offset of every lane's coarse cell.
     pub coarse: Offsets,
+    /// Number of the first lane's patch in each direction, where a set of [rows](PatchRows) says it.
+    pub place: [usize; 3],
     first: [u32; 3],
     last: [u32; 3],
 }
@@ -241,7 +296,14 @@ pub struct Batch {
 impl Batch {
     #[inline(always)]
     fn new(active: usize) -> Self {
-        Self { active, fine: Offsets::default(), coarse: Offsets::default(), first: [0; 3], last: [0; 3] }
+        Self {
+            active,
+            fine: Offsets::default(),
+            coarse: Offsets::default(),
+            place: [0; 3],
+            first: [0; 3],
+            last: [0; 3],
+        }
     }
 
     /// The lanes, as bits, whose patch or cell lies at the lower (0) or upper (1) end of a direction.

@@ -2,6 +2,7 @@
 
 use super::batch::{Patches, Selection};
 use super::dg::{self, Discontinuous};
+use super::graded::{self, Graded, GradedKernels};
 use super::indexed::{self, IndexedKernels, IndexedMatrices};
 use super::lanes::{Lanes, Vectorized};
 use super::operator::{Apply, Apply2d, Apply3d};
@@ -99,6 +100,11 @@ pub trait Prepared: Vectorized {
     /// If matrices or vectors are not as long as those of the degree, or a direction has none; if a number of cells is odd, or ranges
     /// of cells are not as [`Continuous`] says.
     fn continuous(space: Continuous<Self>) -> Option<Box<dyn Kernels<Self>>>;
+    /// The smoother where every patch has matrices of its own; `None` for a degree without kernels.
+    ///
+    /// # Panics
+    /// If there are not as many numbers as patches need.
+    fn graded(space: Graded<Self>) -> Option<Box<dyn GradedKernels<Self>>>;
     /// The kernels of discontinuous elements; `None` for a degree without kernels.
     ///
     /// # Panics
@@ -121,6 +127,9 @@ macro_rules! prepared {
         impl Prepared for $t {
             fn continuous(space: Continuous<Self>) -> Option<Box<dyn Kernels<Self>>> {
                 kernels(space)
+            }
+            fn graded(space: Graded<Self>) -> Option<Box<dyn GradedKernels<Self>>> {
+                graded::kernels(space)
             }
             fn discontinuous(space: Discontinuous<Self>) -> Option<Box<dyn Kernels<Self>>> {
                 dg::kernels(space)

@@ -3,7 +3,7 @@
 
 use super::batch::Offsets;
 use core::marker::PhantomData;
-use core::ops::{Add, Sub};
+use core::ops::{Add, Div, Sub};
 use patchmg_device::scalar::{Real, Value};
 use pulp::{Simd, WithSimd};
 
@@ -108,6 +108,8 @@ pub trait Vectorized: Real {
     fn difference<S: Simd>(simd: S, a: Self::Register<S>, b: Self::Register<S>) -> Self::Register<S>;
     /// `a b`.
     fn product<S: Simd>(simd: S, a: Self::Register<S>, b: Self::Register<S>) -> Self::Register<S>;
+    /// `a / b`.
+    fn quotient<S: Simd>(simd: S, a: Self::Register<S>, b: Self::Register<S>) -> Self::Register<S>;
     /// `a b + c`, in one rounding where there is an instruction for it.
     fn mul_add<S: Simd>(simd: S, a: Self::Register<S>, b: Self::Register<S>, c: Self::Register<S>)
     -> Self::Register<S>;
@@ -118,7 +120,7 @@ pub trait Vectorized: Real {
 }
 
 macro_rules! vectorized {
-    ($t:ident, $register:ident, $splat:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $load:ident, $store:ident) => {
+    ($t:ident, $register:ident, $splat:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $mul_add:ident, $load:ident, $store:ident) => {
         impl Vectorized for $t {
             type Register<S: Simd> = S::$register;
             #[inline(always)]
@@ -138,6 +140,10 @@ macro_rules! vectorized {
                 simd.$mul(a, b)
             }
             #[inline(always)]
+            fn quotient<S: Simd>(simd: S, a: S::$register, b: S::$register) -> S::$register {
+                simd.$div(a, b)
+            }
+            #[inline(always)]
             fn mul_add<S: Simd>(simd: S, a: S::$register, b: S::$register, c: S::$register) -> S::$register {
                 simd.$mul_add(a, b, c)
             }
@@ -152,8 +158,30 @@ macro_rules! vectorized {
         }
     };
 }
-vectorized!(f32, f32s, splat_f32s, add_f32s, sub_f32s, mul_f32s, mul_add_e_f32s, partial_load_f32s, partial_store_f32s);
-vectorized!(f64, f64s, splat_f64s, add_f64s, sub_f64s, mul_f64s, mul_add_e_f64s, partial_load_f64s, partial_store_f64s);
+vectorized!(
+    f32,
+    f32s,
+    splat_f32s,
+    add_f32s,
+    sub_f32s,
+    mul_f32s,
+    div_f32s,
+    mul_add_e_f32s,
+    partial_load_f32s,
+    partial_store_f32s
+);
+vectorized!(
+    f64,
+    f64s,
+    splat_f64s,
+    add_f64s,
+    sub_f64s,
+    mul_f64s,
+    div_f64s,
+    mul_add_e_f64s,
+    partial_load_f64s,
+    partial_store_f64s
+);
 
 /// Runs `work` in a function that is compiled for the SIMD level, the same one for all kernels.
 #[inline(never)]
@@ -209,6 +237,12 @@ impl<S: Simd, T: Vectorized> Lanes<S, T> {
     #[inline(always)]
     pub fn vectorize_apart<W: WithSimd>(work: W) -> W::Output {
         call(Self::simd(), work)
+    }
+
+    /// A number in all lanes.
+    #[inline(always)]
+    pub fn splat(value: T) -> Self {
+        Self::new(T::splat(Self::simd(), value))
     }
 
     /// Entries beside each other in memory.
@@ -378,6 +412,14 @@ impl<S: Simd, T: Vectorized> Sub for Lanes<S, T> {
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
         Self::new(T::difference(Self::simd(), self.register, other.register))
+    }
+}
+
+impl<S: Simd, T: Vectorized> Div for Lanes<S, T> {
+    type Output = Self;
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        Self::new(T::quotient(Self::simd(), self.register, other.register))
     }
 }
 

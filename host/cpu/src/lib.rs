@@ -14,6 +14,7 @@ mod batch;
 mod blocks;
 mod dg;
 mod face;
+mod graded;
 mod indexed;
 mod kernels;
 mod lanes;
@@ -33,6 +34,7 @@ mod workspace;
 
 pub use axis::{AxisMatrix, apply_along_axis};
 pub use dg::Discontinuous;
+pub use graded::{Graded, GradedKernels, words as graded_words};
 pub use indexed::{IndexedCells, IndexedKernels, IndexedMatrices, indexed_width};
 pub use kernels::{Continuous, Kernels, Prepared, Reaction};
 pub use lanes::{MAX_LANES, SimdLevel, Vectorized};

@@ -8,6 +8,8 @@
 //!
 //! The matrix of `-div(diag(c) ∇u) + s u` is `φ = √(c_x c_y [c_z])` times that of `-Δu + s u` on cells of widths `h' = h / √c`.
 
+mod graded;
+
 use super::level::{self, Kernels, Products, SeparableLevel, Steps, Transfers};
 use super::line::{Ends, Line};
 use super::{Separable, patches};
@@ -49,6 +51,10 @@ impl Runs<Separable> for Cpu {
         let Some(lattice) = Lattice::of(system) else {
             return level::bytes::<Self, T>(system) + patches::bytes::<T>(system);
         };
+        if !lattice.has_equal_cells {
+            let vectors = vector_bytes::<T>(2, lattice.grid.storage(system.dim()));
+            return level::bytes::<Self, T>(system) + vectors + graded::bytes::<T>(system);
+        }
         let (dim, halves) = (system.dim(), system.halves_all());
         let coarse = if halves { vector_bytes::<T>(1, lattice.grid.coarser().storage(dim)) } else { 0 };
         level::bytes_with_kernels::<Self, T>(system, halves) + vector_bytes::<T>(2, lattice.grid.storage(dim)) + coarse
@@ -57,7 +63,12 @@ impl Runs<Separable> for Cpu {
 
 /// The kernels of a level.
 fn kernels<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable) -> Result<Kernels<Cpu, T>> {
-    let Some(extended) = Extended::of(cpu, system)? else { return Ok(Kernels::NONE) };
+    let Some(lattice) = Lattice::of(system) else { return Ok(Kernels::NONE) };
+    if !lattice.has_equal_cells {
+        let graded = graded::Graded::new(cpu, system, lattice)?;
+        return Ok(Kernels { steps: Some(Box::new(graded)), ..Kernels::NONE });
+    }
+    let extended = Arc::new(Extended::new(cpu, system, lattice)?);
     let transfer = Transfer::of(&extended, system)?;
     Ok(Kernels {
         steps: Some(Box::new(extended.clone())),
@@ -68,8 +79,8 @@ fn kernels<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable) -> Result<K
 
 /// Those of the operator, if there are some.
 fn products<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable) -> Result<Option<Box<dyn Products<Cpu, T>>>> {
-    let extended = Extended::of(cpu, system)?;
-    Ok(extended.map(|extended| -> Box<dyn Products<Cpu, T>> { Box::new(extended) }))
+    let Some(lattice) = Lattice::of(system).filter(|lattice| lattice.has_equal_cells) else { return Ok(None) };
+    Ok(Some(Box::new(Arc::new(Extended::new(cpu, system, lattice)?))))
 }
 
 /// A direction of the lattice. In 2D the third has one node.
@@ -138,16 +149,19 @@ struct Lattice {
     cells: [Range<u32>; 3],
     /// The cells that have patches: those, and one beyond each side that is not Dirichlet's.
     smoothed: [Range<u32>; 3],
+    /// Whether the cells of each direction are equal and even in number.
+    has_equal_cells: bool,
 }
 
 impl Lattice {
     /// Beyond a side lies a cell that patches have, and one that makes the lattice's own boundary, which is zero.
     const BEYOND: usize = 2;
 
-    /// None for cells that differ in a direction, an odd number of them or a single patch, and for discontinuous elements.
+    /// None for a direction that is a single patch, an odd number of cells in a period, where neighbours would have one color, and for
+    /// discontinuous elements.
     fn of(system: &Separable) -> Option<Self> {
         let is_other = |line: &Line| {
-            line.is_whole() || line.is_discontinuous() || !line.axis.is_uniform() || line.axis.cells() % 2 == 1
+            line.is_whole() || line.is_discontinuous() || (line.joins_ends() && line.axis.cells() % 2 == 1)
         };
         if system.lines().iter().any(is_other) {
             return None;
@@ -171,6 +185,7 @@ impl Lattice {
             stored: system.space().stored_nodes(),
             cells: [0..1, 0..1, 0..1],
             smoothed: [0..1, 0..1, 0..1],
+            has_equal_cells: system.lines().iter().all(|line| line.axis.is_uniform() && line.axis.cells() % 2 == 0),
         };
         for (d, line) in system.lines().iter().enumerate() {
             let [below, above] = [0, 1].map(|side| if line.is_given(side) { 0 } else { beyond });
@@ -251,6 +266,24 @@ impl Lattice {
         }
     }
 
+    /// Steps of colors by a kernel on the lattice, of `b` times a factor; `b` and `x` with the lattice's vectors.
+    fn smooth<T: Scalar>(
+        &self,
+        cpu: &Cpu,
+        colors: &[usize],
+        (b, factor, load): (&[T], f64, &mut [T]),
+        (x, extended): (&mut [T], &mut [T]),
+        kernel: impl Fn(u32, &[T], &mut [T]),
+    ) {
+        self.extend(cpu, b, factor, true, load);
+        self.extend(cpu, x, 1.0, false, extended);
+        for &color in colors {
+            kernel(color as u32, load, extended);
+            self.set_images(cpu, extended);
+        }
+        self.reduce(cpu, extended, 1.0, x, |_, x, value| *x = value);
+    }
+
     /// `put(entry, value)` for all unknowns of the level and the values of the lattice there, times `factor`.
     fn reduce<T: Scalar>(
         &self,
@@ -310,9 +343,8 @@ struct Vectors<T> {
 }
 
 impl<T: Scalar + Prepared> Extended<T> {
-    /// None for a level without a lattice.
-    fn of(cpu: &Arc<Cpu>, system: &Separable) -> Result<Option<Arc<Self>>> {
-        let Some(lattice) = Lattice::of(system) else { return Ok(None) };
+    /// Of a lattice of equal cells.
+    fn new(cpu: &Arc<Cpu>, system: &Separable, lattice: Lattice) -> Result<Self> {
         let (dim, grid, reaction) = (system.dim(), lattice.grid, system.equation().reaction);
         let widths = system.lines().iter().zip(system.diffusion()).map(|(line, c)| line.axis.cell_size() / c.sqrt());
         let (mut known, mut forms, mut of_direction) = (Vec::new(), Vec::new(), [0; 3]);
@@ -330,14 +362,14 @@ impl<T: Scalar + Prepared> Extended<T> {
         space.smoothed = lattice.smoothed.clone();
         space.integrated = lattice.cells.clone();
         let vector = || cpu.zeros::<T>(grid.storage(dim));
-        Ok(Some(Arc::new(Self {
+        Ok(Self {
             cpu: cpu.clone(),
             kernels: T::continuous(space).ok_or_else(|| poisson::unsupported(grid.degree as usize))?,
             storage: system.space().storage(),
             factor: system.diffusion().iter().product::<f64>().sqrt(),
             vectors: Mutex::new(Vectors { x: vector()?, other: vector()? }),
             lattice,
-        })))
+        })
     }
 
     fn check(&self, vectors: &[(&'static str, &Vector<T>)]) -> Result<()> {
@@ -380,14 +412,9 @@ impl<T: Scalar + Prepared> Products<Cpu, T> for Arc<Extended<T>> {
 impl<T: Scalar + Prepared> Steps<Cpu, T> for Arc<Extended<T>> {
     fn smooth(&self, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         self.check(&[("b", b), ("x", x)])?;
-        let vectors = &mut *lock(&self.vectors);
-        self.extend(b, x, vectors);
-        let Vectors { x: extended, other } = vectors;
-        for &color in colors {
-            self.kernels.smooth_color(self.cpu.sweep(), color as u32, other, extended);
-            self.lattice.set_images(&self.cpu, extended);
-        }
-        self.lattice.reduce(&self.cpu, extended, 1.0, x, |_, x, value| *x = value);
+        let Vectors { x: extended, other } = &mut *lock(&self.vectors);
+        let kernel = |color, b: &[T], x: &mut [T]| self.kernels.smooth_color(self.cpu.sweep(), color, b, x);
+        self.lattice.smooth(&self.cpu, colors, (b, 1.0 / self.factor, other), (x, extended), kernel);
         Ok(())
     }
 
