@@ -6,8 +6,8 @@
 //! 2D: y = Σ T_x T_y b - c_x (A_x M_y + M_x (c_y / c_x) A_y) x
 //! ```
 //!
-//! where a factor multiplies what the matrix behind it gives. The last result of a piece and the first of the next one are of
-//! one node.
+//! where a factor multiplies what the matrix behind it gives; a reaction `s` adds `s M` to `c A` of the last direction. The last
+//! result of a piece and the first of the next one are of one node.
 //!
 //! A block has a [`Strip`] of pieces side by side in x and marches with it: along the last direction, where a thread keeps
 //! what a piece adds to the results of the next, or, where a strip is but one or two large pieces, along x. Contractions
@@ -19,10 +19,13 @@
 //! class to touch it writes, later ones add. No atomics, and the same sum in every run.
 
 mod place;
+#[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
+mod sided;
 mod strip;
 
 use crate::contract::{Centrosymmetric, Split};
 use crate::layout::{Column, Shared};
+use crate::operator::cells::Multiple;
 use crate::patch::{Grid, bit, touches_first};
 use crate::scalar::Real;
 use cuda_std::hint::{loads_together, made_here};
@@ -30,25 +33,29 @@ use cuda_std::shared::Word;
 use cuda_std::thread;
 use place::March;
 pub use place::{Part, Target};
+#[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
+pub use sided::{SidedPart, march_sided, sided_blocks};
 pub use strip::Strip;
 
 /// The 1D matrices of a piece.
-pub struct Matrices<'a, T, const N: usize, const H: usize> {
+pub struct Matrices<'a, T, R, const N: usize, const H: usize> {
     /// `M`.
     pub mass: &'a Centrosymmetric<T, N, H>,
     /// `A`.
     pub stiffness: &'a Centrosymmetric<T, N, H>,
     /// [`factors`](crate::matrices::factors) of `c`.
     pub factors: [T; 3],
+    /// `s` of a reaction, in 2D over `c_x`.
+    pub reaction: R,
     /// `T`, if there is a `b`.
     pub transfer: Option<&'a Centrosymmetric<T, N, H>>,
 }
 
 /// `f A x + M z`.
 #[inline(always)]
-fn scaled_sum<T: Real, const N: usize, const C: usize, const H: usize>(
+fn scaled_sum<T: Real, R, const N: usize, const C: usize, const H: usize>(
     factor: T,
-    Matrices { mass, stiffness, .. }: &Matrices<T, N, H>,
+    Matrices { mass, stiffness, .. }: &Matrices<T, R, N, H>,
     x: &[T; N],
     z: &[T; N],
 ) -> [T; C] {
@@ -87,9 +94,9 @@ impl<T: Real, const N: usize> Nodes<T, N> {
 
 /// Contractions along y, in place.
 #[inline(always)]
-fn along_y<T: Real + Word, const N: usize, const C: usize, const H: usize>(
+fn along_y<T: Real + Word, R, const N: usize, const C: usize, const H: usize>(
     strip: Strip,
-    matrices: &Matrices<T, N, H>,
+    matrices: &Matrices<T, R, N, H>,
     thread: u32,
 ) {
     let (width, pitch, threads) = (strip.width() as u32, strip.pitch() as u32, strip.threads() as u32);
@@ -112,11 +119,12 @@ fn along_y<T: Real + Word, const N: usize, const C: usize, const H: usize>(
     }
 }
 
-/// Contractions along x, of every piece for itself.
+/// Contractions along x, of every piece for itself; zeros for pieces that add nothing.
 #[inline(always)]
-fn along_x<T: Real + Word, const N: usize, const C: usize, const H: usize>(
+fn along_x<T: Real + Word, R, const N: usize, const C: usize, const H: usize>(
     strip: Strip,
-    matrices: &Matrices<T, N, H>,
+    matrices: &Matrices<T, R, N, H>,
+    adds: impl Fn(u32) -> bool,
     thread: u32,
 ) {
     let (rows, planes, pieces) = (strip.result_rows() as u32, strip.planes() as u32, strip.pieces as u32);
@@ -142,7 +150,11 @@ fn along_x<T: Real + Word, const N: usize, const C: usize, const H: usize>(
                 results.set((line + at) as usize, products[i as usize]);
             }
         };
-        if task < lines {
+        if !adds(piece) {
+            if task < 2 * lines {
+                keep(if task < lines { 0 } else { 1 }, &[T::ZERO; C]);
+            }
+        } else if task < lines {
             let (u, w) = (tensor(0).read::<N>(row), tensor(1).read::<N>(row));
             // In 2D one of them is scaled already, and the sum is where it is stored.
             let products = match strip.dim {
@@ -158,6 +170,101 @@ fn along_x<T: Real + Word, const N: usize, const C: usize, const H: usize>(
     }
 }
 
+/// Where results wait that a strip shares with the next one.
+#[inline(always)]
+fn waiting<T: Real>(strip: Strip, step: u32) -> Shared<T> {
+    Shared::at(strip.shared(step as usize & 1))
+}
+
+// These two are macros because as functions the compiler makes other code of them, with which the kernels of plain boxes would change.
+
+/// `b` minus `A x`, with the factor in 2D, or `A x` without it where there is no `b`, of the `i`-th node of a line of results, from both pieces that
+/// have it. The last one of a strip waits for the next if blocks march along x.
+macro_rules! sum_of_line {
+    ($strip:ident, $factor:ident, $step:ident, $line:ident, $i:ident) => {{
+        let (k, pieces) = ($strip.degree as u32, $strip.pieces as u32);
+        let value = |at: u32| {
+            let at = (at + $strip.result_pitch() as u32 * $line) as usize;
+            let product = Shared::<T>::at($strip.results(0)).get(at);
+            match ($strip.has_b, $strip.dim) {
+                (true, 3) => Shared::<T>::at($strip.results(1)).get(at) - product,
+                (true, _) => T::fma(-$factor, product, Shared::<T>::at($strip.results(1)).get(at)),
+                _ => product,
+            }
+        };
+        let mut sum = if $i < k * pieces { value($i) } else { T::ZERO };
+        if $i % k == 0 && $i > 0 {
+            sum = sum + value(k * pieces + $i / k - 1);
+        }
+        if $strip.along_x && $i == k * pieces {
+            waiting::<T>($strip, $step).set($line as usize, sum);
+        }
+        sum
+    }};
+}
+#[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
+use sum_of_line;
+
+/// The steps of a block: `read` reads a thread's columns of nodes for a step, `load` gives that of `b` as it counts, `adds` says whether a piece of
+/// the strip adds to results, and `store` stores them.
+macro_rules! steps {
+    ($strip:ident, $early:ident, $matrices:ident, $nodes:ident, $steps:ident, $read:ident, $load:expr, $adds:expr, $store:expr) => {
+        let thread = thread::thread_idx_x();
+        let has_column = thread < $strip.columns() as u32;
+        let vectors = 1 + $strip.has_b as usize;
+        let (load, adds, store) = ($load, $adds, $store);
+        let tensor = |index: usize| Shared::<T>::at($strip.tensor(index));
+        // What the piece before adds to the first plane of results.
+        let mut before = [T::ZERO; 3];
+        let mut keep = |index: usize, products: &[T; C]| {
+            for z in 0..$strip.planes() {
+                let value = if z == 0 { products[0] + before[index] } else { products[z] };
+                tensor(index).set(thread as usize + z * $strip.pitch(), value);
+            }
+            if !$strip.along_x {
+                before[index] = products[C - 1];
+            }
+        };
+        if $early && has_column {
+            $read(&mut $nodes[..vectors], 0);
+        }
+        for step in 0..$steps {
+            if !$early {
+                $read(&mut $nodes[..vectors], step);
+                // SAFETY: all lanes are here.
+                unsafe { loads_together() };
+            }
+            if has_column {
+                let mass: [T; C] = $matrices.mass.apply(&$nodes[0].values);
+                keep(0, &mass);
+                let last = $matrices.factors[$strip.dim - 1];
+                let mut form: [T; C] = $matrices.stiffness.apply(&$nodes[0].values).map(|value| last * value);
+                for i in 0..C {
+                    form[i] = $matrices.reaction.add(mass[i], form[i]);
+                }
+                keep(1, &form);
+                if let Some(transfer) = $matrices.transfer {
+                    keep(2, &transfer.apply(&load(step, &$nodes[1].values)));
+                }
+                if $early && step + 1 < $steps {
+                    $read(&mut $nodes[..vectors], step + 1);
+                }
+            }
+            thread::sync_threads();
+            // Indices are computed again in every step, which saves registers.
+            if $strip.dim == 3 {
+                along_y::<T, R, N, C, H>($strip, $matrices, made_here(thread));
+                thread::sync_threads();
+            }
+            along_x::<T, R, N, C, H>($strip, $matrices, |piece| adds(step, piece), made_here(thread));
+            thread::sync_threads();
+            store(step, made_here(thread));
+        }
+    };
+}
+#[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
+use steps;
+
 /// `b` minus `A x`, with the factor in 2D, or `A x` without it where there is no `b`, at all nodes that the block owns, those between two pieces from
 /// both.
 #[inline(always)]
@@ -165,7 +272,6 @@ fn store<T: Real + Word>(march: March, part: Part, factor: T, step: u32, thread:
     let strip = march.strip;
     let (k, width, pieces) = (strip.degree as u32, strip.result_width() as u32, strip.pieces as u32);
     let (rows, lines) = (strip.result_rows() as u32, strip.result_lines() as u32);
-    let shared = |step: u32| Shared::<T>::at(strip.shared(step as usize & 1));
     let lines_at_once = strip.threads() as u32 / width;
     // Where it is one, all threads have the same, and so the same row of the grid.
     let (i, first) = if lines_at_once == 1 { (thread, 0) } else { (thread % width, thread / width) };
@@ -186,22 +292,7 @@ fn store<T: Real + Word>(march: March, part: Part, factor: T, step: u32, thread:
     for round in 0..lines.div_ceil(lines_at_once) {
         let line = first + round * lines_at_once;
         if has_line && line < lines {
-            let value = |at: u32| {
-                let at = (at + strip.result_pitch() as u32 * line) as usize;
-                let product = Shared::<T>::at(strip.results(0)).get(at);
-                match (strip.has_b, strip.dim) {
-                    (true, 3) => Shared::<T>::at(strip.results(1)).get(at) - product,
-                    (true, _) => T::fma(-factor, product, Shared::<T>::at(strip.results(1)).get(at)),
-                    _ => product,
-                }
-            };
-            let mut sum = if i < k * pieces { value(i) } else { T::ZERO };
-            if i % k == 0 && i > 0 {
-                sum = sum + value(k * pieces + i / k - 1);
-            }
-            if strip.along_x && i == k * pieces {
-                shared(step).set(line as usize, sum);
-            }
+            let mut sum = sum_of_line!(strip, factor, step, line, i);
             let (y, z) = (line % rows, line / rows);
             let local = [i, y, z];
             let node = [0, 1, 2].map(|direction| origin[direction] + local[direction]);
@@ -216,7 +307,7 @@ fn store<T: Real + Word>(march: March, part: Part, factor: T, step: u32, thread:
                 && if strip.along_x { is_unknown(2) } else { march.last.owns(k, node[2]) }
             {
                 if strip.along_x && i == 0 {
-                    sum = sum + shared(step + 1).get(line as usize);
+                    sum = sum + waiting::<T>(strip, step + 1).get(line as usize);
                 }
                 let is_first = (strip.dim == 2 || touches_first(bit(part.class, 0), y == 0 || y == k))
                     && (!strip.along_x || touches_first(bit(part.class, 1), z == 0 || z == k));
@@ -233,10 +324,10 @@ fn store<T: Real + Word>(march: March, part: Part, factor: T, step: u32, thread:
 /// Launched as [`Strip::shape`] and [`Strip::blocks`] say; the vectors are of a grid of so many pieces, and `put` may be
 /// called for its unknowns.
 #[inline(always)]
-pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usize>(
+pub unsafe fn march<T: Real + Word, R: Multiple<T>, const N: usize, const C: usize, const H: usize>(
     strip: Strip,
     early: bool,
-    matrices: &Matrices<T, N, H>,
+    matrices: &Matrices<T, R, N, H>,
     b: *const T,
     x: *const T,
     part: Part,
@@ -274,7 +365,6 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
         }
         Nodes { vector, values }
     };
-    let vectors = 1 + strip.has_b as usize;
     let mut nodes = [begin(x), begin(if strip.has_b { b } else { x })];
     let read = |nodes: &mut [Nodes<T, N>], step: u32| {
         let start = start(step, strides);
@@ -284,46 +374,7 @@ pub unsafe fn march<T: Real + Word, const N: usize, const C: usize, const H: usi
             unsafe { nodes.read(start, stride, if strip.along_x { 0 } else { 1 }) };
         }
     };
-    let tensor = |index: usize| Shared::<T>::at(strip.tensor(index));
-    // What the piece before adds to the first plane of results.
-    let mut before = [T::ZERO; 3];
-    let mut keep = |index: usize, products: &[T; C]| {
-        for z in 0..strip.planes() {
-            let value = if z == 0 { products[0] + before[index] } else { products[z] };
-            tensor(index).set(thread as usize + z * strip.pitch(), value);
-        }
-        if !strip.along_x {
-            before[index] = products[C - 1];
-        }
-    };
-    if early && has_column {
-        read(&mut nodes[..vectors], 0);
-    }
-    for step in 0..steps {
-        if !early {
-            read(&mut nodes[..vectors], step);
-            // SAFETY: all lanes are here.
-            unsafe { loads_together() };
-        }
-        if has_column {
-            keep(0, &matrices.mass.apply(&nodes[0].values));
-            let last = matrices.factors[strip.dim - 1];
-            keep(1, &matrices.stiffness.apply(&nodes[0].values).map(|value| last * value));
-            if let Some(transfer) = matrices.transfer {
-                keep(2, &transfer.apply(&nodes[1].values));
-            }
-            if early && step + 1 < steps {
-                read(&mut nodes[..vectors], step + 1);
-            }
-        }
-        thread::sync_threads();
-        // Indices are computed again in every step, which saves registers.
-        if strip.dim == 3 {
-            along_y::<T, N, C, H>(strip, matrices, made_here(thread));
-            thread::sync_threads();
-        }
-        along_x::<T, N, C, H>(strip, matrices, made_here(thread));
-        thread::sync_threads();
-        store(march, part, matrices.factors[0], step, made_here(thread), &put);
-    }
+    steps!(strip, early, matrices, nodes, steps, read, |_, values: &[T; N]| *values, |_, _| true, |step, thread| {
+        store(march, part, matrices.factors[0], step, thread, &put)
+    });
 }

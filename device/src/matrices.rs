@@ -123,6 +123,16 @@ pub struct SidedCellMatrices<T, const C: usize, const H: usize> {
 }
 pod!(SidedCellMatrices<T, const C, const H>);
 
+/// What the restriction of the residual needs on boxes with sides.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SidedRestrictionMatrices<T, const N: usize, const H: usize> {
+    pub patch: Scaled<RestrictionMatrices<T, N, H>, T>,
+    /// A term `s u`: `s` times the product of all sizes `h`, in 2D over the factor of x.
+    pub reaction: T,
+}
+pod!(SidedRestrictionMatrices<T, const N, const H>);
+
 #[cfg(not(target_arch = "nvptx64"))]
 impl<T: Real, const K: usize, const M: usize, const E: usize> FirstStepMatrices<T, K, M, E> {
     /// As [`SmootherMatrices::scaled`].
@@ -240,20 +250,6 @@ impl<T: Real, const N: usize, const H: usize> RestrictionMatrices<T, N, H> {
             stiffness: Centrosymmetric::new(stiffness),
             transfer: Centrosymmetric::new(transfer),
         }
-    }
-}
-
-/// `Pᵀ`, from the `N` nodes of a patch to the `C = k + 1` of its coarse cell, `H = ceil(C / 2)`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct RestrictionMatrix<T, const N: usize, const H: usize> {
-    pub transfer: Centrosymmetric<T, N, H>,
-}
-pod!(RestrictionMatrix<T, const N, const H>);
-
-impl<T: Real, const N: usize, const H: usize> RestrictionMatrix<T, N, H> {
-    pub fn new(transfer: impl Fn(usize, usize) -> f64) -> Self {
-        Self { transfer: Centrosymmetric::new(transfer) }
     }
 }
 

@@ -2,14 +2,12 @@
 //!
 //! `P` interpolates a coarse cell's polynomial at the nodes of its patch: [`prolongation`]. Its transpose is fused with
 //! the residual: [`restriction`]. A smoother that overwrites most of what `P` adds is given the rest: [`edges`]. Boxes with
-//! sides have other [`levels`], and restrict a vector: [`sums`].
+//! sides have other [`levels`].
 
 pub mod edges;
 pub mod levels;
 pub mod prolongation;
 pub mod restriction;
-#[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
-pub mod sums;
 
 pub use edges::prolongate_edges;
 pub use prolongation::prolongate_add;

@@ -47,9 +47,9 @@ impl Target {
 /// shares with the block before, if there is one.
 #[derive(Clone, Copy)]
 pub(super) struct Range {
-    first: u32,
-    own: u32,
-    end: u32,
+    pub first: u32,
+    pub own: u32,
+    pub end: u32,
 }
 
 impl Range {
@@ -96,9 +96,9 @@ impl March {
     #[inline(always)]
     pub fn steps(self) -> u32 {
         if self.strip.along_x {
-            (self.x.end - self.x.first).div_ceil(self.strip.pieces as u32)
+            self.x.end.wrapping_sub(self.x.first).div_ceil(self.strip.pieces as u32)
         } else {
-            self.last.end - self.last.first
+            self.last.end.wrapping_sub(self.last.first)
         }
     }
 
@@ -106,9 +106,9 @@ impl March {
     #[inline(always)]
     pub fn place(self, step: u32) -> [u32; 3] {
         if self.strip.along_x {
-            [self.x.first + step * self.strip.pieces as u32, self.y, self.last.first]
+            [self.x.first.wrapping_add(step * self.strip.pieces as u32), self.y, self.last.first]
         } else {
-            [self.x.first, self.y, self.last.first + step]
+            [self.x.first, self.y, self.last.first.wrapping_add(step)]
         }
     }
 }

@@ -24,6 +24,7 @@ mod device {
     use crate::march::{Matrices, Part, Target, march};
     use crate::matrices::{CellMatrices, Scaled};
     use crate::operator::Output;
+    use crate::operator::cells::Without;
     use crate::scalar::Real;
     use cuda_std::shared::Word;
 
@@ -40,7 +41,7 @@ mod device {
         chunk: u32,
     ) {
         let (mass, stiffness) = (&matrices.mass.split, &matrices.stiffness.split);
-        let matrices = Matrices { mass, stiffness, factors: *factors, transfer: None };
+        let matrices = Matrices { mass, stiffness, factors: *factors, reaction: Without, transfer: None };
         let put = |target: Target, product: T| {
             // SAFETY: an unknown, of this block alone; for a residual there is `b`.
             unsafe {
@@ -54,6 +55,6 @@ mod device {
         let part = Part { pieces: cells, class: 0, chunk };
         let strip = const { strip(K) };
         // SAFETY: the caller's promise; no `b` is read.
-        unsafe { march::<T, C, C, H>(strip, false, &matrices, core::ptr::null(), x, part, put) }
+        unsafe { march::<T, _, C, C, H>(strip, false, &matrices, core::ptr::null(), x, part, put) }
     }
 }

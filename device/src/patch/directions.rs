@@ -58,12 +58,22 @@ impl Direction {
         row(self.nodes(degree))
     }
 
-    /// A node that may lie beyond the lower end, where the direction goes on if it is periodic; none beyond an end.
+    /// The node that a node is, which may lie beyond an end: where the direction goes on if it is periodic, and whose last node is the first one; none
+    /// beyond another end.
     #[inline(always)]
-    pub const fn within(self, degree: usize, node: u32) -> Option<u32> {
+    pub const fn wrapped(self, degree: usize, node: u32) -> Option<u32> {
         let last = self.cells * degree as u32;
-        let node = if self.is_periodic == 1 && node > last { node.wrapping_add(last) } else { node };
-        if node <= last { Some(node) } else { None }
+        if self.is_periodic == 0 {
+            return if node <= last { Some(node) } else { None };
+        }
+        let node = if (node as i32) < 0 {
+            node.wrapping_add(last)
+        } else if node >= last {
+            node - last
+        } else {
+            node
+        };
+        if node < last { Some(node) } else { None }
     }
 
     /// That of half as many cells.

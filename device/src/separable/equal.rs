@@ -1,13 +1,14 @@
 //! Kernels for equal cells: variants, for any sides, of those of boxes with zero on the boundary.
 
-use crate::matrices::{ProlongationMatrices, RestrictionMatrix, SidedCellMatrices, SidedMatrices};
+use crate::march::SidedPart;
+use crate::matrices::{ProlongationMatrices, SidedCellMatrices, SidedMatrices, SidedRestrictionMatrices};
 use crate::operator::{self, Output};
 use crate::patch::Directions;
 use crate::scalar::Real;
 use crate::smoother::{self, Sides, Table};
-use crate::transfer::{self, levels::Sided, sums};
+use crate::transfer::{self, levels::Sided, restriction};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{kernels::Shape, typed::Block};
+use crate::{kernels::Shape, march, typed::Block};
 
 /// Blocks that a multiprocessor should hold, for each degree from 1 on: of those without spills, on an H200, one of the fastest.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -126,16 +127,31 @@ pub(super) fn block_of(shape: Shape, min_blocks: u32, scalar_bytes: usize) -> Bl
     }
 }
 
-/// See [`Restrict`](super::Restrict).
+/// See [`RestrictResidual`](super::RestrictResidual).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn restriction_block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
-    block_of(sums::shape(dim, degree), sums::min_blocks(dim, degree, scalar_bytes), scalar_bytes)
+    // As of the operator.
+    let fewer = dim == 2 && matches!(degree, 6 | 7 | 10) && scalar_bytes == 8;
+    let min_blocks = restriction::min_blocks(dim, degree, scalar_bytes) - u32::from(fewer);
+    block_of(restriction::strip(dim, degree).shape(), min_blocks, scalar_bytes)
 }
 
-/// Blocks of the restriction, with chunks of so many layers of coarse cells.
+/// Classes of the restriction, in whose order they must be launched.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn restriction_blocks(dim: usize, degree: usize, directions: Directions, chunk: u32) -> [u32; 3] {
-    sums::blocks(dim, degree, directions.0.map(|direction| direction.coarser().output_cells()), chunk)
+pub fn restriction_classes(dim: usize, degree: usize) -> u32 {
+    restriction::strip(dim, degree).classes()
+}
+
+/// Blocks of a class of the restriction, with chunks of so many coarse cells; a 0 if it has none.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn restriction_blocks(dim: usize, degree: usize, fine: Directions, class: u32, chunk: u32) -> [u32; 3] {
+    march::sided_blocks(restriction::strip(dim, degree), SidedPart { fine, class, chunk })
+}
+
+/// Most coarse cells of a chunk of the restriction that a level has use for.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn longest_restriction_chunk(dim: usize, degree: usize, Directions(fine): Directions) -> u32 {
+    fine[restriction::strip(dim, degree).direction()].coarser().output_cells()
 }
 
 /// See [`ProlongateAdd`](super::ProlongateAdd).
@@ -155,20 +171,31 @@ pub fn prolongation_blocks(dim: usize, degree: usize, directions: Directions) ->
     [x.div_ceil(patches), y, if dim == 3 { z } else { 1 }]
 }
 
-/// See [`Restrict`](super::Restrict).
+/// See [`RestrictResidual`](super::RestrictResidual).
 ///
 /// # Safety
-/// Launched as [`restriction_block`] and [`restriction_blocks`] say, with vectors of both levels.
+/// Launched as [`restriction_block`] and [`restriction_blocks`] say, class by class, with vectors of both levels.
 #[inline(always)]
-pub unsafe fn restrict<T: Real, const DIM: usize, const K: usize, const N: usize, const C: usize, const H: usize>(
-    matrices: &RestrictionMatrix<T, N, H>,
-    r: *const T,
+#[expect(clippy::too_many_arguments, reason = "those of the kernel")]
+pub unsafe fn restrict_residual<
+    T: Real,
+    const DIM: usize,
+    const K: usize,
+    const N: usize,
+    const C: usize,
+    const H: usize,
+>(
+    matrices: &SidedRestrictionMatrices<T, N, H>,
+    b: *const T,
+    x: *const T,
     coarse: *mut T,
     directions: Directions,
+    class: u32,
     chunk: u32,
 ) {
+    let part = SidedPart { fine: directions, class, chunk };
     // SAFETY: the caller's promise.
-    unsafe { sums::restrict::<T, DIM, K, N, C, H>(matrices, r, coarse, directions, chunk) }
+    unsafe { restriction::restrict_residual_sided::<T, DIM, K, N, C, H>(matrices, [b, x], coarse, part) }
 }
 
 /// See [`ProlongateAdd`](super::ProlongateAdd).

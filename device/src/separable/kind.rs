@@ -1,7 +1,7 @@
 //! The modules of boxes with sides, and with what their kernels are traced.
 
 use super::list::ROWS;
-use super::{Apply, ProlongateAdd, Residual, Restrict, Smooth};
+use super::{Apply, ProlongateAdd, Residual, RestrictResidual, Smooth};
 use crate::kernels::{DEGREES_2D, DEGREES_3D, Module};
 use crate::patch::{Directions, row};
 use crate::scalar::Real;
@@ -61,10 +61,10 @@ fn sample<T: Real>(name: &str) -> Sample {
             let (matrices, b, x) = (r.cast_const(), r.cast_const(), r.cast_const());
             Some(Box::new(Residual { matrices, b, x, r, directions, chunk: CHUNK }))
         },
-        "restrict" => |cells, memory| {
+        "restrict_residual" => |cells, memory| {
             let (coarse, directions) = (memory.cast::<T>(), Directions::closed(cells));
-            let (matrices, r) = (coarse.cast_const(), coarse.cast_const());
-            Some(Box::new(Restrict { matrices, r, coarse, directions, chunk: CHUNK }))
+            let (matrices, b, x) = (coarse.cast_const(), coarse.cast_const(), coarse.cast_const());
+            Some(Box::new(RestrictResidual { matrices, b, x, coarse, directions, class: 0, chunk: CHUNK }))
         },
         "prolongate_add" => |cells, memory| {
             let (x, directions) = (memory.cast::<T>(), Directions::closed(cells));

@@ -1,10 +1,10 @@
 //! The kernels of boxes with sides, and what they take.
 
 #[allow(unused_imports)]
-use super::equal::{apply, prolongate_add, residual, restrict, smooth};
+use super::equal::{apply, prolongate_add, residual, restrict_residual, smooth};
 #[cfg(target_arch = "nvptx64")]
 use super::sizes::{C, DIM, H, K, M, N};
-use crate::matrices::{ProlongationMatrices, RestrictionMatrix, SidedCellMatrices, SidedMatrices};
+use crate::matrices::{ProlongationMatrices, SidedCellMatrices, SidedMatrices, SidedRestrictionMatrices};
 use crate::patch::Directions;
 
 crate::kernels! {
@@ -51,15 +51,19 @@ crate::kernels! {
         chunk: u32,
     ), super::equal::operator_block(DIM, K, size_of::<T>());
 
-    /// `coarse = Pᵀ r`, where cells are halved in each direction.
-    Restrict = restrict::<DIM, K, N, C, H>[
-        matrices: RestrictionMatrix<T, N, H>
+    /// `coarse = Pᵀ (b - A x)`, one class of coarse cells, where cells are halved in each direction.
+    RestrictResidual = restrict_residual::<DIM, K, N, C, H>[
+        /// Those of cells of size 1.
+        matrices: SidedRestrictionMatrices<T, N, H>
     ](
-        r: *const T,
+        b: *const T,
+        x: *const T,
         coarse: *mut T,
         /// Those of the fine level.
         directions: Directions,
-        /// Layers of coarse cells along the last direction that a block has.
+        /// Classes write and add in their order.
+        class: u32,
+        /// Coarse cells of a block in the direction in which it marches.
         chunk: u32,
     ), super::equal::restriction_block(DIM, K, size_of::<T>());
 

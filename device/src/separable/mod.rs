@@ -45,11 +45,13 @@ mod kind;
 mod list;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use equal::{blocks, operator_blocks, prolongation_blocks, restriction_blocks};
+pub use equal::{
+    blocks, longest_restriction_chunk, operator_blocks, prolongation_blocks, restriction_blocks, restriction_classes,
+};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use kind::KIND;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use list::{Apply, ProlongateAdd, Residual, Restrict, Smooth};
+pub use list::{Apply, ProlongateAdd, Residual, RestrictResidual, Smooth};
 
 /// The same constants of the module that is compiled.
 #[cfg(target_arch = "nvptx64")]

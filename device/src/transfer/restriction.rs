@@ -51,6 +51,7 @@ mod device {
     use super::*;
     use crate::march::{Matrices, Part, Target, march};
     use crate::matrices::{RestrictionMatrices, Scaled};
+    use crate::operator::cells::Without;
     use crate::patch::Grid;
     use crate::scalar::Real;
     use cuda_std::shared::Word;
@@ -79,7 +80,7 @@ mod device {
     ) {
         let grid = Grid { cells, degree: K as u32 }.coarser();
         let RestrictionMatrices { mass, stiffness, transfer } = matrices;
-        let matrices = Matrices { mass, stiffness, factors: *factors, transfer: Some(transfer) };
+        let matrices = Matrices { mass, stiffness, factors: *factors, reaction: Without, transfer: Some(transfer) };
         let put = |target: Target, sum: T| {
             let entry = match const { strip(DIM, K) }.along_x {
                 true => target.of_grid(coarse, Grid { cells, ..grid }.remade().coarser()),
@@ -91,6 +92,52 @@ mod device {
         let (strip, early) = (const { strip(DIM, K) }, reads_early(DIM, K, size_of::<T>()));
         let part = Part { pieces: grid.cells, class, chunk };
         // SAFETY: the caller's promise.
-        unsafe { march::<T, N, C, H>(strip, early, &matrices, b, x, part, put) }
+        unsafe { march::<T, _, N, C, H>(strip, early, &matrices, b, x, part, put) }
+    }
+}
+
+#[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
+pub use sided::*;
+
+#[cfg(any(not(target_arch = "nvptx64"), module = "separable"))]
+mod sided {
+    use super::*;
+    use crate::march::{Matrices, SidedPart, march_sided};
+    use crate::matrices::{RestrictionMatrices, Scaled, SidedRestrictionMatrices};
+    use crate::patch::Direction;
+    use crate::scalar::Real;
+    use cuda_std::shared::Word;
+
+    /// `coarse = Pᵀ (b - A x)` on boxes with any sides, one class. Along a period there must be an even number of coarse cells.
+    ///
+    /// # Safety
+    /// Launched as [`march_sided`] says for its [`strip`]; `coarse` is of the level with half as many cells in each direction.
+    #[inline(always)]
+    pub unsafe fn restrict_residual_sided<
+        T: Real + Word,
+        const DIM: usize,
+        const K: usize,
+        const N: usize,
+        const C: usize,
+        const H: usize,
+    >(
+        SidedRestrictionMatrices { patch, reaction }: &SidedRestrictionMatrices<T, N, H>,
+        vectors: [*const T; 2],
+        coarse: *mut T,
+        part: SidedPart,
+    ) {
+        let Scaled { matrices: RestrictionMatrices { mass, stiffness, transfer }, factors } = patch;
+        let matrices = Matrices { mass, stiffness, factors: *factors, reaction: *reaction, transfer: Some(transfer) };
+        let put = |[x, y, z]: [u32; 3], is_first: bool, sum: T| {
+            let [of_x, of_y, _] = part.fine.remade().0.map(Direction::coarser);
+            let row = of_x.row(K);
+            let (plane, in_plane) = if DIM == 3 { (row * of_y.nodes(K), x + row * y) } else { (row, x) };
+            let entry = coarse.wrapping_add(in_plane as usize).wrapping_add(plane as usize * z as usize);
+            // SAFETY: an unknown, which no other block of the class touches.
+            unsafe { *entry = if is_first { sum } else { *entry + sum } };
+        };
+        let (strip, early) = (const { strip(DIM, K) }, reads_early(DIM, K, size_of::<T>()));
+        // SAFETY: the caller's promise.
+        unsafe { march_sided::<T, _, N, C, H>(strip, early, &matrices, vectors, part, put) }
     }
 }

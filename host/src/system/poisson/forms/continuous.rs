@@ -6,8 +6,6 @@ use crate::fe::{Eigenpairs, Element, assemble, symmetric_eigenpairs, with_zero_r
 use crate::space::Space;
 use nalgebra::{DMatrix, DVector};
 use patchmg_device::kernels::patch_nodes;
-#[cfg(feature = "cuda")]
-use patchmg_device::matrices;
 use patchmg_device::matrices::{
     CellMatrices, FirstStepMatrices, OperatorMatrices, PatchColumn, ProlongationMatrices, RestrictionMatrices,
     SmootherMatrices,
@@ -356,19 +354,6 @@ impl ContinuousForm {
     pub fn prolongation_matrices<T: Real, const C: usize>(&self) -> ProlongationMatrices<T, C> {
         assert_eq!(C, self.degree() + 1);
         ProlongationMatrices::new(entries(&self.prolongation))
-    }
-
-    /// `Pᵀ`.
-    ///
-    /// # Panics
-    /// If `N` is not the number of nodes of a patch of this degree, and `H` half of those of a cell, rounded up.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn restriction_matrix<T: Real, const N: usize, const H: usize>(
-        &self,
-    ) -> matrices::RestrictionMatrix<T, N, H> {
-        let (n, c) = self.sizes();
-        assert_eq!((N, H), (n, c.div_ceil(2)));
-        matrices::RestrictionMatrix::new(entries(&self.prolongation.transpose()))
     }
 
     /// Nodes of a patch and of a cell in one direction.

@@ -2,6 +2,7 @@
 
 use super::super::Separable;
 use super::super::level::{Steps, Transfers};
+use super::super::line::Line;
 use super::operator::{LONGEST_CHUNK, Launch, Matrices};
 use super::{Cells, Common};
 use crate::backend::Scalar;
@@ -13,8 +14,8 @@ use crate::system::System;
 use crate::system::poisson::forms::ContinuousForm;
 use bytemuck::Pod;
 use patchmg_device::kernels::patch_nodes;
-use patchmg_device::matrices::{self, Reaction, Scaled, SidedCellMatrices, SidedMatrices};
-use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, Restrict, Smooth};
+use patchmg_device::matrices::{self, Reaction, Scaled, SidedCellMatrices, SidedMatrices, SidedRestrictionMatrices};
+use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, RestrictResidual, Smooth};
 use patchmg_device::{smoother, with_degree};
 use std::sync::Arc;
 
@@ -160,37 +161,68 @@ impl<T: Scalar> Matrices<T> for EqualMatrices<T> {
     }
 }
 
-/// Kernels for the transfer, if a level has some: of equal cells, all of which are halved.
+/// Kernels for the transfer, if a level has some: of equal cells, all of which are halved. Along a period classes of coarse cells alternate, so that there
+/// must be an even number of them.
 pub fn transfers<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Option<Box<dyn Transfers<Cuda, T>>>> {
-    if Cells::of(system) != Some(Cells::Equal) || !system.halves_all() {
+    let is_odd = |line: &Line| line.joins_ends() && line.axis.cells() % 4 != 0;
+    if Cells::of(system) != Some(Cells::Equal) || !system.halves_all() || system.lines().iter().any(is_odd) {
         return Ok(None);
     }
     let (level, gpu) = (Common::new(cuda, system), &cuda.gpu);
     let (restrict, prolongate) = (Cells::Equal.kernel(gpu, system)?, Cells::Equal.kernel(gpu, system)?);
-    let longest = LONGEST_CHUNK.min(level.directions.0[level.dim - 1].coarser().output_cells());
-    let chunk = restrict.chunk(gpu, longest, |chunk| restriction_blocks(&level, chunk))?;
-    let matrices = transfer_matrices(system)?;
+    let longest = separable::longest_restriction_chunk(level.dim, level.degree, level.directions);
+    let chunk = restrict.chunk(gpu, longest.min(LONGEST_CHUNK), |chunk| restriction_blocks(&level, 0, chunk))?;
     let storage = system.coarser().transpose()?.map_or(0, |coarse| coarse.space().storage());
-    Ok(Some(Box::new(EqualTransfers { level, storage, matrices, restrict, prolongate, chunk })))
+    let (restriction, of_loads) = (restriction_matrices(system)?, load_restriction_matrices(system)?);
+    let prolongation = prolongation_matrices(system)?;
+    Ok(Some(Box::new(EqualTransfers {
+        level,
+        storage,
+        restriction,
+        of_loads,
+        prolongation,
+        restrict,
+        prolongate,
+        chunk,
+    })))
 }
 
-fn restriction_blocks(level: &Common, chunk: u32) -> [u32; 3] {
-    separable::restriction_blocks(level.dim, level.degree, level.directions, chunk)
+fn restriction_blocks(level: &Common, class: u32, chunk: u32) -> [u32; 3] {
+    separable::restriction_blocks(level.dim, level.degree, level.directions, class, chunk)
 }
 
-/// The matrices that [`Restrict`] and [`ProlongateAdd`] take.
-pub fn transfer_matrices<T: Scalar>(system: &Separable) -> Result<[Vec<T>; 2]> {
-    let form = form(system)?;
+/// The matrices that [`RestrictResidual`] takes.
+pub fn restriction_matrices<T: Scalar>(system: &Separable) -> Result<Vec<T>> {
+    let (factors, reaction) = factors(system);
+    let reaction = if system.dim() == 3 { reaction } else { reaction / factors[0] };
+    restriction_matrices_with(system, matrices::factors(system.dim(), factors), reaction)
+}
+
+/// Those for loads, which are restricted as the residual of the operator 0.
+pub fn load_restriction_matrices<T: Scalar>(system: &Separable) -> Result<Vec<T>> {
+    restriction_matrices_with(system, [0.0; 3], 0.0)
+}
+
+fn restriction_matrices_with<T: Scalar>(system: &Separable, factors: [f64; 3], reaction: f64) -> Result<Vec<T>> {
+    let (form, factors, reaction) = (form(system)?, factors.map(T::from_f64), T::from_f64(reaction));
     Ok(with_degree!(
         system.space().degree(),
         K => {
             const H: usize = (K + 1).div_ceil(2);
-            [
-                numbers(&form.restriction_matrix::<T, { 2 * K + 1 }, H>()),
-                numbers(&form.prolongation_matrices::<T, { K + 1 }>()),
-            ]
+            let patch = Scaled { matrices: form.restriction_matrices::<T, { 2 * K + 1 }, H>(), factors };
+            numbers(&SidedRestrictionMatrices { patch, reaction })
         },
-        else [Vec::new(), Vec::new()]
+        else Vec::new()
+    ))
+}
+
+/// The matrices that [`ProlongateAdd`] takes.
+pub fn prolongation_matrices<T: Scalar>(system: &Separable) -> Result<Vec<T>> {
+    let form = form(system)?;
+    Ok(with_degree!(
+        system.space().degree(),
+        K => numbers(&form.prolongation_matrices::<T, { K + 1 }>()),
+        else Vec::new()
     ))
 }
 
@@ -199,37 +231,52 @@ struct EqualTransfers<T: Scalar> {
     level: Common,
     /// Of vectors of the coarser level.
     storage: usize,
-    /// Of both kernels.
-    matrices: [Vec<T>; 2],
-    restrict: TypedKernel<Restrict<T>>,
+    restriction: Vec<T>,
+    of_loads: Vec<T>,
+    prolongation: Vec<T>,
+    restrict: TypedKernel<RestrictResidual<T>>,
     prolongate: TypedKernel<ProlongateAdd<T>>,
     chunk: u32,
 }
 
 impl<T: Scalar> EqualTransfers<T> {
-    fn check(&self, fine: (&'static str, &Vector<T>), coarse: &Vector<T>) -> Result<()> {
-        self.level.check(&[fine])?;
+    fn check(&self, fine: &[(&'static str, &Vector<T>)], coarse: &Vector<T>) -> Result<()> {
+        self.level.check(fine)?;
         coarse.check(&self.level.cuda.gpu, "coarse", self.storage)
+    }
+
+    /// With the matrices of a residual or of a load; the vectors must be checked.
+    fn restrict(&self, matrices: &[T], b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
+        let (level, chunk) = (&self.level, self.chunk);
+        (0..separable::restriction_classes(level.dim, level.degree)).try_for_each(|class| {
+            let (matrices, coarse, directions) = (matrices.as_ptr(), coarse.as_mut_ptr(), level.directions);
+            let (b, x) = (b.as_ptr(), x.as_ptr());
+            let arguments = RestrictResidual { matrices, b, x, coarse, directions, class, chunk };
+            // SAFETY: vectors of both levels, and their matrices; the classes in their order.
+            unsafe { self.restrict.launch(&level.cuda.gpu, restriction_blocks(level, class, chunk), arguments) }
+        })
     }
 }
 
 impl<T: Scalar> Transfers<Cuda, T> for EqualTransfers<T> {
     fn restrict(&self, r: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
-        let (level, matrices, chunk) = (&self.level, self.matrices[0].as_ptr(), self.chunk);
-        self.check(("r", r), coarse)?;
-        let directions = level.directions;
-        let arguments = Restrict { matrices, r: r.as_ptr(), coarse: coarse.as_mut_ptr(), directions, chunk };
-        // SAFETY: vectors of both levels, checked above, and their matrices.
-        unsafe { self.restrict.launch(&level.cuda.gpu, restriction_blocks(level, chunk), arguments) }
+        self.check(&[("r", r)], coarse)?;
+        self.restrict(&self.of_loads, r, r, coarse)
+    }
+
+    fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<bool> {
+        self.check(&[("b", b), ("x", x)], coarse)?;
+        self.restrict(&self.restriction, b, x, coarse)?;
+        Ok(true)
     }
 
     fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         let level = &self.level;
-        self.check(("x", x), coarse)?;
-        let (matrices, directions) = (self.matrices[1].as_ptr(), level.directions);
+        self.check(&[("x", x)], coarse)?;
+        let (matrices, directions) = (self.prolongation.as_ptr(), level.directions);
         let arguments = ProlongateAdd { matrices, coarse: coarse.as_ptr(), x: x.as_mut_ptr(), directions };
         let blocks = separable::prolongation_blocks(level.dim, level.degree, directions);
-        // SAFETY: as above.
+        // SAFETY: vectors of both levels, checked above, and their matrices.
         unsafe { self.prolongate.launch(&level.cuda.gpu, blocks, arguments) }
     }
 }

@@ -25,7 +25,7 @@ use operator::Operator;
 use patchmg_device::kernels::Module;
 use patchmg_device::patch::{Direction, Directions};
 use patchmg_device::separable::graded as graded_kernels;
-use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, Restrict, Smooth};
+use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, RestrictResidual, Smooth};
 use patchmg_device::typed::{Arguments, Kind};
 use std::sync::Arc;
 
@@ -126,7 +126,7 @@ pub(crate) fn constants(module: Module) -> Result<Vec<Constants>> {
         let known = &matrices[..matrices.len() - others];
         Constants { entry, bytes: bytemuck::cast_slice(known).to_vec() }
     };
-    // Behind the matrices of cells are factors and the reaction's, behind those of patches, too, and sums between.
+    // Behind the matrices are factors and the reaction's, behind those of the smoother sums between.
     let operator = equal::cell_matrices::<f32>(&system)?;
     let of_operator = |entry| of(entry, &operator, 3 + 1);
     Ok(match cells {
@@ -136,12 +136,13 @@ pub(crate) fn constants(module: Module) -> Result<Vec<Constants>> {
         ],
         Cells::Equal => {
             let (smoother, _) = equal::matrices(&system)?;
-            let [restriction, prolongation] = equal::transfer_matrices(&system)?;
+            let (restriction, prolongation) =
+                (equal::restriction_matrices::<f32>(&system)?, equal::prolongation_matrices::<f32>(&system)?);
             vec![
                 of(Smooth::<f32>::spec(module).name, &smoother, 3 + degree + 1),
                 of_operator(Apply::<f32>::spec(module).name),
                 of_operator(Residual::<f32>::spec(module).name),
-                of(Restrict::<f32>::spec(module).name, &restriction, 0),
+                of(RestrictResidual::<f32>::spec(module).name, &restriction, 3 + 1),
                 of(ProlongateAdd::<f32>::spec(module).name, &prolongation, 0),
             ]
         }

@@ -2,7 +2,9 @@
 
 use super::super::level::{Kernels, SeparableLevel};
 use super::super::{Condition, Equation, Separable};
-use super::equal::{cell_matrices, matrices, table_words, transfer_matrices};
+use super::equal::{
+    cell_matrices, load_restriction_matrices, matrices, prolongation_matrices, restriction_matrices, table_words,
+};
 use super::graded::{Tables, cell_matrices as graded_cell_matrices, sizes as graded_sizes, sizes_bytes, tables_bytes};
 use super::{Cells, constants, directions};
 use crate::backend::cpu::Cpu;
@@ -15,7 +17,7 @@ use crate::testing::random;
 use cuda_builder::ptx::Constants;
 use patchmg_device::kernels::Module;
 use patchmg_device::separable::graded;
-use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, Restrict, Smooth};
+use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, RestrictResidual, Smooth};
 use patchmg_device::typed::{self, Arguments as _};
 use patchmg_emulation::{Arguments, Kernel};
 use std::sync::Arc;
@@ -51,8 +53,9 @@ fn matrices_are_those_of_the_instructions_whatever_the_equation() {
             let system = system(cells, &SIZES[..cells.len()], 3, equation.clone());
             let cells = Cells::of(&system).unwrap();
             let module = cells.module(&system);
-            let ([restriction, prolongation], smoother) =
-                (transfer_matrices(&system).unwrap(), matrices(&system).unwrap().0);
+            let restrictions: [Vec<f32>; 2] =
+                [restriction_matrices(&system).unwrap(), load_restriction_matrices(&system).unwrap()];
+            let (smoother, prolongation) = (matrices(&system).unwrap().0, prolongation_matrices(&system).unwrap());
             let mut known = constants(module).unwrap();
             let mut check = |entry: String, matrices: &[f32]| {
                 let index = known.iter().position(|known| known.entry == entry).unwrap();
@@ -69,10 +72,13 @@ fn matrices_are_those_of_the_instructions_whatever_the_equation() {
                 check(Smooth::<f32>::spec(module).name, &smoother);
                 check(Apply::<f32>::spec(module).name, &operator);
                 check(Residual::<f32>::spec(module).name, &operator);
-                check(Restrict::<f32>::spec(module).name, &restriction);
+                check(RestrictResidual::<f32>::spec(module).name, &restrictions[0]);
                 check(ProlongateAdd::<f32>::spec(module).name, &prolongation);
             }
             assert_eq!(known, []);
+            let [residuals, loads] = restrictions;
+            assert_eq!(residuals.len(), loads.len());
+            assert_eq!(residuals[..residuals.len() - (3 + 1)], loads[..residuals.len() - (3 + 1)]);
         }
     }
 }
@@ -251,23 +257,31 @@ fn check_transfers<T: Scalar>(cells: &[usize], degree: usize, equation: Equation
     let system = system(cells, &sizes, degree, equation);
     assert!(system.halves_all(), "{what}");
     let (fine, coarse) = (Axes::<T>::new(&system), Axes::<T>::new(&system.coarser().unwrap().unwrap()));
-    let (mut of_fine, of_coarse, mut sums) = (fine.vector(1, 0.0), coarse.vector(1, 0.0), coarse.vector(2, 0.0));
-    let (x, coarse_x) = (fine.host(&of_fine), coarse.host(&of_coarse));
-    let zero = fine.level.vector_of(&mut |_| 0.0).unwrap();
-    fine.level.restrict_load(&of_fine, &zero, &mut sums).unwrap();
+    let (mut of_fine, of_coarse, b) = (fine.vector(1, 0.0), coarse.vector(1, 0.0), fine.vector(3, 0.0));
+    let [mut loads, mut residuals] = [2, 3].map(|seed| coarse.vector(seed, 0.0));
+    let (x, coarse_x, load) = (fine.host(&of_fine), coarse.host(&of_coarse), fine.host(&b));
+    fine.level.restrict_load(&b, &of_fine, &mut loads).unwrap();
+    fine.level.restrict_residual(&b, &of_fine, &mut residuals).unwrap();
     fine.level.prolongate_add(&of_coarse, &mut of_fine).unwrap();
-    let (restricted, prolongated) = (coarse.host(&sums), fine.host(&of_fine));
+    let (expected, prolongated) = ([loads, residuals].map(|sums| coarse.host(&sums)), fine.host(&of_fine));
 
-    let ([down, up], directions, dim) = (transfer_matrices::<T>(&system).unwrap(), directions(&system), cells.len());
+    let (directions, dim) = (directions(&system), cells.len());
+    let down = [load_restriction_matrices::<T>(&system).unwrap(), restriction_matrices(&system).unwrap()];
+    let up = prolongation_matrices::<T>(&system).unwrap();
     let (module, allowed) = (Cells::Equal.module(&system), roundings::<T>(1e2, 1.0));
     for chunk in [1, 2, 32] {
-        let mut sums = vec![T::ZERO; restricted.len()];
-        let coarse = sums.as_mut_ptr();
-        let arguments = Restrict { matrices: down.as_ptr(), r: x.as_ptr(), coarse, directions, chunk };
-        let blocks = separable::restriction_blocks(dim, degree, directions, chunk);
-        // SAFETY: vectors and matrices are those of the levels, and the blocks those of the kernel.
-        unsafe { run(module, blocks, &arguments) };
-        assert_close(&sums, &restricted, allowed, &format!("{what}, chunk {chunk}, restriction"));
+        for (matrices, expected) in down.iter().zip(&expected) {
+            let mut sums = vec![T::ZERO; expected.len()];
+            for class in 0..separable::restriction_classes(dim, degree) {
+                let (matrices, b, x, coarse) = (matrices.as_ptr(), load.as_ptr(), x.as_ptr(), sums.as_mut_ptr());
+                let arguments = RestrictResidual { matrices, b, x, coarse, directions, class, chunk };
+                let blocks = separable::restriction_blocks(dim, degree, directions, class, chunk);
+                // SAFETY: vectors and matrices are those of the levels, and the blocks those of the kernel.
+                unsafe { run(module, blocks, &arguments) };
+            }
+            let allowed = allowed * largest(expected).max(1.0);
+            assert_close(&sums, expected, allowed, &format!("{what}, chunk {chunk}, restriction"));
+        }
     }
     let mut sums = x;
     let (matrices, coarse) = (up.as_ptr(), coarse_x.as_ptr());
