@@ -50,7 +50,8 @@ pub fn sided_blocks(strip: Strip, SidedPart { fine: Directions(fine), class, chu
 impl March {
     #[inline(always)]
     fn sided(strip: Strip, SidedPart { fine: Directions(fine), class, chunk }: SidedPart) -> Self {
-        let block = [thread::block_idx_x(), thread::block_idx_y(), thread::block_idx_z()].map(made_here);
+        let block = [thread::block_idx_x(), thread::block_idx_y(), thread::block_idx_z()];
+        let block = if strip.along_x { block.map(made_here) } else { block };
         let in_class = |direction: usize| class_patch(bit(class, direction - 1), block[direction] as usize) as u32;
         let range = |direction: usize, distance: u32| {
             let of = fine[direction].coarser();
@@ -70,70 +71,60 @@ impl March {
     }
 }
 
-/// A thread's column of nodes for a step.
+/// A thread's column of nodes.
 #[derive(Clone, Copy)]
 struct Column {
-    /// Node in x and, in 3D, in y.
-    across: [u32; 2],
-    /// First and last node along the last direction; in a period the last one may lie before the first.
-    ends: [u32; 2],
+    /// Offset of its node in the first plane, in 2D row.
+    first: u32,
+    /// How often its loads are doubled.
+    doubled: u32,
+}
+
+/// Whether a load counts twice at a node of a direction: at a Neumann side. Where the solution is given nobody uses it.
+#[inline(always)]
+fn is_doubled(of: Direction, degree: usize, node: u32) -> bool {
+    of.is_periodic == 0 && (node == 0 || node + 1 == of.nodes(degree))
 }
 
 impl Column {
-    /// Of a step that begins at a piece; none where the column or the piece lies beyond a side.
+    /// Of a step that begins at a piece; none beyond a side.
     #[inline(always)]
-    fn of(strip: Strip, Directions(fine): Directions, thread: u32, piece: [u32; 3]) -> Option<Self> {
-        let (k, along) = (strip.degree, fine[strip.dim - 1]);
+    fn of(strip: Strip, Directions([of_x, of_y, _]): Directions, thread: u32, piece: [u32; 3]) -> Option<Self> {
+        let k = strip.degree;
         // Threads without a column read the last one.
         let column = thread.min(strip.columns() as u32 - 1);
-        let [x, y, z] = piece.map(|piece| (strip.nodes as u32).wrapping_mul(piece));
-        let x = fine[0].wrapped(k, x.wrapping_add(column % strip.width() as u32))?;
-        let y = if strip.dim == 3 { fine[1].wrapped(k, y + column / strip.width() as u32)? } else { 0 };
-        let first = along.wrapped(k, z)?;
-        Some(Self { across: [x, y], ends: [first, along.wrapped(k, first + strip.nodes as u32)?] })
+        let [x, y, _] = piece.map(|piece| (strip.nodes as u32).wrapping_mul(piece));
+        let x = of_x.wrapped(k, x.wrapping_add(column % strip.width() as u32))?;
+        let doubled = u32::from(is_doubled(of_x, k, x));
+        if strip.dim == 2 {
+            return Some(Self { first: x, doubled });
+        }
+        let y = of_y.wrapped(k, y + column / strip.width() as u32)?;
+        Some(Self { first: x + of_x.row(k) * y, doubled: doubled + u32::from(is_doubled(of_y, k, y)) })
     }
+}
 
-    /// `b` as it counts: twice at a Neumann side. Where the solution is given nobody uses it.
-    #[inline(always)]
-    fn load<T: Real, const N: usize>(self, strip: Strip, Directions(fine): Directions, values: &[T; N]) -> [T; N] {
-        let is_end = |direction: usize, node: u32| {
-            let of = fine[direction];
-            of.is_periodic == 0 && (node == 0 || node + 1 == of.nodes(strip.degree))
-        };
-        let mut values = *values;
-        for direction in 0..strip.dim - 1 {
-            if is_end(direction, self.across[direction]) {
-                for i in 0..N {
-                    values[i] = values[i] + values[i];
-                }
-            }
-        }
-        if is_end(strip.dim - 1, self.ends[0]) {
-            values[0] = values[0] + values[0];
-        }
-        if is_end(strip.dim - 1, self.ends[1]) {
-            values[N - 1] = values[N - 1] + values[N - 1];
-        }
-        values
-    }
+/// The first and the last node of a piece along the last direction, which in a period may lie before the first; none beyond a side.
+#[inline(always)]
+fn ends(strip: Strip, Directions(fine): Directions, piece: u32) -> Option<[u32; 2]> {
+    let along = fine[strip.dim - 1];
+    let first = along.wrapped(strip.degree, (strip.nodes as u32).wrapping_mul(piece))?;
+    Some([first, along.wrapped(strip.degree, first + strip.nodes as u32)?])
 }
 
 impl<T: Real, const N: usize> Nodes<T, N> {
     /// Reads a column from its `first` node on: what follows another begins with its last node.
     ///
     /// # Safety
-    /// The column is of the vector, whose directions these are.
+    /// The column is of the vector, whose nodes are so far from each other.
     #[inline(always)]
-    unsafe fn read_sided(&mut self, strip: Strip, fine: Directions, column: Option<Column>, first: usize) {
-        let Some(Column { across: [x, y], ends }) = column else {
+    unsafe fn read_sided(&mut self, place: Option<(Column, [u32; 2])>, stride: u32, first: usize) {
+        let Some((column, ends)) = place else {
             self.values = [T::ZERO; N];
             return;
         };
         self.values[0] = self.values[N - 1];
-        let Directions([of_x, of_y, _]) = fine;
-        let row = of_x.row(strip.degree);
-        let stride = made_here(if strip.dim == 3 { row * of_y.nodes(strip.degree) } else { row });
-        let column = self.vector.wrapping_add((x + row * y) as usize);
+        let (column, stride) = (self.vector.wrapping_add(column.first as usize), made_here(stride));
         let [lower, upper] = ends.map(|node| column.wrapping_add(stride as usize * node as usize));
         for i in first..N {
             let node = if i + 1 < N { lower.wrapping_add((i as u32 * stride) as usize) } else { upper };
@@ -141,6 +132,31 @@ impl<T: Real, const N: usize> Nodes<T, N> {
             self.values[i] = unsafe { *node };
         }
     }
+}
+
+/// `b` as it counts.
+#[inline(always)]
+fn load<T: Real, const N: usize>(
+    strip: Strip,
+    Directions(fine): Directions,
+    (column, ends): (Column, [u32; 2]),
+    values: &[T; N],
+) -> [T; N] {
+    let (mut values, along) = (*values, fine[strip.dim - 1]);
+    for times in 0..strip.dim as u32 - 1 {
+        if column.doubled > times {
+            for i in 0..N {
+                values[i] = values[i] + values[i];
+            }
+        }
+    }
+    if is_doubled(along, strip.degree, ends[0]) {
+        values[0] = values[0] + values[0];
+    }
+    if is_doubled(along, strip.degree, ends[1]) {
+        values[N - 1] = values[N - 1] + values[N - 1];
+    }
+    values
 }
 
 /// [`march`](super::march()) on a box with any sides, whose pieces along each period are even in number. `put` gets nodes of the results, in 2D with y
@@ -158,30 +174,39 @@ pub unsafe fn march_sided<T: Real + Word, R: Multiple<T>, const N: usize, const 
     put: impl Fn([u32; 3], bool, T),
 ) {
     let own = thread::thread_idx_x();
-    let march = || March::sided(strip, part.remade());
+    // Where blocks march along x nothing is kept from step to step: it would spill.
+    let anew = |part: SidedPart| if strip.along_x { part.remade() } else { part };
+    let march = || March::sided(strip, anew(part));
     let steps = made_here(march().steps());
-    let first = if strip.along_x { 0 } else { 1 };
-    // Made anew: kept, they would spill.
-    let column = |step: u32, fine: Directions| Column::of(strip, fine, made_here(own), march().place(step));
+    let column = |step: u32, fine: Directions, thread: u32| Column::of(strip, fine, thread, march().place(step));
+    let kept = if strip.along_x { None } else { column(0, part.fine, own) };
+    let place = |step: u32, fine: Directions| {
+        let column = if strip.along_x { column(step, fine, made_here(own)) } else { kept };
+        Some((column?, ends(strip, fine, march().place(step)[2])?))
+    };
+    let stride = |Directions([of_x, of_y, _]): Directions| {
+        let row = of_x.row(strip.degree);
+        if strip.dim == 3 { row * of_y.nodes(strip.degree) } else { row }
+    };
     let read = |nodes: &mut [Nodes<T, N>], step: u32| {
-        let fine = part.fine.remade();
-        let column = column(step, fine);
+        let fine = anew(part).fine;
+        let (place, first) = (place(step, fine), if strip.along_x { 0 } else { 1 });
         for nodes in nodes {
             // SAFETY: a column of the level.
-            unsafe { nodes.read_sided(strip, fine, column, first) };
+            unsafe { nodes.read_sided(place, stride(fine), first) };
         }
     };
     let load = |step: u32, values: &[T; N]| {
-        let fine = part.fine.remade();
-        column(step, fine).map_or(*values, |column| column.load(strip, fine, values))
+        let fine = anew(part).fine;
+        place(step, fine).map_or(*values, |place| load(strip, fine, place, values))
     };
     let mut nodes = [x, b].map(|vector| Nodes { vector, values: [T::ZERO; N] });
     if !strip.along_x && own < strip.columns() as u32 {
         // The first node is where the last one of a piece before it would be.
-        let column = column(0, part.fine).map(|column| Column { ends: [column.ends[0]; 2], ..column });
+        let place = place(0, part.fine).map(|(column, [first, _])| (column, [first; 2]));
         for nodes in &mut nodes {
             // SAFETY: as above.
-            unsafe { nodes.read_sided(strip, part.fine, column, N - 1) };
+            unsafe { nodes.read_sided(place, stride(part.fine), N - 1) };
         }
     }
     // Nothing waits for the first step.
@@ -193,7 +218,7 @@ pub unsafe fn march_sided<T: Real + Word, R: Multiple<T>, const N: usize, const 
         of.is_periodic == 1 || 2 * march().place(step)[0].wrapping_add(piece) < of.cells
     };
     steps!(strip, early, matrices, nodes, steps, read, load, adds, |step, thread| {
-        store(march(), part, matrices.factors[0], step, thread, &put)
+        store(march(), anew(part), matrices.factors[0], step, thread, &put)
     });
 }
 
@@ -213,9 +238,8 @@ fn store<T: Real + Word>(
     let lines_at_once = strip.threads() as u32 / width;
     let (i, first) = if lines_at_once == 1 { (thread, 0) } else { (thread % width, thread / width) };
     let has_line = if lines_at_once == 1 { i < width } else { first < lines_at_once };
-    // Made anew in every step: kept, nodes would spill.
-    let origin = march.place(step).map(|piece| k.wrapping_mul(made_here(piece)));
-    let directions = part.fine.remade().0.map(Direction::coarser);
+    let origin = march.place(step).map(|piece| k.wrapping_mul(piece));
+    let directions = part.fine.0.map(Direction::coarser);
     let owns = |direction: usize, Range { own, end, .. }: Range, node: u32| {
         node >= k * own && node < k * end && directions[direction].is_unknown(strip.degree, node)
     };

@@ -131,7 +131,7 @@ pub(super) fn block_of(shape: Shape, min_blocks: u32, scalar_bytes: usize) -> Bl
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn restriction_block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
     // As of the operator.
-    let fewer = dim == 2 && matches!(degree, 6 | 7 | 10) && scalar_bytes == 8;
+    let fewer = dim == 2 && matches!(degree, 6 | 7 | 9 | 10) && scalar_bytes == 8;
     let min_blocks = restriction::min_blocks(dim, degree, scalar_bytes) - u32::from(fewer);
     block_of(restriction::strip(dim, degree).shape(), min_blocks, scalar_bytes)
 }

@@ -26,7 +26,7 @@ pub(super) fn bytes<B: Backend, T: Scalar>(system: &Separable) -> u64 {
 /// Bytes of one that has kernels for the smoother and the operator, and perhaps for the transfer.
 pub(super) fn bytes_with_kernels<B: Backend, T: Scalar>(system: &Separable, has_transfers: bool) -> u64 {
     if has_transfers {
-        return vectors::<T>(system, 0);
+        return 0;
     }
     vectors::<T>(system, TRANSFER_TEMPORARIES) + Transfer::<B, T>::bytes(system)
 }
@@ -62,10 +62,8 @@ pub(super) trait Transfers<B: Backend, T: Scalar>: Send + Sync {
     /// `coarse = Pᵀ r`; entries that are no unknowns stay as they are.
     fn restrict(&self, r: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()>;
 
-    /// `coarse = Pᵀ (b - A x)`, and true; or false if the kernels need the residual first.
-    fn restrict_residual(&self, _b: &B::Vector<T>, _x: &B::Vector<T>, _coarse: &mut B::Vector<T>) -> Result<bool> {
-        Ok(false)
-    }
+    /// `coarse = Pᵀ (b - A x)`, likewise.
+    fn restrict_residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()>;
 
     /// `x += P coarse`.
     fn prolongate_add(&self, coarse: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
@@ -153,7 +151,18 @@ pub(super) struct SeparableLevel<B: Backend, T: Scalar> {
 /// Vectors that a level computes with.
 struct Work<B: Backend, T: Scalar> {
     temporary: Vec<B::Vector<T>>,
-    residual: B::Vector<T>,
+    /// Where patches or the transfer have no kernels.
+    residual: Option<B::Vector<T>>,
+}
+
+impl<B: Backend, T: Scalar> Work<B, T> {
+    /// The temporaries and the residual of a level that has one.
+    fn with_residual(&mut self) -> (&mut [B::Vector<T>], &mut B::Vector<T>) {
+        (
+            &mut self.temporary,
+            self.residual.as_mut().expect("a level without kernels of patches or transfers has a residual"),
+        )
+    }
 }
 
 impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
@@ -188,7 +197,6 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
                 By::Axes(Operator::new(&**backend, lines, system.diffusion(), reaction)?)
             }
         };
-        let residual = backend.zeros(system.space().storage())?;
         let mut level = Self {
             backend: backend.clone(),
             operator,
@@ -197,7 +205,7 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
             colors: Vec::new(),
             patches: Vec::new(),
             steps: None,
-            work: Mutex::new(Work { temporary: Vec::new(), residual }),
+            work: Mutex::new(Work { temporary: Vec::new(), residual: None }),
         };
         level.add_temporaries()?;
         Ok(level)
@@ -212,9 +220,13 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
         } else {
             0
         };
-        let temporary = &mut lock(&self.work).temporary;
+        let vector = || self.backend.zeros(self.system.space().storage());
+        let Work { temporary, residual } = &mut *lock(&self.work);
         while temporary.len() < needed {
-            temporary.push(self.backend.zeros(self.system.space().storage())?);
+            temporary.push(vector()?);
+        }
+        if !self.patches.is_empty() || matches!(self.transfer, Some(By::Axes(_))) {
+            *residual = Some(vector()?);
         }
         Ok(())
     }
@@ -293,12 +305,11 @@ impl<B: Backend, T: Scalar> LinearOperator<B, T> for SeparableLevel<B, T> {
 
 impl<B: Backend, T: Scalar> Level<B, T> for SeparableLevel<B, T> {
     fn restrict_residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, coarse: &mut B::Vector<T>) -> Result<()> {
-        if let By::Kernels(transfers) = self.transfer()?
-            && transfers.restrict_residual(b, x, coarse)?
-        {
-            return Ok(());
+        if let By::Kernels(transfers) = self.transfer()? {
+            return transfers.restrict_residual(b, x, coarse);
         }
-        let Work { temporary, residual } = &mut *lock(&self.work);
+        let work = &mut *lock(&self.work);
+        let (temporary, residual) = work.with_residual();
         self.residual_with(b, x, temporary, residual)?;
         self.restrict(temporary, residual, coarse)
     }
@@ -379,7 +390,8 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
             unknown.map_or(Ok(()), |&color| Err(self.no_color(color)))?;
             return steps.smooth(colors, b, x);
         }
-        let Work { temporary, residual } = &mut *lock(&self.work);
+        let work = &mut *lock(&self.work);
+        let (temporary, residual) = work.with_residual();
         colors.iter().try_for_each(|&color| {
             let patches = self.of_color(color)?;
             self.residual_with(b, x, temporary, residual)?;

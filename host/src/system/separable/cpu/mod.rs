@@ -464,12 +464,11 @@ impl<T: Scalar + Prepared> Transfers<Cpu, T> for Transfer<T> {
         self.restrict_vectors(vectors, coarse)
     }
 
-    fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<bool> {
+    fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
         self.fine.check(&[("b", b), ("x", x)])?;
         let vectors = &mut *lock(&self.fine.vectors);
         self.fine.extend(b, x, vectors);
-        self.restrict_vectors(vectors, coarse)?;
-        Ok(true)
+        self.restrict_vectors(vectors, coarse)
     }
 
     fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {

@@ -161,11 +161,16 @@ impl<T: Scalar> Matrices<T> for EqualMatrices<T> {
     }
 }
 
-/// Kernels for the transfer, if a level has some: of equal cells, all of which are halved. Along a period classes of coarse cells alternate, so that there
-/// must be an even number of them.
+/// Whether a level of equal cells has kernels for the transfer: if all of them are halved. Along a period classes of coarse cells alternate, so that
+/// there must be an even number of them.
+pub fn has_transfers(system: &Separable) -> bool {
+    let is_odd = |line: &Line| line.joins_ends() && !line.axis.cells().is_multiple_of(4);
+    system.halves_all() && !system.lines().iter().any(is_odd)
+}
+
+/// Kernels for the transfer, if a level has some.
 pub fn transfers<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Option<Box<dyn Transfers<Cuda, T>>>> {
-    let is_odd = |line: &Line| line.joins_ends() && line.axis.cells() % 4 != 0;
-    if Cells::of(system) != Some(Cells::Equal) || !system.halves_all() || system.lines().iter().any(is_odd) {
+    if Cells::of(system) != Some(Cells::Equal) || !has_transfers(system) {
         return Ok(None);
     }
     let (level, gpu) = (Common::new(cuda, system), &cuda.gpu);
@@ -264,10 +269,9 @@ impl<T: Scalar> Transfers<Cuda, T> for EqualTransfers<T> {
         self.restrict(&self.of_loads, r, r, coarse)
     }
 
-    fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<bool> {
+    fn restrict_residual(&self, b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
         self.check(&[("b", b), ("x", x)], coarse)?;
-        self.restrict(&self.restriction, b, x, coarse)?;
-        Ok(true)
+        self.restrict(&self.restriction, b, x, coarse)
     }
 
     fn prolongate_add(&self, coarse: &Vector<T>, x: &mut Vector<T>) -> Result<()> {

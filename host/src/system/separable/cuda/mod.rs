@@ -45,7 +45,7 @@ impl Runs<Separable> for Cuda {
     fn level_bytes<T: Scalar>(system: &Separable) -> u64 {
         match Cells::of(system) {
             Some(Cells::Equal) => {
-                level::bytes_with_kernels::<Self, T>(system, system.halves_all())
+                level::bytes_with_kernels::<Self, T>(system, equal::has_transfers(system))
                     + vector_bytes::<T>(1, equal::table_words(system))
             }
             Some(Cells::Graded) => {
