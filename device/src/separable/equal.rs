@@ -176,7 +176,6 @@ pub fn prolongation_blocks(dim: usize, degree: usize, directions: Directions) ->
 /// # Safety
 /// Launched as [`restriction_block`] and [`restriction_blocks`] say, class by class, with vectors of both levels.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "those of the kernel")]
 pub unsafe fn restrict_residual<
     T: Real,
     const DIM: usize,

@@ -22,7 +22,7 @@ pub struct Graded<T> {
     pub grid: Grid,
     /// The cells that patches lie in; in 2D the last range counts for nothing.
     pub smoothed: [Range<u32>; 3],
-    /// For each patch of a direction, from the one of the first two cells on, [`PatchMatrices::words`] numbers.
+    /// For each patch of a direction, from the one of the first two cells on, as many numbers as [`words`] says.
     pub matrices: [Vec<T>; 3],
     /// `s` of a reaction `s u`.
     pub reaction: T,
@@ -54,7 +54,8 @@ unsafe impl<X: bytemuck::Zeroable, const M: usize, const N: usize> bytemuck::Zer
 // SAFETY: as above, and `repr(C)` over one type has no padding.
 unsafe impl<X: bytemuck::Pod, const M: usize, const N: usize> bytemuck::Pod for PatchMatrices<X, M, N> {}
 
-/// Numbers of the matrices of a patch by degree, in the order of [`PatchMatrices`].
+/// Numbers of the matrices of a patch by degree: by rows, of the interior nodes, the mass and the stiffness matrix of all nodes, the eigenvectors, a function
+/// in each column; then eigenvalues, and sums of the mass matrix's rows.
 pub const fn words(degree: usize) -> usize {
     let (m, n) = (2 * degree - 1, 2 * degree + 1);
     2 * m * n + m * m + 2 * m

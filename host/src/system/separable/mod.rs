@@ -4,7 +4,8 @@
 //! Everything is a sum of products of 1D matrices, which are applied an axis after the other, on any machine: the operator, transfers, and
 //! the exact solution on all patches of a color by fast diagonalization. On a GPU continuous elements have kernels for the
 //! operator and steps of the smoother, and on equal cells for transfers that halve all directions; on a CPU, where the
-//! cells of each direction are equal and their number is even, they have those of plain boxes for the operator, the smoother and such transfers.
+//! cells of each direction are equal and their number is even, they have those of plain boxes for the operator, the smoother and such transfers,
+//! and elsewhere one for the smoother.
 //! [`Poisson`](super::Poisson) solves `-Δu = f` on equal cells, zero on the boundary, by kernels of its own, which are faster.
 //!
 //! Vectors have all nodes, `x` fastest. With continuous elements those where `u` is given, and the last ones of a period, are zero in

@@ -15,6 +15,7 @@ use crate::system::poisson::cpu::unsupported;
 use nalgebra::DMatrix;
 use patchmg_cpu::{GradedKernels, MAX_LANES, Prepared, graded_words};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 
 /// See the module.
@@ -73,13 +74,15 @@ fn patches<T: Scalar>(line: &Line, coefficient: f64, reaction: f64) -> Result<Ve
     let vertices = if line.joins_ends() { 0..cells + 1 } else { line.patch_vertices() };
     for vertex in vertices {
         let widths = [width(vertex as isize - 1), width(vertex as isize)];
-        let key = widths.map(f64::to_bits);
-        if !known.contains_key(&key) {
-            let mass = assembled(&element.mass(), widths);
-            let stiffness = assembled(&element.stiffness(), widths.map(|width| coefficient / width));
-            known.insert(key, numbers(&mass, &stiffness, reaction)?);
-        }
-        all.extend_from_slice(&known[&key]);
+        let of_pair = match known.entry(widths.map(f64::to_bits)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let mass = assembled(&element.mass(), widths);
+                let stiffness = assembled(&element.stiffness(), widths.map(|width| coefficient / width));
+                new.insert(numbers(&mass, &stiffness, reaction)?)
+            }
+        };
+        all.extend_from_slice(of_pair);
     }
     Ok(all)
 }
