@@ -385,8 +385,8 @@ mod tests {
                 // A loop passes its barriers many times.
                 let has_steps =
                     matches!(operation, Operation::Typed("schur" | "schur_conflict_free" | "prolongate" | "restrict"));
-                let is_march =
-                    matches!(operation, Operation::Typed("apply" | "residual")) && name.starts_with("separable");
+                let is_march = matches!(operation, Operation::Typed("apply" | "residual" | "restrict_residual"))
+                    && name.starts_with("separable");
                 if operation.marches() || has_steps || is_march {
                     assert!(passed >= barriers, "{name}");
                 } else {
