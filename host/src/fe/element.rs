@@ -131,12 +131,17 @@ fn check_degree(degree: usize) -> Result<()> {
 /// The matrix of `cells` equal cells in a row, from that of one cell: `cells k + 1` nodes, contributions to shared nodes
 /// added.
 pub fn assemble(cell: &DMatrix<f64>, cells: usize) -> DMatrix<f64> {
+    assemble_multiples(cell, &vec![1.0; cells])
+}
+
+/// [`assemble`] for cells whose matrices are multiples of one, by these factors.
+pub(crate) fn assemble_multiples(cell: &DMatrix<f64>, factors: &[f64]) -> DMatrix<f64> {
     let degree = cell.nrows().saturating_sub(1);
-    let n = cells * degree + 1;
+    let n = factors.len() * degree + 1;
     let mut matrix = DMatrix::zeros(n, n);
-    for first in (0..cells).map(|c| c * degree) {
-        let mut block = matrix.view_mut((first, first), cell.shape());
-        block += cell;
+    for (index, &factor) in factors.iter().enumerate() {
+        let mut block = matrix.view_mut((index * degree, index * degree), cell.shape());
+        block += cell * factor;
     }
     matrix
 }

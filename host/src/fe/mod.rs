@@ -10,6 +10,7 @@ mod null_space;
 mod quadrature;
 
 pub use eigen::{Eigenpairs, generalized_eigenpairs, symmetric_eigenpairs};
+pub(crate) use element::assemble_multiples;
 pub use element::{Element, MAX_DEGREE, assemble};
 #[cfg(test)]
 pub(crate) use null_space::cancel_in_any_order;

@@ -7,7 +7,7 @@ use super::Lattice;
 use crate::backend::cpu::{Cpu, Vector};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Result, check_length};
-use crate::fe::generalized_eigenpairs;
+use crate::fe::{assemble_multiples, generalized_eigenpairs};
 use crate::operator::vector_bytes;
 use crate::sync::lock;
 use crate::system::System;
@@ -77,25 +77,14 @@ fn patches<T: Scalar>(line: &Line, coefficient: f64, reaction: f64) -> Result<Ve
         let of_pair = match known.entry(widths.map(f64::to_bits)) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let mass = assembled(&element.mass(), widths);
-                let stiffness = assembled(&element.stiffness(), widths.map(|width| coefficient / width));
+                let mass = assemble_multiples(&element.mass(), &widths);
+                let stiffness = assemble_multiples(&element.stiffness(), &widths.map(|width| coefficient / width));
                 new.insert(numbers(&mass, &stiffness, reaction)?)
             }
         };
         all.extend_from_slice(of_pair);
     }
     Ok(all)
-}
-
-/// Of two cells, whose matrices are these times factors.
-fn assembled(cell: &DMatrix<f64>, factors: [f64; 2]) -> DMatrix<f64> {
-    let last = cell.nrows() - 1;
-    let mut matrix = DMatrix::zeros(2 * last + 1, 2 * last + 1);
-    for (first, factor) in [0, last].into_iter().zip(factors) {
-        let mut block = matrix.view_mut((first, first), cell.shape());
-        block += cell * factor;
-    }
-    matrix
 }
 
 /// Those of a patch, as kernels take them.
