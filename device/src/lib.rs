@@ -49,7 +49,7 @@ pub mod march;
     module = "separable_graded"
 ))]
 pub mod matrices;
-#[cfg(any(not(target_arch = "nvptx64"), module = "tensor_core"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "separable_graded", module = "tensor_core"))]
 pub mod mma;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "separable", module = "separable_graded"))]
 pub mod operator;

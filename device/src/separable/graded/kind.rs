@@ -1,7 +1,7 @@
 //! The modules of graded boxes, and with what their kernels are traced.
 
 use super::list::ROWS;
-use super::{Apply, PatchTable, Residual, Smooth};
+use super::{Apply, Residual, Smooth, table_words};
 use crate::kernels::Module;
 use crate::patch::Directions;
 use crate::scalar::Real;
@@ -22,8 +22,8 @@ pub static KIND: Kind = Kind {
 };
 
 fn traced(module: Module) -> ([u32; 3], usize) {
-    let (_, degree) = module.space().unwrap_or_default();
-    traced_with(module, PatchTable::new(degree, 4).words())
+    let (dim, degree) = module.space().unwrap_or_default();
+    traced_with(module, table_words(dim, degree, size_of::<f32>()))
 }
 
 fn sample<T: Real>(name: &str) -> Sample {

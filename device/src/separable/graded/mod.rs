@@ -5,6 +5,7 @@
 mod kind;
 mod list;
 mod operator;
+mod products;
 mod smooth;
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -12,7 +13,7 @@ pub use kind::KIND;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use list::{Apply, Residual, Smooth};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use smooth::blocks;
+pub use smooth::{arranged, blocks, table_words};
 
 /// The 1D matrices of a patch in a direction, one part after the other, each row of them in whole [chunks](cuda_std::shared::CHUNK). A patch
 /// has `N = 2k + 1` nodes, of which the `M = N - 2` in between are its unknowns; where cells are missing beyond an end, entries are zero, and

@@ -12,7 +12,7 @@
 //! As in [`smoother`](crate::smoother), all is done on `x` less the old value at the vertex; a reaction takes from `b̂` what it makes
 //! of that constant.
 
-use super::PatchTable;
+use super::{PatchTable, products};
 use crate::kernels::patch_nodes;
 use crate::layout::{Column, Shared};
 use crate::patch::{Direction, Directions, ROW_MULTIPLE, bit};
@@ -22,6 +22,8 @@ use crate::typed::Block;
 use cuda_std::hint::{made_here, opaque};
 use cuda_std::ptr::{ldg, ldg_row};
 use cuda_std::thread;
+#[cfg(not(target_arch = "nvptx64"))]
+use std::vec::Vec;
 
 /// So many turns of a loop over rows of a matrix, which is not unrolled: the assembler would have many rows in registers at once.
 #[inline(always)]
@@ -165,6 +167,9 @@ const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
 /// See [`Smooth`](super::Smooth).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
+    if products::are_for(dim, degree, scalar_bytes) {
+        return products::block(degree, scalar_bytes);
+    }
     let shape = Shape::new(dim, degree);
     Block {
         threads: shape.nodes.threads(),
@@ -176,22 +181,63 @@ pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
 
 /// Blocks for the patches of a color; none if there are no patches.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn blocks(dim: usize, degree: usize, directions: Directions, color: u32) -> [u32; 3] {
+pub fn blocks<T: Real>(dim: usize, degree: usize, directions: Directions, color: u32) -> [u32; 3] {
+    if products::are_for(dim, degree, size_of::<T>()) {
+        return products::blocks(directions, color);
+    }
     directions.blocks(dim, color, Shape::new(dim, degree).patches)
+}
+
+/// Words of a patch's table in a direction.
+#[cfg(not(target_arch = "nvptx64"))]
+pub const fn table_words(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
+    if products::are_for(dim, degree, scalar_bytes) {
+        products::ProductTable::new(degree).words()
+    } else {
+        PatchTable::new(degree, scalar_bytes).words()
+    }
+}
+
+/// A [`PatchTable`] of a patch in a direction as the kernel takes it.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn arranged<T: Real>(dim: usize, degree: usize, direction: usize, table: Vec<T>) -> Vec<T> {
+    if products::are_for(dim, degree, size_of::<T>()) { products::arranged(degree, direction, &table) } else { table }
 }
 
 /// A patch in a direction.
 #[derive(Clone, Copy)]
-struct Along<T> {
+pub struct Along<T> {
     direction: Direction,
-    vertex: u32,
+    pub vertex: u32,
     table: *const T,
+}
+
+/// The patch of a color by its index in a direction.
+///
+/// # Safety
+/// There is such a patch, and a start for every one.
+#[inline(always)]
+pub unsafe fn patch_of<T: Real>(
+    tables: *const T,
+    starts: *const u32,
+    Directions(directions): Directions,
+    color: u32,
+    d: usize,
+    index: u32,
+) -> Along<T> {
+    let (patch, mut before) = (2 * index + bit(color, d), 0);
+    for earlier in 0..d {
+        before += directions[earlier].patches;
+    }
+    // SAFETY: the caller's promise.
+    let start = unsafe { ldg(starts.add((before + patch) as usize)) };
+    Along { direction: directions[d], vertex: directions[d].first + patch, table: tables.wrapping_add(start as usize) }
 }
 
 impl<T: Real> Along<T> {
     /// The node of the direction that a node of the patch is, if there is one.
     #[inline(always)]
-    fn node<const K: usize>(&self, index: usize) -> Option<usize> {
+    pub fn node<const K: usize>(&self, index: usize) -> Option<usize> {
         // Both are `K` more than what is meant.
         let (node, last) = (self.vertex * K as u32 + index as u32, (self.direction.cells + 1) * K as u32);
         let (is_below, is_beyond) = (node < K as u32, node > last);
@@ -213,7 +259,7 @@ impl<T: Real> Along<T> {
 
     /// An entry of a part of the table.
     #[inline(always)]
-    unsafe fn entry(&self, start: usize, index: usize) -> T {
+    pub unsafe fn entry(&self, start: usize, index: usize) -> T {
         // SAFETY: the caller's promise.
         unsafe { ldg(self.table.add(start + index)) }
     }
@@ -320,6 +366,10 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     directions: Directions,
     color: u32,
 ) {
+    if const { products::are_for(DIM, K, size_of::<T>()) } {
+        // SAFETY: the caller's promise.
+        return unsafe { products::smooth::<T, K, M>(tables, starts, b, x, directions, color) };
+    }
     let shape = const { Shape::new(DIM, K) };
     let Directions([along_x, along_y, along_z]) = directions;
     let along = |direction: Direction, bit: u32, index: u32, before: u32| {

@@ -52,7 +52,7 @@ impl<T: Scalar> Steps<Cuda, T> for Graded<T> {
                 directions: level.directions,
                 color,
             };
-            let blocks = graded::blocks(level.dim, level.degree, level.directions, color);
+            let blocks = graded::blocks::<T>(level.dim, level.degree, level.directions, color);
             // SAFETY: vectors of the level, checked above, `x` another one than `b`, and tables of its patches.
             unsafe { self.kernel.launch(&level.cuda.gpu, blocks, arguments) }
         })
@@ -86,7 +86,8 @@ impl<T: Scalar> Tables<T> {
                     Entry::Occupied(start) => *start.get(),
                     Entry::Vacant(place) => {
                         let start = tables.len();
-                        tables.extend(patch.table::<T>(line.axis.degree(), reaction)?);
+                        let degree = line.axis.degree();
+                        tables.extend(graded::arranged(dim, degree, d, patch.table::<T>(degree, reaction)?));
                         *place.insert(start)
                     }
                 };
@@ -103,7 +104,7 @@ impl<T: Scalar> Tables<T> {
 
 /// Bytes of the tables, at most.
 pub fn tables_bytes<T: Scalar>(system: &Separable) -> u64 {
-    let words = PatchTable::new(system.space().degree(), size_of::<T>()).words();
+    let words = graded::table_words(system.dim(), system.space().degree(), size_of::<T>());
     let patches: usize = system.lines().iter().map(|line| line.patch_vertices().len()).sum();
     vector_bytes::<T>(patches, words) + vector_bytes::<f32>(1, patches)
 }

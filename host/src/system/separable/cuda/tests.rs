@@ -170,7 +170,7 @@ fn check<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
         } else {
             let (tables, starts) = (tables.as_ptr(), starts.as_ptr());
             let arguments = graded::Smooth { tables, starts, b, x, directions, color };
-            let blocks = graded::blocks(dim, degree, directions, color);
+            let blocks = graded::blocks::<T>(dim, degree, directions, color);
             // SAFETY: as above.
             unsafe { run(graded, blocks, &arguments) };
         }

@@ -1,0 +1,778 @@
+//! The step of [`smooth`](super::smooth) in 3D, by products of small matrices: a block has one patch, and its warps multiply tiles of `8 x 8`
+//! functions and nodes on tensor cores, in `f64` whatever the vectors' scalar.
+//!
+//! What is transformed is zero on the unknowns, so that its transform is that of the faces. With `T = Sᵀ M_IB`, in parts `T_E` of both ends and
+//! `T_I` of the nodes between, and the faces' transforms `X = (T_y ⊗ T_z) x_X` and so on,
+//!
+//! ```text
+//! x̂ = T_E X + T_E (T_I,x ⊗ T_z) x_Y + T_E (T_I,x ⊗ T_I,y) x_Z
+//! ```
+//!
+//! with `T_E` along the direction that a face is normal to.
+//!
+//! A product of two directions stays in registers: what a lane has of the first product's columns is what the second one takes of its
+//! left factor, if the rows of its right one are in that order.
+
+use super::PatchTable;
+use super::smooth::{Along, patch_of};
+use crate::kernels::patch_nodes;
+use crate::layout::Shared;
+use crate::mma::{LANES, M8N8K4, Product, wait_for_reads};
+use crate::patch::Directions;
+use crate::scalar::{Real, Value};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::typed::Block;
+use cuda_std::hint::opaque;
+use cuda_std::thread;
+
+/// Whether it is for vectors of such scalars.
+pub const fn are_for(dim: usize, degree: usize, _scalar_bytes: usize) -> bool {
+    dim == 3 && degree > 1
+}
+
+/// Rows and columns of a tile, and rows that a product takes of its right factor.
+const TILE: usize = 8;
+const STEP: usize = 4;
+
+/// Of a direction's functions and unknowns, at most.
+const TILES: usize = 2;
+const STEPS: usize = 4;
+
+/// Warps of a block.
+const fn warps(degree: usize) -> usize {
+    match degree {
+        ..=4 => 1,
+        5 | 6 => 2,
+        _ => 4,
+    }
+}
+
+/// Where tensors of functions lie in shared memory: rows and planes begin such that the entries of four of them, four entries each, lie in
+/// different banks.
+#[derive(Clone, Copy)]
+struct Shape {
+    functions: usize,
+    row: usize,
+    plane: usize,
+}
+
+impl Shape {
+    const fn new(degree: usize) -> Self {
+        let (functions, _) = patch_nodes(degree);
+        let row = spread(functions);
+        Self { functions, row, plane: spread(row * functions) }
+    }
+
+    /// Where what a face becomes begins, behind the tensor: of the faces normal to each direction the [`Kept`] parts.
+    const fn face(self, kept: Kept, end: usize) -> usize {
+        self.functions * (self.plane + self.row * (2 * kept as usize + end))
+    }
+
+    /// That of all nodes of the faces normal to a direction.
+    const fn face_of(self, direction: usize, end: usize) -> usize {
+        self.face(Kept::X, 0) + self.functions * self.row * (2 * direction + end)
+    }
+
+    const fn words(self) -> usize {
+        self.face(Kept::WithoutEdgesZ, 2)
+    }
+}
+
+/// The least number of words, at least so many, that is four more than a multiple of eight.
+const fn spread(words: usize) -> usize {
+    (words + 3) / 8 * 8 + 4
+}
+
+/// Transforms of faces: of all nodes, or without the edges that a face normal to an earlier direction has.
+#[derive(Clone, Copy)]
+enum Kept {
+    X,
+    Y,
+    Z,
+    WithoutEdgesY,
+    WithoutEdgesZ,
+}
+
+/// Blocks that a multiprocessor should hold, such that nothing spills.
+#[cfg(not(target_arch = "nvptx64"))]
+const fn min_blocks(degree: usize) -> usize {
+    match degree {
+        2 => 20,
+        3 | 4 => 16,
+        5 | 6 => 6,
+        _ => 2,
+    }
+}
+
+/// See [`Smooth`](super::Smooth).
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn block(degree: usize, _scalar_bytes: usize) -> Block {
+    Block {
+        threads: LANES * warps(degree),
+        min_blocks: min_blocks(degree),
+        shared_bytes: Shape::new(degree).words() * size_of::<f64>(),
+        barriers: 2,
+    }
+}
+
+/// Blocks for the patches of a color; none if there are no patches.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn blocks(directions: Directions, color: u32) -> [u32; 3] {
+    directions.blocks(3, color, 1)
+}
+
+type Sums = [[[f64; 2]; TILES]; TILES];
+
+/// What a lane has of a matrix: entries of a row of each tile, in steps.
+type Factor = [[f64; STEPS]; TILES];
+
+/// A lane of a warp.
+#[derive(Clone, Copy)]
+struct Lane {
+    /// Of left factors and of sums it has entries of this row, of right factors of this column.
+    row: usize,
+    /// Of four, in the other direction.
+    member: usize,
+}
+
+impl Lane {
+    #[inline(always)]
+    const fn new(lane: usize) -> Self {
+        Self { row: lane / 4, member: lane % 4 }
+    }
+
+    /// The function or unknown that a lane has of a right factor's columns, such that of sums it has every fourth one.
+    #[cfg(not(target_arch = "nvptx64"))]
+    const fn column(self) -> usize {
+        self.row / 2 + 4 * (self.row % 2)
+    }
+
+    /// Of every fourth one, that of a step.
+    #[inline(always)]
+    const fn every_fourth(self, step: usize) -> usize {
+        self.member + STEP * step
+    }
+
+    /// Of pairs side by side, that of a step.
+    #[cfg(not(target_arch = "nvptx64"))]
+    const fn of_pairs(self, step: usize) -> usize {
+        2 * self.member + step % 2 + TILE * (step / 2)
+    }
+}
+
+/// A [`PatchTable`] in the order in which lanes take its entries, zeros where a tile has none: of each matrix an entry for each lane, for each
+/// step of each tile. What belongs to a function has an entry for each of the tiles' functions.
+#[derive(Clone, Copy)]
+pub struct ProductTable {
+    tiles: usize,
+}
+
+impl ProductTable {
+    pub const fn new(degree: usize) -> Self {
+        Self { tiles: patch_nodes(degree).0.div_ceil(TILE) }
+    }
+
+    const fn matrix(self) -> usize {
+        LANES * 2 * self.tiles * self.tiles
+    }
+
+    /// Where `Sᵀ` begins.
+    const fn analysis(self) -> usize {
+        0
+    }
+
+    /// Where `S` begins.
+    const fn synthesis(self) -> usize {
+        self.matrix()
+    }
+
+    /// Where `T_I` begins, as left (0) or right (1) factor, and behind it `T_E`.
+    const fn transform(self, side: usize) -> usize {
+        2 * self.matrix() + side * (self.matrix() + LANES * self.tiles)
+    }
+
+    /// Where entries of functions begin: eigenvalues, sums, what couples to both ends, and `T_E` of both.
+    const fn functions(self, part: usize) -> usize {
+        self.transform(2) + part * TILE * self.tiles
+    }
+
+    pub const fn words(self) -> usize {
+        self.functions(6)
+    }
+}
+
+/// A [`ProductTable`] of what a [`PatchTable`] has, for patches in a direction.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn arranged<T: Real>(degree: usize, direction: usize, table: &[T]) -> std::vec::Vec<T> {
+    let (from, to) = (PatchTable::new(degree, size_of::<T>()), ProductTable::new(degree));
+    let (functions, nodes) = patch_nodes(degree);
+    let mut words = std::vec![T::ZERO; to.words()];
+    let mut put = |start: usize, order: Order, place: &dyn Fn(usize, usize) -> usize| {
+        for (lane, tile, step) in itertools(to.tiles) {
+            let (row, column) = order.of(Lane::new(lane), tile, step);
+            if row < functions && column < functions {
+                words[start + LANES * (2 * to.tiles * tile + step) + lane] = table[place(row, column)];
+            }
+        }
+    };
+    let (analysis, synthesis) = Order::of_direction(direction);
+    put(to.analysis(), analysis, &|function, node| from.vectors(node) + function);
+    put(to.synthesis(), synthesis, &|node, function| from.vectors(node) + function);
+    for (side, order) in [Order::RowsByFours, Order::ColumnsByPairs].into_iter().enumerate() {
+        put(to.transform(side), order, &|function, node| from.transform(function) + node + 1);
+    }
+    for (side, order) in [Order::RowsByFours, Order::ColumnsByPairs].into_iter().enumerate() {
+        for (lane, tile) in (0..LANES).flat_map(|lane| (0..to.tiles).map(move |tile| (lane, tile))) {
+            let (function, end) = (order.of(Lane::new(lane), tile, 0).0, lane % 4);
+            if function < functions && end < 2 {
+                let word = to.transform(side) + to.matrix() + LANES * tile + lane;
+                words[word] = table[from.transform(function) + (nodes - 1) * end];
+            }
+        }
+    }
+    for function in 0..TILE * to.tiles {
+        let known = function.min(functions - 1);
+        let ends = [0, 1].map(|end| from.transform(known) + (nodes - 1) * end);
+        let parts = [from.values(), from.sums(), from.coupling(0), from.coupling(1)].map(|part| part + known);
+        for (part, place) in parts.into_iter().chain(ends).enumerate() {
+            words[to.functions(part) + function] = table[place];
+        }
+    }
+    words
+}
+
+/// Lanes, and each step of each tile.
+#[cfg(not(target_arch = "nvptx64"))]
+fn itertools(tiles: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+    (0..LANES).flat_map(move |lane| (0..tiles).flat_map(move |tile| (0..2 * tiles).map(move |step| (lane, tile, step))))
+}
+
+/// Of which rows and columns lanes have entries.
+#[cfg(not(target_arch = "nvptx64"))]
+#[derive(Clone, Copy)]
+enum Order {
+    /// Left factors.
+    RowsByFours,
+    /// Right factors of what is read, or of sums by fours.
+    ColumnsByFours,
+    /// Right factors of sums of what is read.
+    ColumnsByPairs,
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl Order {
+    /// Those of `Sᵀ` and `S`.
+    fn of_direction(direction: usize) -> (Self, Self) {
+        match direction {
+            0 => (Self::ColumnsByPairs, Self::RowsByFours),
+            1 => (Self::RowsByFours, Self::ColumnsByPairs),
+            _ => (Self::ColumnsByFours, Self::ColumnsByFours),
+        }
+    }
+
+    fn of(self, lane: Lane, tile: usize, step: usize) -> (usize, usize) {
+        let row = if matches!(self, Self::RowsByFours) { lane.row } else { lane.column() };
+        let column = if matches!(self, Self::ColumnsByPairs) { lane.of_pairs(step) } else { lane.every_fourth(step) };
+        (row + TILE * tile, column)
+    }
+}
+
+/// `sums + left * right`.
+///
+/// # Safety
+/// All lanes of the warp come here together.
+#[inline(always)]
+unsafe fn add(left: f64, right: f64, sums: &mut [f64; 2]) {
+    // SAFETY: the caller's promise.
+    *sums = unsafe { M8N8K4::multiply_add(&[left], &[right], sums) };
+}
+
+/// What a lane takes of a patch in a direction.
+#[derive(Clone, Copy)]
+struct Side<T, const K: usize> {
+    along: Along<T>,
+    /// From a node to the next one.
+    distance: usize,
+    lane: usize,
+}
+
+impl<T: Real, const K: usize> Side<T, K> {
+    const TABLE: ProductTable = ProductTable::new(K);
+    const TILES: usize = ProductTable::new(K).tiles;
+
+    #[inline(always)]
+    fn entry(&self, place: usize, index: usize) -> f64 {
+        // SAFETY: a part of the patch's table.
+        unsafe { self.along.entry(place, index) }.to_f64()
+    }
+
+    #[inline(always)]
+    fn factor(&self, start: usize) -> Factor {
+        let mut factor = [[0.0; STEPS]; TILES];
+        for tile in 0..Self::TILES {
+            for step in 0..2 * Self::TILES {
+                factor[tile][step] = self.entry(start + LANES * (2 * Self::TILES * tile + step), self.lane);
+            }
+        }
+        factor
+    }
+
+    #[inline(always)]
+    fn analysis(&self) -> Factor {
+        self.factor(Self::TABLE.analysis())
+    }
+
+    #[inline(always)]
+    fn synthesis(&self) -> Factor {
+        self.factor(Self::TABLE.synthesis())
+    }
+
+    /// `T` as left (0) or right (1) factor.
+    #[inline(always)]
+    fn transform(&self, factor: usize) -> WithEnds {
+        let start = Self::TABLE.transform(factor);
+        let mut ends = [0.0; TILES];
+        for tile in 0..Self::TILES {
+            ends[tile] = self.entry(start + Self::TABLE.matrix() + LANES * tile, self.lane);
+        }
+        WithEnds { inner: self.factor(start), ends }
+    }
+
+    #[inline(always)]
+    fn of_function(&self, function: usize) -> OfFunction {
+        let part = |part: usize| self.entry(Self::TABLE.functions(part), function);
+        OfFunction { value: part(0), sum: part(1), coupling: [part(2), part(3)], transform: [part(4), part(5)] }
+    }
+
+    /// Offset of the node of the level that a node of the patch is; of the vertex, if there is none.
+    #[inline(always)]
+    fn offset(&self, node: usize) -> usize {
+        let vertex = (self.along.vertex * K as u32) as usize;
+        self.distance * self.along.node::<K>(node.min(2 * K)).unwrap_or(vertex)
+    }
+
+    /// That of an unknown, if there is one.
+    #[inline(always)]
+    fn unknown(&self, unknown: usize) -> Option<usize> {
+        let node = self.along.node::<K>(unknown + 1)?;
+        (unknown < 2 * K - 1).then_some(self.distance * node)
+    }
+}
+
+/// `T` in parts.
+#[derive(Clone, Copy)]
+struct WithEnds {
+    inner: Factor,
+    ends: [f64; TILES],
+}
+
+#[derive(Clone, Copy)]
+struct OfFunction {
+    value: f64,
+    sum: f64,
+    coupling: [f64; 2],
+    transform: [f64; 2],
+}
+
+/// Adds `left * values`, a column of tiles, to sums.
+///
+/// # Safety
+/// All lanes of the warp come here together.
+#[inline(always)]
+unsafe fn add_column<const M: usize>(left: &Factor, values: &[f64; STEPS], sums: &mut [[f64; 2]; TILES]) {
+    let (tiles, steps) = const { (M.div_ceil(TILE), M.div_ceil(STEP)) };
+    for step in 0..steps {
+        for row in 0..tiles {
+            // SAFETY: the caller's promise.
+            unsafe { add(left[row][step], values[step], &mut sums[row]) };
+        }
+    }
+}
+
+/// Adds what an end makes of a column of tiles.
+///
+/// # Safety
+/// As of [`add_column`].
+#[inline(always)]
+unsafe fn add_end<const M: usize>(left: &[f64; TILES], value: f64, sums: &mut [[f64; 2]; TILES]) {
+    for row in 0..const { M.div_ceil(TILE) } {
+        // SAFETY: the caller's promise.
+        unsafe { add(left[row], value, &mut sums[row]) };
+    }
+}
+
+/// Adds products of sums, as left factors, to others. `right` has pairs of steps.
+///
+/// # Safety
+/// As of [`add_column`].
+#[inline(always)]
+unsafe fn add_along_rows<const M: usize>(first: &Sums, right: &Factor, sums: &mut Sums) {
+    let tiles = const { M.div_ceil(TILE) };
+    for inner in 0..tiles {
+        for i in 0..2 {
+            // Others have no function.
+            if TILE * inner + i < M {
+                for row in 0..tiles {
+                    for column in 0..tiles {
+                        // SAFETY: the caller's promise.
+                        unsafe { add(first[inner][row][i], right[column][2 * inner + i], &mut sums[column][row]) };
+                    }
+                }
+            }
+        }
+    }
+}
+
+const NO_SUMS: Sums = [[[0.0; 2]; TILES]; TILES];
+
+/// `left * values * rightᵀ`, by columns of tiles.
+///
+/// # Safety
+/// As of [`add_column`].
+#[inline(always)]
+unsafe fn both<const M: usize>(left: &Factor, values: &[[f64; STEPS]; TILES], right: &Factor) -> Sums {
+    let (mut first, mut sums) = (NO_SUMS, NO_SUMS);
+    // SAFETY: the caller's promise.
+    unsafe {
+        // Not a loop, which would not be unrolled: sums would lie in memory.
+        add_column::<M>(left, &values[0], &mut first[0]);
+        if M > TILE {
+            add_column::<M>(left, &values[1], &mut first[1]);
+        }
+        add_along_rows::<M>(&first, right, &mut sums);
+    }
+    sums
+}
+
+/// A block's patch, and the lane.
+#[derive(Clone, Copy)]
+struct Patch<T, const K: usize, const M: usize> {
+    sides: [Side<T, K>; 3],
+    lane: Lane,
+    warp: usize,
+    tensors: Shared<f64>,
+    x: *mut T,
+    /// `x` at the vertex.
+    middle: f64,
+}
+
+impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
+    const SHAPE: Shape = Shape::new(K);
+    const WARPS: usize = warps(K);
+    const TILES: usize = M.div_ceil(TILE);
+    const STEPS: usize = M.div_ceil(STEP);
+
+    /// Keeps sums by their rows and columns.
+    #[inline(always)]
+    fn keep(&self, start: usize, sums: &Sums) {
+        for other in 0..Self::TILES {
+            for tile in 0..Self::TILES {
+                for i in 0..2 {
+                    let (row, column) = (self.lane.row + TILE * tile, self.lane.every_fourth(i + 2 * other));
+                    if TILE * other + STEP * i < M {
+                        let word = start + column + Self::SHAPE.row * row;
+                        self.tensors.set_if(row < M && column < M, word, sums[other][tile][i]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Of unknowns along a direction, those of which a lane has rows of right factors.
+    #[inline(always)]
+    fn rows(&self, side: &Side<T, K>) -> [usize; STEPS] {
+        let mut offsets = [0; STEPS];
+        for step in 0..Self::STEPS {
+            offsets[step] = side.offset(1 + self.lane.every_fourth(step));
+        }
+        offsets
+    }
+
+    /// Those of which it has columns.
+    #[inline(always)]
+    fn columns(&self, side: &Side<T, K>) -> [usize; TILES] {
+        let mut offsets = [0; TILES];
+        for tile in 0..Self::TILES {
+            offsets[tile] = side.offset(1 + self.lane.row + TILE * tile);
+        }
+        offsets
+    }
+
+    /// Keeps what a face becomes, normal to a direction, at the lower end or the upper one.
+    ///
+    /// # Safety
+    /// All lanes of the warp come here together; nobody writes `x`.
+    #[inline(always)]
+    unsafe fn face(&self, direction: usize, end: usize) {
+        let [x, y, z] = self.sides;
+        let (rows, columns) = (if direction == 2 { y } else { z }, if direction == 0 { y } else { x });
+        let normal = if direction == 0 {
+            x
+        } else if direction == 1 {
+            y
+        } else {
+            z
+        };
+        let from = self.x.wrapping_add(normal.offset(2 * K * end)).cast_const();
+        // Where there is no node, the matrices are zero, and the lane takes another one. Of columns for ends the first and the third one are taken.
+        let (inner_rows, end_row) = (self.rows(&rows), rows.offset(2 * K * self.lane.member));
+        let (inner_columns, end_column) = (self.columns(&columns), columns.offset(K * self.lane.row));
+        // SAFETY: a node of the level that no patch of the color has as an unknown, or a vertex.
+        let value = |row: usize, column: usize| unsafe { *from.add(column).add(row) }.to_f64() - self.middle;
+        let mut values = [[0.0; STEPS]; TILES + 1];
+        let mut ends = [0.0; TILES + 1];
+        for tile in 0..Self::TILES {
+            for step in 0..Self::STEPS {
+                values[tile][step] = value(inner_rows[step], inner_columns[tile]);
+            }
+            ends[tile] = value(end_row, inner_columns[tile]);
+        }
+        for step in 0..Self::STEPS {
+            values[TILES][step] = value(inner_rows[step], end_column);
+        }
+        ends[TILES] = value(end_row, end_column);
+        let (left, right) = (rows.transform(0), columns.transform(1));
+        let (mut first, mut of_ends) = (NO_SUMS, [[0.0; 2]; TILES]);
+        // SAFETY: the caller's promise.
+        unsafe {
+            add_column::<M>(&left.inner, &values[0], &mut first[0]);
+            if M > TILE {
+                add_column::<M>(&left.inner, &values[1], &mut first[1]);
+            }
+            add_column::<M>(&left.inner, &values[TILES], &mut of_ends);
+            if direction == 2 {
+                let mut sums = NO_SUMS;
+                add_along_rows::<M>(&first, &right.inner, &mut sums);
+                self.keep(Self::SHAPE.face(Kept::WithoutEdgesZ, end), &sums);
+            }
+            add_end::<M>(&left.ends, ends[0], &mut first[0]);
+            if M > TILE {
+                add_end::<M>(&left.ends, ends[1], &mut first[1]);
+            }
+            add_end::<M>(&left.ends, ends[TILES], &mut of_ends);
+        }
+        let mut sums = NO_SUMS;
+        // SAFETY: as above.
+        unsafe { add_along_rows::<M>(&first, &right.inner, &mut sums) };
+        if direction == 1 {
+            self.keep(Self::SHAPE.face(Kept::WithoutEdgesY, end), &sums);
+        }
+        for row in 0..Self::TILES {
+            for column in 0..Self::TILES {
+                // SAFETY: as above.
+                unsafe { add(of_ends[row][0], right.ends[column], &mut sums[column][row]) };
+            }
+        }
+        self.keep(Self::SHAPE.face_of(direction, end), &sums);
+    }
+
+    /// `b` by `Sᵀ` along y and x, plane by plane.
+    ///
+    /// # Safety
+    /// All lanes of the warp come here together; `b` is a vector of the level.
+    #[inline(always)]
+    unsafe fn analyze(&self, b: *const T) {
+        let [x, y, z] = &self.sides;
+        let (of_y, of_x) = (y.analysis(), x.analysis());
+        let (rows, columns) = (self.rows(y), self.columns(x));
+        for round in 0..M.div_ceil(Self::WARPS) {
+            // The last warps have fewer faces.
+            let plane = Self::WARPS * round + (Self::WARPS - 1 - self.warp);
+            if plane >= M {
+                continue;
+            }
+            let from = b.wrapping_add(z.offset(1 + plane));
+            let mut values = [[0.0; STEPS]; TILES];
+            for tile in 0..Self::TILES {
+                for step in 0..Self::STEPS {
+                    // SAFETY: an unknown of the patch, or its vertex.
+                    values[tile][step] = unsafe { *from.add(columns[tile]).add(rows[step]) }.to_f64();
+                }
+            }
+            // SAFETY: the caller's promise.
+            let sums = unsafe { both::<M>(&of_y, &values, &of_x) };
+            self.keep(Self::SHAPE.plane * plane, &sums);
+        }
+    }
+
+    #[inline(always)]
+    fn of_face(&self, kept: Kept, end: usize, first: usize, second: usize) -> f64 {
+        self.tensors.get(Self::SHAPE.face(kept, end) + first.min(M - 1) + Self::SHAPE.row * second.min(M - 1))
+    }
+
+    /// By `Sᵀ` along z, to the solution, and by `S` along z, for a tile of functions of x.
+    ///
+    /// # Safety
+    /// All lanes of the warp come here together.
+    #[inline(always)]
+    unsafe fn solve(&self, tile: usize) {
+        let ([x, y, z], lane) = (&self.sides, self.lane);
+        let (of_z, to_z) = (z.analysis(), z.synthesis());
+        let mut over_z = [z.of_function(lane.member); STEPS];
+        let i = lane.row + TILE * tile;
+        let over_x = x.of_function(i);
+        // Of the faces normal to y: with and without edges.
+        let mut across_y = [[[0.0; 2]; 2]; STEPS];
+        for step in 0..Self::STEPS {
+            let l = lane.every_fourth(step);
+            over_z[step] = z.of_function(l);
+            for end in 0..2 {
+                let of_face = |kept: Kept| self.of_face(kept, end, i, l);
+                across_y[step][end] = [of_face(Kept::Y), of_face(Kept::WithoutEdgesY)];
+            }
+        }
+        for round in 0..opaque(M.div_ceil(Self::WARPS) as u32) as usize {
+            let j = Self::WARPS * round + self.warp;
+            if j >= M {
+                continue;
+            }
+            let over_y = y.of_function(j);
+            let place = |l: usize| i.min(M - 1) + Self::SHAPE.row * j + Self::SHAPE.plane * l.min(M - 1);
+            let mut values = [0.0; STEPS];
+            for step in 0..Self::STEPS {
+                values[step] = self.tensors.get(place(lane.every_fourth(step)));
+            }
+            let mut sums = [[0.0; 2]; TILES];
+            // SAFETY: the caller's promise.
+            unsafe {
+                of_row::<M>(&values, &of_z, &mut sums);
+                wait_for_reads();
+            }
+            let across_z = [0, 1].map(|end| [Kept::Z, Kept::WithoutEdgesZ].map(|kept| self.of_face(kept, end, i, j)));
+            let (value, constant) = (over_x.value + over_y.value, self.middle * (over_x.sum * over_y.sum));
+            for step in 0..Self::STEPS {
+                let over_z = over_z[step];
+                let mut residual = f64::fma(-constant, over_z.sum, sums[step / 2][step % 2]);
+                let mut transform = 0.0;
+                for end in 0..2 {
+                    let of_x = self.of_face(Kept::X, end, j, lane.every_fourth(step));
+                    residual = f64::fma(-over_x.coupling[end], of_x, residual);
+                    residual = f64::fma(-over_y.coupling[end], across_y[step][end][0], residual);
+                    residual = f64::fma(-over_z.coupling[end], across_z[end][0], residual);
+                    transform = f64::fma(over_x.transform[end], of_x, transform);
+                    transform = f64::fma(over_y.transform[end], across_y[step][end][1], transform);
+                    transform = f64::fma(over_z.transform[end], across_z[end][1], transform);
+                }
+                values[step] = f64::fma(residual, (value + over_z.value).reciprocal(), -transform);
+            }
+            let mut back = [[0.0; 2]; TILES];
+            // SAFETY: as above.
+            unsafe { of_row::<M>(&values, &to_z, &mut back) };
+            for step in 0..Self::STEPS {
+                let l = lane.every_fourth(step);
+                self.tensors.set_if(i < M && l < M, place(l), back[step / 2][step % 2]);
+            }
+        }
+    }
+
+    /// By `S` along x and y, plane by plane, to `x`.
+    ///
+    /// # Safety
+    /// All lanes of the warp come here together; `x` is a vector of the level, and no other block has this patch's unknowns.
+    #[inline(always)]
+    unsafe fn synthesize(&self) {
+        let ([x, y, z], lane) = (&self.sides, self.lane);
+        let (to_x, to_y) = (x.synthesis(), y.synthesis());
+        let (mut rows, mut columns) = ([None; TILES], [None; STEPS]);
+        for tile in 0..Self::TILES {
+            rows[tile] = x.unknown(lane.row + TILE * tile);
+        }
+        for step in 0..Self::STEPS {
+            columns[step] = y.unknown(lane.every_fourth(step));
+        }
+        for round in 0..opaque(M.div_ceil(Self::WARPS) as u32) as usize {
+            let plane = Self::WARPS * round + self.warp;
+            if plane >= M {
+                continue;
+            }
+            let mut values = [[0.0; STEPS]; TILES];
+            for tile in 0..Self::TILES {
+                for step in 0..Self::STEPS {
+                    let (i, j) = (lane.every_fourth(step).min(M - 1), (lane.row + TILE * tile).min(M - 1));
+                    values[tile][step] = self.tensors.get(i + Self::SHAPE.row * j + Self::SHAPE.plane * plane);
+                }
+            }
+            // SAFETY: the caller's promise.
+            let sums = unsafe { both::<M>(&to_x, &values, &to_y) };
+            let Some(plane) = z.unknown(plane) else { continue };
+            for tile in 0..Self::TILES {
+                for step in 0..Self::STEPS {
+                    if let (Some(row), Some(column)) = (rows[tile], columns[step]) {
+                        let value = T::from_f64(sums[step / 2][tile][step % 2] + self.middle);
+                        // SAFETY: the caller's promise.
+                        unsafe { *self.x.add(row + column + plane) = value };
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds a row of tiles, of which a lane has `values`, times a right factor.
+///
+/// # Safety
+/// As of [`add_column`].
+#[inline(always)]
+unsafe fn of_row<const M: usize>(values: &[f64; STEPS], right: &Factor, sums: &mut [[f64; 2]; TILES]) {
+    let (tiles, steps) = const { (M.div_ceil(TILE), M.div_ceil(STEP)) };
+    for step in 0..steps {
+        for column in 0..tiles {
+            // SAFETY: the caller's promise.
+            unsafe { add(values[step], right[column][step], &mut sums[column]) };
+        }
+    }
+}
+
+/// See [`Smooth`](super::Smooth).
+///
+/// # Safety
+/// Launched as [`block`] and [`blocks`] say, with tables of the level's patches, and vectors of its nodes.
+#[inline(always)]
+pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
+    tables: *const T,
+    starts: *const u32,
+    b: *const T,
+    x: *mut T,
+    directions: Directions,
+    color: u32,
+) {
+    let thread = thread::thread_idx_x() as usize;
+    let (warp, lane) = (thread / LANES, thread % LANES);
+    let index = [thread::block_idx_x(), thread::block_idx_y(), thread::block_idx_z()];
+    let row = directions.0[0].row(K) as usize;
+    let distances = [1, row, row * directions.0[1].nodes(K) as usize];
+    let sides = [0, 1, 2].map(|d| Side::<T, K> {
+        // SAFETY: there are such patches.
+        along: unsafe { patch_of(tables, starts, directions, color, d, index[d]) },
+        distance: distances[d],
+        lane,
+    });
+    let [x_offset, y_offset, z_offset] = [0, 1, 2].map(|d| sides[d].offset(K));
+    // SAFETY: the patch's vertex, which is a node of the level; only the patch writes it, and behind barriers.
+    let middle = unsafe { *x.add(x_offset + y_offset + z_offset) }.to_f64();
+    let patch = Patch::<T, K, M> { sides, lane: Lane::new(lane), warp, tensors: Shared::at(0), x, middle };
+    // SAFETY: warps take the same ways; the vectors are those of the level.
+    unsafe {
+        if Patch::<T, K, M>::WARPS == 1 {
+            // Written out, so that all nodes can be on their way at once.
+            patch.face(0, 0);
+            patch.face(0, 1);
+            patch.face(1, 0);
+            patch.face(1, 1);
+            patch.face(2, 0);
+            patch.face(2, 1);
+        } else {
+            for task in (warp..6).step_by(Patch::<T, K, M>::WARPS) {
+                patch.face(task / 2, task % 2);
+            }
+        }
+        patch.analyze(b);
+        thread::sync_threads();
+        patch.solve(0);
+        if M > TILE {
+            patch.solve(1);
+        }
+        thread::sync_threads();
+        patch.synthesize();
+    }
+}
