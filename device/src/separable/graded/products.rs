@@ -22,12 +22,12 @@ use crate::patch::Directions;
 use crate::scalar::{Real, Value};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
-use cuda_std::hint::opaque;
+use cuda_std::hint::{made_here, opaque};
 use cuda_std::thread;
 
-/// Whether it is for vectors of such scalars.
+/// Whether it is for elements of a degree and vectors of such scalars.
 pub const fn are_for(dim: usize, degree: usize, _scalar_bytes: usize) -> bool {
-    dim == 3 && degree > 1
+    dim == 3 && degree >= 4
 }
 
 /// Rows and columns of a tile, and rows that a product takes of its right factor.
@@ -97,10 +97,9 @@ enum Kept {
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(degree: usize) -> usize {
     match degree {
-        2 => 20,
-        3 | 4 => 16,
-        5 | 6 => 6,
-        _ => 2,
+        ..=4 => 18,
+        5 | 6 => 8,
+        _ => 4,
     }
 }
 
@@ -142,7 +141,7 @@ impl Lane {
     }
 
     /// The function or unknown that a lane has of a right factor's columns, such that of sums it has every fourth one.
-    #[cfg(not(target_arch = "nvptx64"))]
+    #[inline(always)]
     const fn column(self) -> usize {
         self.row / 2 + 4 * (self.row % 2)
     }
@@ -191,7 +190,7 @@ impl ProductTable {
         2 * self.matrix() + side * (self.matrix() + LANES * self.tiles)
     }
 
-    /// Where entries of functions begin: eigenvalues, sums, what couples to both ends, and `T_E` of both.
+    /// Where entries of functions begin: eigenvalues, sums, what couples to both ends, negative, and `T_E` of both.
     const fn functions(self, part: usize) -> usize {
         self.transform(2) + part * TILE * self.tiles
     }
@@ -235,7 +234,8 @@ pub fn arranged<T: Real>(degree: usize, direction: usize, table: &[T]) -> std::v
         let ends = [0, 1].map(|end| from.transform(known) + (nodes - 1) * end);
         let parts = [from.values(), from.sums(), from.coupling(0), from.coupling(1)].map(|part| part + known);
         for (part, place) in parts.into_iter().chain(ends).enumerate() {
-            words[to.functions(part) + function] = table[place];
+            let entry = table[place];
+            words[to.functions(part) + function] = if part == 2 || part == 3 { -entry } else { entry };
         }
     }
     words
@@ -341,7 +341,13 @@ impl<T: Real, const K: usize> Side<T, K> {
     #[inline(always)]
     fn of_function(&self, function: usize) -> OfFunction {
         let part = |part: usize| self.entry(Self::TABLE.functions(part), function);
-        OfFunction { value: part(0), sum: part(1), coupling: [part(2), part(3)], transform: [part(4), part(5)] }
+        OfFunction { value: part(0), sum: part(1) }
+    }
+
+    /// What couples a function to an end, negative, and its `T_E` there.
+    #[inline(always)]
+    fn ends(&self, function: usize, end: usize) -> [f64; 2] {
+        [2, 4].map(|part| self.entry(Self::TABLE.functions(part), TILE * Self::TILES * end + function))
     }
 
     /// Offset of the node of the level that a node of the patch is; of the vertex, if there is none.
@@ -370,8 +376,6 @@ struct WithEnds {
 struct OfFunction {
     value: f64,
     sum: f64,
-    coupling: [f64; 2],
-    transform: [f64; 2],
 }
 
 /// Adds `left * values`, a column of tiles, to sums.
@@ -516,7 +520,7 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
         let from = self.x.wrapping_add(normal.offset(2 * K * end)).cast_const();
         // Where there is no node, the matrices are zero, and the lane takes another one. Of columns for ends the first and the third one are taken.
         let (inner_rows, end_row) = (self.rows(&rows), rows.offset(2 * K * self.lane.member));
-        let (inner_columns, end_column) = (self.columns(&columns), columns.offset(K * self.lane.row));
+        let (inner_columns, end_column) = (self.columns(&columns), columns.offset(2 * K * (self.lane.row / 2)));
         // SAFETY: a node of the level that no patch of the color has as an unknown, or a vertex.
         let value = |row: usize, column: usize| unsafe { *from.add(column).add(row) }.to_f64() - self.middle;
         let mut values = [[0.0; STEPS]; TILES + 1];
@@ -608,17 +612,27 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
     unsafe fn solve(&self, tile: usize) {
         let ([x, y, z], lane) = (&self.sides, self.lane);
         let (of_z, to_z) = (z.analysis(), z.synthesis());
-        let mut over_z = [z.of_function(lane.member); STEPS];
         let i = lane.row + TILE * tile;
         let over_x = x.of_function(i);
-        // Of the faces normal to y: with and without edges.
-        let mut across_y = [[[0.0; 2]; 2]; STEPS];
-        for step in 0..Self::STEPS {
-            let l = lane.every_fourth(step);
-            over_z[step] = z.of_function(l);
-            for end in 0..2 {
-                let of_face = |kept: Kept| self.of_face(kept, end, i, l);
-                across_y[step][end] = [of_face(Kept::Y), of_face(Kept::WithoutEdgesY)];
+        let over_z = |step: usize| {
+            let member = if Self::TILES == 1 { lane.member } else { made_here(lane.member as u32) as usize };
+            z.of_function(member + STEP * step)
+        };
+        // What the faces normal to x and z add is one product: the first two members of four have both ends of z, the others those of x.
+        let (is_of_z, end) = (lane.member < 2, lane.member % 2);
+        let of_x = x.ends(i, end);
+        let mut ends_of_z = [[0.0; 2]; TILES];
+        for column in 0..Self::TILES {
+            ends_of_z[column] = z.ends(lane.column() + TILE * column, end);
+        }
+        // Of two tiles there is no room for what the faces normal to y add.
+        let of_y = |step: usize, end: usize| {
+            [Kept::Y, Kept::WithoutEdgesY].map(|kept| self.of_face(kept, end, i, lane.every_fourth(step)))
+        };
+        let mut faces_of_y = [[[0.0; 2]; 2]; STEPS];
+        if Self::TILES == 1 {
+            for step in 0..Self::STEPS {
+                faces_of_y[step] = [of_y(step, 0), of_y(step, 1)];
             }
         }
         for round in 0..opaque(M.div_ceil(Self::WARPS) as u32) as usize {
@@ -627,31 +641,39 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
                 continue;
             }
             let over_y = y.of_function(j);
+            let ends_of_y = [0, 1].map(|end| y.ends(j, end));
             let place = |l: usize| i.min(M - 1) + Self::SHAPE.row * j + Self::SHAPE.plane * l.min(M - 1);
             let mut values = [0.0; STEPS];
             for step in 0..Self::STEPS {
                 values[step] = self.tensors.get(place(lane.every_fourth(step)));
             }
-            let mut sums = [[0.0; 2]; TILES];
+            let pick = |of_z: f64, of_x: f64| if is_of_z { of_z } else { of_x };
+            let faces_of_z = [Kept::Z, Kept::WithoutEdgesZ].map(|kept| self.of_face(kept, end, i, j));
+            let mut faces_of_x = [0.0; TILES];
+            for column in 0..Self::TILES {
+                faces_of_x[column] = self.of_face(Kept::X, end, j, lane.column() + TILE * column);
+            }
+            let (mut sums, mut transforms) = ([[0.0; 2]; TILES], [[0.0; 2]; TILES]);
             // SAFETY: the caller's promise.
             unsafe {
                 of_row::<M>(&values, &of_z, &mut sums);
+                for column in 0..Self::TILES {
+                    let right = |part: usize| pick(ends_of_z[column][part], faces_of_x[column]);
+                    add(pick(faces_of_z[0], of_x[0]), right(0), &mut sums[column]);
+                    add(pick(faces_of_z[1], of_x[1]), right(1), &mut transforms[column]);
+                }
                 wait_for_reads();
             }
-            let across_z = [0, 1].map(|end| [Kept::Z, Kept::WithoutEdgesZ].map(|kept| self.of_face(kept, end, i, j)));
             let (value, constant) = (over_x.value + over_y.value, self.middle * (over_x.sum * over_y.sum));
             for step in 0..Self::STEPS {
-                let over_z = over_z[step];
+                let over_z = over_z(step);
                 let mut residual = f64::fma(-constant, over_z.sum, sums[step / 2][step % 2]);
-                let mut transform = 0.0;
+                let mut transform = transforms[step / 2][step % 2];
                 for end in 0..2 {
-                    let of_x = self.of_face(Kept::X, end, j, lane.every_fourth(step));
-                    residual = f64::fma(-over_x.coupling[end], of_x, residual);
-                    residual = f64::fma(-over_y.coupling[end], across_y[step][end][0], residual);
-                    residual = f64::fma(-over_z.coupling[end], across_z[end][0], residual);
-                    transform = f64::fma(over_x.transform[end], of_x, transform);
-                    transform = f64::fma(over_y.transform[end], across_y[step][end][1], transform);
-                    transform = f64::fma(over_z.transform[end], across_z[end][1], transform);
+                    let [of_all, without_edges] =
+                        if Self::TILES == 1 { faces_of_y[step][end] } else { of_y(step, end) };
+                    residual = f64::fma(ends_of_y[end][0], of_all, residual);
+                    transform = f64::fma(ends_of_y[end][1], without_edges, transform);
                 }
                 values[step] = f64::fma(residual, (value + over_z.value).reciprocal(), -transform);
             }
