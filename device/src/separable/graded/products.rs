@@ -18,11 +18,11 @@ use super::smooth::{Along, patch_of};
 use crate::kernels::patch_nodes;
 use crate::layout::Shared;
 use crate::mma::{LANES, M8N8K4, Product, wait_for_reads};
-use crate::patch::Directions;
+use crate::patch::{Directions, bit};
 use crate::scalar::{Real, Value};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
-use cuda_std::hint::{made_here, opaque};
+use cuda_std::hint::{loads_together, made_here, opaque};
 use cuda_std::thread;
 
 /// Whether it is for elements of a degree and vectors of such scalars.
@@ -38,13 +38,21 @@ const STEP: usize = 4;
 const TILES: usize = 2;
 const STEPS: usize = 4;
 
-/// Warps of a block.
+/// Planes of `b` whose loads a warp asks for at once, at most.
+const AT_ONCE: usize = 4;
+
+/// Warps of a patch.
 const fn warps(degree: usize) -> usize {
     match degree {
         ..=4 => 1,
         5 | 6 => 2,
         _ => 4,
     }
+}
+
+/// Patches of a block, side by side in x, which share nodes of faces and tables of the other directions in the cache.
+const fn patches(degree: usize) -> usize {
+    if warps(degree) == 1 { 4 } else { 1 }
 }
 
 /// Where tensors of functions lie in shared memory: rows and planes begin such that the entries of four of them, four entries each, lie in
@@ -97,8 +105,8 @@ enum Kept {
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(degree: usize) -> usize {
     match degree {
-        ..=4 => 18,
-        5 | 6 => 8,
+        5 => 6,
+        6 => 5,
         _ => 4,
     }
 }
@@ -107,17 +115,17 @@ const fn min_blocks(degree: usize) -> usize {
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block(degree: usize, _scalar_bytes: usize) -> Block {
     Block {
-        threads: LANES * warps(degree),
+        threads: LANES * warps(degree) * patches(degree),
         min_blocks: min_blocks(degree),
-        shared_bytes: Shape::new(degree).words() * size_of::<f64>(),
+        shared_bytes: patches(degree) * Shape::new(degree).words() * size_of::<f64>(),
         barriers: 2,
     }
 }
 
 /// Blocks for the patches of a color; none if there are no patches.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn blocks(directions: Directions, color: u32) -> [u32; 3] {
-    directions.blocks(3, color, 1)
+pub fn blocks(degree: usize, directions: Directions, color: u32) -> [u32; 3] {
+    directions.blocks(3, color, patches(degree))
 }
 
 type Sums = [[[f64; 2]; TILES]; TILES];
@@ -502,14 +510,22 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
         offsets
     }
 
-    /// Keeps what a face becomes, normal to a direction, at the lower end or the upper one.
+    /// The directions of a face, normal to a direction: of rows and of columns of right factors.
+    #[inline(always)]
+    fn along_face(&self, direction: usize) -> [Side<T, K>; 2] {
+        let [x, y, z] = self.sides;
+        [if direction == 2 { y } else { z }, if direction == 0 { y } else { x }]
+    }
+
+    /// Loads a face, normal to a direction, at the lower end or the upper one.
     ///
     /// # Safety
-    /// All lanes of the warp come here together; nobody writes `x`.
+    /// `x` is a vector of the level, and nobody writes it.
     #[inline(always)]
-    unsafe fn face(&self, direction: usize, end: usize) {
+    unsafe fn face(&self, direction: usize, end: usize) -> Face {
+        let [rows, columns] = self.along_face(direction);
+        // Not by an index, for which the array would lie in memory.
         let [x, y, z] = self.sides;
-        let (rows, columns) = (if direction == 2 { y } else { z }, if direction == 0 { y } else { x });
         let normal = if direction == 0 {
             x
         } else if direction == 1 {
@@ -522,28 +538,50 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
         let (inner_rows, end_row) = (self.rows(&rows), rows.offset(2 * K * self.lane.member));
         let (inner_columns, end_column) = (self.columns(&columns), columns.offset(2 * K * (self.lane.row / 2)));
         // SAFETY: a node of the level that no patch of the color has as an unknown, or a vertex.
-        let value = |row: usize, column: usize| unsafe { *from.add(column).add(row) }.to_f64() - self.middle;
-        let mut values = [[0.0; STEPS]; TILES + 1];
-        let mut ends = [0.0; TILES + 1];
+        let value = |row: usize, column: usize| {
+            unsafe { *from.add(column).add(row) }.to_f64() - if Self::TILES == 1 { 0.0 } else { self.middle }
+        };
+        let mut face = Face { inner: [[0.0; STEPS]; TILES + 1], ends: [0.0; TILES + 1] };
         for tile in 0..Self::TILES {
             for step in 0..Self::STEPS {
-                values[tile][step] = value(inner_rows[step], inner_columns[tile]);
+                face.inner[tile][step] = value(inner_rows[step], inner_columns[tile]);
             }
-            ends[tile] = value(end_row, inner_columns[tile]);
+            face.ends[tile] = value(end_row, inner_columns[tile]);
         }
         for step in 0..Self::STEPS {
-            values[TILES][step] = value(inner_rows[step], end_column);
+            face.inner[TILES][step] = value(inner_rows[step], end_column);
         }
-        ends[TILES] = value(end_row, end_column);
-        let (left, right) = (rows.transform(0), columns.transform(1));
+        face.ends[TILES] = value(end_row, end_column);
+        face
+    }
+
+    /// Keeps what a face becomes.
+    ///
+    /// # Safety
+    /// All lanes of the warp come here together.
+    #[inline(always)]
+    unsafe fn transform(&self, direction: usize, end: usize, face: Face) {
+        let [left, right] = {
+            let [rows, columns] = self.along_face(direction);
+            [rows.transform(0), columns.transform(1)]
+        };
+        let Face { mut inner, mut ends } = face;
+        if Self::TILES == 1 {
+            for step in 0..Self::STEPS {
+                inner[0][step] = inner[0][step] - self.middle;
+                inner[TILES][step] = inner[TILES][step] - self.middle;
+            }
+            ends[0] = ends[0] - self.middle;
+            ends[TILES] = ends[TILES] - self.middle;
+        }
         let (mut first, mut of_ends) = (NO_SUMS, [[0.0; 2]; TILES]);
         // SAFETY: the caller's promise.
         unsafe {
-            add_column::<M>(&left.inner, &values[0], &mut first[0]);
+            add_column::<M>(&left.inner, &inner[0], &mut first[0]);
             if M > TILE {
-                add_column::<M>(&left.inner, &values[1], &mut first[1]);
+                add_column::<M>(&left.inner, &inner[1], &mut first[1]);
             }
-            add_column::<M>(&left.inner, &values[TILES], &mut of_ends);
+            add_column::<M>(&left.inner, &inner[TILES], &mut of_ends);
             if direction == 2 {
                 let mut sums = NO_SUMS;
                 add_along_rows::<M>(&first, &right.inner, &mut sums);
@@ -570,32 +608,78 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
         self.keep(Self::SHAPE.face_of(direction, end), &sums);
     }
 
+    /// Both of these for both faces normal to a direction, whose loads are on their way together.
+    ///
+    /// # Safety
+    /// As of both.
+    #[inline(always)]
+    unsafe fn faces(&self, direction: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (low, high) = (self.face(direction, 0), self.face(direction, 1));
+            loads_together();
+            self.transform(direction, 0, low);
+            self.transform(direction, 1, high);
+        }
+    }
+
+    /// Values of `b` in a plane.
+    ///
+    /// # Safety
+    /// `b` is a vector of the level.
+    #[inline(always)]
+    unsafe fn loads(&self, b: *const T, plane: usize) -> [[f64; STEPS]; TILES] {
+        let [x, y, z] = &self.sides;
+        let (rows, columns) = (self.rows(y), self.columns(x));
+        let from = b.wrapping_add(z.offset(1 + plane));
+        let mut values = [[0.0; STEPS]; TILES];
+        for tile in 0..Self::TILES {
+            for step in 0..Self::STEPS {
+                // SAFETY: an unknown of the patch, or its vertex.
+                values[tile][step] = unsafe { *from.add(columns[tile]).add(rows[step]) }.to_f64();
+            }
+        }
+        values
+    }
+
     /// `b` by `Sᵀ` along y and x, plane by plane.
     ///
     /// # Safety
     /// All lanes of the warp come here together; `b` is a vector of the level.
     #[inline(always)]
     unsafe fn analyze(&self, b: *const T) {
-        let [x, y, z] = &self.sides;
+        let [x, y, _] = &self.sides;
         let (of_y, of_x) = (y.analysis(), x.analysis());
-        let (rows, columns) = (self.rows(y), self.columns(x));
-        for round in 0..M.div_ceil(Self::WARPS) {
-            // The last warps have fewer faces.
-            let plane = Self::WARPS * round + (Self::WARPS - 1 - self.warp);
-            if plane >= M {
-                continue;
-            }
-            let from = b.wrapping_add(z.offset(1 + plane));
-            let mut values = [[0.0; STEPS]; TILES];
-            for tile in 0..Self::TILES {
-                for step in 0..Self::STEPS {
-                    // SAFETY: an unknown of the patch, or its vertex.
-                    values[tile][step] = unsafe { *from.add(columns[tile]).add(rows[step]) }.to_f64();
+        let of_plane = |plane: usize, values: &[[f64; STEPS]; TILES]| {
+            // SAFETY: the caller's promise.
+            let sums = unsafe { both::<M>(&of_y, values, &of_x) };
+            self.keep(Self::SHAPE.plane * plane, &sums);
+        };
+        if Self::TILES == 1 {
+            // Loads of so many planes are on their way together.
+            for first in (0..M).step_by(AT_ONCE) {
+                let mut values = [[[0.0; STEPS]; TILES]; AT_ONCE];
+                for number in 0..AT_ONCE {
+                    // SAFETY: as above.
+                    values[number] = unsafe { self.loads(b, (first + number).min(M - 1)) };
+                }
+                // SAFETY: as above.
+                unsafe { loads_together() };
+                for number in 0..AT_ONCE {
+                    if first + number < M {
+                        of_plane(first + number, &values[number]);
+                    }
                 }
             }
-            // SAFETY: the caller's promise.
-            let sums = unsafe { both::<M>(&of_y, &values, &of_x) };
-            self.keep(Self::SHAPE.plane * plane, &sums);
+        } else {
+            for round in 0..M.div_ceil(Self::WARPS) {
+                // The last warps have fewer faces.
+                let plane = Self::WARPS * round + (Self::WARPS - 1 - self.warp);
+                if plane < M {
+                    // SAFETY: as above.
+                    of_plane(plane, &unsafe { self.loads(b, plane) });
+                }
+            }
         }
     }
 
@@ -730,6 +814,13 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
     }
 }
 
+/// Nodes of a face that a lane has: of each column of tiles, the last one with ends, those between and one of the ends.
+#[derive(Clone, Copy)]
+struct Face {
+    inner: [[f64; STEPS]; TILES + 1],
+    ends: [f64; TILES + 1],
+}
+
 /// Adds a row of tiles, of which a lane has `values`, times a right factor.
 ///
 /// # Safety
@@ -758,9 +849,16 @@ pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
     directions: Directions,
     color: u32,
 ) {
+    let (warps, words, patches) = const { (warps(K), Shape::new(K).words(), patches(K)) };
     let thread = thread::thread_idx_x() as usize;
-    let (warp, lane) = (thread / LANES, thread % LANES);
-    let index = [thread::block_idx_x(), thread::block_idx_y(), thread::block_idx_z()];
+    let (warp, lane) = (thread / LANES % warps, thread % LANES);
+    // Found anew where it is needed, which saves registers.
+    let slot = || if patches == 1 { 0 } else { made_here(thread::thread_idx_x()) as usize / (LANES * warps) };
+    let number = || thread::block_idx_x() * patches as u32 + slot() as u32;
+    let last = || directions.0[0].of_color(bit(color, 0)) - 1;
+    // Behind the last patch comes the last one again.
+    let in_x = if patches == 1 { number() } else { number().min(last()) };
+    let index = [in_x, thread::block_idx_y(), thread::block_idx_z()];
     let row = directions.0[0].row(K) as usize;
     let distances = [1, row, row * directions.0[1].nodes(K) as usize];
     let sides = [0, 1, 2].map(|d| Side::<T, K> {
@@ -772,20 +870,20 @@ pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
     let [x_offset, y_offset, z_offset] = [0, 1, 2].map(|d| sides[d].offset(K));
     // SAFETY: the patch's vertex, which is a node of the level; only the patch writes it, and behind barriers.
     let middle = unsafe { *x.add(x_offset + y_offset + z_offset) }.to_f64();
-    let patch = Patch::<T, K, M> { sides, lane: Lane::new(lane), warp, tensors: Shared::at(0), x, middle };
+    let tensors = Shared::at(words * slot());
+    let patch = Patch::<T, K, M> { sides, lane: Lane::new(lane), warp, tensors, x, middle };
     // SAFETY: warps take the same ways; the vectors are those of the level.
     unsafe {
-        if Patch::<T, K, M>::WARPS == 1 {
-            // Written out, so that all nodes can be on their way at once.
-            patch.face(0, 0);
-            patch.face(0, 1);
-            patch.face(1, 0);
-            patch.face(1, 1);
-            patch.face(2, 0);
-            patch.face(2, 1);
+        if warps == 1 {
+            patch.faces(0);
+            patch.faces(1);
+            patch.faces(2);
         } else {
-            for task in (warp..6).step_by(Patch::<T, K, M>::WARPS) {
-                patch.face(task / 2, task % 2);
+            for task in (warp..6).step_by(warps) {
+                let (direction, end) = (task / 2, task % 2);
+                let face = patch.face(direction, end);
+                // Once for all directions.
+                patch.transform(made_here(direction as u32) as usize, end, face);
             }
         }
         patch.analyze(b);
@@ -795,6 +893,8 @@ pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
             patch.solve(1);
         }
         thread::sync_threads();
-        patch.synthesize();
+        if patches == 1 || number() <= last() {
+            patch.synthesize();
+        }
     }
 }

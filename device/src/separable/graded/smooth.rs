@@ -183,7 +183,7 @@ pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn blocks<T: Real>(dim: usize, degree: usize, directions: Directions, color: u32) -> [u32; 3] {
     if products::are_for(dim, degree, size_of::<T>()) {
-        return products::blocks(directions, color);
+        return products::blocks(degree, directions, color);
     }
     directions.blocks(dim, color, Shape::new(dim, degree).patches)
 }
