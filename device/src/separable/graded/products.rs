@@ -38,9 +38,6 @@ const STEP: usize = 4;
 const TILES: usize = 2;
 const STEPS: usize = 4;
 
-/// Planes of `b` whose loads a warp asks for at once, at most.
-const AT_ONCE: usize = 4;
-
 /// Warps of a patch.
 const fn warps(degree: usize) -> usize {
     match degree {
@@ -71,18 +68,23 @@ impl Shape {
         Self { functions, row, plane: spread(row * functions) }
     }
 
-    /// Where what a face becomes begins, behind the tensor: of the faces normal to each direction the [`Kept`] parts.
-    const fn face(self, kept: Kept, end: usize) -> usize {
-        self.functions * (self.plane + self.row * (2 * kept as usize + end))
+    /// Words of what a face becomes.
+    const fn face(self) -> usize {
+        self.functions * self.row
     }
 
-    /// That of all nodes of the faces normal to a direction.
-    const fn face_of(self, direction: usize, end: usize) -> usize {
-        self.face(Kept::X, 0) + self.functions * self.row * (2 * direction + end)
+    /// Where a patch's tensor begins, behind what the faces normal to x become.
+    const fn tensor(self, patches: usize, slot: usize) -> usize {
+        self.face() * (patches + 1) + slot * (self.functions * self.plane + self.face() * 8)
     }
 
-    const fn words(self) -> usize {
-        self.face(Kept::WithoutEdgesZ, 2)
+    /// Where what a patch's other faces become begins, from its tensor on.
+    const fn kept(self, kept: Kept, end: usize) -> usize {
+        self.functions * self.plane + self.face() * (2 * kept as usize + end)
+    }
+
+    const fn words(self, patches: usize) -> usize {
+        self.tensor(patches, patches)
     }
 }
 
@@ -91,10 +93,9 @@ const fn spread(words: usize) -> usize {
     (words + 3) / 8 * 8 + 4
 }
 
-/// Transforms of faces: of all nodes, or without the edges that a face normal to an earlier direction has.
+/// Transforms of faces normal to y and z: of all nodes, or without the edges that they share with faces normal to an earlier direction.
 #[derive(Clone, Copy)]
 enum Kept {
-    X,
     Y,
     Z,
     WithoutEdgesY,
@@ -103,21 +104,21 @@ enum Kept {
 
 /// Blocks that a multiprocessor should hold, such that nothing spills.
 #[cfg(not(target_arch = "nvptx64"))]
-const fn min_blocks(degree: usize) -> usize {
+const fn min_blocks(degree: usize, scalar_bytes: usize) -> usize {
     match degree {
-        5 => 6,
-        6 => 5,
+        4 if scalar_bytes == 4 => 5,
+        5 | 6 => 8,
         _ => 4,
     }
 }
 
 /// See [`Smooth`](super::Smooth).
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn block(degree: usize, _scalar_bytes: usize) -> Block {
+pub fn block(degree: usize, scalar_bytes: usize) -> Block {
     Block {
         threads: LANES * warps(degree) * patches(degree),
-        min_blocks: min_blocks(degree),
-        shared_bytes: patches(degree) * Shape::new(degree).words() * size_of::<f64>(),
+        min_blocks: min_blocks(degree, scalar_bytes),
+        shared_bytes: Shape::new(degree).words(patches(degree)) * size_of::<f64>(),
         barriers: 2,
     }
 }
@@ -198,13 +199,13 @@ impl ProductTable {
         2 * self.matrix() + side * (self.matrix() + LANES * self.tiles)
     }
 
-    /// Where entries of functions begin: eigenvalues, sums, what couples to both ends, negative, and `T_E` of both.
+    /// Where entries of functions begin: eigenvalues, what couples to both ends, negative, and `T_E` of both.
     const fn functions(self, part: usize) -> usize {
         self.transform(2) + part * TILE * self.tiles
     }
 
     pub const fn words(self) -> usize {
-        self.functions(6)
+        self.functions(5)
     }
 }
 
@@ -240,10 +241,10 @@ pub fn arranged<T: Real>(degree: usize, direction: usize, table: &[T]) -> std::v
     for function in 0..TILE * to.tiles {
         let known = function.min(functions - 1);
         let ends = [0, 1].map(|end| from.transform(known) + (nodes - 1) * end);
-        let parts = [from.values(), from.sums(), from.coupling(0), from.coupling(1)].map(|part| part + known);
+        let parts = [from.values(), from.coupling(0), from.coupling(1)].map(|part| part + known);
         for (part, place) in parts.into_iter().chain(ends).enumerate() {
             let entry = table[place];
-            words[to.functions(part) + function] = if part == 2 || part == 3 { -entry } else { entry };
+            words[to.functions(part) + function] = if part == 1 || part == 2 { -entry } else { entry };
         }
     }
     words
@@ -346,16 +347,16 @@ impl<T: Real, const K: usize> Side<T, K> {
         WithEnds { inner: self.factor(start), ends }
     }
 
+    /// The eigenvalue of a function.
     #[inline(always)]
-    fn of_function(&self, function: usize) -> OfFunction {
-        let part = |part: usize| self.entry(Self::TABLE.functions(part), function);
-        OfFunction { value: part(0), sum: part(1) }
+    fn value(&self, function: usize) -> f64 {
+        self.entry(Self::TABLE.functions(0), function)
     }
 
     /// What couples a function to an end, negative, and its `T_E` there.
     #[inline(always)]
     fn ends(&self, function: usize, end: usize) -> [f64; 2] {
-        [2, 4].map(|part| self.entry(Self::TABLE.functions(part), TILE * Self::TILES * end + function))
+        [1, 3].map(|part| self.entry(Self::TABLE.functions(part), TILE * Self::TILES * end + function))
     }
 
     /// Offset of the node of the level that a node of the patch is; of the vertex, if there is none.
@@ -378,12 +379,6 @@ impl<T: Real, const K: usize> Side<T, K> {
 struct WithEnds {
     inner: Factor,
     ends: [f64; TILES],
-}
-
-#[derive(Clone, Copy)]
-struct OfFunction {
-    value: f64,
-    sum: f64,
 }
 
 /// Adds `left * values`, a column of tiles, to sums.
@@ -462,28 +457,40 @@ struct Patch<T, const K: usize, const M: usize> {
     sides: [Side<T, K>; 3],
     lane: Lane,
     warp: usize,
-    tensors: Shared<f64>,
+    /// Of the block's patches side by side in x, its number.
+    slot: usize,
     x: *mut T,
-    /// `x` at the vertex.
-    middle: f64,
 }
 
 impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
     const SHAPE: Shape = Shape::new(K);
     const WARPS: usize = warps(K);
+    const PATCHES: usize = patches(K);
     const TILES: usize = M.div_ceil(TILE);
     const STEPS: usize = M.div_ceil(STEP);
 
+    /// The patch's part of shared memory: its tensor, and what its faces normal to y and z become.
+    #[inline(always)]
+    fn tensors(&self) -> Shared<f64> {
+        Shared::at(Self::SHAPE.tensor(Self::PATCHES, self.slot))
+    }
+
+    /// What a face normal to x becomes: the upper one is the lower one of the next patch.
+    #[inline(always)]
+    fn across_x(&self, end: usize) -> Shared<f64> {
+        Shared::at(Self::SHAPE.face() * (self.slot + end))
+    }
+
     /// Keeps sums by their rows and columns.
     #[inline(always)]
-    fn keep(&self, start: usize, sums: &Sums) {
+    fn keep(&self, to: Shared<f64>, start: usize, sums: &Sums) {
         for other in 0..Self::TILES {
             for tile in 0..Self::TILES {
                 for i in 0..2 {
                     let (row, column) = (self.lane.row + TILE * tile, self.lane.every_fourth(i + 2 * other));
                     if TILE * other + STEP * i < M {
                         let word = start + column + Self::SHAPE.row * row;
-                        self.tensors.set_if(row < M && column < M, word, sums[other][tile][i]);
+                        to.set_if(row < M && column < M, word, sums[other][tile][i]);
                     }
                 }
             }
@@ -538,9 +545,7 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
         let (inner_rows, end_row) = (self.rows(&rows), rows.offset(2 * K * self.lane.member));
         let (inner_columns, end_column) = (self.columns(&columns), columns.offset(2 * K * (self.lane.row / 2)));
         // SAFETY: a node of the level that no patch of the color has as an unknown, or a vertex.
-        let value = |row: usize, column: usize| {
-            unsafe { *from.add(column).add(row) }.to_f64() - if Self::TILES == 1 { 0.0 } else { self.middle }
-        };
+        let value = |row: usize, column: usize| unsafe { *from.add(column).add(row) }.to_f64();
         let mut face = Face { inner: [[0.0; STEPS]; TILES + 1], ends: [0.0; TILES + 1] };
         for tile in 0..Self::TILES {
             for step in 0..Self::STEPS {
@@ -565,15 +570,7 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
             let [rows, columns] = self.along_face(direction);
             [rows.transform(0), columns.transform(1)]
         };
-        let Face { mut inner, mut ends } = face;
-        if Self::TILES == 1 {
-            for step in 0..Self::STEPS {
-                inner[0][step] = inner[0][step] - self.middle;
-                inner[TILES][step] = inner[TILES][step] - self.middle;
-            }
-            ends[0] = ends[0] - self.middle;
-            ends[TILES] = ends[TILES] - self.middle;
-        }
+        let Face { inner, ends } = face;
         let (mut first, mut of_ends) = (NO_SUMS, [[0.0; 2]; TILES]);
         // SAFETY: the caller's promise.
         unsafe {
@@ -585,7 +582,7 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
             if direction == 2 {
                 let mut sums = NO_SUMS;
                 add_along_rows::<M>(&first, &right.inner, &mut sums);
-                self.keep(Self::SHAPE.face(Kept::WithoutEdgesZ, end), &sums);
+                self.keep(self.tensors(), Self::SHAPE.kept(Kept::WithoutEdgesZ, end), &sums);
             }
             add_end::<M>(&left.ends, ends[0], &mut first[0]);
             if M > TILE {
@@ -597,7 +594,7 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
         // SAFETY: as above.
         unsafe { add_along_rows::<M>(&first, &right.inner, &mut sums) };
         if direction == 1 {
-            self.keep(Self::SHAPE.face(Kept::WithoutEdgesY, end), &sums);
+            self.keep(self.tensors(), Self::SHAPE.kept(Kept::WithoutEdgesY, end), &sums);
         }
         for row in 0..Self::TILES {
             for column in 0..Self::TILES {
@@ -605,7 +602,13 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
                 unsafe { add(of_ends[row][0], right.ends[column], &mut sums[column][row]) };
             }
         }
-        self.keep(Self::SHAPE.face_of(direction, end), &sums);
+        if direction == 0 {
+            self.keep(self.across_x(end), 0, &sums);
+        } else {
+            // The first two are those of all nodes.
+            let start = Self::SHAPE.kept(Kept::Y, 0) + Self::SHAPE.face() * (2 * (direction - 1) + end);
+            self.keep(self.tensors(), start, &sums);
+        }
     }
 
     /// Both of these for both faces normal to a direction, whose loads are on their way together.
@@ -653,23 +656,19 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
         let of_plane = |plane: usize, values: &[[f64; STEPS]; TILES]| {
             // SAFETY: the caller's promise.
             let sums = unsafe { both::<M>(&of_y, values, &of_x) };
-            self.keep(Self::SHAPE.plane * plane, &sums);
+            self.keep(self.tensors(), Self::SHAPE.plane * plane, &sums);
         };
-        if Self::TILES == 1 {
-            // Loads of so many planes are on their way together.
-            for first in (0..M).step_by(AT_ONCE) {
-                let mut values = [[[0.0; STEPS]; TILES]; AT_ONCE];
-                for number in 0..AT_ONCE {
-                    // SAFETY: as above.
-                    values[number] = unsafe { self.loads(b, (first + number).min(M - 1)) };
-                }
+        if Self::WARPS == 1 {
+            // Loads of all planes are on their way together.
+            let mut values = [[[0.0; STEPS]; TILES]; M];
+            for plane in 0..M {
                 // SAFETY: as above.
-                unsafe { loads_together() };
-                for number in 0..AT_ONCE {
-                    if first + number < M {
-                        of_plane(first + number, &values[number]);
-                    }
-                }
+                values[plane] = unsafe { self.loads(b, plane) };
+            }
+            // SAFETY: as above.
+            unsafe { loads_together() };
+            for plane in 0..M {
+                of_plane(plane, &values[plane]);
             }
         } else {
             for round in 0..M.div_ceil(Self::WARPS) {
@@ -683,9 +682,15 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
         }
     }
 
+    /// Where in what a face becomes two functions, or the nearest ones that there are, have their entry.
+    #[inline(always)]
+    fn in_face(first: usize, second: usize) -> usize {
+        first.min(M - 1) + Self::SHAPE.row * second.min(M - 1)
+    }
+
     #[inline(always)]
     fn of_face(&self, kept: Kept, end: usize, first: usize, second: usize) -> f64 {
-        self.tensors.get(Self::SHAPE.face(kept, end) + first.min(M - 1) + Self::SHAPE.row * second.min(M - 1))
+        self.tensors().get(Self::SHAPE.kept(kept, end) + Self::in_face(first, second))
     }
 
     /// By `Sᵀ` along z, to the solution, and by `S` along z, for a tile of functions of x.
@@ -697,10 +702,10 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
         let ([x, y, z], lane) = (&self.sides, self.lane);
         let (of_z, to_z) = (z.analysis(), z.synthesis());
         let i = lane.row + TILE * tile;
-        let over_x = x.of_function(i);
+        let over_x = x.value(i);
         let over_z = |step: usize| {
             let member = if Self::TILES == 1 { lane.member } else { made_here(lane.member as u32) as usize };
-            z.of_function(member + STEP * step)
+            z.value(member + STEP * step)
         };
         // What the faces normal to x and z add is one product: the first two members of four have both ends of z, the others those of x.
         let (is_of_z, end) = (lane.member < 2, lane.member % 2);
@@ -724,18 +729,16 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
             if j >= M {
                 continue;
             }
-            let over_y = y.of_function(j);
-            let ends_of_y = [0, 1].map(|end| y.ends(j, end));
             let place = |l: usize| i.min(M - 1) + Self::SHAPE.row * j + Self::SHAPE.plane * l.min(M - 1);
             let mut values = [0.0; STEPS];
             for step in 0..Self::STEPS {
-                values[step] = self.tensors.get(place(lane.every_fourth(step)));
+                values[step] = self.tensors().get(place(lane.every_fourth(step)));
             }
             let pick = |of_z: f64, of_x: f64| if is_of_z { of_z } else { of_x };
             let faces_of_z = [Kept::Z, Kept::WithoutEdgesZ].map(|kept| self.of_face(kept, end, i, j));
             let mut faces_of_x = [0.0; TILES];
             for column in 0..Self::TILES {
-                faces_of_x[column] = self.of_face(Kept::X, end, j, lane.column() + TILE * column);
+                faces_of_x[column] = self.across_x(end).get(Self::in_face(j, lane.column() + TILE * column));
             }
             let (mut sums, mut transforms) = ([[0.0; 2]; TILES], [[0.0; 2]; TILES]);
             // SAFETY: the caller's promise.
@@ -748,10 +751,10 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
                 }
                 wait_for_reads();
             }
-            let (value, constant) = (over_x.value + over_y.value, self.middle * (over_x.sum * over_y.sum));
+            let over_y = if Self::TILES == 1 { j } else { made_here(j as u32) as usize };
+            let (value, ends_of_y) = (over_x + y.value(over_y), [0, 1].map(|end| y.ends(over_y, end)));
             for step in 0..Self::STEPS {
-                let over_z = over_z(step);
-                let mut residual = f64::fma(-constant, over_z.sum, sums[step / 2][step % 2]);
+                let mut residual = sums[step / 2][step % 2];
                 let mut transform = transforms[step / 2][step % 2];
                 for end in 0..2 {
                     let [of_all, without_edges] =
@@ -759,14 +762,14 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
                     residual = f64::fma(ends_of_y[end][0], of_all, residual);
                     transform = f64::fma(ends_of_y[end][1], without_edges, transform);
                 }
-                values[step] = f64::fma(residual, (value + over_z.value).reciprocal(), -transform);
+                values[step] = f64::fma(residual, (value + over_z(step)).reciprocal(), -transform);
             }
             let mut back = [[0.0; 2]; TILES];
             // SAFETY: as above.
             unsafe { of_row::<M>(&values, &to_z, &mut back) };
             for step in 0..Self::STEPS {
                 let l = lane.every_fourth(step);
-                self.tensors.set_if(i < M && l < M, place(l), back[step / 2][step % 2]);
+                self.tensors().set_if(i < M && l < M, place(l), back[step / 2][step % 2]);
             }
         }
     }
@@ -795,7 +798,7 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
             for tile in 0..Self::TILES {
                 for step in 0..Self::STEPS {
                     let (i, j) = (lane.every_fourth(step).min(M - 1), (lane.row + TILE * tile).min(M - 1));
-                    values[tile][step] = self.tensors.get(i + Self::SHAPE.row * j + Self::SHAPE.plane * plane);
+                    values[tile][step] = self.tensors().get(i + Self::SHAPE.row * j + Self::SHAPE.plane * plane);
                 }
             }
             // SAFETY: the caller's promise.
@@ -804,7 +807,7 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
             for tile in 0..Self::TILES {
                 for step in 0..Self::STEPS {
                     if let (Some(row), Some(column)) = (rows[tile], columns[step]) {
-                        let value = T::from_f64(sums[step / 2][tile][step % 2] + self.middle);
+                        let value = T::from_f64(sums[step / 2][tile][step % 2]);
                         // SAFETY: the caller's promise.
                         unsafe { *self.x.add(row + column + plane) = value };
                     }
@@ -849,51 +852,52 @@ pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
     directions: Directions,
     color: u32,
 ) {
-    let (warps, words, patches) = const { (warps(K), Shape::new(K).words(), patches(K)) };
+    let (warps, patches) = const { (warps(K), patches(K)) };
     let thread = thread::thread_idx_x() as usize;
-    let (warp, lane) = (thread / LANES % warps, thread % LANES);
-    // Found anew where it is needed, which saves registers.
-    let slot = || if patches == 1 { 0 } else { made_here(thread::thread_idx_x()) as usize / (LANES * warps) };
-    let number = || thread::block_idx_x() * patches as u32 + slot() as u32;
-    let last = || directions.0[0].of_color(bit(color, 0)) - 1;
-    // Behind the last patch comes the last one again.
-    let in_x = if patches == 1 { number() } else { number().min(last()) };
-    let index = [in_x, thread::block_idx_y(), thread::block_idx_z()];
+    let (warp, lane) = (thread / LANES, thread % LANES);
+    let (slot, warp) = if patches == 1 { (0, warp) } else { (warp, 0) };
+    let number = thread::block_idx_x() * patches as u32 + slot as u32;
+    let last = directions.0[0].of_color(bit(color, 0)) - 1;
     let row = directions.0[0].row(K) as usize;
     let distances = [1, row, row * directions.0[1].nodes(K) as usize];
+    let index = [if patches == 1 { number } else { number.min(last) }, thread::block_idx_y(), thread::block_idx_z()];
     let sides = [0, 1, 2].map(|d| Side::<T, K> {
         // SAFETY: there are such patches.
         along: unsafe { patch_of(tables, starts, directions, color, d, index[d]) },
         distance: distances[d],
         lane,
     });
-    let [x_offset, y_offset, z_offset] = [0, 1, 2].map(|d| sides[d].offset(K));
-    // SAFETY: the patch's vertex, which is a node of the level; only the patch writes it, and behind barriers.
-    let middle = unsafe { *x.add(x_offset + y_offset + z_offset) }.to_f64();
-    let tensors = Shared::at(words * slot());
-    let patch = Patch::<T, K, M> { sides, lane: Lane::new(lane), warp, tensors, x, middle };
+    let patch = Patch::<T, K, M> { sides, lane: Lane::new(lane), warp, slot, x };
+    // Behind the last patch there is none.
+    let is_there = patches == 1 || number <= last;
     // SAFETY: warps take the same ways; the vectors are those of the level.
     unsafe {
-        if warps == 1 {
-            patch.faces(0);
-            patch.faces(1);
-            patch.faces(2);
-        } else {
+        if patches == 1 {
             for task in (warp..6).step_by(warps) {
                 let (direction, end) = (task / 2, task % 2);
                 let face = patch.face(direction, end);
                 // Once for all directions.
                 patch.transform(made_here(direction as u32) as usize, end, face);
             }
+            patch.analyze(b);
+        } else if is_there {
+            patch.transform(0, 0, patch.face(0, 0));
+            if slot == patches - 1 || number == last {
+                patch.transform(0, 1, patch.face(0, 1));
+            }
+            patch.faces(1);
+            patch.faces(2);
+            patch.analyze(b);
         }
-        patch.analyze(b);
         thread::sync_threads();
-        patch.solve(0);
-        if M > TILE {
-            patch.solve(1);
+        if is_there {
+            patch.solve(0);
+            if M > TILE {
+                patch.solve(1);
+            }
         }
         thread::sync_threads();
-        if patches == 1 || number() <= last() {
+        if is_there {
             patch.synthesize();
         }
     }
