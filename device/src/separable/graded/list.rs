@@ -14,7 +14,7 @@ crate::kernels! {
 
     /// `x_I = A_j⁻¹ (b_I - A_IB x_B)` on all patches `j` of a color.
     Smooth = smooth::<DIM, K, M, N>(
-        /// A [`PatchTable`](super::PatchTable) for each number.
+        /// A [`PatchTable`](super::PatchTable) for each number, [arranged](super::arranged) for the kernel.
         tables: *const T,
         /// Where in them the table of each patch begins: along x, then along y, then along z.
         starts: *const u32,

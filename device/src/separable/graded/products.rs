@@ -1,5 +1,5 @@
-//! The step of [`smooth`](super::smooth) in 3D, by products of small matrices: a block has one patch, and its warps multiply tiles of `8 x 8`
-//! functions and nodes on tensor cores, in `f64` whatever the vectors' scalar.
+//! The step of [`smooth`](super::smooth) in 3D by products of small matrices: warps multiply tiles of `8 x 8` functions and nodes on tensor
+//! cores, in `f64` whatever the vectors' scalar, so that `x` needs no shift by the value at a vertex.
 //!
 //! What is transformed is zero on the unknowns, so that its transform is that of the faces. With `T = Sᵀ M_IB`, in parts `T_E` of both ends and
 //! `T_I` of the nodes between, and the faces' transforms `X = (T_y ⊗ T_z) x_X` and so on,
@@ -8,12 +8,17 @@
 //! x̂ = T_E X + T_E (T_I,x ⊗ T_z) x_Y + T_E (T_I,x ⊗ T_I,y) x_Z
 //! ```
 //!
-//! with `T_E` along the direction that a face is normal to.
+//! with `T_E` along the direction that a face is normal to. In planes of a `z`, what the faces normal to x and to z add is one more product.
 //!
 //! A product of two directions stays in registers: what a lane has of the first product's columns is what the second one takes of its
-//! left factor, if the rows of its right one are in that order.
+//! left factor, if the rows of its right one are in that order, that of a [`ProductTable`].
 
-use super::PatchTable;
+mod table;
+
+pub use table::ProductTable;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use table::arranged;
+
 use super::smooth::{Along, patch_of};
 use crate::kernels::patch_nodes;
 use crate::layout::Shared;
@@ -24,15 +29,13 @@ use crate::scalar::{Real, Value};
 use crate::typed::Block;
 use cuda_std::hint::{loads_together, made_here, opaque};
 use cuda_std::thread;
+use table::{Lane, STEP, TILE};
 
-/// Whether it is for elements of a degree and vectors of such scalars.
-pub const fn are_for(dim: usize, degree: usize, _scalar_bytes: usize) -> bool {
-    dim == 3 && degree >= 4
+/// Whether elements of a degree and vectors of such scalars have them: where a step takes less time with them on an H200. Smaller matrices leave
+/// too much of a tile empty, and so do those of degree 5, for which another kernel is faster in `f32`.
+pub const fn are_for(dim: usize, degree: usize, scalar_bytes: usize) -> bool {
+    dim == 3 && (degree == 4 || degree > if scalar_bytes == 8 { 4 } else { 6 })
 }
-
-/// Rows and columns of a tile, and rows that a product takes of its right factor.
-const TILE: usize = 8;
-const STEP: usize = 4;
 
 /// Of a direction's functions and unknowns, at most.
 const TILES: usize = 2;
@@ -133,158 +136,6 @@ type Sums = [[[f64; 2]; TILES]; TILES];
 
 /// What a lane has of a matrix: entries of a row of each tile, in steps.
 type Factor = [[f64; STEPS]; TILES];
-
-/// A lane of a warp.
-#[derive(Clone, Copy)]
-struct Lane {
-    /// Of left factors and of sums it has entries of this row, of right factors of this column.
-    row: usize,
-    /// Of four, in the other direction.
-    member: usize,
-}
-
-impl Lane {
-    #[inline(always)]
-    const fn new(lane: usize) -> Self {
-        Self { row: lane / 4, member: lane % 4 }
-    }
-
-    /// The function or unknown that a lane has of a right factor's columns, such that of sums it has every fourth one.
-    #[inline(always)]
-    const fn column(self) -> usize {
-        self.row / 2 + 4 * (self.row % 2)
-    }
-
-    /// Of every fourth one, that of a step.
-    #[inline(always)]
-    const fn every_fourth(self, step: usize) -> usize {
-        self.member + STEP * step
-    }
-
-    /// Of pairs side by side, that of a step.
-    #[cfg(not(target_arch = "nvptx64"))]
-    const fn of_pairs(self, step: usize) -> usize {
-        2 * self.member + step % 2 + TILE * (step / 2)
-    }
-}
-
-/// A [`PatchTable`] in the order in which lanes take its entries, zeros where a tile has none: of each matrix an entry for each lane, for each
-/// step of each tile. What belongs to a function has an entry for each of the tiles' functions.
-#[derive(Clone, Copy)]
-pub struct ProductTable {
-    tiles: usize,
-}
-
-impl ProductTable {
-    pub const fn new(degree: usize) -> Self {
-        Self { tiles: patch_nodes(degree).0.div_ceil(TILE) }
-    }
-
-    const fn matrix(self) -> usize {
-        LANES * 2 * self.tiles * self.tiles
-    }
-
-    /// Where `Sᵀ` begins.
-    const fn analysis(self) -> usize {
-        0
-    }
-
-    /// Where `S` begins.
-    const fn synthesis(self) -> usize {
-        self.matrix()
-    }
-
-    /// Where `T_I` begins, as left (0) or right (1) factor, and behind it `T_E`.
-    const fn transform(self, side: usize) -> usize {
-        2 * self.matrix() + side * (self.matrix() + LANES * self.tiles)
-    }
-
-    /// Where entries of functions begin: eigenvalues, what couples to both ends, negative, and `T_E` of both.
-    const fn functions(self, part: usize) -> usize {
-        self.transform(2) + part * TILE * self.tiles
-    }
-
-    pub const fn words(self) -> usize {
-        self.functions(5)
-    }
-}
-
-/// A [`ProductTable`] of what a [`PatchTable`] has, for patches in a direction.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn arranged<T: Real>(degree: usize, direction: usize, table: &[T]) -> std::vec::Vec<T> {
-    let (from, to) = (PatchTable::new(degree, size_of::<T>()), ProductTable::new(degree));
-    let (functions, nodes) = patch_nodes(degree);
-    let mut words = std::vec![T::ZERO; to.words()];
-    let mut put = |start: usize, order: Order, place: &dyn Fn(usize, usize) -> usize| {
-        for (lane, tile, step) in itertools(to.tiles) {
-            let (row, column) = order.of(Lane::new(lane), tile, step);
-            if row < functions && column < functions {
-                words[start + LANES * (2 * to.tiles * tile + step) + lane] = table[place(row, column)];
-            }
-        }
-    };
-    let (analysis, synthesis) = Order::of_direction(direction);
-    put(to.analysis(), analysis, &|function, node| from.vectors(node) + function);
-    put(to.synthesis(), synthesis, &|node, function| from.vectors(node) + function);
-    for (side, order) in [Order::RowsByFours, Order::ColumnsByPairs].into_iter().enumerate() {
-        put(to.transform(side), order, &|function, node| from.transform(function) + node + 1);
-    }
-    for (side, order) in [Order::RowsByFours, Order::ColumnsByPairs].into_iter().enumerate() {
-        for (lane, tile) in (0..LANES).flat_map(|lane| (0..to.tiles).map(move |tile| (lane, tile))) {
-            let (function, end) = (order.of(Lane::new(lane), tile, 0).0, lane % 4);
-            if function < functions && end < 2 {
-                let word = to.transform(side) + to.matrix() + LANES * tile + lane;
-                words[word] = table[from.transform(function) + (nodes - 1) * end];
-            }
-        }
-    }
-    for function in 0..TILE * to.tiles {
-        let known = function.min(functions - 1);
-        let ends = [0, 1].map(|end| from.transform(known) + (nodes - 1) * end);
-        let parts = [from.values(), from.coupling(0), from.coupling(1)].map(|part| part + known);
-        for (part, place) in parts.into_iter().chain(ends).enumerate() {
-            let entry = table[place];
-            words[to.functions(part) + function] = if part == 1 || part == 2 { -entry } else { entry };
-        }
-    }
-    words
-}
-
-/// Lanes, and each step of each tile.
-#[cfg(not(target_arch = "nvptx64"))]
-fn itertools(tiles: usize) -> impl Iterator<Item = (usize, usize, usize)> {
-    (0..LANES).flat_map(move |lane| (0..tiles).flat_map(move |tile| (0..2 * tiles).map(move |step| (lane, tile, step))))
-}
-
-/// Of which rows and columns lanes have entries.
-#[cfg(not(target_arch = "nvptx64"))]
-#[derive(Clone, Copy)]
-enum Order {
-    /// Left factors.
-    RowsByFours,
-    /// Right factors of what is read, or of sums by fours.
-    ColumnsByFours,
-    /// Right factors of sums of what is read.
-    ColumnsByPairs,
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl Order {
-    /// Those of `Sᵀ` and `S`.
-    fn of_direction(direction: usize) -> (Self, Self) {
-        match direction {
-            0 => (Self::ColumnsByPairs, Self::RowsByFours),
-            1 => (Self::RowsByFours, Self::ColumnsByPairs),
-            _ => (Self::ColumnsByFours, Self::ColumnsByFours),
-        }
-    }
-
-    fn of(self, lane: Lane, tile: usize, step: usize) -> (usize, usize) {
-        let row = if matches!(self, Self::RowsByFours) { lane.row } else { lane.column() };
-        let column = if matches!(self, Self::ColumnsByPairs) { lane.of_pairs(step) } else { lane.every_fourth(step) };
-        (row + TILE * tile, column)
-    }
-}
 
 /// `sums + left * right`.
 ///

@@ -10,7 +10,7 @@
 //!
 //! A column is transformed in place, its ends left as they are: so the tensor of all nodes has the faces' transforms beside `x̂`.
 //! As in [`smoother`](crate::smoother), all is done on `x` less the old value at the vertex; a reaction takes from `b̂` what it makes
-//! of that constant.
+//! of that constant. In 3D from degree 4 on most kernels take [products](super::products) of small matrices instead.
 
 use super::{PatchTable, products};
 use crate::kernels::patch_nodes;
@@ -39,7 +39,7 @@ const fn at_once(dim: usize, degree: usize) -> usize {
     match (dim, degree) {
         (2, 3 | 4 | 6 | 7) => 4,
         (3, 2) => 5,
-        (2, 1..=9) | (3, 1 | 4 | 5) => 3,
+        (2, 1..=9) | (3, 1 | 5) => 3,
         _ => 2,
     }
 }
@@ -160,7 +160,8 @@ struct Place {
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
     const BLOCKS_2D: [[usize; 10]; 2] = [[0, 12, 8, 5, 0, 4, 4, 4, 4, 4], [9, 0, 4, 3, 3, 3, 2, 2, 2, 0]];
-    const BLOCKS_3D: [[usize; 8]; 2] = [[10, 10, 10, 8, 6, 8, 5, 4], [12, 7, 7, 4, 4, 5, 3, 2]];
+    // Others have products.
+    const BLOCKS_3D: [[usize; 8]; 2] = [[10, 10, 10, 0, 6, 8, 0, 0], [12, 7, 7, 0, 0, 0, 0, 0]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][degree - 1] } else { BLOCKS_3D[scalar_bytes / 8][degree - 1] }
 }
 
@@ -356,7 +357,7 @@ fn write<T: Real, const L: usize>(at_once: usize, places: &Places, columns: &[[T
 /// See [`Smooth`](super::Smooth).
 ///
 /// # Safety
-/// Launched as [`block`] and [`blocks`] say, with tables of the level's patches, and vectors of its nodes.
+/// Launched as [`block`] and [`blocks`] say, with [arranged] tables of the level's patches, and vectors of its nodes.
 #[inline(always)]
 pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, const N: usize>(
     tables: *const T,
