@@ -86,6 +86,7 @@ impl Shape {
         self.functions * self.plane + self.face() * (2 * kept as usize + end)
     }
 
+    #[cfg(not(target_arch = "nvptx64"))]
     const fn words(self, patches: usize) -> usize {
         self.tensor(patches, patches)
     }

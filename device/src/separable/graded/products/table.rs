@@ -90,6 +90,7 @@ impl ProductTable {
     }
 
     /// All of it.
+    #[cfg(not(target_arch = "nvptx64"))]
     pub const fn words(self) -> usize {
         self.functions(5)
     }
