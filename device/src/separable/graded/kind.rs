@@ -23,7 +23,8 @@ pub static KIND: Kind = Kind {
 
 fn traced(module: Module) -> ([u32; 3], usize) {
     let (dim, degree) = module.space().unwrap_or_default();
-    traced_with(module, table_words(dim, degree, size_of::<f32>()))
+    let [single, double] = [size_of::<f32>(), size_of::<f64>()].map(|bytes| table_words(dim, degree, bytes));
+    traced_with(module, single.max(double))
 }
 
 fn sample<T: Real>(name: &str) -> Sample {

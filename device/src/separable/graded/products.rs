@@ -31,8 +31,8 @@ use cuda_std::hint::{loads_together, made_here, opaque};
 use cuda_std::thread;
 use table::{Lane, STEP, TILE};
 
-/// Whether elements of a degree and vectors of such scalars have them: where a step takes less time with them on an H200. Smaller matrices leave
-/// too much of a tile empty, and so do those of degree 5, for which another kernel is faster in `f32`.
+/// Whether elements of a degree and vectors of such scalars have them: where a step takes less time with them on an H200. Matrices of lower degrees
+/// leave too much of a tile empty. In `f32` the other kernel is faster for degree 5; for degree 6 the two have not been compared.
 pub const fn are_for(dim: usize, degree: usize, scalar_bytes: usize) -> bool {
     dim == 3 && (degree == 4 || degree > if scalar_bytes == 8 { 4 } else { 6 })
 }

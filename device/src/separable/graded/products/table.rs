@@ -103,7 +103,7 @@ pub fn arranged<T: Real>(degree: usize, direction: usize, table: &[T]) -> Vec<T>
     let (functions, nodes) = patch_nodes(degree);
     let mut words = vec![T::ZERO; to.words()];
     let mut put = |start: usize, order: Order, place: &dyn Fn(usize, usize) -> usize| {
-        for (lane, tile, step) in fragments(to.tiles) {
+        for (lane, tile, step) in fragments(to.tiles, 2 * to.tiles) {
             let (row, column) = order.of(Lane::new(lane), tile, step);
             if row < functions && column < functions {
                 words[start + LANES * (2 * to.tiles * tile + step) + lane] = table[place(row, column)];
@@ -113,12 +113,13 @@ pub fn arranged<T: Real>(degree: usize, direction: usize, table: &[T]) -> Vec<T>
     let (analysis, synthesis) = Order::of_direction(direction);
     put(to.analysis(), analysis, &|function, node| from.vectors(node) + function);
     put(to.synthesis(), synthesis, &|node, function| from.vectors(node) + function);
-    for (side, order) in [Order::RowsByFours, Order::ColumnsByPairs].into_iter().enumerate() {
+    let sides = [Order::RowsByFours, Order::ColumnsByPairs];
+    for (side, order) in sides.into_iter().enumerate() {
         put(to.transform(side), order, &|function, node| from.transform(function) + node + 1);
     }
-    for (side, order) in [Order::RowsByFours, Order::ColumnsByPairs].into_iter().enumerate() {
-        for (lane, tile) in (0..LANES).flat_map(|lane| (0..to.tiles).map(move |tile| (lane, tile))) {
-            let (function, end) = (order.of(Lane::new(lane), tile, 0).0, lane % 4);
+    for (side, order) in sides.into_iter().enumerate() {
+        for (lane, tile, step) in fragments(to.tiles, 1) {
+            let (function, end) = (order.of(Lane::new(lane), tile, step).0, Lane::new(lane).member);
             if function < functions && end < 2 {
                 let word = to.transform(side) + to.matrix() + LANES * tile + lane;
                 words[word] = table[from.transform(function) + (nodes - 1) * end];
@@ -139,8 +140,8 @@ pub fn arranged<T: Real>(degree: usize, direction: usize, table: &[T]) -> Vec<T>
 
 /// Lanes, and for each of them each step of each tile.
 #[cfg(not(target_arch = "nvptx64"))]
-fn fragments(tiles: usize) -> impl Iterator<Item = (usize, usize, usize)> {
-    (0..LANES).flat_map(move |lane| (0..tiles).flat_map(move |tile| (0..2 * tiles).map(move |step| (lane, tile, step))))
+fn fragments(tiles: usize, steps: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+    (0..LANES).flat_map(move |lane| (0..tiles).flat_map(move |tile| (0..steps).map(move |step| (lane, tile, step))))
 }
 
 /// Of which rows and columns lanes have entries.
