@@ -22,8 +22,10 @@ fn what_is_not_finite_is_divergence_with_its_iteration() {
     assert!(info.converged, "conjugate gradients scale: {:?}", info.outcome);
 
     let broken = Dense::new(DMatrix::from_element(4, 4, f64::NAN));
+    // At `x = 0` the first residual is `b`, without the operator.
+    let (info, _) = run(&mut Gmres::new(&broken, 3).unwrap(), &broken, &mut identity, TIGHT).unwrap();
+    assert_eq!((info.outcome, info.residual_history), (diverged(1), vec![1.0]));
     for info in [
-        run(&mut Gmres::new(&broken, 3).unwrap(), &broken, &mut identity, TIGHT).unwrap().0,
         run(&mut Cg::new(&broken).unwrap(), &broken, &mut identity, TIGHT).unwrap().0,
         run(&mut Richardson::new(&broken).unwrap(), &broken, &mut identity, TIGHT).unwrap().0,
     ] {

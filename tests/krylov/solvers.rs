@@ -40,6 +40,30 @@ fn gmres_minimizes_over_the_right_preconditioned_krylov_space() {
     }
 }
 
+/// Lengths of vectors of the basis are powers of the operator's norm, unless they are scaled.
+#[test]
+fn gmres_does_not_depend_on_the_size_of_operator_and_right_hand_side() {
+    let n = 30;
+    let matrix = random(n, 13) + DMatrix::identity(n, n) * 3.0;
+    let history = |scale: f64, size: f64| {
+        let operator = Dense::new(&matrix * scale);
+        let (b, mut x) = (operator.set(&(right_hand_side(n) * size)), operator.vector().unwrap());
+        let (mut solver, mut identity) = (Gmres::new(&operator, n).unwrap(), Identity::new(&operator.backend));
+        let info = solver.solve(&operator, &mut identity, &b, &mut x, &TIGHT, &mut unobserved).unwrap();
+        assert!(info.converged, "{scale:e}, {size:e}: {:?}", info.outcome);
+        info.residual_history
+    };
+    let expected = history(1.0, 1.0);
+    assert!(expected.len() > 10, "{expected:?}");
+    for (scale, size) in [(1e60, 1.0), (1e-60, 1.0), (1.0, 1e-150), (1.0, 1e150), (1e-12, 1e140)] {
+        let found = history(scale, size);
+        assert_eq!(found.len(), expected.len(), "{scale:e}, {size:e}");
+        for (found, expected) in found.iter().zip(&expected).take(expected.len() - 1) {
+            assert!((found / expected - 1.0).abs() < 1e-6, "{scale:e}, {size:e}: {found} != {expected}");
+        }
+    }
+}
+
 #[test]
 fn restarted_gmres_ends_at_the_true_residual() {
     let operator = Dense::new(spd(40, 5));

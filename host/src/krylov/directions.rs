@@ -4,32 +4,35 @@ use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{LinearOperator, Preconditioner};
 
-/// The vectors `z_j = M v_j` of a Krylov basis `v_j`.
+/// The vectors `z_j = M w_j` of a Krylov basis `w_j`.
 pub trait Directions<B: Backend, T: Scalar>: Sized {
     /// Vectors that a basis of `restart` needs.
     fn vectors(restart: usize) -> usize;
     /// Allocates them.
     fn new(operator: &impl LinearOperator<B, T>, restart: usize) -> Result<Self>;
-    /// `z_j = M v_j`, with `v_j` of norm 1.
+    /// `z_j = M w_j`, with the norm of `w_j`.
     fn direction(
         &mut self,
         j: usize,
         preconditioner: &mut impl Preconditioner<B, T>,
-        v: &B::Vector<T>,
+        w: &B::Vector<T>,
+        norm: f64,
     ) -> Result<&B::Vector<T>>;
-    /// `x += sum_j y_j z_j`; `work` may be overwritten.
+    /// `x = old x + sum_j y_j z_j`; `old = 0` overwrites whatever was in `x`. `work` may be overwritten.
+    #[allow(clippy::too_many_arguments)] // what both kinds of directions need
     fn correct(
         &mut self,
         backend: &B,
         preconditioner: &mut impl Preconditioner<B, T>,
-        basis: &[B::Vector<T>],
+        basis: &[&B::Vector<T>],
         y: &[f64],
         work: &mut B::Vector<T>,
+        old: f64,
         x: &mut B::Vector<T>,
     ) -> Result<()>;
 }
 
-/// One vector: the correction is `M (sum_j y_j v_j)`, which is right if `M` is the same linear map every time.
+/// One vector: the correction is `M (sum_j y_j w_j)`, which is right if `M` is the same linear map every time.
 pub struct Recomputed<B: Backend, T: Scalar> {
     z: B::Vector<T>,
 }
@@ -47,9 +50,10 @@ impl<B: Backend, T: Scalar> Directions<B, T> for Recomputed<B, T> {
         &mut self,
         _j: usize,
         preconditioner: &mut impl Preconditioner<B, T>,
-        v: &B::Vector<T>,
+        w: &B::Vector<T>,
+        norm: f64,
     ) -> Result<&B::Vector<T>> {
-        preconditioner.apply_to(v, 1.0, &mut self.z)?;
+        preconditioner.apply_to(w, norm, &mut self.z)?;
         Ok(&self.z)
     }
 
@@ -57,14 +61,15 @@ impl<B: Backend, T: Scalar> Directions<B, T> for Recomputed<B, T> {
         &mut self,
         backend: &B,
         preconditioner: &mut impl Preconditioner<B, T>,
-        basis: &[B::Vector<T>],
+        basis: &[&B::Vector<T>],
         y: &[f64],
         work: &mut B::Vector<T>,
+        old: f64,
         x: &mut B::Vector<T>,
     ) -> Result<()> {
-        backend.combine(y, &basis.iter().collect::<Vec<_>>(), 0.0, work)?;
+        backend.combine(y, basis, 0.0, work)?;
         preconditioner.apply(work, &mut self.z)?;
-        backend.axpby(1.0, &self.z, 1.0, x)
+        backend.axpby(1.0, &self.z, old, x)
     }
 }
 
@@ -86,9 +91,10 @@ impl<B: Backend, T: Scalar> Directions<B, T> for Kept<B, T> {
         &mut self,
         j: usize,
         preconditioner: &mut impl Preconditioner<B, T>,
-        v: &B::Vector<T>,
+        w: &B::Vector<T>,
+        norm: f64,
     ) -> Result<&B::Vector<T>> {
-        preconditioner.apply_to(v, 1.0, &mut self.z[j])?;
+        preconditioner.apply_to(w, norm, &mut self.z[j])?;
         Ok(&self.z[j])
     }
 
@@ -96,11 +102,12 @@ impl<B: Backend, T: Scalar> Directions<B, T> for Kept<B, T> {
         &mut self,
         backend: &B,
         _preconditioner: &mut impl Preconditioner<B, T>,
-        _basis: &[B::Vector<T>],
+        _basis: &[&B::Vector<T>],
         y: &[f64],
         _work: &mut B::Vector<T>,
+        old: f64,
         x: &mut B::Vector<T>,
     ) -> Result<()> {
-        backend.combine(y, &self.z[..y.len()].iter().collect::<Vec<_>>(), 1.0, x)
+        backend.combine(y, &self.z[..y.len()].iter().collect::<Vec<_>>(), old, x)
     }
 }

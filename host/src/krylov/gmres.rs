@@ -2,12 +2,14 @@
 //! algorithms 9.5 and 9.6).
 
 use super::directions::{Directions, Kept, Recomputed};
-use super::least_squares::LeastSquares;
-use super::stopping::{Divergence, Info, Monitor, Stopping};
+use super::gram::Gram;
+use super::least_squares::{Column, LeastSquares};
+use super::stopping::{Divergence, Info, Monitor, Start, Stopping};
 use super::{IterativeSolver, Observer};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::operator::{LinearOperator, Preconditioner, vector_bytes};
+use std::iter;
 
 /// Basis vectors of GMRES unless told otherwise: a V-cycle with patch smoothers needs fewer iterations than that.
 pub const DEFAULT_RESTART: usize = 10;
@@ -19,14 +21,13 @@ pub type Fgmres<B, T> = Arnoldi<B, T, Kept<B, T>>;
 
 /// Minimal residuals over Krylov spaces of `A M`, by Arnoldi's method.
 ///
-/// The basis is made orthogonal by classical Gram-Schmidt done twice, in three passes over the basis: the products; the first
-/// correction, with the products of what it leaves; the second one, which also makes the norm 1.
+/// Vectors of the basis are orthogonal but for the rounding of one pass of classical Gram-Schmidt, and keep their lengths; what
+/// is left between them is known and taken into account. So an iteration passes over them twice, for products and for the
+/// correction, and the last one of a solve just once.
 pub struct Arnoldi<B: Backend, T: Scalar, D> {
-    /// The first is the residual at the start of a cycle. Each becomes `A z_j`, then `v_(j + 1)`.
-    basis: Vec<B::Vector<T>>,
-    directions: D,
-    /// `A z_j` of the last `j`, which no other follows.
-    work: B::Vector<T>,
+    /// The basis begins with it, or with `b` if `x` is zero.
+    residual: B::Vector<T>,
+    space: Space<B, T, D>,
 }
 
 impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
@@ -39,41 +40,55 @@ impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
     /// [`InvalidArgument`](Error::InvalidArgument) for a `restart` of 0; those of [`Backend::zeros`].
     pub fn new(operator: &impl LinearOperator<B, T>, restart: usize) -> Result<Self> {
         check_restart(restart)?;
-        Ok(Self {
-            basis: (0..restart).map(|_| operator.vector()).collect::<Result<_>>()?,
+        let space = Space {
+            others: (1..restart).map(|_| operator.vector()).collect::<Result<_>>()?,
             directions: D::new(operator, restart)?,
             work: operator.vector()?,
-        })
+        };
+        Ok(Self { residual: operator.vector()?, space })
     }
+}
 
-    /// From the residual in `basis[0]`, iterates until a restart or the end is due; coefficients of the directions. All
-    /// iterations but the last are recorded. If an iteration diverges, the coefficients are those before it.
+/// A Krylov space but for its first vector.
+struct Space<B: Backend, T: Scalar, D> {
+    /// The other vectors of the basis. Each is `A z_j` first.
+    others: Vec<B::Vector<T>>,
+    directions: D,
+    /// `A z_j` of the last `j`, which no other follows.
+    work: B::Vector<T>,
+}
+
+impl<B: Backend, T: Scalar, D: Directions<B, T>> Space<B, T, D> {
+    /// From the first vector, which is the residual but for a factor, and the residual's norm, iterates until a restart or the end is
+    /// due; coefficients of the directions. All iterations but the last are recorded. If an iteration diverges, the coefficients are
+    /// those before it.
     fn cycle(
         &mut self,
         operator: &impl LinearOperator<B, T>,
         preconditioner: &mut impl Preconditioner<B, T>,
-        residual: f64,
+        first: &B::Vector<T>,
+        (residual, mut gram): (f64, Gram),
         monitor: &mut Monitor,
     ) -> Result<Vec<f64>> {
         let backend = &**operator.backend();
         let mut problem = LeastSquares::new(residual);
-        let mut next = NextVector { products: Vec::new(), norm: residual };
-        for j in 0..self.basis.len() {
-            let (basis, others) = self.basis.split_at_mut(j);
-            next.complete(backend, basis, &mut others[0])?;
-            let z = self.directions.direction(j, preconditioner, &others[0])?;
-            let (basis, others) = self.basis.split_at_mut(j + 1);
-            let w = others.first_mut().unwrap_or(&mut self.work);
+        let restart = self.others.len() + 1;
+        for j in 0..restart {
+            let (others, following) = self.others.split_at_mut(j);
+            let basis: Vec<_> = iter::once(first).chain(&*others).collect();
+            let z = self.directions.direction(j, preconditioner, basis[j], gram.norm(j))?;
+            let w = following.first_mut().unwrap_or(&mut self.work);
             operator.apply(z, w)?;
-            let products;
-            (products, next) = orthogonalize(backend, basis, w)?;
-            if !(next.norm.is_finite() && products.iter().all(|product| product.is_finite())) {
+            let is_full = j + 1 == restart || monitor.is_last();
+            let is_last = |column: &Column| is_full || monitor.accepts(problem.residual_with(column));
+            let column = gram.orthogonalize(backend, &basis, w, is_last)?;
+            if !column.is_finite() {
                 monitor.diverge(Divergence::NotFinite);
                 break;
             }
-            problem.push(products, next.norm);
-            let restarts = j + 1 == self.basis.len() || next.norm == 0.0;
-            if restarts || monitor.is_last() || monitor.accepts(problem.residual()) {
+            let is_invariant = column.below == 0.0;
+            problem.push(column);
+            if is_full || is_invariant || monitor.accepts(problem.residual()) {
                 break;
             }
             monitor.record_estimate(problem.residual());
@@ -82,6 +97,20 @@ impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
             }
         }
         Ok(problem.solve())
+    }
+
+    /// `x = old x + sum_j y_j z_j`; `old = 0` overwrites whatever was in `x`.
+    fn correct(
+        &mut self,
+        backend: &B,
+        preconditioner: &mut impl Preconditioner<B, T>,
+        first: &B::Vector<T>,
+        y: &[f64],
+        old: f64,
+        x: &mut B::Vector<T>,
+    ) -> Result<()> {
+        let basis: Vec<_> = iter::once(first).chain(&self.others).take(y.len()).collect();
+        self.directions.correct(backend, preconditioner, &basis, y, &mut self.work, old, x)
     }
 }
 
@@ -107,15 +136,27 @@ where
         observer: &mut Observer,
     ) -> Result<Info> {
         let backend = &**operator.backend();
-        let (mut monitor, mut residual) = Monitor::start(operator, b, x, &mut self.basis[0], stopping, observer)?;
+        let Self { residual, space } = self;
+        let Start { mut monitor, mut norm, mut is_from_zero } =
+            Monitor::start_from_zero(operator, b, x, residual, stopping, observer)?;
         while !monitor.is_done() {
-            let y = self.cycle(operator, preconditioner, residual, &mut monitor)?;
+            let gram = Gram::new(norm);
+            let is_scaled = gram.norm(0) != norm;
+            match (is_scaled, is_from_zero) {
+                (true, true) => backend.axpby(1.0 / norm, b, 0.0, residual)?,
+                (true, false) => backend.combine(&[], &[], 1.0 / norm, residual)?,
+                (false, _) => (),
+            }
+            let first = if is_from_zero && !is_scaled { b } else { &*residual };
+            let y = space.cycle(operator, preconditioner, first, (norm, gram), &mut monitor)?;
             if !y.is_empty() {
-                self.directions.correct(backend, preconditioner, &self.basis[..y.len()], &y, &mut self.work, x)?;
+                let old = if is_from_zero { 0.0 } else { 1.0 };
+                space.correct(backend, preconditioner, first, &y, old, x)?;
             }
             if !monitor.is_done() {
-                operator.residual(b, x, &mut self.basis[0])?;
-                residual = monitor.check(operator, x, &self.basis[0], &mut self.work)?;
+                operator.residual(b, x, residual)?;
+                norm = monitor.check(operator, x, residual, &mut space.work)?;
+                is_from_zero = false;
             }
         }
         Ok(monitor.finish())
@@ -128,42 +169,4 @@ pub(crate) fn check_restart(restart: usize) -> Result<()> {
         return Err(Error::InvalidArgument { name: "restart", value: "0".into(), allowed: "at least 1".into() });
     }
     Ok(())
-}
-
-/// What is still to do before a vector is one of the basis: subtract its products with the others, and divide by the norm.
-struct NextVector {
-    products: Vec<f64>,
-    norm: f64,
-}
-
-impl NextVector {
-    /// `w = (w - sum_j p_j v_j) / norm`.
-    fn complete<B: Backend, T: Scalar>(&self, backend: &B, basis: &[B::Vector<T>], w: &mut B::Vector<T>) -> Result<()> {
-        let coefficients: Vec<f64> = self.products.iter().map(|product| -product / self.norm).collect();
-        let basis: Vec<_> = basis.iter().take(coefficients.len()).collect();
-        backend.combine(&coefficients, &basis, 1.0 / self.norm, w)
-    }
-}
-
-/// Subtracts from `w` its part in the span of an orthonormal basis but for rounding: the products `v_j · w`, and what makes `w`
-/// the next vector of the basis.
-fn orthogonalize<B: Backend, T: Scalar>(
-    backend: &B,
-    basis: &[B::Vector<T>],
-    w: &mut B::Vector<T>,
-) -> Result<(Vec<f64>, NextVector)> {
-    let vectors: Vec<_> = basis.iter().collect();
-    let mut products = backend.dots(&vectors, w)?;
-    let negative: Vec<f64> = products.iter().map(|product| -product).collect();
-    let mut left = backend.combine_dots(&negative, &vectors, w)?;
-    let square = left.pop().unwrap_or(f64::NAN);
-    products.iter_mut().zip(&left).for_each(|(sum, product)| *sum += product);
-    let reduced = square - left.iter().map(|product| product * product).sum::<f64>();
-    if reduced > 0.5 * square {
-        return Ok((products, NextVector { products: left, norm: reduced.sqrt() }));
-    }
-    // Little but rounding is left; the difference of squares would not be its norm.
-    let negative: Vec<f64> = left.iter().map(|product| -product).collect();
-    backend.combine(&negative, &vectors, 1.0, w)?;
-    Ok((products, NextVector { products: Vec::new(), norm: backend.norm(w)? }))
 }

@@ -1,5 +1,20 @@
 //! The small least-squares problem of GMRES: `min |β e₁ - H y|` with a Hessenberg matrix that grows by columns.
 
+/// A column of `H`.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    /// Its entries down to the diagonal.
+    pub upper: Vec<f64>,
+    /// The one below, not negative.
+    pub below: f64,
+}
+
+impl Column {
+    pub(super) fn is_finite(&self) -> bool {
+        self.below.is_finite() && self.upper.iter().all(|entry| entry.is_finite())
+    }
+}
+
 /// `H = Q R` by Givens rotations, one column at a time (Saad, Iterative Methods for Sparse Linear Systems, section 6.5.3).
 pub(super) struct LeastSquares {
     /// Columns of `R`, the `j`-th with `j + 1` entries.
@@ -19,22 +34,35 @@ impl LeastSquares {
         self.rhs[self.columns.len()].abs()
     }
 
-    /// The next column of `H`: its entries down to the diagonal, and the one below.
-    pub(super) fn push(&mut self, mut column: Vec<f64>, below: f64) {
+    /// That norm with one column more.
+    pub(super) fn residual_with(&self, column: &Column) -> f64 {
+        let (_, (_, sin)) = self.rotated(column);
+        (sin * self.rhs[self.columns.len()]).abs()
+    }
+
+    /// The next column of `H`.
+    pub(super) fn push(&mut self, column: Column) {
+        let (column, (cos, sin)) = self.rotated(&column);
+        let last = self.rhs[self.columns.len()];
+        self.rhs[self.columns.len()] = cos * last;
+        self.rhs.push(-sin * last);
+        self.rotations.push((cos, sin));
+        self.columns.push(column);
+    }
+
+    /// That of `R`, and the rotation that leaves nothing below its diagonal.
+    fn rotated(&self, Column { upper, below }: &Column) -> (Vec<f64>, (f64, f64)) {
+        let mut column = upper.clone();
         for (i, &(cos, sin)) in self.rotations.iter().enumerate() {
             let (upper, lower) = (column[i], column[i + 1]);
             column[i] = cos * upper + sin * lower;
             column[i + 1] = cos * lower - sin * upper;
         }
         let diagonal = &mut column[self.columns.len()];
-        let length = diagonal.hypot(below);
-        let (cos, sin) = if length == 0.0 { (0.0, 1.0) } else { (*diagonal / length, below / length) };
+        let length = diagonal.hypot(*below);
+        let rotation = if length == 0.0 { (0.0, 1.0) } else { (*diagonal / length, below / length) };
         *diagonal = length;
-        let last = self.rhs[self.columns.len()];
-        self.rhs[self.columns.len()] = cos * last;
-        self.rhs.push(-sin * last);
-        self.rotations.push((cos, sin));
-        self.columns.push(column);
+        (column, rotation)
     }
 
     /// The best `y`. A zero on the diagonal, which only a singular `A M` leaves, leaves its coefficient zero.
@@ -64,7 +92,10 @@ mod tests {
         let mut problem = LeastSquares::new(beta);
         for columns in 1..=n {
             let j = columns - 1;
-            problem.push((0..=j).map(|i| h[(i, j)]).collect(), h[(j + 1, j)]);
+            let column = Column { upper: (0..=j).map(|i| h[(i, j)]).collect(), below: h[(j + 1, j)] };
+            let expected = problem.residual_with(&column);
+            problem.push(column);
+            assert_eq!(problem.residual(), expected);
             let part = h.view((0, 0), (columns + 1, columns)).into_owned();
             let mut rhs = DVector::zeros(columns + 1);
             rhs[0] = beta;
@@ -79,7 +110,7 @@ mod tests {
     #[test]
     fn a_zero_column_reduces_nothing() {
         let mut problem = LeastSquares::new(1.0);
-        problem.push(vec![0.0], 0.0);
+        problem.push(Column { upper: vec![0.0], below: 0.0 });
         assert_eq!((problem.solve(), problem.residual()), (vec![0.0], 1.0));
     }
 }

@@ -6,6 +6,7 @@
 mod cg;
 mod directions;
 mod gmres;
+mod gram;
 mod least_squares;
 mod richardson;
 mod stopping;

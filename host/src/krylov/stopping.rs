@@ -152,6 +152,7 @@ const STANDSTILL: f64 = 1e-6;
 /// Keeps the history, tells the observer and decides.
 pub(super) struct Monitor<'a> {
     stopping: Stopping,
+    /// Of the right-hand side; 1 for 0.
     norm_b: f64,
     /// Unit roundoff of the vectors' scalar.
     unit: f64,
@@ -160,6 +161,15 @@ pub(super) struct Monitor<'a> {
     outcome: Option<Outcome>,
     window: Window,
     observer: &'a mut Observer<'a>,
+}
+
+/// An iteration that may begin at `x = 0`.
+pub(super) struct Start<'a> {
+    pub monitor: Monitor<'a>,
+    /// Of the residual.
+    pub norm: f64,
+    /// Whether `x` is zero, so that `b` is the residual.
+    pub is_from_zero: bool,
 }
 
 /// Relative residuals, computed from `x`, since the last one that was progress.
@@ -204,8 +214,7 @@ impl<'a> Monitor<'a> {
     ) -> Result<(Self, f64)> {
         let backend = operator.backend();
         let norm_b = backend.norm(b)?;
-        let norm_b_or_1 = if norm_b == 0.0 { 1.0 } else { norm_b };
-        let mut monitor = Self::new(stopping, norm_b_or_1, unit_roundoff::<T>(), observer)?;
+        let mut monitor = Self::new(stopping, norm_b, unit_roundoff::<T>(), observer)?;
         if norm_b == 0.0 {
             backend.set_zero(x)?;
         }
@@ -215,7 +224,27 @@ impl<'a> Monitor<'a> {
         Ok((monitor, norm))
     }
 
-    /// `norm_b` must be finite and above 0.
+    /// The same, but if `x` is zero, `b` is the residual and `residual` stays as it is.
+    pub(super) fn start_from_zero<B: Backend, T: Scalar>(
+        operator: &impl LinearOperator<B, T>,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        residual: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &'a mut Observer<'a>,
+    ) -> Result<Start<'a>> {
+        let backend = operator.backend();
+        if backend.norm(x)? != 0.0 {
+            let (monitor, norm) = Self::start(operator, b, x, residual, stopping, observer)?;
+            return Ok(Start { monitor, norm, is_from_zero: false });
+        }
+        let norm = backend.norm(b)?;
+        let mut monitor = Self::new(stopping, norm, unit_roundoff::<T>(), observer)?;
+        monitor.record(norm);
+        Ok(Start { monitor, norm, is_from_zero: true })
+    }
+
+    /// Of a right-hand side with a norm, which must be finite.
     fn new(stopping: &Stopping, norm_b: f64, unit: f64, observer: &'a mut Observer<'a>) -> Result<Self> {
         stopping.check()?;
         if !norm_b.is_finite() {
@@ -223,7 +252,7 @@ impl<'a> Monitor<'a> {
         }
         Ok(Self {
             stopping: *stopping,
-            norm_b,
+            norm_b: if norm_b == 0.0 { 1.0 } else { norm_b },
             unit,
             history: Vec::with_capacity(stopping.max_iters.min(1000) + 1),
             outcome: None,

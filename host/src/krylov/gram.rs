@@ -1,0 +1,184 @@
+//! The basis of GMRES, which is orthogonal but for rounding, and how much so.
+
+use super::least_squares::Column;
+use crate::backend::{Backend, Scalar};
+use crate::error::Result;
+
+/// Norms of vectors that stay as they are. Others are scaled to 1, so that no power of an operator leaves the range of `f32`.
+const LEFT: std::ops::RangeInclusive<f64> = 1e-20..=1e20;
+
+/// From this part of a square on, a difference of squares is right to half of all digits or more.
+const ACCURATE: f64 = 1e-8;
+
+/// `W = V R` for the vectors `W` of a basis, with orthonormal ones, `V`, which are not stored: `Rᵀ R = Wᵀ W`, the Gram matrix, is nearly
+/// diagonal. What is orthogonal to `W` is so to `V`, and a product with `V` is `R⁻ᵀ` times that with `W`.
+pub(super) struct Gram {
+    /// Columns of `R`, the `j`-th with `j + 1` entries.
+    columns: Vec<Vec<f64>>,
+}
+
+impl Gram {
+    /// Of one vector with this norm, which the caller scales to 1 if [`Self::norm`] says so.
+    pub(super) fn new(norm: f64) -> Self {
+        Self { columns: vec![vec![if LEFT.contains(&norm) { norm } else { 1.0 }]] }
+    }
+
+    /// Norm of a vector of the basis.
+    pub(super) fn norm(&self, j: usize) -> f64 {
+        square(&self.columns[j]).sqrt()
+    }
+
+    /// `R⁻ᵀ p`.
+    fn products(&self, mut p: Vec<f64>) -> Vec<f64> {
+        for (j, column) in self.columns.iter().enumerate() {
+            let known: f64 = column[..j].iter().zip(&p).map(|(entry, product)| entry * product).sum();
+            p[j] = (p[j] - known) / column[j];
+        }
+        p
+    }
+
+    /// `-R⁻¹ q`: `W` times it is `-V q`.
+    fn negative_coefficients(&self, q: &[f64]) -> Vec<f64> {
+        let mut coefficients: Vec<f64> = q.iter().map(|product| -product).collect();
+        for (j, column) in self.columns.iter().enumerate().rev() {
+            coefficients[j] /= column[j];
+            for i in 0..j {
+                coefficients[i] -= column[i] * coefficients[j];
+            }
+        }
+        coefficients
+    }
+
+    /// Makes `w`, which has the products `h_i = v_i · w`, orthogonal to the basis, whose next vector it becomes. The column of `h` and of
+    /// the norm of what is orthogonal; if that is not far below the norm of `w`, and `is_last` says so of the column, `w` stays as it is.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub(super) fn orthogonalize<B: Backend, T: Scalar>(
+        &mut self,
+        backend: &B,
+        basis: &[&B::Vector<T>],
+        w: &mut B::Vector<T>,
+        is_last: impl FnOnce(&Column) -> bool,
+    ) -> Result<Column> {
+        let with_itself: Vec<_> = basis.iter().copied().chain([&*w]).collect();
+        let mut left = backend.dots(&with_itself, w)?;
+        let mut squared = left.pop().unwrap_or(f64::NAN);
+        left = self.products(left);
+        let mut below = squared - square(&left);
+        let mut upper = vec![0.0; left.len()];
+        if below > ACCURATE * squared {
+            let column = Column { upper: left.clone(), below: below.sqrt() };
+            if is_last(&column) {
+                return Ok(column);
+            }
+        }
+        // After a second correction either little is left between them, or `w` is rounding.
+        for _ in 0..2 {
+            add(&mut upper, &left);
+            left = backend.combine_dots(&self.negative_coefficients(&left), basis, w)?;
+            squared = left.pop().unwrap_or(f64::NAN);
+            left = self.products(left);
+            below = squared - square(&left);
+            if below > 0.5 * squared {
+                break;
+            }
+        }
+        add(&mut upper, &left);
+        // One that is not a number stays so.
+        let below = if below < 0.0 { 0.0 } else { below.sqrt() };
+        left.push(below);
+        if below != 0.0 && !LEFT.contains(&below) {
+            backend.combine(&[], &[], 1.0 / below, w)?;
+            left.iter_mut().for_each(|entry| *entry /= below);
+        }
+        self.columns.push(left);
+        Ok(Column { upper, below })
+    }
+}
+
+fn square(entries: &[f64]) -> f64 {
+    entries.iter().map(|entry| entry * entry).sum()
+}
+
+fn add(sums: &mut [f64], entries: &[f64]) {
+    sums.iter_mut().zip(entries).for_each(|(sum, entry)| *sum += entry);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::cpu::Cpu;
+    use crate::testing::random;
+    use nalgebra::{DMatrix, DVector};
+
+    const LEN: usize = 400;
+
+    /// What vectors of a basis are with their factor, and what columns say of the vectors that were made orthogonal.
+    #[test]
+    fn columns_are_products_with_orthonormal_vectors() {
+        let cpu = Cpu::new(None).unwrap();
+        let upload = |host: &DVector<f64>| {
+            let mut vector = cpu.zeros::<f64>(LEN).unwrap();
+            cpu.upload(host.as_slice(), &mut vector).unwrap();
+            vector
+        };
+        let noise = |seed| DVector::from_vec(random(LEN, seed));
+        let first = noise(1);
+        // Nearly in the span of those before, and of many lengths: two of them are scaled.
+        let given = [
+            noise(2) * 1e-3,
+            &first * 2.0 + noise(3) * 1e-6,
+            noise(2) * 1e9 - noise(4),
+            noise(5) * 1e-30,
+            noise(6) * 1e40 + &first,
+            &first - noise(7) * 1e-12,
+        ];
+        let (mut gram, mut basis) = (Gram::new(first.norm()), vec![upload(&first)]);
+        let mut columns = Vec::new();
+        for w in &given {
+            let mut next = upload(w);
+            let before: Vec<_> = basis.iter().collect();
+            columns.push(gram.orthogonalize(&cpu, &before, &mut next, |_| false).unwrap());
+            basis.push(next);
+        }
+        let host = DMatrix::from_fn(LEN, basis.len(), |i, j| basis[j][i]);
+        let entry = |i: usize, j: usize| gram.columns[j].get(i).copied().unwrap_or(0.0);
+        let factor = DMatrix::from_fn(basis.len(), basis.len(), entry);
+        let orthonormal = &host * factor.clone().try_inverse().unwrap();
+        let error = (orthonormal.tr_mul(&orthonormal) - DMatrix::identity(basis.len(), basis.len())).amax();
+        assert!(error < 1e-12, "{error:e}");
+        for (j, (w, Column { upper, below })) in given.iter().zip(&columns).enumerate() {
+            let mut expected = orthonormal.columns(0, j + 1) * DVector::from_column_slice(upper);
+            expected += orthonormal.column(j + 1) * *below;
+            let error = (w - expected).norm() / w.norm();
+            assert!(error < 1e-14, "vector {j}: {error:e}");
+            assert!((gram.norm(j + 1) / host.column(j + 1).norm() - 1.0).abs() < 1e-12, "vector {j}");
+            assert!(LEFT.contains(&gram.norm(j + 1)));
+        }
+    }
+
+    #[test]
+    fn the_last_vector_is_left_where_its_column_is_known() {
+        let cpu = Cpu::new(None).unwrap();
+        let upload = |host: &[f64]| {
+            let mut vector = cpu.zeros::<f64>(LEN).unwrap();
+            cpu.upload(host, &mut vector).unwrap();
+            vector
+        };
+        let (first, other) = (random(LEN, 1), random(LEN, 2));
+        for (part, is_left) in [(1e-3, true), (1e-6, false)] {
+            let w: Vec<f64> = first.iter().zip(&other).map(|(first, other)| first + part * other).collect();
+            let basis = upload(&first);
+            let column = |is_last: bool| {
+                let (mut gram, mut w) = (Gram::new(cpu.norm(&basis).unwrap()), upload(&w));
+                let column = gram.orthogonalize(&cpu, &[&basis], &mut w, |_| is_last).unwrap();
+                (column, w[..].to_vec())
+            };
+            let ((known, left), (expected, _)) = (column(true), column(false));
+            assert_eq!(left == w, is_left, "{part:e}");
+            assert!((known.upper[0] / expected.upper[0] - 1.0).abs() < 1e-14, "{part:e}");
+            assert!((known.below / expected.below - 1.0).abs() < 1e-8, "{part:e}");
+        }
+    }
+}
