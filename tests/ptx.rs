@@ -102,3 +102,42 @@ fn coefficients_in_single_precision_are_operands_of_instructions() {
         }
     }
 }
+
+/// Products of tiles in the smoother of graded cells in 3D, its loops unrolled as the compiler does it.
+fn products_of_graded_cells(degree: usize) -> usize {
+    let functions = 2 * degree - 1;
+    let (tiles, steps) = (functions.div_ceil(8), functions.div_ceil(4));
+    // Sums of which a lane has two of four columns of a tile, as left factors.
+    let along_rows = tiles * tiles * (0..tiles).map(|tile| (functions - 8 * tile).min(2)).sum::<usize>();
+    let plane = tiles * tiles * steps + along_rows;
+    let solution = tiles * (2 * tiles * steps + 2 * tiles);
+    // All nodes, the last column of ends, the ends of rows, those of columns.
+    let face = plane + tiles * steps + (tiles + 1) * tiles + tiles * tiles;
+    if degree == 4 {
+        // Those normal to z without their edges, too.
+        return 6 * face + 2 * along_rows + functions * (2 * plane + solution);
+    }
+    let rounds = functions.div_ceil(if degree < 7 { 2 } else { 4 });
+    face + along_rows + rounds * plane + solution + plane
+}
+
+/// All lanes of a warp must come to a product together. If there are more of them than the source says, the compiler has repeated some behind a
+/// condition that may differ between lanes.
+#[test]
+fn products_of_graded_cells_are_not_repeated() {
+    for module in Module::all() {
+        let text = text(&module);
+        for entry in ptx::entries(&text).iter().filter(|entry| entry.name.starts_with("separable_graded_3d_")) {
+            let found = entry.opcodes().filter(|opcode| opcode.starts_with("mma.sync")).count();
+            let (_, degree) = module.space().unwrap();
+            let has_products = match degree {
+                4 | 7 | 8 => true,
+                5 | 6 => entry.name.ends_with("f64"),
+                _ => false,
+            };
+            let has_products = has_products && entry.name.contains("smooth");
+            let expected = if has_products { products_of_graded_cells(degree) } else { 0 };
+            assert_eq!(found, expected, "{}", entry.name);
+        }
+    }
+}
