@@ -77,8 +77,8 @@ pub fn zeros<T: bytemuck::Zeroable>(len: usize) -> Result<Vec<T>> {
     Ok(vector)
 }
 
-/// Pages of memory that is not written yet become large ones, of which there are fewer to make and to look up: where the system makes them only
-/// if it is asked. One that has none goes on without.
+/// Asks for large pages in memory that is not written yet: there are fewer of them to make and to look up. A system that has none goes on
+/// without.
 #[cfg(target_os = "linux")]
 fn ask_for_large_pages<T>(vector: &mut [T]) {
     /// Bytes of a large page where others have 4 KiB.

@@ -55,7 +55,7 @@ fn gmres_does_not_depend_on_the_size_of_operator_and_right_hand_side() {
     };
     let expected = history(1.0, 1.0);
     assert!(expected.len() > 10, "{expected:?}");
-    for (scale, size) in [(1e60, 1.0), (1e-60, 1.0), (1.0, 1e-150), (1.0, 1e150), (1e-12, 1e140)] {
+    for (scale, size) in [(1e90, 1.0), (1e-90, 1.0), (1.0, 1e-150), (1.0, 1e150), (1e-12, 1e140)] {
         let found = history(scale, size);
         assert_eq!(found.len(), expected.len(), "{scale:e}, {size:e}");
         for (found, expected) in found.iter().zip(&expected).take(expected.len() - 1) {

@@ -10,7 +10,7 @@ pub trait Directions<B: Backend, T: Scalar>: Sized {
     fn vectors(restart: usize) -> usize;
     /// Allocates them.
     fn new(operator: &impl LinearOperator<B, T>, restart: usize) -> Result<Self>;
-    /// `z_j = M w_j`, with the norm of `w_j`.
+    /// `z_j = M w_j`; `norm` is `|w_j|`.
     fn direction(
         &mut self,
         j: usize,

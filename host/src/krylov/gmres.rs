@@ -21,9 +21,9 @@ pub type Fgmres<B, T> = Arnoldi<B, T, Kept<B, T>>;
 
 /// Minimal residuals over Krylov spaces of `A M`, by Arnoldi's method.
 ///
-/// Vectors of the basis are orthogonal but for the rounding of one pass of classical Gram-Schmidt, and keep their lengths; what
-/// is left between them is known and taken into account. So an iteration passes over them twice, for products and for the
-/// correction, and the last one of a solve just once.
+/// Classical Gram-Schmidt is done once, and vectors of the basis keep their lengths; the products that remain between them are known
+/// and taken into account. So an iteration passes over the basis twice, for products and for the correction; the last one before
+/// a restart or the end does without the correction.
 pub struct Arnoldi<B: Backend, T: Scalar, D> {
     /// The basis begins with it, or with `b` if `x` is zero.
     residual: B::Vector<T>,
@@ -140,7 +140,7 @@ where
         let Start { mut monitor, mut norm, mut is_from_zero } =
             Monitor::start_from_zero(operator, b, x, residual, stopping, observer)?;
         while !monitor.is_done() {
-            let gram = Gram::new(norm);
+            let gram = Gram::new::<T>(norm);
             let is_scaled = gram.norm(0) != norm;
             match (is_scaled, is_from_zero) {
                 (true, true) => backend.axpby(1.0 / norm, b, 0.0, residual)?,

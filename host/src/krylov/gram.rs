@@ -1,13 +1,17 @@
-//! The basis of GMRES, which is orthogonal but for rounding, and how much so.
+//! The basis of GMRES, and how far it is from orthogonal.
 
 use super::least_squares::Column;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 
-/// Norms of vectors that stay as they are. Others are scaled to 1, so that no power of an operator leaves the range of `f32`.
-const LEFT: std::ops::RangeInclusive<f64> = 1e-20..=1e20;
+/// Whether a vector of this norm stays as it is. Others are scaled to norm 1, so that a product with an operator and the sum of its squares
+/// are in the scalar's range.
+fn keeps_length<T: Scalar>(norm: f64) -> bool {
+    let most = if size_of::<T>() < size_of::<f64>() { 1e6 } else { 1e50 };
+    (1.0 / most..=most).contains(&norm)
+}
 
-/// From this part of a square on, a difference of squares is right to half of all digits or more.
+/// A difference of squares above this part of the larger one has at least half of its digits right.
 const ACCURATE: f64 = 1e-8;
 
 /// `W = V R` for the vectors `W` of a basis, with orthonormal ones, `V`, which are not stored: `Rᵀ R = Wᵀ W`, the Gram matrix, is nearly
@@ -19,8 +23,8 @@ pub(super) struct Gram {
 
 impl Gram {
     /// Of one vector with this norm, which the caller scales to 1 if [`Self::norm`] says so.
-    pub(super) fn new(norm: f64) -> Self {
-        Self { columns: vec![vec![if LEFT.contains(&norm) { norm } else { 1.0 }]] }
+    pub(super) fn new<T: Scalar>(norm: f64) -> Self {
+        Self { columns: vec![vec![if keeps_length::<T>(norm) { norm } else { 1.0 }]] }
     }
 
     /// Norm of a vector of the basis.
@@ -49,8 +53,8 @@ impl Gram {
         coefficients
     }
 
-    /// Makes `w`, which has the products `h_i = v_i · w`, orthogonal to the basis, whose next vector it becomes. The column of `h` and of
-    /// the norm of what is orthogonal; if that is not far below the norm of `w`, and `is_last` says so of the column, `w` stays as it is.
+    /// Makes `w` orthogonal to the basis, whose next vector it becomes. Returns its products with `V` and the norm of the remainder. If
+    /// `is_last` accepts these, and the remainder is not tiny, `w` and the factor stay unchanged.
     ///
     /// # Errors
     /// Those of the backend.
@@ -73,7 +77,7 @@ impl Gram {
                 return Ok(column);
             }
         }
-        // After a second correction either little is left between them, or `w` is rounding.
+        // After a second correction little is left of the products, or `w` consists of rounding errors.
         for _ in 0..2 {
             add(&mut upper, &left);
             left = backend.combine_dots(&self.negative_coefficients(&left), basis, w)?;
@@ -88,7 +92,7 @@ impl Gram {
         // One that is not a number stays so.
         let below = if below < 0.0 { 0.0 } else { below.sqrt() };
         left.push(below);
-        if below != 0.0 && !LEFT.contains(&below) {
+        if below != 0.0 && !keeps_length::<T>(below) {
             backend.combine(&[], &[], 1.0 / below, w)?;
             left.iter_mut().for_each(|entry| *entry /= below);
         }
@@ -130,11 +134,11 @@ mod tests {
             noise(2) * 1e-3,
             &first * 2.0 + noise(3) * 1e-6,
             noise(2) * 1e9 - noise(4),
-            noise(5) * 1e-30,
-            noise(6) * 1e40 + &first,
+            noise(5) * 1e-60,
+            noise(6) * 1e60 + &first,
             &first - noise(7) * 1e-12,
         ];
-        let (mut gram, mut basis) = (Gram::new(first.norm()), vec![upload(&first)]);
+        let (mut gram, mut basis) = (Gram::new::<f64>(first.norm()), vec![upload(&first)]);
         let mut columns = Vec::new();
         for w in &given {
             let mut next = upload(w);
@@ -154,7 +158,7 @@ mod tests {
             let error = (w - expected).norm() / w.norm();
             assert!(error < 1e-14, "vector {j}: {error:e}");
             assert!((gram.norm(j + 1) / host.column(j + 1).norm() - 1.0).abs() < 1e-12, "vector {j}");
-            assert!(LEFT.contains(&gram.norm(j + 1)));
+            assert!(keeps_length::<f64>(gram.norm(j + 1)));
         }
     }
 
@@ -171,7 +175,7 @@ mod tests {
             let w: Vec<f64> = first.iter().zip(&other).map(|(first, other)| first + part * other).collect();
             let basis = upload(&first);
             let column = |is_last: bool| {
-                let (mut gram, mut w) = (Gram::new(cpu.norm(&basis).unwrap()), upload(&w));
+                let (mut gram, mut w) = (Gram::new::<f64>(cpu.norm(&basis).unwrap()), upload(&w));
                 let column = gram.orthogonalize(&cpu, &[&basis], &mut w, |_| is_last).unwrap();
                 (column, w[..].to_vec())
             };

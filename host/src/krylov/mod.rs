@@ -33,7 +33,7 @@ pub fn unobserved(_iteration: usize, _residual: f64) -> ControlFlow<()> {
 
 /// An iteration for `A x = b`, with operators of type `A` and preconditioners of type `M`.
 pub trait IterativeSolver<B: Backend, T: Scalar, A, M> {
-    /// Solves `A x = b` from what is in `x`, until `stopping` says so.
+    /// Solves `A x = b` from what is in `x`, until `stopping` says so. Entries that are no unknowns are zero in both vectors.
     ///
     /// For `b = 0` the solution is 0 at once.
     ///

@@ -152,7 +152,7 @@ const STANDSTILL: f64 = 1e-6;
 /// Keeps the history, tells the observer and decides.
 pub(super) struct Monitor<'a> {
     stopping: Stopping,
-    /// Of the right-hand side; 1 for 0.
+    /// Norm of `b`, or 1 if `b = 0`.
     norm_b: f64,
     /// Unit roundoff of the vectors' scalar.
     unit: f64,
@@ -240,6 +240,10 @@ impl<'a> Monitor<'a> {
         }
         let norm = backend.norm(b)?;
         let mut monitor = Self::new(stopping, norm, unit_roundoff::<T>(), observer)?;
+        if norm == 0.0 {
+            // Its norm may be 0 by underflow.
+            backend.set_zero(x)?;
+        }
         monitor.record(norm);
         Ok(Start { monitor, norm, is_from_zero: true })
     }
