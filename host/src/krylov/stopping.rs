@@ -213,11 +213,7 @@ impl<'a> Monitor<'a> {
         observer: &'a mut Observer<'a>,
     ) -> Result<(Self, f64)> {
         let backend = operator.backend();
-        let norm_b = backend.norm(b)?;
-        let mut monitor = Self::new(stopping, norm_b, unit_roundoff::<T>(), observer)?;
-        if norm_b == 0.0 {
-            backend.set_zero(x)?;
-        }
+        let (mut monitor, _) = Self::before_start(&**backend, b, x, stopping, observer)?;
         operator.residual(b, x, residual)?;
         let norm = backend.norm(residual)?;
         monitor.record(norm);
@@ -238,14 +234,25 @@ impl<'a> Monitor<'a> {
             let (monitor, norm) = Self::start(operator, b, x, residual, stopping, observer)?;
             return Ok(Start { monitor, norm, is_from_zero: false });
         }
-        let norm = backend.norm(b)?;
-        let mut monitor = Self::new(stopping, norm, unit_roundoff::<T>(), observer)?;
-        if norm == 0.0 {
-            // Its norm may be 0 by underflow.
-            backend.set_zero(x)?;
-        }
+        let (mut monitor, norm) = Self::before_start(&**backend, b, x, stopping, observer)?;
         monitor.record(norm);
         Ok(Start { monitor, norm, is_from_zero: true })
+    }
+
+    /// With the norm of `b`, which is not recorded. For `b = 0`, `x` becomes 0.
+    fn before_start<B: Backend, T: Scalar>(
+        backend: &B,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &'a mut Observer<'a>,
+    ) -> Result<(Self, f64)> {
+        let norm_b = backend.norm(b)?;
+        let monitor = Self::new(stopping, norm_b, unit_roundoff::<T>(), observer)?;
+        if norm_b == 0.0 {
+            backend.set_zero(x)?;
+        }
+        Ok((monitor, norm_b))
     }
 
     /// Of a right-hand side with a norm, which must be finite.
