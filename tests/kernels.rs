@@ -479,8 +479,17 @@ fn check_operator<T: Real>(mesh: Mesh, degree: usize) {
     let matrices = naive.matrices::<T>(Operation::Apply);
     let (product, residual) = (naive.product(&x), naive.residual(&b, &x));
     let cells = naive.marched(Operation::Apply);
+    // Of a vector in `f32`, in 3D and `f64`.
+    let mut rounded = naive.layout.stored::<f32>(&x);
+    let values = x.values.map(|value| f64::from(value as f32));
+    let product_of_rounded = naive.product(&Tensor { values, ..x.clone() });
     for chunk in [1, 2, 3, cells, cells + 1] {
         let mut y = vec![T::ZERO; x_stored.len()];
+        if naive.dim() == 3 && T::NAME == f64::NAME {
+            let vectors = [rounded.as_mut_ptr().cast(), y.as_mut_ptr()];
+            naive.run_march(Operation::ApplyRounded, &matrices, &vectors, chunk);
+            naive.layout.check(&format!("product of rounded, {chunk} cells at a time,"), &y, &product_of_rounded);
+        }
         naive.run_march(Operation::Apply, &matrices, &[x_stored.as_mut_ptr(), y.as_mut_ptr()], chunk);
         naive.layout.check(&format!("product, {chunk} cells at a time,"), &y, &product);
         let vectors = [b_stored.as_mut_ptr(), x_stored.as_mut_ptr(), y.as_mut_ptr()];

@@ -175,6 +175,16 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.combine(c, xs, beta, y)
     }
 
+    fn combine_rounded<T: Scalar>(
+        &self,
+        c: &[f64],
+        xs: &[&B::Vector<f32>],
+        beta: f64,
+        y: &mut B::Vector<T>,
+    ) -> Result<()> {
+        self.inner.combine_rounded(c, xs, beta, y)
+    }
+
     fn combine_dots<T: Scalar>(&self, c: &[f64], xs: &[&B::Vector<T>], y: &mut B::Vector<T>) -> Result<Vec<f64>> {
         self.traffic.scalars.fetch_add(xs.len() + 1, Ordering::Relaxed);
         self.inner.combine_dots(c, xs, y)
@@ -227,6 +237,10 @@ impl<B: Backend, T: Scalar> LinearOperator<Counting<B>, T> for CountingLevel<B, 
 
     fn apply(&self, x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
         self.inner.apply(x, y)
+    }
+
+    fn apply_rounded(&self, x: &B::Vector<f32>, work: &mut B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
+        self.inner.apply_rounded(x, work, y)
     }
 
     fn residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()> {

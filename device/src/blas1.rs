@@ -206,9 +206,9 @@ mod device {
     /// # Safety
     /// The vectors have `n` entries.
     #[inline(always)]
-    pub unsafe fn combine<T: Real>(
+    pub unsafe fn combine<X: Real, T: Real>(
         coefficients: Coefficients,
-        xs: Vectors<T>,
+        xs: Vectors<X>,
         count: u32,
         beta: f64,
         y: *mut T,

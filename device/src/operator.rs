@@ -13,7 +13,7 @@ use crate::kernels::Shape;
 
 /// Its shape on a block.
 pub const fn shape(dim: usize, degree: usize, scalar_bytes: usize) -> Shape {
-    if dim == 3 { tile::shape(degree, scalar_bytes) } else { rows::strip(degree).shape() }
+    if dim == 3 { tile::shape(degree, scalar_bytes, scalar_bytes) } else { rows::strip(degree).shape() }
 }
 
 /// Blocks of a multiprocessor that the registers of a thread leave room for.
@@ -22,7 +22,7 @@ pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
 }
 
 pub use cells::Equal;
-pub use planes::apply_3d;
+pub use planes::{apply_3d, apply_rounded_3d};
 pub use rows::apply_2d;
 #[cfg(any(not(target_arch = "nvptx64"), module = "separable", module = "separable_graded"))]
 pub use sided::{Graded, apply_sided};

@@ -224,6 +224,10 @@ impl<B: Backend, T: Scalar> LinearOperator<B, T> for SharedLevel<B, T> {
         (**self).apply(x, y)
     }
 
+    fn apply_rounded(&self, x: &B::Vector<f32>, work: &mut B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
+        (**self).apply_rounded(x, work, y)
+    }
+
     fn residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()> {
         (**self).residual(b, x, r)
     }

@@ -15,6 +15,12 @@ pub trait LinearOperator<B: Backend, T: Scalar> {
     /// `y = A x`.
     fn apply(&self, x: &B::Vector<T>, y: &mut B::Vector<T>) -> Result<()>;
 
+    /// `y = A x` for an `x` in `f32`, computed in `T`; `work` may be overwritten.
+    fn apply_rounded(&self, x: &B::Vector<f32>, work: &mut B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
+        self.backend().convert(1.0, x, work)?;
+        self.apply(work, y)
+    }
+
     /// `r = b - A x`.
     fn residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()> {
         self.apply(x, r)?;
@@ -63,6 +69,12 @@ pub trait Preconditioner<B: Backend, T: Scalar> {
 
     /// Whether `x · M y = y · M x` up to rounding: conjugate gradients need that.
     fn is_symmetric(&self) -> bool;
+}
+
+/// A preconditioner that computes in `f32`, whatever the scalar of the vectors.
+pub trait RoundedPreconditioner<B: Backend, T: Scalar>: Preconditioner<B, T> {
+    /// `z = M r / |r|`, whatever was in `z`, for an `r` whose Euclidean norm is known; `z = 0` for `r = 0`.
+    fn apply_rounded(&mut self, r: &B::Vector<T>, norm: f64, z: &mut B::Vector<f32>) -> Result<()>;
 }
 
 /// `M = I`: a Krylov method without preconditioner.

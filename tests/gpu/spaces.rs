@@ -18,6 +18,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Apply,
+    ApplyRounded,
     Residual,
     SmoothColors,
     RestrictResidual,
@@ -26,8 +27,9 @@ enum Operation {
     VCycle,
 }
 
-const OPERATIONS: [Operation; 7] = [
+const OPERATIONS: [Operation; 8] = [
     Operation::Apply,
+    Operation::ApplyRounded,
     Operation::Residual,
     Operation::SmoothColors,
     Operation::RestrictResidual,
@@ -132,6 +134,12 @@ fn run<B: Runs<Poisson>, T: Scalar>(operation: Operation, backend: &Arc<B>, spac
             .cycle(&b, &mut x)?;
         return downloaded(&**backend, &x, len);
     }
+    if let Operation::ApplyRounded = operation {
+        let level = backend.level_for_products::<T>(&Poisson::from(space))?;
+        let rounded = uploaded(&**backend, &space.from_dofs(&random::<f32>(2, space.dofs()))?)?;
+        level.apply_rounded(&rounded, &mut x, &mut y)?;
+        return downloaded(&**backend, &y, len);
+    }
     let level = backend.level::<T>(&Poisson::from(space))?;
     let coarser = space.coarser().expect("more than one patch")?;
     let mut coarse = vector(4, &coarser)?;
@@ -151,7 +159,9 @@ fn run<B: Runs<Poisson>, T: Scalar>(operation: Operation, backend: &Arc<B>, spac
             (1..1 << space.dim()).try_for_each(|color| level.patches()?.smooth_color(color, &b, &mut x))?;
             return downloaded(&**backend, &x, len);
         }
-        Operation::SmoothColors | Operation::VCycle => return smooth_colors(&**backend, space, &level),
+        Operation::ApplyRounded | Operation::SmoothColors | Operation::VCycle => {
+            return smooth_colors(&**backend, space, &level);
+        }
     }
     downloaded(&**backend, &y, len)
 }

@@ -26,6 +26,7 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
     test("dots", dots::<T>);
     test("dots_of_many_vectors", dots_of_many_vectors::<T>);
     test("combine", combine::<T>);
+    test("combine_rounded", combine_rounded::<T>);
     test("combine_dots", combine_dots::<T>);
     test("empty", empty::<T>);
 }
@@ -227,6 +228,23 @@ fn combine<T: Scalar>(gpu: &Cuda) -> Outcome {
     gpu.combine(&[], &[], 0.25, &mut y)?;
     let scaled: Vec<T> = x.iter().map(|x| T::from_f64(0.25 * x.to_f64())).collect();
     assert_identical(&downloaded(gpu, &y, 1000)?, &scaled)
+}
+
+/// Of vectors in `f32`.
+fn combine_rounded<T: Scalar>(gpu: &Cuda) -> Outcome {
+    for (len, count) in LENGTHS.into_iter().flat_map(|len| COUNTS.map(|count| (len, count))) {
+        for beta in [1.0, -0.3, 0.0] {
+            let Combination { coefficients, xs, y } = Combination::<f32>::random(len, count);
+            let of_t = |values: &[f32]| values.iter().map(|&value| T::from_f64(value.into())).collect::<Vec<_>>();
+            let wide = Combination { coefficients, xs: xs.iter().map(|x| of_t(x)).collect(), y: of_t(&y) };
+            let old = if beta == 0.0 { vec![T::from_f64(f64::NAN); len] } else { wide.y.clone() };
+            let vectors = xs.iter().map(|x| uploaded(gpu, x)).collect::<Result<Vec<_>, _>>()?;
+            let mut y = uploaded(gpu, &old)?;
+            gpu.combine_rounded(&wide.coefficients, &vectors.iter().collect::<Vec<_>>(), beta, &mut y)?;
+            assert_close(&downloaded(gpu, &y, len)?, &wide.expected(beta), 16.0 * epsilon::<T>())?;
+        }
+    }
+    Ok(())
 }
 
 /// The vector is that of `combine`, and products are those of it as it was stored, by `dots`.

@@ -5,6 +5,7 @@ use nalgebra::{DMatrix, DVector};
 use patchmg::Error;
 use patchmg::krylov::{Cg, Fgmres, Gmres, IterativeSolver, Outcome, Stopping, unobserved};
 use patchmg::operator::{Identity, LinearOperator};
+use std::ops::ControlFlow;
 
 #[test]
 fn gmres_equals_a_direct_solver() {
@@ -61,6 +62,35 @@ fn gmres_does_not_depend_on_the_size_of_operator_and_right_hand_side() {
         for (found, expected) in found.iter().zip(&expected).take(expected.len() - 1) {
             assert!((found / expected - 1.0).abs() < 1e-6, "{scale:e}, {size:e}: {found} != {expected}");
         }
+    }
+}
+
+/// `solve` begins at 0, and leaves 0 where it does not get anywhere; `solve_from` begins at what it is given.
+#[test]
+fn a_solution_begins_at_zero_or_where_it_is_said() {
+    let (operator, b) = (Dense::new(spd(12, 3)), right_hand_side(12));
+    let mut identity = Identity::new(&operator.backend);
+    let noise = DVector::from_element(12, 7.5);
+    let solvers: [Box<dyn IterativeSolver<_, _, _, _>>; 3] = [
+        Box::new(Gmres::new(&operator, 40).unwrap()),
+        Box::new(Fgmres::new(&operator, 40).unwrap()),
+        Box::new(Cg::new(&operator).unwrap()),
+    ];
+    for mut solver in solvers {
+        let mut x = operator.set(&noise);
+        let on_machine = operator.set(&b);
+        let mut at_once = |_: usize, _: f64| ControlFlow::Break(());
+        let info = solver.solve(&operator, &mut identity, &on_machine, &mut x, &TIGHT, &mut at_once).unwrap();
+        assert_eq!((info.outcome, info.residual_history), (Outcome::Stopped, vec![1.0]));
+        assert_eq!(operator.get(&x).unwrap(), DVector::zeros(12));
+        let mut x = operator.set(&noise);
+        let from = solver.solve_from(&operator, &mut identity, &on_machine, &mut x, &TIGHT, &mut at_once).unwrap();
+        let expected = true_residual(&operator, &noise);
+        assert!((from.residual_history[0] / expected - 1.0).abs() < 1e-12);
+        assert_eq!(operator.get(&x).unwrap(), noise);
+        let info = solver.solve(&operator, &mut identity, &on_machine, &mut x, &TIGHT, &mut unobserved).unwrap();
+        assert!(info.converged && info.residual_history[0] == 1.0, "{info:?}");
+        assert!(true_residual(&operator, &operator.get(&x).unwrap()) <= 1.0001e-11);
     }
 }
 

@@ -5,6 +5,7 @@ use crate::common::{cpu, pseudo_random, space};
 use patchmg::Error;
 use patchmg::backend::Backend;
 use patchmg::backend::cpu::Cpu;
+use patchmg::krylov::{Fgmres, IterativeSolver, RoundedFgmres, Stopping, unobserved};
 use patchmg::multigrid::{LowPrecision, Multigrid, SmootherConfig, VCycle};
 use patchmg::operator::{LinearOperator, Preconditioner};
 use patchmg::system::{Poisson, Runs};
@@ -88,6 +89,38 @@ fn low_precision_does_not_underflow() {
     let norm = backend.norm(&expected).unwrap();
     backend.axpby(-1.0, &expected, 1.0, &mut found).unwrap();
     assert!(norm > 0.0 && backend.norm(&found).unwrap() < 1e-5 * norm);
+}
+
+/// Directions in `f32` are what an `f32` V-cycle gives, so that nothing is lost: the same iterations as with directions in `f64`, and a
+/// residual far below the precision of `f32`.
+#[test]
+fn directions_kept_in_single_precision_lose_nothing() {
+    let backend = cpu();
+    for (dim, degree, refine) in [(2, 3, 4), (3, 2, 3)] {
+        let space = space(dim, degree, refine);
+        let operator = backend.level::<f64>(&Poisson::from(&space)).unwrap();
+        let single = || {
+            let (poisson, smoother) = (Poisson::from(&space), SmootherConfig::default());
+            let single = Multigrid::<_, f32>::new(&backend, &poisson, &smoother, VCycle::default()).unwrap();
+            LowPrecision::<_, f64, f32, _>::new(&backend, single, space.storage()).unwrap()
+        };
+        let (b, stopping) = (random_vector(&space, 5), Stopping { rtol: 1e-12, max_iters: 30 });
+        let (mut x, mut r) = (operator.vector().unwrap(), operator.vector().unwrap());
+        let mut wide = Fgmres::new(&operator, 10).unwrap();
+        let expected = wide.solve(&operator, &mut single(), &b, &mut x, &stopping, &mut unobserved).unwrap();
+        let mut rounded = RoundedFgmres::new(&operator, 10).unwrap();
+        // From zero, whatever is in `x`.
+        let found = rounded.solve(&operator, &mut single(), &b, &mut x, &stopping, &mut unobserved).unwrap();
+        assert!(found.converged, "{found:?}");
+        for (found, expected) in found.residual_history.iter().zip(&expected.residual_history) {
+            assert!((found - expected).abs() < 1e-3 * expected + 1e-13, "{found:e} != {expected:e}");
+        }
+        operator.residual(&b, &x, &mut r).unwrap();
+        assert!(backend.norm(&r).unwrap() <= 1e-12 * backend.norm(&b).unwrap());
+        // The solution is where it starts.
+        let again = rounded.solve_from(&operator, &mut single(), &b, &mut x, &stopping, &mut unobserved).unwrap();
+        assert_eq!((again.iterations, again.converged), (0, true));
+    }
 }
 
 #[test]

@@ -251,6 +251,10 @@ macro_rules! poisson {
                     let matrices = a.matrices::<Scaled<CellMatrices<T, C, H>, T>>();
                     operator::$apply::<T, true, K, C, H>(&matrices, a.vector(1), output, a.cells, a.chunk)
                 }),
+                Operation::ApplyRounded if $dim == 3 => Box::new(|a| unsafe {
+                    let matrices = a.matrices::<Scaled<CellMatrices<f64, C, H>, f64>>();
+                    operator::apply_rounded_3d::<K, C, H>(&matrices, a.vector(0), a.vector(1), a.cells, a.chunk)
+                }),
                 Operation::RestrictResidual => Box::new(|a| unsafe {
                     let (b, x, coarse) = (a.vector(0), a.vector(1), a.vector(2));
                     let matrices = a.matrices::<Scaled<RestrictionMatrices<T, N, H>, T>>();
@@ -358,7 +362,10 @@ fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> 
         }
         Operation::SumPartials => Box::new(|a| unsafe { blas1::sum_partials(a.vector(0), a.vector(1)) }),
         Operation::Combine => {
-            Box::new(|a| unsafe { blas1::combine::<T>(NONE, vectors(a), COUNT, 1.0, a.vector(1), a.entries) })
+            Box::new(|a| unsafe { blas1::combine::<T, T>(NONE, vectors(a), COUNT, 1.0, a.vector(1), a.entries) })
+        }
+        Operation::CombineRounded => {
+            Box::new(|a| unsafe { blas1::combine::<Other, T>(NONE, vectors(a), COUNT, 1.0, a.vector(1), a.entries) })
         }
         Operation::CombineDots => Box::new(|a| unsafe {
             blas1::combine_dots::<T>(NONE, vectors(a), COUNT, a.vector(1), a.entries, a.vector(2));

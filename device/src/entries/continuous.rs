@@ -151,6 +151,21 @@ macro_rules! poisson_2d {
     };
 }
 
+/// The one that there is in 3D and `f64` alone.
+#[cfg(dim = "3")]
+#[kernel]
+#[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_apply_rounded_f64"))]
+pub unsafe fn apply_rounded(
+    matrices: Scaled<CellMatrices<f64, C, H>, f64>,
+    x: *const f32,
+    y: *mut f64,
+    cells: Counts,
+    chunk: u32,
+) {
+    // SAFETY: the launch's promise.
+    unsafe { crate::operator::apply_rounded_3d::<K, C, H>(&matrices, x, y, cells.0, chunk) }
+}
+
 #[cfg(dim = "2")]
 poisson!(f32, smooth_2d, apply_2d);
 #[cfg(dim = "2")]

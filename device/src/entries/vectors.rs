@@ -68,6 +68,13 @@ macro_rules! blas1 {
     };
 }
 
+#[kernel]
+#[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_combine_rounded_f64"))]
+pub unsafe fn combine_rounded(c: Coefficients, xs: Vectors<f32>, count: u32, beta: f64, y: *mut f64, n: u64) {
+    // SAFETY: the launch's promise.
+    unsafe { crate::blas1::combine(c, xs, count, beta, y, n) }
+}
+
 blas1!(f32, f64);
 blas1!(f64, f32);
 

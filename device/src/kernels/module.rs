@@ -174,7 +174,9 @@ impl Module {
         self.operations()
             .into_iter()
             .flat_map(|operation| match operation {
-                Operation::SumPartials => std::vec![self.kernel::<f64>(operation)],
+                Operation::SumPartials | Operation::ApplyRounded | Operation::CombineRounded => {
+                    std::vec![self.kernel::<f64>(operation)]
+                }
                 Operation::BoxApply(kernel) | Operation::BoxSolve(kernel) | Operation::BoxContract(kernel) => {
                     match kernel.operands {
                         Operands::F64 => std::vec![self.kernel::<f64>(operation)],
@@ -208,6 +210,8 @@ impl Module {
                 ];
                 if dim == 2 {
                     operations.extend([Operation::SmoothFirst, Operation::ProlongateEdges]);
+                } else {
+                    operations.push(Operation::ApplyRounded);
                 }
                 operations
             }
@@ -242,6 +246,7 @@ impl Module {
                 Operation::Dots,
                 Operation::SumPartials,
                 Operation::Combine,
+                Operation::CombineRounded,
                 Operation::CombineDots,
             ],
             Module::Typed { .. } => self.rows::<f32>().into_iter().map(|row| row.spec.operation).collect(),

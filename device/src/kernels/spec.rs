@@ -18,6 +18,8 @@ pub enum Operation {
     Variant(Step, Variant),
     /// `y = A x`.
     Apply,
+    /// `y = A x` for an `x` in `f32`; the kernel's scalar, `f64`, is that of `y`.
+    ApplyRounded,
     /// `r = b - A x`.
     Residual,
     /// `coarse = Pᵀ (b - A x)`, one class of strips.
@@ -54,6 +56,8 @@ pub enum Operation {
     SumPartials,
     /// `y = beta y + sum_j c_j x_j`.
     Combine,
+    /// The same of vectors in `f32`; the kernel's scalar, `f64`, is that of `y`.
+    CombineRounded,
     /// `y += sum_j c_j x_j`, and partial sums of the products of `y` with the `x_j` and itself.
     CombineDots,
     /// A row of [`kernels!`](crate::kernels!), by the name of its function.
@@ -63,7 +67,7 @@ pub enum Operation {
 impl Operation {
     /// Whether its blocks march through a level, with tiles of their own instead of patches.
     pub fn marches(self) -> bool {
-        matches!(self, Operation::Apply | Operation::Residual | Operation::RestrictResidual)
+        matches!(self, Operation::Apply | Operation::ApplyRounded | Operation::Residual | Operation::RestrictResidual)
     }
 }
 
@@ -131,6 +135,7 @@ impl Module {
                     Operation::Smooth => ("smooth", crate::smoother::shape(dim, degree, bytes)),
                     Operation::SmoothFirst => ("smooth_first", crate::smoother::first_shape(degree)),
                     Operation::Apply => ("apply", crate::operator::shape(dim, degree, bytes)),
+                    Operation::ApplyRounded => ("apply_rounded", crate::operator::tile::shape(degree, bytes, 4)),
                     Operation::Residual => ("residual", crate::operator::shape(dim, degree, bytes)),
                     Operation::RestrictResidual => {
                         ("restrict_residual", crate::transfer::restriction::strip(dim, degree).shape())
@@ -142,7 +147,9 @@ impl Module {
                 let min_blocks = match operation {
                     Operation::Smooth => crate::smoother::min_blocks(dim, degree, bytes),
                     Operation::SmoothFirst => crate::smoother::first_min_blocks(degree, bytes),
-                    Operation::Apply | Operation::Residual => crate::operator::min_blocks(dim, degree, bytes),
+                    Operation::Apply | Operation::ApplyRounded | Operation::Residual => {
+                        crate::operator::min_blocks(dim, degree, bytes)
+                    }
                     Operation::RestrictResidual => crate::transfer::restriction::min_blocks(dim, degree, bytes),
                     Operation::ProlongateAdd => crate::transfer::prolongation::min_blocks(dim, degree, bytes),
                     Operation::PointGaussSeidel => crate::point::min_blocks(degree),
@@ -226,6 +233,7 @@ impl Module {
                     Operation::Dots => ("dots", crate::blas1::VECTORS * crate::blas1::SUM_BARRIERS),
                     Operation::SumPartials => ("sum_partials", crate::blas1::SUM_BARRIERS),
                     Operation::Combine => ("combine", 0),
+                    Operation::CombineRounded => ("combine_rounded", 0),
                     Operation::CombineDots => ("combine_dots", crate::blas1::PARTIAL_ROWS * crate::blas1::SUM_BARRIERS),
                     _ => ("axpby", 0),
                 };

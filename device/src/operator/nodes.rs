@@ -8,8 +8,27 @@ use cuda_std::hint::made_here;
 use cuda_std::shared::Word;
 use cuda_std::thread;
 
-/// How nodes lie in vectors, and which of them are outputs.
-pub trait Nodes<T: Real + Word, const K: usize>: Copy {
+/// A scalar of nodes all of whose values are in `T`, too.
+pub trait NodeOf<T>: Real + Word {
+    fn widen<const L: usize>(values: [Self; L]) -> [T; L];
+}
+
+impl<T: Real + Word> NodeOf<T> for T {
+    #[inline(always)]
+    fn widen<const L: usize>(values: [T; L]) -> [T; L] {
+        values
+    }
+}
+
+impl NodeOf<f64> for f32 {
+    #[inline(always)]
+    fn widen<const L: usize>(values: [f32; L]) -> [f64; L] {
+        values.map(f64::from)
+    }
+}
+
+/// How nodes of a vector in `X` lie in planes.
+pub trait Planes<X: Word, const K: usize>: Copy {
     /// A thread's part of the copies of planes.
     type Copies;
 
@@ -21,14 +40,17 @@ pub trait Nodes<T: Real + Word, const K: usize>: Copy {
     fn first_layer(self, own: u32) -> u32;
 
     /// Copies of the planes from a layer on, for the tile whose outputs begin at node `(left, below)`.
-    fn copies(self, tile: Tile, x: *const T, layer: u32, left: usize, below: usize) -> Self::Copies;
+    fn copies(self, tile: Tile, x: *const X, layer: u32, left: usize, below: usize) -> Self::Copies;
 
     /// Starts to copy plane `index`, counted from the first of `copies`, to `plane`; called with 0, 1, 2 and so on, in this order.
     ///
     /// # Safety
     /// Outputs depend on this plane, and nobody reads or writes `plane` in shared memory before the copies have ended.
-    unsafe fn copy(self, copies: &mut Self::Copies, tile: Tile, plane: Shared<T>, index: usize);
+    unsafe fn copy(self, copies: &mut Self::Copies, tile: Tile, plane: Shared<X>, index: usize);
+}
 
+/// Which nodes are outputs, and how these lie in vectors.
+pub trait Outputs<T: Real, const K: usize>: Copy {
     /// For the column whose first node is `(x, y)`: an offset that [`Self::b`] and [`Self::store`] take as `first`, 0 if they do not use it, and
     /// whether one of its nodes is stored. `is_one` is false for threads without a column.
     fn column(self, is_one: bool, x: usize, y: usize) -> (u32, bool);
@@ -49,8 +71,8 @@ pub trait Nodes<T: Real + Word, const K: usize>: Copy {
     unsafe fn store<const C: usize>(self, is_stored: bool, first: u32, y: *mut T, z: u32, values: &[[T; K]; C]);
 }
 
-impl<T: Real + Word, const K: usize> Nodes<T, K> for Grid {
-    type Copies = Copies<T>;
+impl<X: Real + Word, const K: usize> Planes<X, K> for Grid {
+    type Copies = Copies<X>;
 
     #[inline(always)]
     fn layers(self) -> u32 {
@@ -64,17 +86,19 @@ impl<T: Real + Word, const K: usize> Nodes<T, K> for Grid {
     }
 
     #[inline(always)]
-    fn copies(self, tile: Tile, x: *const T, layer: u32, left: usize, below: usize) -> Copies<T> {
+    fn copies(self, tile: Tile, x: *const X, layer: u32, left: usize, below: usize) -> Copies<X> {
         let grid = Grid { degree: K as u32, ..self };
         Copies::new(tile, grid, x.wrapping_add(grid.offset_3d(0, 0, layer as usize * K)), left, below)
     }
 
     #[inline(always)]
-    unsafe fn copy(self, copies: &mut Copies<T>, tile: Tile, plane: Shared<T>, _index: usize) {
+    unsafe fn copy(self, copies: &mut Copies<X>, tile: Tile, plane: Shared<X>, _index: usize) {
         // SAFETY: the caller's promise.
         unsafe { copies.start(tile, plane) }
     }
+}
 
+impl<T: Real, const K: usize> Outputs<T, K> for Grid {
     #[inline(always)]
     fn column(self, is_one: bool, x: usize, y: usize) -> (u32, bool) {
         (self.offset_2d(x, y) as u32, is_one && self.is_interior(0, x) && y < self.nodes(1))

@@ -18,8 +18,8 @@ use crate::layout::{Column, Shared};
 use crate::matrices::{CellMatrices, CellMatrix, Scaled};
 use crate::operator::Output;
 use crate::operator::cells::{Cells, Equal, Factor, Without};
-use crate::operator::nodes::Nodes;
-use crate::operator::tile::Tile;
+use crate::operator::nodes::{NodeOf, Outputs, Planes};
+use crate::operator::tile::{self, Tile};
 use crate::patch::Grid;
 use crate::scalar::Real;
 use cuda_std::hint::{loads_together, opaque};
@@ -35,9 +35,9 @@ pub(super) struct Line<T, const K: usize, const C: usize> {
 impl<T: Real + Word, const K: usize, const C: usize> Line<T, K, C> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub fn read(from: Shared<T>, column: Column) -> Self {
+    pub fn read<X: NodeOf<T>>(from: Shared<X>, column: Column) -> Self {
         let cell = Column { start: column.start + K * column.stride, ..column };
-        Self { before: from.read(column), cell: from.read(cell) }
+        Self { before: X::widen(from.read(column)), cell: X::widen(from.read(cell)) }
     }
 
     /// Adds a matrix times the line to a sum.
@@ -105,18 +105,39 @@ pub unsafe fn apply_3d<T: Real + Word, const RESIDUAL: bool, const K: usize, con
     // SAFETY: the caller's promise.
     unsafe {
         let (on, cells) = (Grid { cells, degree: K as u32 }, Equal { reaction: Without });
-        planes::<T, _, _, RESIDUAL, K, C, H>(scaled, on, cells, x, output, chunk)
+        planes::<T, T, _, _, RESIDUAL, K, C, H>(scaled, on, cells, x, output, chunk)
     }
 }
 
-/// The operator on any [`Nodes`].
+/// `y = A x` in `f64` for an `x` in `f32`, as [`apply_3d`].
+///
+/// # Safety
+/// As of [`apply_3d`].
+#[inline(always)]
+pub unsafe fn apply_rounded_3d<const K: usize, const C: usize, const H: usize>(
+    scaled: &Scaled<CellMatrices<f64, C, H>, f64>,
+    x: *const f32,
+    y: *mut f64,
+    cells: [u32; 3],
+    chunk: u32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (on, cells) = (Grid { cells, degree: K as u32 }, Equal { reaction: Without });
+        let output = Output { b: core::ptr::null(), y };
+        planes::<f64, f32, _, _, false, K, C, H>(scaled, on, cells, x, output, chunk)
+    }
+}
+
+/// The operator on any nodes.
 ///
 /// # Safety
 /// As of [`apply_3d`], with vectors of these nodes.
 #[inline(always)]
 pub(super) unsafe fn planes<
     T: Real + Word,
-    N: Nodes<T, K>,
+    X: NodeOf<T>,
+    N: Planes<X, K> + Outputs<T, K>,
     S: Cells<T>,
     const RESIDUAL: bool,
     const K: usize,
@@ -126,11 +147,13 @@ pub(super) unsafe fn planes<
     scaled: &Scaled<CellMatrices<T, C, H>, T>,
     on: N,
     cells: S,
-    x: *const T,
+    x: *const X,
     output: Output<T>,
     chunk: u32,
 ) {
     let (tile, matrices) = (const { Tile::of(K, size_of::<T>()) }, &scaled.matrices);
+    let of_nodes = tile.of_nodes(size_of::<X>());
+    let node_words = const { tile::node_words(K, size_of::<T>(), size_of::<X>()) };
     let thread = thread::thread_idx_x() as usize;
     let left = thread::block_idx_x() as usize * tile.row();
     let below = thread::block_idx_y() as usize * (tile.cells[1] * K);
@@ -140,14 +163,14 @@ pub(super) unsafe fn planes<
     let start = on.first_layer(own);
     let planes = end.wrapping_sub(start) * K as u32 + 1;
 
-    let mut copies = on.copies(tile, x, start, left, below);
-    let nodes = |parity: u32| Shared::<T>::at(parity as usize * (tile.lines() * tile.node_pitch));
+    let mut copies = on.copies(of_nodes, x, start, left, below);
+    let nodes = |parity: u32| Shared::<X>::at(parity as usize * (tile.lines() * of_nodes.node_pitch));
     let product = |parity: u32, stiffness: usize| {
         let words = tile.lines() * tile.row_pitch;
-        Shared::<T>::at(2 * tile.lines() * tile.node_pitch + (2 * parity as usize + stiffness) * words)
+        Shared::<T>::at(node_words + (2 * parity as usize + stiffness) * words)
     };
 
-    let rows = Rows::<T, C>(Shared::at(tile.tensors()));
+    let rows = Rows::<T, C>(Shared::at(node_words + tile.products()));
     if thread == 0 {
         rows.set(scaled, |mass, stiffness| cells.form(mass, stiffness));
     }
@@ -157,7 +180,7 @@ pub(super) unsafe fn planes<
     let mut column = OutputColumn::<T, K, C>::new(on.column(has_column, x_node, below + y_cell * K));
 
     // SAFETY: the first plane is of the vector, and so are those up to the last.
-    unsafe { on.copy(&mut copies, tile, nodes(0), 0) };
+    unsafe { on.copy(&mut copies, of_nodes, nodes(0), 0) };
     // Of a plane's index; the index in its cell of the plane before, as the last one of two cells.
     let (mut parity, mut local, mut z) = (0, 0_u32, start.wrapping_mul(K as u32));
     for turn in 0..planes + 1 {
@@ -167,7 +190,7 @@ pub(super) unsafe fn planes<
         let plane = opaque(turn);
         if plane + 1 < planes {
             // SAFETY: as above; the contractions of the plane before, which read there, are behind the barrier.
-            unsafe { on.copy(&mut copies, tile, nodes(1 - parity), plane as usize + 1) };
+            unsafe { on.copy(&mut copies, of_nodes, nodes(1 - parity), plane as usize + 1) };
         }
         if plane > 0 && has_column {
             // SAFETY: a plane of the vectors; for a residual there is `b`.
@@ -231,7 +254,7 @@ pub(super) unsafe fn planes<
         }
         if plane < planes {
             let products = [product(parity, 0), product(parity, 1)];
-            contract_along_x::<T, K, C, H>(tile, matrices, cells, rows, thread, nodes(parity), products);
+            contract_along_x::<T, X, K, C, H>(tile, of_nodes, matrices, cells, rows, thread, nodes(parity), products);
         }
         parity = 1 - parity;
     }
@@ -239,31 +262,30 @@ pub(super) unsafe fn planes<
 
 /// Contractions of a plane along x with `M` and `(c_x / c_y) A`. A thread has the same cell in some lines.
 #[inline(always)]
-fn contract_along_x<T: Real + Word, const K: usize, const C: usize, const H: usize>(
+fn contract_along_x<T: Real + Word, X: NodeOf<T>, const K: usize, const C: usize, const H: usize>(
     tile: Tile,
+    of_nodes: Tile,
     matrices: &CellMatrices<T, C, H>,
     cells: impl Cells<T>,
     rows: Rows<T, C>,
     thread: usize,
-    nodes: Shared<T>,
+    nodes: Shared<X>,
     products: [Shared<T>; 2],
 ) {
     let (line, cell, step) = (thread / tile.cells[0], thread % tile.cells[0], tile.threads() / tile.cells[0]);
     // Words side by side go together where the assembler sees that they begin at a multiple of so many: only if the
     // compiler does not see what is multiplied.
-    let first = |pitch: usize| {
-        let words = tile.words_together();
-        opaque((line * (pitch / words) + cell * (K / words)) as u32) as usize * words
-    };
+    let first =
+        |pitch: usize, words: usize| opaque((line * (pitch / words) + cell * (K / words)) as u32) as usize * words;
     let ratio = rows.ratio();
     let factors = cells.pair(0, thread::block_idx_x() * tile.cells[0] as u32 + cell as u32);
     for turn in 0..tile.lines().div_ceil(step) {
         // Not to ask for what all threads have saves registers where all have a column, and costs some elsewhere.
         if tile.is_full() && (turn + 1) * step <= tile.lines() || line < tile.lines() - turn * step {
-            let start = |pitch: usize| first(pitch) + turn * step * pitch;
-            let line =
-                Line::<T, K, C>::read(nodes, Column { start: tile.before() + start(tile.node_pitch), stride: 1 });
-            let column = Column { start: start(tile.row_pitch), stride: 1 };
+            let start = |pitch: usize, words: usize| first(pitch, words) + turn * step * pitch;
+            let first_node = of_nodes.before() + start(of_nodes.node_pitch, of_nodes.words_together());
+            let line = Line::<T, K, C>::read(nodes, Column { start: first_node, stride: 1 });
+            let column = Column { start: start(tile.row_pitch, tile.words_together()), stride: 1 };
             products[0].write(column, &line.times(&matrices.mass, factors.mass));
             let product = line.times(&matrices.stiffness, factors.stiffness).map(|value| cells.of_all(ratio, value));
             products[1].write(column, &product);
@@ -310,7 +332,7 @@ impl<T: Real + Word, const C: usize> Rows<T, C> {
 /// A thread's outputs: `K` nodes along y, in the planes of the current cell.
 struct OutputColumn<T, const K: usize, const C: usize> {
     sums: [[T; K]; C],
-    /// See [`Nodes::column`].
+    /// See [`Outputs::column`].
     first: u32,
     is_stored: bool,
 }
@@ -324,9 +346,9 @@ impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
     /// `b` at the nodes of plane `z`, zeros if there is none: read early, and of one plane at a time.
     ///
     /// # Safety
-    /// As of [`Nodes::b`].
+    /// As of [`Outputs::b`].
     #[inline(always)]
-    unsafe fn read_b<const RESIDUAL: bool>(&self, on: impl Nodes<T, K>, b: *const T, z: u32) -> [T; K] {
+    unsafe fn read_b<const RESIDUAL: bool>(&self, on: impl Outputs<T, K>, b: *const T, z: u32) -> [T; K] {
         if RESIDUAL && self.is_stored {
             // SAFETY: the caller's promise.
             unsafe { on.b(self.first, b, z) }
@@ -369,9 +391,9 @@ impl<T: Real + Word, const K: usize, const C: usize> OutputColumn<T, K, C> {
     /// Stores the cell's planes but the last, from plane `z` on.
     ///
     /// # Safety
-    /// As of [`Nodes::store`].
+    /// As of [`Outputs::store`].
     #[inline(always)]
-    unsafe fn store(&self, on: impl Nodes<T, K>, y: *mut T, z: u32) {
+    unsafe fn store(&self, on: impl Outputs<T, K>, y: *mut T, z: u32) {
         // SAFETY: the caller's promise.
         unsafe { on.store(self.is_stored, self.first, y, z, &self.sums) }
     }

@@ -38,7 +38,7 @@ pub unsafe fn apply_sided<
     // SAFETY: the caller's promise.
     unsafe {
         if DIM == 3 {
-            planes::<T, _, _, RESIDUAL, K, C, H>(scaled, Sides { directions }, cells, x, output, chunk)
+            planes::<T, T, _, _, RESIDUAL, K, C, H>(scaled, Sides { directions }, cells, x, output, chunk)
         } else {
             rows::apply::<T, RESIDUAL, K, C, H>(scaled, cells, directions, x, output, chunk)
         }

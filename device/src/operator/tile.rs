@@ -48,8 +48,11 @@ const DOUBLE: [Tuning; 8] = [
     Tuning::new([4, 4], [44, 36], 2),  // 44 %
     Tuning::new([4, 4], [42, 34], 2),  // 41 %
 ];
+/// By degree, words from line to line of nodes in `f32` where all else is in `f64`.
+const ROUNDED_NODES: [usize; 8] = [40, 40, 40, 24, 56, 80, 44, 44];
 
-/// The outputs of a block in a plane: those of so many cells in x and y, each cell's first node included.
+/// The outputs of a block in a plane: those of so many cells in x and y, each cell's first node included. Nodes may be in another scalar
+/// than what is made of them: then they have a tile of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// In x and y.
@@ -72,6 +75,18 @@ impl Tile {
         assert!(tile.row().is_multiple_of(chunk) && node_pitch.is_multiple_of(chunk));
         assert!(tile.threads().is_multiple_of(cells[0]) && row_pitch.is_multiple_of(tile.words_together()));
         tile
+    }
+
+    /// That of the nodes, if they are in a scalar of so many bytes: `f32` below `f64`, or the same.
+    #[inline(always)]
+    pub(super) const fn of_nodes(self, scalar_bytes: usize) -> Self {
+        let chunk = CHUNK / scalar_bytes;
+        if chunk == self.chunk {
+            return self;
+        }
+        let node_pitch = ROUNDED_NODES[if self.degree < 8 { self.degree } else { 8 } - 1];
+        assert!(self.row().is_multiple_of(chunk) && node_pitch.is_multiple_of(chunk) && chunk == 2 * self.chunk);
+        Self { node_pitch, chunk, ..self }
     }
 
     /// Outputs in a row of a plane.
@@ -128,10 +143,10 @@ impl Tile {
         self.threads() / self.chunks()
     }
 
-    /// Words of two planes of nodes, and of two of both products along x.
+    /// Words of two planes of both products along x.
     #[inline(always)]
-    pub(super) const fn tensors(self) -> usize {
-        self.lines() * (2 * self.node_pitch + 4 * self.row_pitch)
+    pub(super) const fn products(self) -> usize {
+        4 * self.lines() * self.row_pitch
     }
 
     /// Threads of a block.
@@ -160,9 +175,16 @@ pub const fn min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
     Tuning::of(degree, scalar_bytes).blocks
 }
 
-/// Its shape on a block.
-pub const fn shape(degree: usize, scalar_bytes: usize) -> Shape {
+/// Words of two planes of nodes in a scalar of `node_bytes` bytes.
+pub(super) const fn node_words(degree: usize, scalar_bytes: usize, node_bytes: usize) -> usize {
     let tile = Tile::of(degree, scalar_bytes);
-    let words = tile.tensors() + 2 * (degree + 1) * (degree + 1) + 1;
+    2 * node_bytes / scalar_bytes * tile.lines() * tile.of_nodes(node_bytes).node_pitch
+}
+
+/// Its shape on a block, with nodes in a scalar of `node_bytes` bytes.
+pub const fn shape(degree: usize, scalar_bytes: usize, node_bytes: usize) -> Shape {
+    let tile = Tile::of(degree, scalar_bytes);
+    let nodes = node_words(degree, scalar_bytes, node_bytes);
+    let words = nodes + tile.products() + 2 * (degree + 1) * (degree + 1) + 1;
     Shape { columns: tile.threads(), patches: 1, words, barriers: 1 }
 }

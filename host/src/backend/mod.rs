@@ -238,6 +238,14 @@ pub trait Backend: Send + Sync + Sized + 'static {
         beta: f64,
         y: &mut Self::Vector<T>,
     ) -> Result<()>;
+    /// [`Self::combine`] of vectors in `f32`.
+    fn combine_rounded<T: Scalar>(
+        &self,
+        coefficients: &[f64],
+        xs: &[&Self::Vector<f32>],
+        beta: f64,
+        y: &mut Self::Vector<T>,
+    ) -> Result<()>;
     /// `y += sum_j c_j x_j`, then `x_j · y` for every `j` and, last, `y · y`: in one pass over all vectors if these are few.
     fn combine_dots<T: Scalar>(
         &self,

@@ -2,28 +2,35 @@
 
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
-use crate::operator::{LinearOperator, Preconditioner};
+use crate::operator::{LinearOperator, Preconditioner, RoundedPreconditioner, vector_bytes};
 
-/// The vectors `z_j = M w_j` of a Krylov basis `w_j`.
+/// The vectors `z_j`, multiples of `M w_j`, of a Krylov basis `w_j`.
 pub trait Directions<B: Backend, T: Scalar>: Sized {
-    /// Vectors that a basis of `restart` needs.
-    fn vectors(restart: usize) -> usize;
+    /// Bytes of the vectors that a basis of `restart` needs, of `storage` entries each.
+    fn bytes(storage: usize, restart: usize) -> u64;
     /// Allocates them.
     fn new(operator: &impl LinearOperator<B, T>, restart: usize) -> Result<Self>;
-    /// `z_j = M w_j`; `norm` is `|w_j|`.
-    fn direction(
+}
+
+/// [`Directions`] by a preconditioner `M`.
+pub trait DirectionsOf<B: Backend, T: Scalar, M>: Directions<B, T> {
+    /// `y = A z_j`; `norm` is `|w_j|`.
+    #[allow(clippy::too_many_arguments)] // what all kinds of directions need
+    fn product(
         &mut self,
         j: usize,
-        preconditioner: &mut impl Preconditioner<B, T>,
+        operator: &impl LinearOperator<B, T>,
+        preconditioner: &mut M,
         w: &B::Vector<T>,
         norm: f64,
-    ) -> Result<&B::Vector<T>>;
+        y: &mut B::Vector<T>,
+    ) -> Result<()>;
     /// `x = old x + sum_j y_j z_j`; `old = 0` overwrites whatever was in `x`. `work` may be overwritten.
-    #[allow(clippy::too_many_arguments)] // what both kinds of directions need
+    #[allow(clippy::too_many_arguments)] // as above
     fn correct(
         &mut self,
         backend: &B,
-        preconditioner: &mut impl Preconditioner<B, T>,
+        preconditioner: &mut M,
         basis: &[&B::Vector<T>],
         y: &[f64],
         work: &mut B::Vector<T>,
@@ -38,29 +45,33 @@ pub struct Recomputed<B: Backend, T: Scalar> {
 }
 
 impl<B: Backend, T: Scalar> Directions<B, T> for Recomputed<B, T> {
-    fn vectors(_restart: usize) -> usize {
-        1
+    fn bytes(storage: usize, _restart: usize) -> u64 {
+        vector_bytes::<T>(1, storage)
     }
 
     fn new(operator: &impl LinearOperator<B, T>, _restart: usize) -> Result<Self> {
         Ok(Self { z: operator.vector()? })
     }
+}
 
-    fn direction(
+impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> DirectionsOf<B, T, M> for Recomputed<B, T> {
+    fn product(
         &mut self,
         _j: usize,
-        preconditioner: &mut impl Preconditioner<B, T>,
+        operator: &impl LinearOperator<B, T>,
+        preconditioner: &mut M,
         w: &B::Vector<T>,
         norm: f64,
-    ) -> Result<&B::Vector<T>> {
+        y: &mut B::Vector<T>,
+    ) -> Result<()> {
         preconditioner.apply_to(w, norm, &mut self.z)?;
-        Ok(&self.z)
+        operator.apply(&self.z, y)
     }
 
     fn correct(
         &mut self,
         backend: &B,
-        preconditioner: &mut impl Preconditioner<B, T>,
+        preconditioner: &mut M,
         basis: &[&B::Vector<T>],
         y: &[f64],
         work: &mut B::Vector<T>,
@@ -79,29 +90,33 @@ pub struct Kept<B: Backend, T: Scalar> {
 }
 
 impl<B: Backend, T: Scalar> Directions<B, T> for Kept<B, T> {
-    fn vectors(restart: usize) -> usize {
-        restart
+    fn bytes(storage: usize, restart: usize) -> u64 {
+        vector_bytes::<T>(restart, storage)
     }
 
     fn new(operator: &impl LinearOperator<B, T>, restart: usize) -> Result<Self> {
         Ok(Self { z: (0..restart).map(|_| operator.vector()).collect::<Result<_>>()? })
     }
+}
 
-    fn direction(
+impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> DirectionsOf<B, T, M> for Kept<B, T> {
+    fn product(
         &mut self,
         j: usize,
-        preconditioner: &mut impl Preconditioner<B, T>,
+        operator: &impl LinearOperator<B, T>,
+        preconditioner: &mut M,
         w: &B::Vector<T>,
         norm: f64,
-    ) -> Result<&B::Vector<T>> {
+        y: &mut B::Vector<T>,
+    ) -> Result<()> {
         preconditioner.apply_to(w, norm, &mut self.z[j])?;
-        Ok(&self.z[j])
+        operator.apply(&self.z[j], y)
     }
 
     fn correct(
         &mut self,
         backend: &B,
-        _preconditioner: &mut impl Preconditioner<B, T>,
+        _preconditioner: &mut M,
         _basis: &[&B::Vector<T>],
         y: &[f64],
         _work: &mut B::Vector<T>,
@@ -109,5 +124,55 @@ impl<B: Backend, T: Scalar> Directions<B, T> for Kept<B, T> {
         x: &mut B::Vector<T>,
     ) -> Result<()> {
         backend.combine(y, &self.z[..y.len()].iter().collect::<Vec<_>>(), old, x)
+    }
+}
+
+/// All of them in `f32`, as an `M` that computes in `f32` leaves them. Nothing is rounded: products with these vectors, and
+/// corrections by them, are computed in `T`.
+pub struct KeptRounded<B: Backend, T: Scalar> {
+    z: Vec<B::Vector<f32>>,
+    /// `z_j` for an operator that does not read `f32`.
+    work: B::Vector<T>,
+}
+
+impl<B: Backend, T: Scalar> Directions<B, T> for KeptRounded<B, T> {
+    fn bytes(storage: usize, restart: usize) -> u64 {
+        vector_bytes::<f32>(restart, storage) + vector_bytes::<T>(1, storage)
+    }
+
+    fn new(operator: &impl LinearOperator<B, T>, restart: usize) -> Result<Self> {
+        let (backend, storage) = (operator.backend(), operator.storage());
+        let z = (0..restart).map(|_| backend.zeros(storage)).collect::<Result<_>>()?;
+        // A machine that makes operations ready when they are first asked for does so now.
+        backend.combine_rounded::<T>(&[], &[], 1.0, &mut backend.zeros(1)?)?;
+        Ok(Self { z, work: operator.vector()? })
+    }
+}
+
+impl<B: Backend, T: Scalar, M: RoundedPreconditioner<B, T>> DirectionsOf<B, T, M> for KeptRounded<B, T> {
+    fn product(
+        &mut self,
+        j: usize,
+        operator: &impl LinearOperator<B, T>,
+        preconditioner: &mut M,
+        w: &B::Vector<T>,
+        norm: f64,
+        y: &mut B::Vector<T>,
+    ) -> Result<()> {
+        preconditioner.apply_rounded(w, norm, &mut self.z[j])?;
+        operator.apply_rounded(&self.z[j], &mut self.work, y)
+    }
+
+    fn correct(
+        &mut self,
+        backend: &B,
+        _preconditioner: &mut M,
+        _basis: &[&B::Vector<T>],
+        y: &[f64],
+        _work: &mut B::Vector<T>,
+        old: f64,
+        x: &mut B::Vector<T>,
+    ) -> Result<()> {
+        backend.combine_rounded(y, &self.z[..y.len()].iter().collect::<Vec<_>>(), old, x)
     }
 }

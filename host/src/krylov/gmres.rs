@@ -1,14 +1,14 @@
 //! Restarted GMRES, right-preconditioned, and its flexible variant (Saad, Iterative Methods for Sparse Linear Systems,
 //! algorithms 9.5 and 9.6).
 
-use super::directions::{Directions, Kept, Recomputed};
+use super::directions::{Directions, DirectionsOf, Kept, KeptRounded, Recomputed};
 use super::gram::Gram;
 use super::least_squares::{Column, LeastSquares};
-use super::stopping::{Divergence, Info, Monitor, Start, Stopping};
+use super::stopping::{Divergence, Info, Monitor, Stopping};
 use super::{IterativeSolver, Observer};
 use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
-use crate::operator::{LinearOperator, Preconditioner, vector_bytes};
+use crate::operator::{LinearOperator, vector_bytes};
 use std::iter;
 
 /// Basis vectors of GMRES unless told otherwise: a V-cycle with patch smoothers needs fewer iterations than that.
@@ -18,6 +18,8 @@ pub const DEFAULT_RESTART: usize = 10;
 pub type Gmres<B, T> = Arnoldi<B, T, Recomputed<B, T>>;
 /// Flexible GMRES: the preconditioner may vary; needs `restart - 1` vectors more.
 pub type Fgmres<B, T> = Arnoldi<B, T, Kept<B, T>>;
+/// Flexible GMRES around a preconditioner that computes in `f32`, whose results are kept in `f32`.
+pub type RoundedFgmres<B, T> = Arnoldi<B, T, KeptRounded<B, T>>;
 
 /// Minimal residuals over Krylov spaces of `A M`, by Arnoldi's method.
 ///
@@ -33,7 +35,7 @@ pub struct Arnoldi<B: Backend, T: Scalar, D> {
 impl<B: Backend, T: Scalar, D: Directions<B, T>> Arnoldi<B, T, D> {
     /// Bytes of the vectors that [`Self::new`] allocates, for vectors of `storage` entries.
     pub fn bytes(storage: usize, restart: usize) -> u64 {
-        vector_bytes::<T>(restart + D::vectors(restart) + 1, storage)
+        vector_bytes::<T>(restart + 1, storage) + D::bytes(storage, restart)
     }
 
     /// With its vectors, for `restart` iterations between restarts. Errors:
@@ -58,27 +60,29 @@ struct Space<B: Backend, T: Scalar, D> {
     work: B::Vector<T>,
 }
 
-impl<B: Backend, T: Scalar, D: Directions<B, T>> Space<B, T, D> {
+impl<B: Backend, T: Scalar, D> Space<B, T, D> {
     /// From the first vector, which is the residual but for a factor, and the residual's norm, iterates until a restart or the end is
     /// due; coefficients of the directions. All iterations but the last are recorded. If an iteration diverges, the coefficients are
     /// those before it.
-    fn cycle(
+    fn cycle<M>(
         &mut self,
         operator: &impl LinearOperator<B, T>,
-        preconditioner: &mut impl Preconditioner<B, T>,
+        preconditioner: &mut M,
         first: &B::Vector<T>,
         (residual, mut gram): (f64, Gram),
         monitor: &mut Monitor,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<Vec<f64>>
+    where
+        D: DirectionsOf<B, T, M>,
+    {
         let backend = &**operator.backend();
         let mut problem = LeastSquares::new(residual);
         let restart = self.others.len() + 1;
         for j in 0..restart {
             let (others, following) = self.others.split_at_mut(j);
             let basis: Vec<_> = iter::once(first).chain(&*others).collect();
-            let z = self.directions.direction(j, preconditioner, basis[j], gram.norm(j))?;
             let w = following.first_mut().unwrap_or(&mut self.work);
-            operator.apply(z, w)?;
+            self.directions.product(j, operator, preconditioner, basis[j], gram.norm(j), w)?;
             let is_full = j + 1 == restart || monitor.is_last();
             let is_last = |column: &Column| is_full || monitor.accepts(problem.residual_with(column));
             let column = gram.orthogonalize(backend, &basis, w, is_last)?;
@@ -100,45 +104,40 @@ impl<B: Backend, T: Scalar, D: Directions<B, T>> Space<B, T, D> {
     }
 
     /// `x = old x + sum_j y_j z_j`; `old = 0` overwrites whatever was in `x`.
-    fn correct(
+    fn correct<M>(
         &mut self,
         backend: &B,
-        preconditioner: &mut impl Preconditioner<B, T>,
+        preconditioner: &mut M,
         first: &B::Vector<T>,
         y: &[f64],
         old: f64,
         x: &mut B::Vector<T>,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        D: DirectionsOf<B, T, M>,
+    {
         let basis: Vec<_> = iter::once(first).chain(&self.others).take(y.len()).collect();
         self.directions.correct(backend, preconditioner, &basis, y, &mut self.work, old, x)
     }
 }
 
-/// Within a cycle the history has the residual of the least-squares problem, which for right preconditioning is that of
-/// `x` in exact arithmetic; at a restart and at the end it has the recomputed `|b - A x|`, and only that one ends the
-/// iteration as converged or stagnated. When the least-squares problem reaches the tolerance and `|b - A x|` does not, a
-/// restart is due.
-impl<B, T, A, M, D> IterativeSolver<B, T, A, M> for Arnoldi<B, T, D>
-where
-    B: Backend,
-    T: Scalar,
-    A: LinearOperator<B, T>,
-    M: Preconditioner<B, T>,
-    D: Directions<B, T>,
-{
-    fn solve(
+impl<B: Backend, T: Scalar, D> Arnoldi<B, T, D> {
+    /// Iterates from `x`, or from 0 whatever is in `x`, to the end that `monitor` sees; `norm` is that of the residual.
+    #[allow(clippy::too_many_arguments)] // those of a solver
+    fn run<M>(
         &mut self,
-        operator: &A,
+        operator: &impl LinearOperator<B, T>,
         preconditioner: &mut M,
         b: &B::Vector<T>,
         x: &mut B::Vector<T>,
-        stopping: &Stopping,
-        observer: &mut Observer,
-    ) -> Result<Info> {
+        (mut monitor, mut norm): (Monitor, f64),
+        mut is_from_zero: bool,
+    ) -> Result<Info>
+    where
+        D: DirectionsOf<B, T, M>,
+    {
         let backend = &**operator.backend();
         let Self { residual, space } = self;
-        let Start { mut monitor, mut norm, mut is_from_zero } =
-            Monitor::start_from_zero(operator, b, x, residual, stopping, observer)?;
         while !monitor.is_done() {
             let gram = Gram::new::<T>(norm);
             let is_scaled = gram.norm(0) != norm;
@@ -152,14 +151,55 @@ where
             if !y.is_empty() {
                 let old = if is_from_zero { 0.0 } else { 1.0 };
                 space.correct(backend, preconditioner, first, &y, old, x)?;
+                is_from_zero = false;
             }
             if !monitor.is_done() {
                 operator.residual(b, x, residual)?;
                 norm = monitor.check(operator, x, residual, &mut space.work)?;
-                is_from_zero = false;
             }
         }
+        if is_from_zero {
+            backend.set_zero(x)?;
+        }
         Ok(monitor.finish())
+    }
+}
+
+/// Within a cycle the history has the residual of the least-squares problem, which for right preconditioning is that of
+/// `x` in exact arithmetic; at a restart and at the end it has the recomputed `|b - A x|`, and only that one ends the
+/// iteration as converged or stagnated. When the least-squares problem reaches the tolerance and `|b - A x|` does not, a
+/// restart is due.
+impl<B, T, A, M, D> IterativeSolver<B, T, A, M> for Arnoldi<B, T, D>
+where
+    B: Backend,
+    T: Scalar,
+    A: LinearOperator<B, T>,
+    D: DirectionsOf<B, T, M>,
+{
+    fn solve(
+        &mut self,
+        operator: &A,
+        preconditioner: &mut M,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &mut Observer,
+    ) -> Result<Info> {
+        let start = Monitor::start_at_zero(&**operator.backend(), b, stopping, observer)?;
+        self.run(operator, preconditioner, b, x, start, true)
+    }
+
+    fn solve_from(
+        &mut self,
+        operator: &A,
+        preconditioner: &mut M,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &mut Observer,
+    ) -> Result<Info> {
+        let start = Monitor::start(operator, b, x, &mut self.residual, stopping, observer)?;
+        self.run(operator, preconditioner, b, x, start, false)
     }
 }
 

@@ -16,9 +16,9 @@ use crate::error::Result;
 use std::ops::ControlFlow;
 
 pub use cg::Cg;
-pub use directions::{Directions, Kept, Recomputed};
+pub use directions::{Directions, DirectionsOf, Kept, KeptRounded, Recomputed};
 pub(crate) use gmres::check_restart;
-pub use gmres::{Arnoldi, DEFAULT_RESTART, Fgmres, Gmres};
+pub use gmres::{Arnoldi, DEFAULT_RESTART, Fgmres, Gmres, RoundedFgmres};
 pub use richardson::Richardson;
 pub use stopping::{Divergence, Info, Outcome, Stopping};
 
@@ -33,7 +33,8 @@ pub fn unobserved(_iteration: usize, _residual: f64) -> ControlFlow<()> {
 
 /// An iteration for `A x = b`, with operators of type `A` and preconditioners of type `M`.
 pub trait IterativeSolver<B: Backend, T: Scalar, A, M> {
-    /// Solves `A x = b` from what is in `x`, until `stopping` says so. Entries that are no unknowns are zero in both vectors.
+    /// Solves `A x = b` until `stopping` says so, whatever was in `x`: from 0, or from a guess of the method's own. Entries that are no
+    /// unknowns are zero in `b`, and become so in `x`.
     ///
     /// For `b = 0` the solution is 0 at once.
     ///
@@ -51,7 +52,7 @@ pub trait IterativeSolver<B: Backend, T: Scalar, A, M> {
         observer: &mut Observer,
     ) -> Result<Info>;
 
-    /// [`Self::solve`] from what is in `x`, also by a method that begins with a guess of its own.
+    /// The same from what is in `x`, whose entries that are no unknowns are zero, too.
     ///
     /// # Errors
     /// Those of [`Self::solve`].
@@ -63,7 +64,5 @@ pub trait IterativeSolver<B: Backend, T: Scalar, A, M> {
         x: &mut B::Vector<T>,
         stopping: &Stopping,
         observer: &mut Observer,
-    ) -> Result<Info> {
-        self.solve(operator, preconditioner, b, x, stopping, observer)
-    }
+    ) -> Result<Info>;
 }

@@ -40,8 +40,8 @@ impl<B: Backend, T: Scalar> Richardson<B, T> {
         operator.backend().axpby(1.0, &self.correction, 1.0, x)
     }
 
-    /// [`IterativeSolver::solve`] with `least` iterations even if fewer would do.
-    #[allow(clippy::too_many_arguments)] // those of `solve` and one
+    /// [`IterativeSolver::solve_from`] with `least` iterations even if fewer would do.
+    #[allow(clippy::too_many_arguments)] // those of `solve_from` and one
     pub(crate) fn solve_at_least(
         &mut self,
         least: usize,
@@ -72,6 +72,19 @@ where
     M: Preconditioner<B, T>,
 {
     fn solve(
+        &mut self,
+        operator: &A,
+        preconditioner: &mut M,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+        stopping: &Stopping,
+        observer: &mut Observer,
+    ) -> Result<Info> {
+        operator.backend().set_zero(x)?;
+        self.solve_from(operator, preconditioner, b, x, stopping, observer)
+    }
+
+    fn solve_from(
         &mut self,
         operator: &A,
         preconditioner: &mut M,

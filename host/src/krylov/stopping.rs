@@ -163,15 +163,6 @@ pub(super) struct Monitor<'a> {
     observer: &'a mut Observer<'a>,
 }
 
-/// An iteration that may begin at `x = 0`.
-pub(super) struct Start<'a> {
-    pub monitor: Monitor<'a>,
-    /// Of the residual.
-    pub norm: f64,
-    /// Whether `x` is zero, so that `b` is the residual.
-    pub is_from_zero: bool,
-}
-
 /// Relative residuals, computed from `x`, since the last one that was progress.
 #[derive(Clone, Copy, Debug)]
 struct Window {
@@ -213,46 +204,28 @@ impl<'a> Monitor<'a> {
         observer: &'a mut Observer<'a>,
     ) -> Result<(Self, f64)> {
         let backend = operator.backend();
-        let (mut monitor, _) = Self::before_start(&**backend, b, x, stopping, observer)?;
+        let norm_b = backend.norm(b)?;
+        let mut monitor = Self::new(stopping, norm_b, unit_roundoff::<T>(), observer)?;
+        if norm_b == 0.0 {
+            backend.set_zero(x)?;
+        }
         operator.residual(b, x, residual)?;
         let norm = backend.norm(residual)?;
         monitor.record(norm);
         Ok((monitor, norm))
     }
 
-    /// The same, but if `x` is zero, `b` is the residual and `residual` stays as it is.
-    pub(super) fn start_from_zero<B: Backend, T: Scalar>(
-        operator: &impl LinearOperator<B, T>,
-        b: &B::Vector<T>,
-        x: &mut B::Vector<T>,
-        residual: &mut B::Vector<T>,
-        stopping: &Stopping,
-        observer: &'a mut Observer<'a>,
-    ) -> Result<Start<'a>> {
-        let backend = operator.backend();
-        if backend.norm(x)? != 0.0 {
-            let (monitor, norm) = Self::start(operator, b, x, residual, stopping, observer)?;
-            return Ok(Start { monitor, norm, is_from_zero: false });
-        }
-        let (mut monitor, norm) = Self::before_start(&**backend, b, x, stopping, observer)?;
-        monitor.record(norm);
-        Ok(Start { monitor, norm, is_from_zero: true })
-    }
-
-    /// With the norm of `b`, which is not recorded. For `b = 0`, `x` becomes 0.
-    fn before_start<B: Backend, T: Scalar>(
+    /// The same of an iteration that begins at `x = 0`: the residual is `b`.
+    pub(super) fn start_at_zero<B: Backend, T: Scalar>(
         backend: &B,
         b: &B::Vector<T>,
-        x: &mut B::Vector<T>,
         stopping: &Stopping,
         observer: &'a mut Observer<'a>,
     ) -> Result<(Self, f64)> {
-        let norm_b = backend.norm(b)?;
-        let monitor = Self::new(stopping, norm_b, unit_roundoff::<T>(), observer)?;
-        if norm_b == 0.0 {
-            backend.set_zero(x)?;
-        }
-        Ok((monitor, norm_b))
+        let norm = backend.norm(b)?;
+        let mut monitor = Self::new(stopping, norm, unit_roundoff::<T>(), observer)?;
+        monitor.record(norm);
+        Ok((monitor, norm))
     }
 
     /// Of a right-hand side with a norm, which must be finite.

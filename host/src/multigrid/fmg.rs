@@ -98,6 +98,6 @@ where
         stopping: &Stopping,
         observer: &mut Observer,
     ) -> Result<Info> {
-        self.iteration.solve(operator, multigrid, b, x, stopping, observer)
+        self.iteration.solve_from(operator, multigrid, b, x, stopping, observer)
     }
 }

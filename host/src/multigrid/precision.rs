@@ -3,7 +3,7 @@
 use super::repeated::Repeated;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
-use crate::operator::{Preconditioner, vector_bytes};
+use crate::operator::{Preconditioner, RoundedPreconditioner, vector_bytes};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -61,6 +61,13 @@ impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B
 
     fn is_symmetric(&self) -> bool {
         self.inner.is_symmetric()
+    }
+}
+
+impl<B: Backend, T: Scalar, P: Preconditioner<B, f32>> RoundedPreconditioner<B, T> for LowPrecision<B, T, f32, P> {
+    fn apply_rounded(&mut self, r: &B::Vector<T>, norm: f64, z: &mut B::Vector<f32>) -> Result<()> {
+        let Self { backend, inner, .. } = self;
+        scaled(&**backend, r, norm, &mut self.r, z, |r, z| inner.apply(r, z))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::backend::{Backend, Scalar};
 use crate::choice::named_choice;
 use crate::error::{Error, Result};
-use crate::krylov::{Cg, DEFAULT_RESTART, Fgmres, Gmres, Richardson, Stopping, check_restart};
+use crate::krylov::{Cg, DEFAULT_RESTART, Fgmres, Gmres, Richardson, RoundedFgmres, Stopping, check_restart};
 use crate::multigrid::{Fmg, LowPrecision, LowPrecisionNesting, Multigrid, SmootherConfig, VCycle};
 use crate::operator::vector_bytes;
 use crate::system::{Runs, System};
@@ -196,7 +196,9 @@ impl Config {
         let solver = match self.method {
             Method::Fmg => Fmg::<B, T>::bytes(storage),
             Method::VCycle => Richardson::<B, T>::bytes(storage),
-            Method::Gmres if self.precision == Precision::Mixed => Fgmres::<B, T>::bytes(storage, self.basis_vectors()),
+            Method::Gmres | Method::Fgmres if self.precision == Precision::Mixed => {
+                RoundedFgmres::<B, T>::bytes(storage, self.basis_vectors())
+            }
             Method::Gmres => Gmres::<B, T>::bytes(storage, self.basis_vectors()),
             Method::Fgmres => Fgmres::<B, T>::bytes(storage, self.basis_vectors()),
             Method::Cg => Cg::<B, T>::bytes(storage),

@@ -9,7 +9,9 @@ mod on_machine;
 use crate::backend::{Backend, OuterProducts, Scalar};
 use crate::error::{Result, check_at_least};
 use crate::function::Function;
-use crate::krylov::{Cg, Fgmres, Gmres, Info, IterativeSolver, Observer, Richardson, Stopping, unobserved};
+use crate::krylov::{
+    Cg, Fgmres, Gmres, Info, IterativeSolver, Observer, Richardson, RoundedFgmres, Stopping, unobserved,
+};
 use crate::layout::Layout;
 use crate::level::SharedLevel;
 use crate::measure::{Protocol, Timing};
@@ -305,7 +307,13 @@ fn parts<E: System, B: Runs<E>>(
         }
         Precision::Mixed => {
             Box::new(PartsIn::new(backend.level_for_products::<f64>(&outer)?, true, load, |operator| {
-                Ok((LowPrecision::new(backend, single()?, operator.storage())?, preconditioned(config, operator)?))
+                // A V-cycle in lower precision is no fixed linear map: `M (V y)` differs from `sum y_j M v_j` by its rounding, which the
+                // operator enlarges. The flexible variant, the same in exact arithmetic, keeps the `M v_j`.
+                let solver: Box<AnySolver<B, f64, _>> = match config.method {
+                    Method::Gmres | Method::Fgmres => Box::new(RoundedFgmres::new(operator, config.basis_vectors())?),
+                    _ => preconditioned(config, operator)?,
+                };
+                Ok((LowPrecision::new(backend, single()?, operator.storage())?, solver))
             })?)
         }
     })
@@ -367,9 +375,8 @@ impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> Parts for PartsIn<B, T, M> 
 
     fn run(&mut self, guess: Option<&[f64]>, stopping: &Stopping, observer: &mut Observer) -> Result<(Info, f64)> {
         let Self { backend, operator, multigrid, solver, b, x, .. } = self;
-        match guess {
-            Some(guess) => upload(&**backend, guess, x)?,
-            None => backend.set_zero(x)?,
+        if let Some(guess) = guess {
+            upload(&**backend, guess, x)?;
         }
         let (mut info, before) = (Info::default(), multigrid.inner_iterations());
         let seconds = backend.time(&mut || {
@@ -425,11 +432,6 @@ fn preconditioned<B: Backend, T: Scalar, M: Preconditioner<B, T>>(
 ) -> Result<Box<AnySolver<B, T, M>>> {
     Ok(match config.method {
         Method::Fmg | Method::VCycle => Box::new(Richardson::new(operator)?),
-        // A V-cycle in lower precision is no fixed linear map: `M⁻¹ (V y)` differs from `sum y_j M⁻¹ v_j` by its rounding,
-        // which the operator enlarges. The flexible variant, the same in exact arithmetic, keeps the `M⁻¹ v_j`.
-        Method::Gmres if config.precision == Precision::Mixed => {
-            Box::new(Fgmres::new(operator, config.basis_vectors())?)
-        }
         Method::Gmres => Box::new(Gmres::new(operator, config.basis_vectors())?),
         Method::Fgmres => Box::new(Fgmres::new(operator, config.basis_vectors())?),
         Method::Cg => Box::new(Cg::new(operator)?),

@@ -2,7 +2,7 @@
 
 use super::Sides;
 use crate::layout::Shared;
-use crate::operator::nodes::Nodes;
+use crate::operator::nodes::{Outputs, Planes};
 use crate::operator::tile::Tile;
 use crate::patch::{Direction, Directions};
 use crate::scalar::Real;
@@ -30,7 +30,7 @@ fn place<T, const K: usize>() -> [u32; 2] {
     [thread::block_idx_x() * row + thread % row, thread::block_idx_y() * rows + thread / row * K as u32]
 }
 
-impl<T: Real + Word, const K: usize> Nodes<T, K> for Sides {
+impl<T: Real + Word, const K: usize> Planes<T, K> for Sides {
     type Copies = Copies<T>;
 
     #[inline(always)]
@@ -100,7 +100,9 @@ impl<T: Real + Word, const K: usize> Nodes<T, K> for Sides {
             }
         }
     }
+}
 
+impl<T: Real, const K: usize> Outputs<T, K> for Sides {
     #[inline(always)]
     fn column(self, is_one: bool, x: usize, y: usize) -> (u32, bool) {
         let [of_x, of_y, _] = self.directions.0;

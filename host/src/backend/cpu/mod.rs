@@ -85,7 +85,7 @@ pub fn thread_count(threads: Option<usize>) -> Result<usize> {
 }
 
 /// That there are as many coefficients as vectors, all as long as `y`.
-fn check_combination<T: Scalar>(coefficients: &[f64], xs: &[&Vector<T>], y: &Vector<T>) -> Result<()> {
+fn check_combination<X: Scalar, T: Scalar>(coefficients: &[f64], xs: &[&Vector<X>], y: &Vector<T>) -> Result<()> {
     check_length("coefficients", xs.len(), coefficients.len())?;
     xs.iter().try_for_each(|x| check_length("x", y.len(), x.len()))
 }
@@ -223,6 +223,18 @@ impl Backend for Cpu {
     }
 
     fn combine<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], beta: f64, y: &mut Vector<T>) -> Result<()> {
+        check_combination(coefficients, xs, y)?;
+        self.for_pieces(y, |place, y| vector::combine(coefficients, xs, place, beta, y));
+        Ok(())
+    }
+
+    fn combine_rounded<T: Scalar>(
+        &self,
+        coefficients: &[f64],
+        xs: &[&Vector<f32>],
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
         check_combination(coefficients, xs, y)?;
         self.for_pieces(y, |place, y| vector::combine(coefficients, xs, place, beta, y));
         Ok(())

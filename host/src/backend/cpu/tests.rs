@@ -43,6 +43,11 @@ fn check_vector_operations<T: Scalar>(len: usize, tolerance: f64) {
     let mut overwritten = upload(&vec![f64::NAN; len]);
     cpu.combine(&[2.0], &[&x], 0.0, &mut overwritten).unwrap();
     assert_close("overwriting combine", &download(&overwritten), &a.iter().map(|a| 2.0 * a).collect::<Vec<_>>(), 0.0);
+    let (of_f32, mut rounded): (Vec<f32>, _) = (a.iter().map(|&a| a as f32).collect(), cpu.zeros(len).unwrap());
+    cpu.upload(&of_f32, &mut rounded).unwrap();
+    cpu.combine_rounded(&[2.0], &[&rounded], 0.0, &mut overwritten).unwrap();
+    let twice: Vec<f64> = of_f32.iter().map(|&a| 2.0 * f64::from(a)).collect();
+    assert_close("combine of f32", &download(&overwritten), &twice, 0.0);
     cpu.axpby(3.0, &x, -0.5, &mut y).unwrap();
     expected = (0..len).map(|i| 3.0 * a[i] - 0.5 * expected[i]).collect();
     assert_close("axpby", &download(&y), &expected, tolerance);

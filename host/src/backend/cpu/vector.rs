@@ -138,7 +138,7 @@ fn added(partial: &[f64], count: usize) -> Vec<f64> {
 
 /// `y = beta y + sum_j c_j x_j` for the piece `y` at a place.
 #[inline(always)]
-pub fn combine<T: Real>(coefficients: &[f64], xs: &[&Vector<T>], place: Range<usize>, beta: f64, y: &mut [T]) {
+pub fn combine<X: Real, T: Real>(coefficients: &[f64], xs: &[&Vector<X>], place: Range<usize>, beta: f64, y: &mut [T]) {
     if beta == 0.0 {
         y.fill(T::ZERO);
     } else if beta != 1.0 {
@@ -148,7 +148,7 @@ pub fn combine<T: Real>(coefficients: &[f64], xs: &[&Vector<T>], place: Range<us
     for (&c, x) in coefficients.iter().zip(xs) {
         let c = T::from_f64(c);
         for (y, &x) in y.iter_mut().zip(&x[place.clone()]) {
-            *y = c * x + *y;
+            *y = c * T::from_f64(x.to_f64()) + *y;
         }
     }
 }

@@ -11,6 +11,7 @@ use bytemuck::bytes_of;
 use cust::sys::CUdeviceptr;
 use patchmg_device::blas1::{DOT_BLOCKS, PARTIAL_ROWS, VECTORS};
 use patchmg_device::kernels::{Module, Operation};
+use patchmg_device::scalar::Real;
 use std::sync::Arc;
 
 /// Blocks of a vector operation for each multiprocessor: as many as are resident, twice.
@@ -25,6 +26,8 @@ pub(super) struct Blas1 {
     dots: Kernel,
     sum_partials: Kernel,
     combine: Kernel,
+    /// Only in `f64`, and loaded when it is first launched.
+    combine_rounded: Option<Kernel>,
     combine_dots: Kernel,
 }
 
@@ -40,6 +43,10 @@ impl Blas1 {
             dots: kernel(Operation::Dots)?,
             sum_partials: of_spec(Module::Blas1.kernel::<f64>(Operation::SumPartials))?,
             combine: kernel(Operation::Combine)?,
+            combine_rounded: (T::NAME == f64::NAME).then(|| {
+                let spec = Module::Blas1.kernel::<T>(Operation::CombineRounded);
+                Kernel::new(gpu, Module::Blas1, spec, |_| Ok(Vec::new()))
+            }),
             combine_dots: kernel(Operation::CombineDots)?,
         })
     }
@@ -150,22 +157,28 @@ impl Blas1 {
         unsafe { self.sum_partials.launch(gpu, [count, 1, 1], [bytes_of(&partials), bytes_of(&out)]) }
     }
 
-    /// `y = beta y + sum_j c_j x_j` for at most [`VECTORS`] vectors and as many coefficients.
-    pub fn combine<T: Scalar>(
+    /// `y = beta y + sum_j c_j x_j` for at most [`VECTORS`] vectors, in the same scalar or in `f32`, and as many coefficients; of the
+    /// operations of `T`.
+    pub fn combine<X: Scalar, T: Scalar>(
         &self,
         gpu: &Arc<Gpu>,
         coefficients: &[f64],
-        xs: &[&Vector<T>],
+        xs: &[&Vector<X>],
         beta: f64,
         y: &mut Vector<T>,
     ) -> Result<()> {
         let (pointers, count) = pointers(gpu, xs, y)?;
-        let Some(blocks) = elementwise(gpu, &self.combine, y.len()) else { return Ok(()) };
+        let kernel = match &self.combine_rounded {
+            _ if X::NAME == T::NAME => &self.combine,
+            Some(rounded) if X::NAME == f32::NAME => rounded,
+            _ => unreachable!("vectors in {} for one in {}", X::NAME, T::NAME),
+        };
+        let Some(blocks) = elementwise(gpu, kernel, y.len()) else { return Ok(()) };
         let (factors, n, y) = (padded(coefficients), y.len() as u64, y.pointer());
         let arguments =
             [bytes_of(&factors), bytes_of(&pointers), bytes_of(&count), bytes_of(&beta), bytes_of(&y), bytes_of(&n)];
-        // SAFETY: `count` vectors and `y` of `n` entries, checked above.
-        unsafe { self.combine.launch(gpu, blocks, arguments) }
+        // SAFETY: `count` vectors and `y` of `n` entries in the kernel's scalars, checked above.
+        unsafe { kernel.launch(gpu, blocks, arguments) }
     }
 
     /// `y += sum_j c_j x_j` for at most [`VECTORS`] vectors, then `sums[j] = x_j · y` and, behind these, `y · y`.
@@ -197,7 +210,11 @@ fn padded(coefficients: &[f64]) -> [f64; VECTORS] {
 }
 
 /// Addresses of at most [`VECTORS`] vectors as long as `y`, and their number.
-fn pointers<T: Scalar>(gpu: &Arc<Gpu>, xs: &[&Vector<T>], y: &Vector<T>) -> Result<([CUdeviceptr; VECTORS], u32)> {
+fn pointers<X: Scalar, T: Scalar>(
+    gpu: &Arc<Gpu>,
+    xs: &[&Vector<X>],
+    y: &Vector<T>,
+) -> Result<([CUdeviceptr; VECTORS], u32)> {
     assert!(xs.len() <= VECTORS);
     y.check(gpu, "y", y.len())?;
     let mut pointers = [0; VECTORS];

@@ -74,6 +74,25 @@ impl Cuda {
         let operations = Blas1::new::<T>(&self.gpu)?;
         Ok(cell.get_or_init(|| operations))
     }
+
+    /// `y = beta y + sum_j c_j x_j` for vectors in the same scalar, or in `f32`.
+    fn combine_in<X: Scalar, T: Scalar>(
+        &self,
+        coefficients: &[f64],
+        xs: &[&Vector<X>],
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        check_length("coefficients", xs.len(), coefficients.len())?;
+        let operations = self.blas1::<T>()?;
+        let (coefficients, more_coefficients) = coefficients.split_at(VECTORS.min(xs.len()));
+        let (xs, more_xs) = xs.split_at(coefficients.len());
+        operations.combine(&self.gpu, coefficients, xs, beta, y)?;
+        for (coefficients, xs) in more_coefficients.chunks(VECTORS).zip(more_xs.chunks(VECTORS)) {
+            operations.combine(&self.gpu, coefficients, xs, 1.0, y)?;
+        }
+        Ok(())
+    }
 }
 
 impl Backend for Cuda {
@@ -171,15 +190,17 @@ impl Backend for Cuda {
     }
 
     fn combine<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], beta: f64, y: &mut Vector<T>) -> Result<()> {
-        check_length("coefficients", xs.len(), coefficients.len())?;
-        let operations = self.blas1::<T>()?;
-        let (coefficients, more_coefficients) = coefficients.split_at(VECTORS.min(xs.len()));
-        let (xs, more_xs) = xs.split_at(coefficients.len());
-        operations.combine(&self.gpu, coefficients, xs, beta, y)?;
-        for (coefficients, xs) in more_coefficients.chunks(VECTORS).zip(more_xs.chunks(VECTORS)) {
-            operations.combine(&self.gpu, coefficients, xs, 1.0, y)?;
-        }
-        Ok(())
+        self.combine_in(coefficients, xs, beta, y)
+    }
+
+    fn combine_rounded<T: Scalar>(
+        &self,
+        coefficients: &[f64],
+        xs: &[&Vector<f32>],
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        self.combine_in(coefficients, xs, beta, y)
     }
 
     fn combine_dots<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<Vec<f64>> {

@@ -32,7 +32,6 @@ impl<B: Backend, T: Scalar> CoarseSolver<B, T> {
 
     /// `x ≈ A⁻¹ b`, whatever was in `x`.
     pub fn solve(&mut self, level: &StokesLevel<B, T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        level.backend().set_zero(x)?;
         let info = self.solver.solve(level, &mut SmoothingStep(level), b, x, &STOPPING, &mut unobserved)?;
         self.iterations += info.iterations;
         Ok(())

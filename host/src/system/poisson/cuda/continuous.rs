@@ -14,6 +14,7 @@ use patchmg_device::kernels::{Module, Operation, PatchKernel};
 use patchmg_device::operator::{rows, tile::Tile};
 use patchmg_device::patch::{Grid, bit, color_count};
 use patchmg_device::point;
+use patchmg_device::scalar::Real;
 use patchmg_device::transfer::restriction;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub(super) struct Continuous<T: Scalar> {
     dim: usize,
     grid: Grid,
     apply: Marching,
+    /// `y = A x` for an `x` in `f32`, on levels for products in `f64` alone.
+    apply_rounded: Option<Marching>,
     residual: Marching,
     restrict_residual: Marching,
     prolongate_add: Kernel,
@@ -36,7 +39,8 @@ pub(super) struct Continuous<T: Scalar> {
 }
 
 impl<T: Scalar> Continuous<T> {
-    pub fn new(gpu: &Arc<Gpu>, forms: &ContinuousForms, choice: PatchKernel) -> Result<Self> {
+    /// `for_products` says that products with vectors in `f32` will be asked for.
+    pub fn new(gpu: &Arc<Gpu>, forms: &ContinuousForms, choice: PatchKernel, for_products: bool) -> Result<Self> {
         let (dim, degree) = (forms.dim(), forms.degree());
         let module = Module::PoissonCg { dim, degree };
         let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
@@ -53,6 +57,9 @@ impl<T: Scalar> Continuous<T> {
             grid,
             matrices: Matrices::new::<T>(forms)?,
             apply: operator(Operation::Apply)?,
+            apply_rounded: (for_products && dim == 3 && T::NAME == f64::NAME)
+                .then(|| operator(Operation::ApplyRounded))
+                .transpose()?,
             residual: operator(Operation::Residual)?,
             restrict_residual: Marching::new(gpu, restrict, along, |chunk| strip.blocks(grid, chunk, 0))?,
             prolongate_add: kernel(Operation::ProlongateAdd)?,
@@ -99,6 +106,13 @@ impl<T: Scalar> LevelKernels for Continuous<T> {
     unsafe fn apply(&self, gpu: &Gpu, x: CUdeviceptr, y: CUdeviceptr) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.apply.launch(gpu, &self.matrices.operator, &[x, y], self.grid.cells) }
+    }
+
+    unsafe fn apply_rounded(&self, gpu: &Gpu, x: CUdeviceptr, y: CUdeviceptr) -> Result<bool> {
+        let Some(kernel) = &self.apply_rounded else { return Ok(false) };
+        // SAFETY: the caller's promise.
+        unsafe { kernel.launch(gpu, &self.matrices.operator, &[x, y], self.grid.cells)? };
+        Ok(true)
     }
 
     unsafe fn residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, r: CUdeviceptr) -> Result<()> {
@@ -230,6 +244,10 @@ mod tests {
                     (Operation::ProlongateEdges, &[prolongation.len(), 8, 8, 12]),
                 ],
             );
+        }
+        if dim == 3 && T::NAME == f64::NAME {
+            let rounded = &[operator.len(), 8, 8, 12, 4];
+            check::<T>(Module::PoissonCg { dim, degree }, &[(Operation::ApplyRounded, rounded)]);
         }
         check::<T>(
             Module::PoissonCg { dim, degree },

@@ -10,11 +10,11 @@ mod smoother;
 
 use super::forms::{ContinuousForms, DiscontinuousForms};
 use super::{Lattice, PatchKernel, Poisson, is_solved, only_solved};
-use crate::backend::Scalar;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::Kernel;
 use crate::backend::cuda::modules;
 use crate::backend::cuda::{Cuda, Vector};
+use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::{Level, Patches, SharedLevel};
 use crate::operator::LinearOperator;
@@ -37,7 +37,11 @@ impl Runs<Poisson> for Cuda {
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Poisson) -> Result<SharedLevel<Self, T>> {
-        Ok(Arc::new(PoissonLevel::new(self, system.space(), system.kernel())?))
+        Ok(Arc::new(PoissonLevel::new(self, system.space(), system.kernel(), false)?))
+    }
+
+    fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Poisson) -> Result<SharedLevel<Self, T>> {
+        Ok(Arc::new(PoissonLevel::new(self, system.space(), system.kernel(), true)?))
     }
 
     fn level_bytes<T: Scalar>(system: &Poisson) -> u64 {
@@ -68,6 +72,10 @@ fn check_equal_cells(system: &Poisson) -> Result<()> {
 trait LevelKernels: Send + Sync {
     /// `y = A x`.
     unsafe fn apply(&self, gpu: &Gpu, x: CUdeviceptr, y: CUdeviceptr) -> Result<()>;
+    /// The same for an `x` in `f32`, by a kernel that reads such. False, and nothing is done, where there is none.
+    unsafe fn apply_rounded(&self, _gpu: &Gpu, _x: CUdeviceptr, _y: CUdeviceptr) -> Result<bool> {
+        Ok(false)
+    }
     /// `r = b - A x`.
     unsafe fn residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, r: CUdeviceptr) -> Result<()>;
     /// One color of the patch smoother.
@@ -104,11 +112,13 @@ struct PoissonLevel<T: Scalar> {
 }
 
 impl<T: Scalar> PoissonLevel<T> {
-    fn new(cuda: &Arc<Cuda>, space: &Space, choice: PatchKernel) -> Result<Self> {
+    fn new(cuda: &Arc<Cuda>, space: &Space, choice: PatchKernel, for_products: bool) -> Result<Self> {
         let gpu = &cuda.gpu;
         let kernels: Option<Box<dyn LevelKernels>> = match space.axes()[0].family() {
             _ if is_solved(space) => None,
-            Family::Continuous => Some(Box::new(Continuous::<T>::new(gpu, &ContinuousForms::new(space)?, choice)?)),
+            Family::Continuous => {
+                Some(Box::new(Continuous::<T>::new(gpu, &ContinuousForms::new(space)?, choice, for_products)?))
+            }
             Family::Discontinuous => {
                 Some(Box::new(Discontinuous::<T>::new(gpu, &DiscontinuousForms::new(space)?, choice)?))
             }
@@ -150,6 +160,17 @@ impl<T: Scalar> LinearOperator<Cuda, T> for PoissonLevel<T> {
         let (x, y) = (self.own("x", x)?, self.own("y", y)?);
         // SAFETY: vectors of the level, checked above.
         unsafe { self.kernels()?.apply(&self.cuda.gpu, x, y) }
+    }
+
+    fn apply_rounded(&self, x: &Vector<f32>, work: &mut Vector<T>, y: &mut Vector<T>) -> Result<()> {
+        x.check(&self.cuda.gpu, "x", self.space.storage())?;
+        let y_at = self.own("y", y)?;
+        // SAFETY: vectors of the level, checked above.
+        if unsafe { self.kernels()?.apply_rounded(&self.cuda.gpu, x.pointer(), y_at)? } {
+            return Ok(());
+        }
+        self.cuda.convert(1.0, x, work)?;
+        self.apply(work, y)
     }
 
     fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
