@@ -143,8 +143,6 @@ impl<B: Backend, T: Scalar> Directions<B, T> for KeptRounded<B, T> {
     fn new(operator: &impl LinearOperator<B, T>, restart: usize) -> Result<Self> {
         let (backend, storage) = (operator.backend(), operator.storage());
         let z = (0..restart).map(|_| backend.zeros(storage)).collect::<Result<_>>()?;
-        // A machine that makes operations ready when they are first asked for does so now.
-        backend.combine_rounded::<T>(&[], &[], 1.0, &mut backend.zeros(1)?)?;
         Ok(Self { z, work: operator.vector()? })
     }
 }

@@ -3,7 +3,6 @@
 use super::gpu::Gpu;
 use super::launch::{Kernel, stride_blocks};
 use super::memory::Vector;
-use super::modules;
 use super::pinned::Pinned;
 use crate::backend::Scalar;
 use crate::error::Result;
@@ -17,7 +16,7 @@ use std::sync::Arc;
 /// Blocks of a vector operation for each multiprocessor: as many as are resident, twice.
 const BLOCKS_PER_MULTIPROCESSOR: u32 = 16;
 
-/// Vector operations in one scalar.
+/// Vector operations in one scalar, compiled when they are launched first.
 pub(super) struct Blas1 {
     axpby: Kernel,
     diagonal_axpby: Kernel,
@@ -26,29 +25,26 @@ pub(super) struct Blas1 {
     dots: Kernel,
     sum_partials: Kernel,
     combine: Kernel,
-    /// Only in `f64`, and loaded when it is first launched.
+    /// Only in `f64`.
     combine_rounded: Option<Kernel>,
     combine_dots: Kernel,
 }
 
 impl Blas1 {
-    pub fn new<T: Scalar>(gpu: &Gpu) -> Result<Self> {
-        let of_spec = |spec| modules::kernel(gpu, Module::Blas1, spec, |_| Ok(Vec::new()));
+    pub fn new<T: Scalar>(gpu: &Gpu) -> Self {
+        let of_spec = |spec| Kernel::new(gpu, Module::Blas1, spec, |_| Ok(Vec::new()));
         let kernel = |operation| of_spec(Module::Blas1.kernel::<T>(operation));
-        Ok(Self {
-            axpby: kernel(Operation::Axpby)?,
-            diagonal_axpby: kernel(Operation::DiagonalAxpby)?,
-            divide: kernel(Operation::Divide)?,
-            convert: kernel(Operation::Convert)?,
-            dots: kernel(Operation::Dots)?,
-            sum_partials: of_spec(Module::Blas1.kernel::<f64>(Operation::SumPartials))?,
-            combine: kernel(Operation::Combine)?,
-            combine_rounded: (T::NAME == f64::NAME).then(|| {
-                let spec = Module::Blas1.kernel::<T>(Operation::CombineRounded);
-                Kernel::new(gpu, Module::Blas1, spec, |_| Ok(Vec::new()))
-            }),
-            combine_dots: kernel(Operation::CombineDots)?,
-        })
+        Self {
+            axpby: kernel(Operation::Axpby),
+            diagonal_axpby: kernel(Operation::DiagonalAxpby),
+            divide: kernel(Operation::Divide),
+            convert: kernel(Operation::Convert),
+            dots: kernel(Operation::Dots),
+            sum_partials: of_spec(Module::Blas1.kernel::<f64>(Operation::SumPartials)),
+            combine: kernel(Operation::Combine),
+            combine_rounded: (T::NAME == f64::NAME).then(|| kernel(Operation::CombineRounded)),
+            combine_dots: kernel(Operation::CombineDots),
+        }
     }
 
     /// `y = alpha x + beta y` for the first `n` entries.

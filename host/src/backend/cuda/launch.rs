@@ -212,16 +212,26 @@ impl<T: Pod> Vector<T> {
 /// A kernel whose blocks march, each through a chunk of cells or patches.
 pub(crate) struct Marching {
     pub kernel: Kernel,
-    pub chunk: u32,
-    blocks: [u32; 3],
+    longest: u32,
+    /// For chunks of so many.
+    blocks: Box<dyn Fn(u32) -> [u32; 3] + Send + Sync>,
+    chunk: OnceLock<u32>,
 }
 
 impl Marching {
     /// With chunks of at most so many, so long that the last block is done first, if a block takes a step for each cell or
-    /// patch, and one more because it begins one early.
-    pub fn new(gpu: &Gpu, kernel: Kernel, longest: u32, blocks: impl Fn(u32) -> [u32; 3]) -> Result<Self> {
-        let chunk = chunk_of(longest, kernel.resident(gpu)?.max(1) * gpu.multiprocessors(), &blocks);
-        Ok(Self { kernel, chunk, blocks: blocks(chunk) })
+    /// patch, and one more because it begins one early. The kernel is loaded when [`Self::chunk`] is first asked for, or at the first launch.
+    pub fn new(kernel: Kernel, longest: u32, blocks: impl Fn(u32) -> [u32; 3] + Send + Sync + 'static) -> Self {
+        Self { kernel, longest, blocks: Box::new(blocks), chunk: OnceLock::new() }
+    }
+
+    /// How long chunks are.
+    pub fn chunk(&self, gpu: &Gpu) -> Result<u32> {
+        if let Some(&chunk) = self.chunk.get() {
+            return Ok(chunk);
+        }
+        let resident = self.kernel.resident(gpu)?.max(1) * gpu.multiprocessors();
+        Ok(*self.chunk.get_or_init(|| chunk_of(self.longest, resident, &self.blocks)))
     }
 
     /// On vectors, with the chunk behind the cells.
@@ -229,8 +239,9 @@ impl Marching {
     /// # Safety
     /// As for [`Kernel::launch`].
     pub unsafe fn launch(&self, gpu: &Gpu, matrices: &[u8], vectors: &[CUdeviceptr], cells: [u32; 3]) -> Result<()> {
+        let chunk = self.chunk(gpu)?;
         // SAFETY: the caller's promise.
-        unsafe { self.kernel.launch_on_vectors(gpu, self.blocks, Some(matrices), vectors, cells, &[self.chunk]) }
+        unsafe { self.kernel.launch_on_vectors(gpu, (self.blocks)(chunk), Some(matrices), vectors, cells, &[chunk]) }
     }
 }
 

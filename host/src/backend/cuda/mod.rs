@@ -66,13 +66,9 @@ impl Cuda {
         Ok(Self { gpu, blas1: Default::default(), sums: Mutex::new(sums) })
     }
 
-    fn blas1<T: Scalar>(&self) -> Result<&Blas1> {
+    fn blas1<T: Scalar>(&self) -> &Blas1 {
         let cell = &self.blas1[usize::from(size_of::<T>() == size_of::<f64>())];
-        if let Some(operations) = cell.get() {
-            return Ok(operations);
-        }
-        let operations = Blas1::new::<T>(&self.gpu)?;
-        Ok(cell.get_or_init(|| operations))
+        cell.get_or_init(|| Blas1::new::<T>(&self.gpu))
     }
 
     /// `y = beta y + sum_j c_j x_j` for vectors in the same scalar, or in `f32`.
@@ -84,7 +80,7 @@ impl Cuda {
         y: &mut Vector<T>,
     ) -> Result<()> {
         check_length("coefficients", xs.len(), coefficients.len())?;
-        let operations = self.blas1::<T>()?;
+        let operations = self.blas1::<T>();
         let (coefficients, more_coefficients) = coefficients.split_at(VECTORS.min(xs.len()));
         let (xs, more_xs) = xs.split_at(coefficients.len());
         operations.combine(&self.gpu, coefficients, xs, beta, y)?;
@@ -105,8 +101,6 @@ impl Backend for Cuda {
     }
 
     fn zeros<T: Scalar>(&self, len: usize) -> Result<Vector<T>> {
-        // Now, so that the first solve does not wait for them.
-        self.blas1::<T>()?;
         Vector::zeros(&self.gpu, len)
     }
 
@@ -145,7 +139,7 @@ impl Backend for Cuda {
         if let Some(x) = (x as &dyn Any).downcast_ref::<Vector<T>>() {
             return self.axpby(alpha, x, 0.0, y);
         }
-        self.blas1::<T>()?.convert(&self.gpu, alpha, x, y)
+        self.blas1::<T>().convert(&self.gpu, alpha, x, y)
     }
 
     fn axpby_first<T: Scalar>(
@@ -156,7 +150,7 @@ impl Backend for Cuda {
         beta: f64,
         y: &mut Vector<T>,
     ) -> Result<()> {
-        self.blas1::<T>()?.axpby(&self.gpu, entries, alpha, x, beta, y)
+        self.blas1::<T>().axpby(&self.gpu, entries, alpha, x, beta, y)
     }
 
     fn diagonal_axpby_first<T: Scalar>(
@@ -168,15 +162,15 @@ impl Backend for Cuda {
         beta: f64,
         y: &mut Vector<T>,
     ) -> Result<()> {
-        self.blas1::<T>()?.diagonal_axpby(&self.gpu, entries, alpha, d, x, beta, y)
+        self.blas1::<T>().diagonal_axpby(&self.gpu, entries, alpha, d, x, beta, y)
     }
 
     fn divide<T: Scalar>(&self, x: &Vector<T>, d: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
-        self.blas1::<T>()?.divide(&self.gpu, x, d, y)
+        self.blas1::<T>().divide(&self.gpu, x, d, y)
     }
 
     fn dots<T: Scalar>(&self, xs: &[&Vector<T>], y: &Vector<T>) -> Result<Vec<f64>> {
-        let operations = self.blas1::<T>()?;
+        let operations = self.blas1::<T>();
         let mut guard = lock(&self.sums);
         let Sums { partials, sums } = &mut *guard;
         let mut result = vec![0.0; xs.len()];
@@ -211,7 +205,7 @@ impl Backend for Cuda {
             return Ok(products);
         }
         check_length("coefficients", xs.len(), coefficients.len())?;
-        let operations = self.blas1::<T>()?;
+        let operations = self.blas1::<T>();
         let mut guard = lock(&self.sums);
         let Sums { partials, sums } = &mut *guard;
         operations.combine_dots(&self.gpu, coefficients, xs, y, partials, sums)?;

@@ -28,15 +28,16 @@ pub struct Solved {
     allowed: u64,
 }
 
-/// Bytes of the Krylov basis, vectors of `f64` of the finest level: none for full multigrid, the `restart` vectors of GMRES,
-/// and twice as many where the V-cycle is in lower precision: flexible GMRES keeps the preconditioned vectors, too.
+/// Bytes of the Krylov basis, vectors of the finest level: none for full multigrid, the `restart` vectors of GMRES in `f64`, and the
+/// preconditioned ones that flexible GMRES keeps, too, in `f32` where the V-cycle is.
 fn basis_bytes(method: Method, precision: Precision, restart: usize, storage: usize) -> u64 {
-    let vectors = match (method, precision) {
-        (Method::Fgmres, _) | (Method::Gmres, Precision::Mixed) => 2 * restart,
-        (Method::Gmres, _) => restart,
-        _ => 0,
+    let (wide, single) = match (method, precision) {
+        (Method::Gmres | Method::Fgmres, Precision::Mixed) => (restart, restart),
+        (Method::Fgmres, _) => (2 * restart, 0),
+        (Method::Gmres, _) => (restart, 0),
+        _ => (0, 0),
     };
-    vector_bytes::<f64>(vectors, storage)
+    vector_bytes::<f64>(wide, storage) + vector_bytes::<f32>(single, storage)
 }
 
 impl Solved {

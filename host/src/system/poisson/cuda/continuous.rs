@@ -26,7 +26,7 @@ pub(super) struct Continuous<T: Scalar> {
     dim: usize,
     grid: Grid,
     apply: Marching,
-    /// `y = A x` for an `x` in `f32`, on levels for products in `f64` alone.
+    /// `y = A x` for an `x` in `f32`, in 3D and `f64` alone.
     apply_rounded: Option<Marching>,
     residual: Marching,
     restrict_residual: Marching,
@@ -39,32 +39,31 @@ pub(super) struct Continuous<T: Scalar> {
 }
 
 impl<T: Scalar> Continuous<T> {
-    /// `for_products` says that products with vectors in `f32` will be asked for.
-    pub fn new(gpu: &Arc<Gpu>, forms: &ContinuousForms, choice: PatchKernel, for_products: bool) -> Result<Self> {
+    pub fn new(gpu: &Arc<Gpu>, forms: &ContinuousForms, choice: PatchKernel) -> Result<Self> {
         let (dim, degree) = (forms.dim(), forms.degree());
         let module = Module::PoissonCg { dim, degree };
         let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
         let (grid, longest) = (forms.grid(), LONGEST_CHUNK[dim - 2]);
+        // What not every solve launches is compiled when it is launched first.
+        let later = |operation| Kernel::new(gpu, module, module.kernel::<T>(operation), constants);
         let operator = |operation| {
-            let blocks = |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());
-            Marching::new(gpu, kernel(operation)?, longest.min(grid.cells[dim - 1]), blocks)
+            let blocks = move |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());
+            Marching::new(later(operation), longest.min(grid.cells[dim - 1]), blocks)
         };
         let strip = restriction::strip(dim, degree);
-        let restrict = kernel(Operation::RestrictResidual)?;
         let along = longest.min(strip.along(grid, strip.direction()));
+        let restrict = kernel(Operation::RestrictResidual)?;
+        let restrict_residual = Marching::new(restrict, along, move |chunk| strip.blocks(grid, chunk, 0));
         Ok(Self {
             dim,
             grid,
             matrices: Matrices::new::<T>(forms)?,
-            apply: operator(Operation::Apply)?,
-            apply_rounded: (for_products && dim == 3 && T::NAME == f64::NAME)
-                .then(|| operator(Operation::ApplyRounded))
-                .transpose()?,
-            residual: operator(Operation::Residual)?,
-            restrict_residual: Marching::new(gpu, restrict, along, |chunk| strip.blocks(grid, chunk, 0))?,
+            apply: operator(Operation::Apply),
+            apply_rounded: (dim == 3 && T::NAME == f64::NAME).then(|| operator(Operation::ApplyRounded)),
+            residual: operator(Operation::Residual),
+            restrict_residual,
             prolongate_add: kernel(Operation::ProlongateAdd)?,
-            // Compiled when it is launched first.
-            point_gauss_seidel: Kernel::new(gpu, module, module.kernel::<T>(Operation::PointGaussSeidel), constants),
+            point_gauss_seidel: later(Operation::PointGaussSeidel),
             smoother: SmootherKernels::new(gpu, forms, choice)?,
             point_rows: Vector::uploaded(gpu, &point_rows(forms))?,
         })
@@ -148,13 +147,14 @@ impl<T: Scalar> LevelKernels for Continuous<T> {
     }
 
     unsafe fn restrict_residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, coarse: CUdeviceptr) -> Result<()> {
-        let (Marching { kernel, chunk, .. }, grid) = (&self.restrict_residual, self.grid);
+        let (march, grid) = (&self.restrict_residual, self.grid);
+        let chunk = march.chunk(gpu)?;
         let (strip, matrices) = (restriction::strip(self.dim, grid.degree as usize), Some(&*self.matrices.restriction));
         // The classes in the order in which they write and add.
         for class in 0..strip.classes() {
-            let (blocks, vectors) = (strip.blocks(grid, *chunk, class), [b, x, coarse]);
+            let (blocks, vectors) = (strip.blocks(grid, chunk, class), [b, x, coarse]);
             // SAFETY: the caller's promise.
-            unsafe { kernel.launch_on_vectors(gpu, blocks, matrices, &vectors, grid.cells, &[class, *chunk])? };
+            unsafe { march.kernel.launch_on_vectors(gpu, blocks, matrices, &vectors, grid.cells, &[class, chunk])? };
         }
         Ok(())
     }

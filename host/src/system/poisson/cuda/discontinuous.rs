@@ -3,7 +3,7 @@
 
 use super::boxes::{self, BoxKernels};
 use super::smoother::unsupported_kernel;
-use super::{LevelKernels, load_kernel, unsupported_degree};
+use super::{LevelKernels, constants, load_kernel, unsupported_degree};
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
@@ -80,15 +80,16 @@ impl<T: Scalar> Discontinuous<T> {
         let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
         let Matrices { operator, solve, transfer } = Matrices::new::<T>(forms)?;
         let longest = LONGEST_CHUNK[dim - 2].min(grid.cells[dim - 1]);
+        // Compiled when they are launched first: not every solve launches both.
         let marching = |operation| {
-            let blocks = |chunk| Tile::of(dim, degree).blocks(grid, chunk);
-            Marching::new(gpu, kernel(operation)?, longest, blocks)
+            let kernel = Kernel::new(gpu, module, module.kernel::<T>(operation), constants);
+            Marching::new(kernel, longest, move |chunk| Tile::of(dim, degree).blocks(grid, chunk))
         };
         let contractions = match choice {
             PatchKernel::Products(products) => Contractions::Products(BoxKernels::new(gpu, forms, products)?),
             _ => Contractions::Columns(Columns {
-                apply: marching(Operation::Apply)?,
-                residual: marching(Operation::Residual)?,
+                apply: marching(Operation::Apply),
+                residual: marching(Operation::Residual),
                 solve: kernel(if dg::solve::is_thin(dim, grid.cells) {
                     Operation::SolveThin
                 } else {

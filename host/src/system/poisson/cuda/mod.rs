@@ -37,11 +37,7 @@ impl Runs<Poisson> for Cuda {
     }
 
     fn level<T: Scalar>(self: &Arc<Self>, system: &Poisson) -> Result<SharedLevel<Self, T>> {
-        Ok(Arc::new(PoissonLevel::new(self, system.space(), system.kernel(), false)?))
-    }
-
-    fn level_for_products<T: Scalar>(self: &Arc<Self>, system: &Poisson) -> Result<SharedLevel<Self, T>> {
-        Ok(Arc::new(PoissonLevel::new(self, system.space(), system.kernel(), true)?))
+        Ok(Arc::new(PoissonLevel::new(self, system.space(), system.kernel())?))
     }
 
     fn level_bytes<T: Scalar>(system: &Poisson) -> u64 {
@@ -112,13 +108,11 @@ struct PoissonLevel<T: Scalar> {
 }
 
 impl<T: Scalar> PoissonLevel<T> {
-    fn new(cuda: &Arc<Cuda>, space: &Space, choice: PatchKernel, for_products: bool) -> Result<Self> {
+    fn new(cuda: &Arc<Cuda>, space: &Space, choice: PatchKernel) -> Result<Self> {
         let gpu = &cuda.gpu;
         let kernels: Option<Box<dyn LevelKernels>> = match space.axes()[0].family() {
             _ if is_solved(space) => None,
-            Family::Continuous => {
-                Some(Box::new(Continuous::<T>::new(gpu, &ContinuousForms::new(space)?, choice, for_products)?))
-            }
+            Family::Continuous => Some(Box::new(Continuous::<T>::new(gpu, &ContinuousForms::new(space)?, choice)?)),
             Family::Discontinuous => {
                 Some(Box::new(Discontinuous::<T>::new(gpu, &DiscontinuousForms::new(space)?, choice)?))
             }

@@ -1,0 +1,57 @@
+//! What a machine makes ready at set-up that a solve would wait for.
+
+use super::{Config, Method, Precision};
+use crate::backend::{Backend, Scalar};
+use crate::error::Result;
+use crate::level::SharedLevel;
+
+/// Asks for all that the solver of a configuration asks of a machine besides V-cycles. One that makes operations ready when they are first
+/// asked for, as a GPU compiles kernels, then does so now. `b` and `x`, vectors of the operator, stay as they are.
+///
+/// # Errors
+/// Those of the machine.
+pub(super) fn make_ready<B: Backend, T: Scalar>(
+    config: &Config,
+    operator: &SharedLevel<B, T>,
+    b: &B::Vector<T>,
+    x: &mut B::Vector<T>,
+) -> Result<()> {
+    let backend = &**operator.backend();
+    let is_mixed = config.precision == Precision::Mixed;
+    let has_basis = [Method::Gmres, Method::Fgmres].contains(&config.method);
+    let length = if has_basis && is_mixed { operator.storage() } else { 1 };
+    let (mut wide, mut rounded) = (backend.zeros::<T>(length)?, backend.zeros::<f32>(length)?);
+    // Noted down, and forgotten.
+    backend.record(&mut None, &mut || {
+        operator.residual(b, b, x)?;
+        if is_mixed {
+            backend.convert(1.0, &wide, &mut rounded)?;
+        }
+        match (has_basis, is_mixed) {
+            (true, true) => {
+                operator.apply_rounded(&rounded, &mut wide, x)?;
+                backend.combine_rounded(&[], &[], 1.0, x)
+            }
+            (true, false) => {
+                operator.apply(b, x)?;
+                backend.combine(&[], &[], 1.0, x)
+            }
+            (false, _) => {
+                if is_mixed {
+                    backend.convert(1.0, &rounded, &mut wide)?;
+                }
+                if config.method == Method::Cg {
+                    operator.apply(b, x)?;
+                }
+                backend.axpby(1.0, b, 1.0, x)
+            }
+        }
+    })?;
+    // Numbers come back from these, so that they are done.
+    let mut one = backend.zeros::<T>(1)?;
+    backend.norm(&one)?;
+    if has_basis {
+        backend.combine_dots(&[], &[], &mut one)?;
+    }
+    Ok(())
+}
