@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::level::SharedLevel;
 
 /// Asks for all that the solver of a configuration asks of a machine besides V-cycles. One that makes operations ready when they are first
-/// asked for, as a GPU compiles kernels, then does so now. `b` and `x`, vectors of the operator, stay as they are.
+/// asked for, as a GPU compiles kernels, then does so now; for one that [notes nothing down](Backend::record) nothing happens. `b` and `x`,
+/// vectors of the operator, stay as they are.
 ///
 /// # Errors
 /// Those of the machine.
@@ -17,6 +18,14 @@ pub(super) fn make_ready<B: Backend, T: Scalar>(
     x: &mut B::Vector<T>,
 ) -> Result<()> {
     let backend = &**operator.backend();
+    let mut notes = false;
+    backend.record(&mut None, &mut || {
+        notes = true;
+        Ok(())
+    })?;
+    if !notes {
+        return Ok(());
+    }
     let is_mixed = config.precision == Precision::Mixed;
     let has_basis = [Method::Gmres, Method::Fgmres].contains(&config.method);
     let length = if has_basis && is_mixed { operator.storage() } else { 1 };
