@@ -218,8 +218,7 @@ fn combine<T: Scalar>(gpu: &Cuda) -> Outcome {
             let old = if beta == 0.0 { vec![T::from_f64(f64::NAN); len] } else { combination.y.clone() };
             let (vectors, mut y) = (combination.vectors(gpu)?, uploaded(gpu, &old)?);
             gpu.combine(&combination.coefficients, &vectors.iter().collect::<Vec<_>>(), beta, &mut y)?;
-            // One rounding to `T` a launch, and the host's own order of summation.
-            assert_close(&downloaded(gpu, &y, len)?, &combination.expected(beta), 16.0 * epsilon::<T>())?;
+            combination.check(beta, &downloaded(gpu, &y, len)?)?;
         }
     }
     // Scaled alone.
@@ -241,7 +240,7 @@ fn combine_rounded<T: Scalar>(gpu: &Cuda) -> Outcome {
             let vectors = xs.iter().map(|x| uploaded(gpu, x)).collect::<Result<Vec<_>, _>>()?;
             let mut y = uploaded(gpu, &old)?;
             gpu.combine_rounded(&wide.coefficients, &vectors.iter().collect::<Vec<_>>(), beta, &mut y)?;
-            assert_close(&downloaded(gpu, &y, len)?, &wide.expected(beta), 16.0 * epsilon::<T>())?;
+            wide.check(beta, &downloaded(gpu, &y, len)?)?;
         }
     }
     Ok(())
@@ -254,7 +253,7 @@ fn combine_dots<T: Scalar>(gpu: &Cuda) -> Outcome {
         let (vectors, mut y) = (combination.vectors(gpu)?, uploaded(gpu, &combination.y)?);
         let xs = vectors.iter().collect::<Vec<_>>();
         let found = gpu.combine_dots(&combination.coefficients, &xs, &mut y)?;
-        assert_close(&downloaded(gpu, &y, len)?, &combination.expected(1.0), 16.0 * epsilon::<T>())?;
+        combination.check(1.0, &downloaded(gpu, &y, len)?)?;
         let mut expected = gpu.dots(&xs, &y)?;
         expected.push(gpu.dot(&y, &y)?);
         let norm = expected[count].sqrt();
@@ -289,11 +288,20 @@ impl<T: Scalar> Combination<T> {
         self.xs.iter().map(|x| uploaded(gpu, x)).collect()
     }
 
-    /// `beta y + sum_j c_j x_j`.
-    fn expected(&self, beta: f64) -> Vec<T> {
-        let terms = |i: usize| self.coefficients.iter().zip(&self.xs).map(move |(c, x)| c * x[i].to_f64());
-        let sum = |i: usize| terms(i).fold(beta * self.y[i].to_f64(), |sum, term| sum + term);
-        (0..self.y.len()).map(|i| T::from_f64(sum(i))).collect()
+    /// That `found` is `beta y + sum_j c_j x_j`, but for one rounding to `T` a launch and the host's own order of summation, which are
+    /// relative to the terms.
+    fn check(&self, beta: f64, found: &[T]) -> Outcome {
+        assert_eq!(found.len(), self.y.len());
+        for (i, found) in found.iter().enumerate() {
+            let products = self.coefficients.iter().zip(&self.xs).map(|(c, x)| c * x[i].to_f64());
+            let terms: Vec<f64> = std::iter::once(beta * self.y[i].to_f64()).chain(products).collect();
+            let (expected, size): (f64, f64) = (terms.iter().sum(), terms.iter().map(|term| term.abs()).sum());
+            let error = (found.to_f64() - expected).abs();
+            if error.is_nan() || error > 16.0 * epsilon::<T>() * size {
+                return Err(format!("entry {i} is {found:?}, expected {expected:e}, of terms {size:e}").into());
+            }
+        }
+        Ok(())
     }
 }
 

@@ -262,6 +262,7 @@ pub(super) unsafe fn planes<
 
 /// Contractions of a plane along x with `M` and `(c_x / c_y) A`. A thread has the same cell in some lines.
 #[inline(always)]
+#[allow(clippy::too_many_arguments)] // what the kernel has
 fn contract_along_x<T: Real + Word, X: NodeOf<T>, const K: usize, const C: usize, const H: usize>(
     tile: Tile,
     of_nodes: Tile,
