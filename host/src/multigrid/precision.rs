@@ -7,6 +7,10 @@ use crate::operator::{Preconditioner, RoundedPreconditioner, vector_bytes};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+/// Entries from which on launches one by one are not slower than a recording and a copy of its result: a machine computes for longer than
+/// they take.
+const LAUNCHED_ENTRIES: usize = 1 << 20;
+
 /// Runs `P`, which works in `S`, on vectors in `T`. A residual is scaled to norm 1 before it is rounded, and the result
 /// scaled back: late residuals would otherwise underflow.
 pub struct LowPrecision<B: Backend, T: Scalar, S: Scalar, P> {
@@ -66,8 +70,12 @@ impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B
 
 impl<B: Backend, T: Scalar, P: Preconditioner<B, f32>> RoundedPreconditioner<B, T> for LowPrecision<B, T, f32, P> {
     fn apply_rounded(&mut self, r: &B::Vector<T>, norm: f64, z: &mut B::Vector<f32>) -> Result<()> {
-        let Self { backend, inner, .. } = self;
-        scaled(&**backend, r, norm, &mut self.r, z, |r, z| inner.apply(r, z))
+        let Self { backend, inner, repeated, .. } = self;
+        if !repeated.was_recorded() || backend.len(z) >= LAUNCHED_ENTRIES {
+            return scaled(&**backend, r, norm, &mut self.r, z, |r, z| inner.apply(r, z));
+        }
+        scaled(&**backend, r, norm, &mut self.r, &mut self.z, |r, z| repeated.run(backend, &mut || inner.apply(r, z)))?;
+        backend.axpby(1.0, &self.z, 0.0, z)
     }
 }
 
