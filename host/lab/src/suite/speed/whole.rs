@@ -107,8 +107,8 @@ pub const MEMORY: Experiment = Experiment {
     title: "Memory of a solve",
     remark: "Two numbers are compared with the limit, and the larger one counts: the memory that the device loses (free \
              before a solve is set up, not free while it runs) and the vectors and tables that the solver asks for. The \
-             limit is six f64 vectors of the finest level and the Krylov basis: 10 vectors for GMRES, 20 in mixed \
-             precision, where it is flexible GMRES. A GPU loses more than is asked for: the code of kernels that the \
+             limit is six f64 vectors of the finest level and the Krylov basis: 10 vectors for GMRES, and 10 more in f32 in \
+             mixed precision, where it is flexible GMRES. A GPU loses more than is asked for: the code of kernels that the \
              driver loads, if no solve before had them, and the rounding of each allocation to 2 MiB. A CPU's memory has \
              other users: there it is what the solver asks for.",
     columns: &[
