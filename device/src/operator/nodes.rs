@@ -8,7 +8,7 @@ use cuda_std::hint::made_here;
 use cuda_std::shared::Word;
 use cuda_std::thread;
 
-/// A scalar of nodes all of whose values are in `T`, too.
+/// A scalar of nodes that becomes `T` without rounding.
 pub trait NodeOf<T>: Real + Word {
     fn widen<const L: usize>(values: [Self; L]) -> [T; L];
 }

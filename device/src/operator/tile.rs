@@ -48,11 +48,11 @@ const DOUBLE: [Tuning; 8] = [
     Tuning::new([4, 4], [44, 36], 2),  // 44 %
     Tuning::new([4, 4], [42, 34], 2),  // 41 %
 ];
-/// By degree, words from line to line of nodes in `f32` where all else is in `f64`.
+/// By degree, words in `f32` from line to line of nodes, where nodes are in `f32` and all else is in `f64`.
 const ROUNDED_NODES: [usize; 8] = [40, 40, 40, 24, 56, 80, 44, 44];
 
-/// The outputs of a block in a plane: those of so many cells in x and y, each cell's first node included. Nodes may be in another scalar
-/// than what is made of them: then they have a tile of their own.
+/// The outputs of a block in a plane: those of so many cells in x and y, each cell's first node included. Nodes may be in a smaller
+/// scalar than what is made of them: [`Self::of_nodes`] is then their tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// In x and y.
@@ -77,7 +77,7 @@ impl Tile {
         tile
     }
 
-    /// That of the nodes, if they are in a scalar of so many bytes: `f32` below `f64`, or the same.
+    /// The tile of nodes of so many bytes: of the same scalar, or of `f32` where this one is of `f64`.
     #[inline(always)]
     pub(super) const fn of_nodes(self, scalar_bytes: usize) -> Self {
         let chunk = CHUNK / scalar_bytes;
@@ -175,7 +175,7 @@ pub const fn min_blocks(degree: usize, scalar_bytes: usize) -> u32 {
     Tuning::of(degree, scalar_bytes).blocks
 }
 
-/// Words of two planes of nodes in a scalar of `node_bytes` bytes.
+/// Two planes of nodes of `node_bytes` bytes each, in words of `scalar_bytes`.
 pub(super) const fn node_words(degree: usize, scalar_bytes: usize, node_bytes: usize) -> usize {
     let tile = Tile::of(degree, scalar_bytes);
     2 * node_bytes / scalar_bytes * tile.lines() * tile.of_nodes(node_bytes).node_pitch

@@ -4,9 +4,9 @@ use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{LinearOperator, Preconditioner, RoundedPreconditioner, vector_bytes};
 
-/// The vectors `z_j`, multiples of `M w_j`, of a Krylov basis `w_j`.
+/// The vectors `z_j = M w_j`, or `M w_j / |w_j|` for [`KeptRounded`], of a Krylov basis `w_j`.
 pub trait Directions<B: Backend, T: Scalar>: Sized {
-    /// Bytes of the vectors that a basis of `restart` needs, of `storage` entries each.
+    /// Bytes of the vectors, of `storage` entries each, that a basis of `restart` needs.
     fn bytes(storage: usize, restart: usize) -> u64;
     /// Allocates them.
     fn new(operator: &impl LinearOperator<B, T>, restart: usize) -> Result<Self>;
@@ -127,7 +127,7 @@ impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> DirectionsOf<B, T, M> for K
     }
 }
 
-/// All of them in `f32`, as an `M` that computes in `f32` leaves them. Nothing is rounded: products with these vectors, and
+/// All of them in `f32`, as an `M` that computes in `f32` leaves them. Nothing is rounded but by `M`: products with these vectors, and
 /// corrections by them, are computed in `T`.
 pub struct KeptRounded<B: Backend, T: Scalar> {
     z: Vec<B::Vector<f32>>,

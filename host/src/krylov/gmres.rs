@@ -18,7 +18,7 @@ pub const DEFAULT_RESTART: usize = 10;
 pub type Gmres<B, T> = Arnoldi<B, T, Recomputed<B, T>>;
 /// Flexible GMRES: the preconditioner may vary; needs `restart - 1` vectors more.
 pub type Fgmres<B, T> = Arnoldi<B, T, Kept<B, T>>;
-/// Flexible GMRES around a preconditioner that computes in `f32`, whose results are kept in `f32`.
+/// Flexible GMRES that keeps the results of a preconditioner in `f32`, which computes in `f32`; needs `restart` vectors in `f32` more.
 pub type RoundedFgmres<B, T> = Arnoldi<B, T, KeptRounded<B, T>>;
 
 /// Minimal residuals over Krylov spaces of `A M`, by Arnoldi's method.
@@ -27,7 +27,7 @@ pub type RoundedFgmres<B, T> = Arnoldi<B, T, KeptRounded<B, T>>;
 /// and taken into account. So an iteration passes over the basis twice, for products and for the correction; the last one before
 /// a restart or the end does without the correction.
 pub struct Arnoldi<B: Backend, T: Scalar, D> {
-    /// The basis begins with it, or with `b` if `x` is zero.
+    /// The basis begins with it, or with `b` in a solve that begins at zero.
     residual: B::Vector<T>,
     space: Space<B, T, D>,
 }
@@ -122,7 +122,8 @@ impl<B: Backend, T: Scalar, D> Space<B, T, D> {
 }
 
 impl<B: Backend, T: Scalar, D> Arnoldi<B, T, D> {
-    /// Iterates from `x`, or from 0 whatever is in `x`, to the end that `monitor` sees; `norm` is that of the residual.
+    /// Iterates until the monitor is done: from 0 if `is_from_zero`, whatever is in `x`, or else from `x`, whose residual is in
+    /// `self.residual`. The norm is that of the residual.
     #[allow(clippy::too_many_arguments)] // those of a solver
     fn run<M>(
         &mut self,

@@ -52,7 +52,7 @@ pub trait IterativeSolver<B: Backend, T: Scalar, A, M> {
         observer: &mut Observer,
     ) -> Result<Info>;
 
-    /// The same from what is in `x`, whose entries that are no unknowns are zero, too.
+    /// As [`Self::solve`], but from what is in `x`; entries of `x` that are no unknowns must be zero.
     ///
     /// # Errors
     /// Those of [`Self::solve`].

@@ -7,8 +7,8 @@ use crate::operator::{Preconditioner, RoundedPreconditioner, vector_bytes};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Entries from which on launches one by one are not slower than a recording and a copy of its result: a machine computes for longer than
-/// they take.
+/// From so many entries on, launching kernels one by one is no slower than a recording and a copy of its result: the kernels run for longer
+/// than their launches take.
 const LAUNCHED_ENTRIES: usize = 1 << 20;
 
 /// Runs `P`, which works in `S`, on vectors in `T`. A residual is scaled to norm 1 before it is rounded, and the result

@@ -5,8 +5,8 @@ use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::SharedLevel;
 
-/// Asks for all that the solver of a configuration asks of a machine besides V-cycles. One that makes operations ready when they are first
-/// asked for, as a GPU compiles kernels, then does so now; for one that [notes nothing down](Backend::record) nothing happens. `b` and `x`,
+/// Asks once for most of what the solver of a configuration asks of a machine besides V-cycles. A machine that makes operations ready when
+/// they are first asked for, as a GPU compiles kernels, does so here. One that [records nothing](Backend::record) does nothing. `b` and `x`,
 /// vectors of the operator, stay as they are.
 ///
 /// # Errors
@@ -45,7 +45,8 @@ pub(super) fn make_ready<B: Backend, T: Scalar>(
             }
             (true, false) => {
                 operator.apply(b, x)?;
-                backend.combine(&[], &[], 1.0, x)
+                backend.combine(&[], &[], 1.0, x)?;
+                backend.axpby(1.0, b, 1.0, x)
             }
             (false, _) => {
                 if is_mixed {
@@ -58,7 +59,7 @@ pub(super) fn make_ready<B: Backend, T: Scalar>(
             }
         }
     })?;
-    // Numbers come back from these, so that they are done.
+    // These return numbers to the host, so they cannot be recorded, and are done with one entry.
     let mut one = backend.zeros::<T>(1)?;
     backend.norm(&one)?;
     if has_basis {
