@@ -52,7 +52,7 @@ const DOUBLE: [Tuning; 8] = [
 const ROUNDED_NODES: [usize; 8] = [40, 40, 40, 24, 56, 80, 44, 44];
 
 /// The outputs of a block in a plane: those of so many cells in x and y, each cell's first node included. Nodes may be in a smaller
-/// scalar than what is made of them: [`Self::of_nodes`] is then their tile.
+/// scalar than what is made of them: `of_nodes` is then their tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// In x and y.
