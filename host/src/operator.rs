@@ -17,8 +17,7 @@ pub trait LinearOperator<B: Backend, T: Scalar> {
 
     /// `y = A x` for an `x` in `f32`, computed in `T`; `work` may be overwritten.
     fn apply_rounded(&self, x: &B::Vector<f32>, work: &mut B::Vector<T>, y: &mut B::Vector<T>) -> Result<()> {
-        self.backend().convert(1.0, x, work)?;
-        self.apply(work, y)
+        apply_converted(self, x, work, y)
     }
 
     /// `r = b - A x`.
@@ -31,6 +30,17 @@ pub trait LinearOperator<B: Backend, T: Scalar> {
     fn vector(&self) -> Result<B::Vector<T>> {
         self.backend().zeros(self.storage())
     }
+}
+
+/// `y = A x` for an `x` in `f32`, which `work` has in `T` then: for operators that do not read `f32`.
+pub(crate) fn apply_converted<B: Backend, T: Scalar>(
+    operator: &(impl LinearOperator<B, T> + ?Sized),
+    x: &B::Vector<f32>,
+    work: &mut B::Vector<T>,
+    y: &mut B::Vector<T>,
+) -> Result<()> {
+    operator.backend().convert(1.0, x, work)?;
+    operator.apply(work, y)
 }
 
 /// Bytes of `count` vectors of `storage` entries.

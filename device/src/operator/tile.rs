@@ -51,8 +51,8 @@ const DOUBLE: [Tuning; 8] = [
 /// By degree, words in `f32` from line to line of nodes, where nodes are in `f32` and all else is in `f64`.
 const ROUNDED_NODES: [usize; 8] = [40, 40, 40, 24, 56, 80, 44, 44];
 
-/// The outputs of a block in a plane: those of so many cells in x and y, each cell's first node included. Nodes may be in a smaller
-/// scalar than what is made of them: `of_nodes` is then their tile.
+/// The outputs of a block in a plane: those of so many cells in x and y, each cell's first node included. If nodes are in a smaller
+/// scalar than the products made of them, they have a tile of their own, `of_nodes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
     /// In x and y.

@@ -1,4 +1,4 @@
-//! Iterative solvers of `A x = b` over a [`LinearOperator`](crate::operator::LinearOperator) and a
+//! Iterative solvers of `A x = b` over a [`LinearOperator`] and a
 //! [`Preconditioner`](crate::operator::Preconditioner), written once over a [`Backend`].
 //!
 //! An [`IterativeSolver`] owns its vectors, all allocated when it is made, and can be used many times.
@@ -13,6 +13,7 @@ mod stopping;
 
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
+use crate::operator::LinearOperator;
 use std::ops::ControlFlow;
 
 pub use cg::Cg;
@@ -32,7 +33,7 @@ pub fn unobserved(_iteration: usize, _residual: f64) -> ControlFlow<()> {
 }
 
 /// An iteration for `A x = b`, with operators of type `A` and preconditioners of type `M`.
-pub trait IterativeSolver<B: Backend, T: Scalar, A, M> {
+pub trait IterativeSolver<B: Backend, T: Scalar, A: LinearOperator<B, T>, M> {
     /// Solves `A x = b` until `stopping` says so, whatever was in `x`: from 0, or from a guess of the method's own. Entries that are no
     /// unknowns are zero in `b`, and become so in `x`.
     ///
@@ -50,7 +51,10 @@ pub trait IterativeSolver<B: Backend, T: Scalar, A, M> {
         x: &mut B::Vector<T>,
         stopping: &Stopping,
         observer: &mut Observer,
-    ) -> Result<Info>;
+    ) -> Result<Info> {
+        operator.backend().set_zero(x)?;
+        self.solve_from(operator, preconditioner, b, x, stopping, observer)
+    }
 
     /// As [`Self::solve`], but from what is in `x`; entries of `x` that are no unknowns must be zero.
     ///

@@ -71,19 +71,6 @@ where
     A: LinearOperator<B, T>,
     M: Preconditioner<B, T>,
 {
-    fn solve(
-        &mut self,
-        operator: &A,
-        preconditioner: &mut M,
-        b: &B::Vector<T>,
-        x: &mut B::Vector<T>,
-        stopping: &Stopping,
-        observer: &mut Observer,
-    ) -> Result<Info> {
-        operator.backend().set_zero(x)?;
-        self.solve_from(operator, preconditioner, b, x, stopping, observer)
-    }
-
     fn solve_from(
         &mut self,
         operator: &A,

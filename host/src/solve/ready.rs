@@ -30,7 +30,7 @@ pub(super) fn make_ready<B: Backend, T: Scalar>(
     let has_basis = [Method::Gmres, Method::Fgmres].contains(&config.method);
     let length = if has_basis && is_mixed { operator.storage() } else { 1 };
     let (mut wide, mut rounded) = (backend.zeros::<T>(length)?, backend.zeros::<f32>(length)?);
-    let copied = backend.zeros::<f32>(length)?;
+    let (copied, mut copy) = (backend.zeros::<f32>(1)?, backend.zeros::<f32>(1)?);
     // Noted down, and forgotten.
     backend.record(&mut None, &mut || {
         operator.residual(b, b, x)?;
@@ -40,7 +40,7 @@ pub(super) fn make_ready<B: Backend, T: Scalar>(
         match (has_basis, is_mixed) {
             (true, true) => {
                 operator.apply_rounded(&rounded, &mut wide, x)?;
-                backend.axpby(1.0, &copied, 0.0, &mut rounded)?;
+                backend.axpby(1.0, &copied, 0.0, &mut copy)?;
                 backend.combine_rounded(&[], &[], 1.0, x)
             }
             (true, false) => {

@@ -64,6 +64,19 @@ impl Cpu {
     pub(crate) fn sweep(&self) -> Sweep<'_> {
         Sweep { pool: &self.pool, simd: self.simd }
     }
+
+    /// `y = beta y + sum_j c_j x_j`.
+    fn combine_in<X: Scalar, T: Scalar>(
+        &self,
+        coefficients: &[f64],
+        xs: &[&Vector<X>],
+        beta: f64,
+        y: &mut Vector<T>,
+    ) -> Result<()> {
+        check_combination(coefficients, xs, y)?;
+        self.for_pieces(y, |place, y| vector::combine(coefficients, xs, place, beta, y));
+        Ok(())
+    }
 }
 
 /// Threads that [`Cpu::new`] starts.
@@ -223,9 +236,7 @@ impl Backend for Cpu {
     }
 
     fn combine<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], beta: f64, y: &mut Vector<T>) -> Result<()> {
-        check_combination(coefficients, xs, y)?;
-        self.for_pieces(y, |place, y| vector::combine(coefficients, xs, place, beta, y));
-        Ok(())
+        self.combine_in(coefficients, xs, beta, y)
     }
 
     fn combine_rounded<T: Scalar>(
@@ -235,9 +246,7 @@ impl Backend for Cpu {
         beta: f64,
         y: &mut Vector<T>,
     ) -> Result<()> {
-        check_combination(coefficients, xs, y)?;
-        self.for_pieces(y, |place, y| vector::combine(coefficients, xs, place, beta, y));
-        Ok(())
+        self.combine_in(coefficients, xs, beta, y)
     }
 
     fn combine_dots<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<Vec<f64>> {

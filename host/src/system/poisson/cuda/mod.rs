@@ -10,14 +10,14 @@ mod smoother;
 
 use super::forms::{ContinuousForms, DiscontinuousForms};
 use super::{Lattice, PatchKernel, Poisson, is_solved, only_solved};
+use crate::backend::Scalar;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::Kernel;
 use crate::backend::cuda::modules;
 use crate::backend::cuda::{Cuda, Vector};
-use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::{Level, Patches, SharedLevel};
-use crate::operator::LinearOperator;
+use crate::operator::{LinearOperator, apply_converted};
 use crate::space::{Family, Space};
 use crate::system::Runs;
 use continuous::Continuous;
@@ -163,8 +163,7 @@ impl<T: Scalar> LinearOperator<Cuda, T> for PoissonLevel<T> {
         if unsafe { self.kernels()?.apply_rounded(&self.cuda.gpu, x.pointer(), y_at)? } {
             return Ok(());
         }
-        self.cuda.convert(1.0, x, work)?;
-        self.apply(work, y)
+        apply_converted(self, x, work, y)
     }
 
     fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
