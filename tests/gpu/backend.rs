@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub fn add(suite: &mut Suite) {
     suite.test("backend::info_is_that_of_the_device", info);
     suite.test("backend::kernels_that_were_launched_are_named_once", launched);
+    suite.test("backend::announced_work_is_not_done", announced);
     suite.test("backend::recorded_work_is_done_when_it_is_repeated", recorded);
     suite.test("backend::a_recording_is_renewed_when_memory_was_freed", renewed);
     suite.test("backend::work_that_reads_a_result_is_not_recorded", not_recorded);
@@ -63,6 +64,38 @@ fn launched(_: &Arc<Cuda>) -> Outcome {
     require(names == ["poisson_cg_2d_q3_apply_f64", "poisson_cg_2d_q3_smooth_f64"], names)?;
     let names = gpu.take_launched();
     require(names.is_empty(), names)
+}
+
+/// On a device of its own: nothing of it is compiled yet.
+fn announced(_: &Arc<Cuda>) -> Outcome {
+    let gpu = Cuda::new(0)?;
+    let (x, mut y) = (uploaded(&gpu, &[1.0, 2.0])?, uploaded(&gpu, &[3.0, 4.0])?);
+    let mut single = gpu.zeros::<f32>(2)?;
+    let (mut recording, mut calls) = (None, 0);
+    gpu.announce(&mut || {
+        calls += 1;
+        gpu.set_zero(&mut y)?;
+        gpu.axpby(1.0, &x, 1.0, &mut y)?;
+        gpu.convert(1.0, &x, &mut single)?;
+        gpu.repeat(&mut recording, &mut || gpu.combine(&[1.0], &[&x], 0.0, &mut y))?;
+        // Within announced work, more changes nothing.
+        gpu.announce(&mut || Err(Error::NoDevice { reason: "asked twice".into() }))?;
+        gpu.norm(&x).map(|_| ())
+    })?;
+    require(calls == 1 && recording.is_none(), calls)?;
+    let names = gpu.take_launched();
+    require(names.is_empty(), names)?;
+    require(downloaded::<_, f64>(&gpu, &y, 2)? == [3.0, 4.0], "done when announced")?;
+    gpu.axpby(2.0, &x, 1.0, &mut y)?;
+    gpu.convert(1.0, &y, &mut single)?;
+    let (found, rounded) = (downloaded::<_, f64>(&gpu, &y, 2)?, downloaded::<_, f32>(&gpu, &single, 2)?);
+    require(found == [5.0, 8.0] && rounded == [5.0, 8.0], (found, rounded))?;
+    let names = gpu.take_launched();
+    require(names == ["blas1_axpby_f64", "blas1_convert_f32"], names)?;
+    let outcome = gpu.announce(&mut || Err(Error::NoDevice { reason: "none".into() }));
+    require(matches!(outcome, Err(Error::NoDevice { .. })), outcome)?;
+    let norm = gpu.norm(&y)?;
+    require((norm - 89_f64.sqrt()).abs() < 1e-14, norm)
 }
 
 /// On a device of its own: a recording is valid until memory is freed, by whomever.

@@ -209,6 +209,24 @@ pub fn with_entries(ptx: &str, wanted: impl Fn(&str) -> bool) -> String {
     kept
 }
 
+/// Modules that differ in nothing but their entry points as one, in the order of the first of each. No name is in two of them.
+pub fn joined(modules: &[String]) -> Vec<String> {
+    let mut joined = Vec::<(String, String)>::new();
+    for module in modules {
+        let (common, entries) = (with_entries(module, |_| false), entries(module));
+        let common = common.trim_end();
+        let index = joined.iter().position(|(other, _)| other == common).unwrap_or_else(|| {
+            joined.push((common.to_owned(), String::from("\n")));
+            joined.len() - 1
+        });
+        for entry in entries {
+            joined[index].1.push_str(&module[entry.bytes]);
+            joined[index].1.push('\n');
+        }
+    }
+    joined.into_iter().map(|(common, entries)| common + &entries).collect()
+}
+
 /// Functions that are declared, but defined nowhere.
 pub fn undefined_functions(ptx: &str) -> Vec<&str> {
     functions(ptx, ".extern .func")
@@ -365,6 +383,26 @@ $L__BB0_2:
             "{second}"
         );
         assert_eq!(with_entries(PTX, |_| true), PTX);
+    }
+
+    #[test]
+    fn modules_are_joined_if_they_differ_in_their_entries_alone() {
+        let [first, second] = ["first", "second"].map(|wanted| with_entries(PTX, |name| name == wanted));
+        let other = second.replace("sm_80", "sm_90").replace("second", "third");
+        let joined = joined(&[first.clone(), other.clone(), second]);
+        let names = |module: &str| entries(module).iter().map(|entry| entry.name.to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            joined.iter().map(|module| names(module)).collect::<Vec<_>>(),
+            [vec!["first", "second"], vec!["third"]]
+        );
+        assert_eq!([target(&joined[0]), target(&joined[1])], [Some("sm_80"), Some("sm_90")]);
+        for (joined, whole) in [(&joined[0], PTX), (&joined[1], &other)] {
+            for (found, expected) in entries(joined).iter().zip(entries(whole)) {
+                assert_eq!((found.header, found.body), (expected.header, expected.body));
+            }
+            assert!(joined.starts_with(PTX.split(".target").next().unwrap()));
+            assert_eq!(joined.matches(".extern .func").count(), 1);
+        }
     }
 
     #[test]

@@ -177,6 +177,13 @@ pub trait Backend: Send + Sync + Sized + 'static {
         Ok(start.elapsed().as_secs_f64())
     }
 
+    /// Tells the machine what it will be asked for, without doing it: all that `work` asks for. A GPU then compiles these kernels together,
+    /// when the first of them is needed, in less time than one after the other. A machine that gains nothing by it does not call `work`, which
+    /// must not depend on numbers that it reads.
+    fn announce(&self, _work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        Ok(())
+    }
+
     /// Notes down what `work` asks for, without doing it; a machine that gains nothing by it does nothing. `work` must ask for
     /// the same every time, and read no result.
     fn record(&self, _recording: &mut Option<Self::Recording>, _work: &mut dyn FnMut() -> Result<()>) -> Result<()> {

@@ -99,6 +99,14 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         let above = |pair: &[_]| SmoothedLevel::new(&pair[1], &pair[0], smoother(&pair[1])?);
         let mut coarsest = Coarsest::new(coarsest)?;
         let mut levels = levels.windows(2).map(above).collect::<Result<Vec<_>>>()?;
+        // Before the first of its operations is needed, by a recording.
+        if let Some((level, coarser)) = levels.split_last_mut().filter(|(_, coarser)| is_fixed(&coarsest, coarser)) {
+            let SmoothedLevel { level, coarse_b, coarse_x, .. } = level;
+            level.backend().announce(&mut || {
+                v_cycle(cycle, &mut coarsest, coarser, Start::Zero, coarse_b, coarse_x)?;
+                v_cycle(cycle, &mut coarsest, coarser, Start::Given, coarse_b, coarse_x)
+            })?;
+        }
         for count in 1..=levels.len() {
             if let Some((level, coarser)) = levels[..count].split_last_mut() {
                 let is_fixed = is_fixed(&coarsest, coarser);

@@ -31,7 +31,7 @@ pub use config::{Config, Cycle, MemoryPlan, Method, Precision};
 pub use newton::{NewtonConfig, NewtonSolution, NewtonStart, NewtonStep};
 pub use on_machine::SolutionOnMachine;
 use on_machine::{SolutionVector, VectorOnMachine, download};
-use ready::make_ready;
+use ready::announce_solves;
 
 /// What a solve found.
 #[derive(Clone, Debug)]
@@ -303,12 +303,12 @@ fn parts<E: System, B: Runs<E>>(
         Precision::F32 => parts_in::<E, B, f32>(backend, system, config, load)?,
         Precision::Mixed if config.method == Method::Fmg => {
             let levels = levels::<E, B, f64>(backend, &outer)?;
-            Box::new(PartsIn::new(config, levels[levels.len() - 1].clone(), true, load, |operator| {
+            Box::new(PartsIn::new(config, &levels, true, load, |operator| {
                 Ok((LowPrecisionNesting::new(&levels, single()?)?, solver(config, operator)?))
             })?)
         }
         Precision::Mixed => {
-            Box::new(PartsIn::new(config, backend.level_for_products::<f64>(&outer)?, true, load, |operator| {
+            Box::new(PartsIn::new(config, &[backend.level_for_products::<f64>(&outer)?], true, load, |operator| {
                 // A V-cycle in lower precision is no fixed linear map: `M (V y)` differs from `sum y_j M v_j` by its rounding, which the
                 // operator enlarges. The flexible variant, the same in exact arithmetic, keeps the `M v_j`.
                 let solver: Box<AnySolver<B, f64, _>> = match config.method {
@@ -333,21 +333,22 @@ fn parts_in<E: System, B: Runs<E>, T: Scalar>(
         Cow::Borrowed(_) => (levels[levels.len() - 1].clone(), false),
         Cow::Owned(outer) => (backend.level(&outer)?, true),
     };
-    Ok(Box::new(PartsIn::new(config, operator, has_own_operator, load, |operator| {
+    Ok(Box::new(PartsIn::new(config, &[operator], has_own_operator, load, |operator| {
         let multigrid = Multigrid::with_levels(&levels, |level| config.smoother.build(level), config.cycle())?;
         Ok((multigrid, solver(config, operator)?))
     })?))
 }
 
 impl<B: Backend, T: Scalar, M> PartsIn<B, T, M> {
-    /// `set_up` makes the multigrid and the solver for an operator.
+    /// `set_up` makes the multigrid and the solver for the operator, which is the last of `levels`; on the others the solver itself computes.
     fn new(
         config: &Config,
-        operator: SharedLevel<B, T>,
+        levels: &[SharedLevel<B, T>],
         has_own_operator: bool,
         load: Option<Load>,
         set_up: impl FnOnce(&SharedLevel<B, T>) -> Result<(M, Box<AnySolver<B, T, M>>)>,
     ) -> Result<Self> {
+        let operator = levels[levels.len() - 1].clone();
         let (backend, mut b) = (operator.backend().clone(), operator.vector()?);
         match load {
             Some(Load::Values(load)) => backend.upload(&memory::convert::<f64, T>(load)?, &mut b)?,
@@ -357,7 +358,7 @@ impl<B: Backend, T: Scalar, M> PartsIn<B, T, M> {
         }
         let mut x = operator.vector()?;
         // Before V-cycles are recorded: recordings last until memory is given back.
-        make_ready(config, &operator, &b, &mut x)?;
+        announce_solves(config, levels, &b, &mut x)?;
         let (multigrid, solver) = set_up(&operator)?;
         Ok(Self { backend, operator, has_own_operator, multigrid, solver, b, x })
     }

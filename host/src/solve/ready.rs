@@ -1,69 +1,58 @@
-//! What a machine makes ready at set-up that a solve would wait for.
+//! What a machine can make ready at set-up, so that a solve does not wait for it.
 
 use super::{Config, Method, Precision};
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::SharedLevel;
 
-/// Asks once for most of what the solver of a configuration asks of a machine besides V-cycles. A machine that makes operations ready when
-/// they are first asked for, as a GPU compiles kernels, does so here. One that [records nothing](Backend::record) does nothing. `b` and `x`,
-/// vectors of the operator, stay as they are.
+/// [Announces](Backend::announce) most of what the solver of a configuration asks of a machine besides V-cycles: on the last of `levels`, and with
+/// transfers from and to the one before if the solver is to guess there. `b` and `x`, vectors of the last one, stay as they are.
 ///
 /// # Errors
 /// Those of the machine.
-pub(super) fn make_ready<B: Backend, T: Scalar>(
+pub(super) fn announce_solves<B: Backend, T: Scalar>(
     config: &Config,
-    operator: &SharedLevel<B, T>,
+    levels: &[SharedLevel<B, T>],
     b: &B::Vector<T>,
     x: &mut B::Vector<T>,
 ) -> Result<()> {
-    let backend = &**operator.backend();
-    let mut notes = false;
-    backend.record(&mut None, &mut || {
-        notes = true;
-        Ok(())
-    })?;
-    if !notes {
-        return Ok(());
-    }
-    let is_mixed = config.precision == Precision::Mixed;
-    let has_basis = [Method::Gmres, Method::Fgmres].contains(&config.method);
-    let length = if has_basis && is_mixed { operator.storage() } else { 1 };
-    let (mut wide, mut rounded) = (backend.zeros::<T>(length)?, backend.zeros::<f32>(length)?);
-    let (copied, mut copy) = (backend.zeros::<f32>(1)?, backend.zeros::<f32>(1)?);
-    // Noted down, and forgotten.
-    backend.record(&mut None, &mut || {
+    let Some((operator, coarser)) = levels.split_last() else { return Ok(()) };
+    let (backend, is_mixed) = (&**operator.backend(), config.precision == Precision::Mixed);
+    backend.announce(&mut || {
         operator.residual(b, b, x)?;
-        if is_mixed {
-            backend.convert(1.0, &wide, &mut rounded)?;
+        backend.norm(b)?;
+        if let Some(coarser) = coarser.last() {
+            let mut coarse = coarser.vector()?;
+            operator.restrict_load(b, x, &mut coarse)?;
+            operator.prolongate_add(&coarse, x)?;
         }
-        match (has_basis, is_mixed) {
-            (true, true) => {
-                operator.apply_rounded(&rounded, &mut wide, x)?;
-                backend.axpby(1.0, &copied, 0.0, &mut copy)?;
-                backend.combine_rounded(&[], &[], 1.0, x)
+        match config.method {
+            Method::Gmres | Method::Fgmres if is_mixed => {
+                let (mut rounded, mut work) = (backend.zeros::<f32>(operator.storage())?, operator.vector()?);
+                backend.convert(1.0, b, &mut rounded)?;
+                operator.apply_rounded(&rounded, &mut work, x)?;
+                backend.axpby(1.0, &backend.zeros::<f32>(1)?, 0.0, &mut backend.zeros(1)?)?;
+                backend.combine_rounded(&[], &[], 1.0, x)?;
+                backend.combine_dots(&[], &[], x)?;
             }
-            (true, false) => {
+            Method::Gmres | Method::Fgmres => {
                 operator.apply(b, x)?;
+                backend.axpby(1.0, b, 1.0, x)?;
                 backend.combine(&[], &[], 1.0, x)?;
-                backend.axpby(1.0, b, 1.0, x)
+                backend.combine_dots(&[], &[], x)?;
             }
-            (false, _) => {
-                if is_mixed {
-                    backend.convert(1.0, &rounded, &mut wide)?;
-                }
+            Method::Cg | Method::VCycle | Method::Fmg => {
                 if config.method == Method::Cg {
                     operator.apply(b, x)?;
                 }
-                backend.axpby(1.0, b, 1.0, x)
+                if is_mixed {
+                    let mut rounded = backend.zeros::<f32>(operator.storage())?;
+                    backend.convert(1.0, b, &mut rounded)?;
+                    backend.convert(1.0, &rounded, x)?;
+                }
+                backend.axpby(1.0, b, 1.0, x)?;
             }
         }
-    })?;
-    // These return numbers to the host, so they cannot be recorded, and are done with one entry.
-    let mut one = backend.zeros::<T>(1)?;
-    backend.norm(&one)?;
-    if has_basis {
-        backend.combine_dots(&[], &[], &mut one)?;
-    }
-    Ok(())
+        Ok(())
+    })
 }

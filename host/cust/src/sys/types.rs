@@ -62,6 +62,7 @@ enums! {
     enum CUjit_option {
         CU_JIT_ERROR_LOG_BUFFER = 5,
         CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+        CU_JIT_SPLIT_COMPILE = 34,
     }
     enum CUlaunchAttributeID {
         CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,

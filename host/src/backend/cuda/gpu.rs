@@ -4,15 +4,15 @@
 
 use super::calls::{check, refused};
 use super::device::Properties;
+use super::library::Library;
 use crate::backend::DeviceInfo;
 use crate::error::{Error, Result};
 use crate::sync::lock;
-use cuda_builder::ptx::FunctionBody;
 use cust::context::{Context, CurrentContext};
 use cust::memory::mem_get_info;
 use cust::stream::{Stream, StreamFlags};
-use cust::sys::{self, CUgraph, CUmodule, CUresult, CUstream, CUstreamCaptureMode};
-use std::collections::{BTreeMap, HashMap};
+use cust::sys::{self, CUgraph, CUresult, CUstream, CUstreamCaptureMode};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,20 +37,14 @@ pub(crate) struct Gpu {
     freed: AtomicU64,
     context: Context,
     properties: Properties,
-    /// What was loaded, by the name of its kernel and the bodies of functions that it was given.
-    modules: Mutex<HashMap<(String, Vec<FunctionBody>), LoadedModule>>,
-    /// The PTX of modules, by their names.
-    texts: Mutex<HashMap<String, Arc<str>>>,
+    /// Its kernels.
+    pub(super) library: Mutex<Library>,
+    /// Number of the thread that announces work, 0 if none does.
+    announcing_thread: AtomicU64,
     /// By the name of a kernel, whether it was launched since [`Self::take_launched`].
     launched: Mutex<BTreeMap<String, Arc<AtomicBool>>>,
     hangs: AtomicBool,
 }
-
-/// A loaded module; the driver takes its handle from any thread.
-#[derive(Clone, Copy)]
-pub(super) struct LoadedModule(pub CUmodule);
-// SAFETY: a handle, not memory of this process.
-unsafe impl Send for LoadedModule {}
 
 impl Gpu {
     pub fn open(number: usize) -> Result<Self> {
@@ -59,7 +53,7 @@ impl Gpu {
         let stream = Stream::new(StreamFlags::DEFAULT, None).map_err(refused("cuStreamCreateWithPriority"))?;
         let recorder = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(refused("cuStreamCreateWithPriority"))?;
         let (recording_thread, recorded, freed) = Default::default();
-        let (modules, texts, launched, hangs) = Default::default();
+        let (library, announcing_thread, launched, hangs) = Default::default();
         Ok(Self {
             stream,
             recorder,
@@ -68,8 +62,8 @@ impl Gpu {
             freed,
             context,
             properties,
-            modules,
-            texts,
+            library,
+            announcing_thread,
             launched,
             hangs,
         })
@@ -128,6 +122,18 @@ impl Gpu {
         }
     }
 
+    /// Whether this thread announces work, which is not done.
+    pub fn announces_here(&self) -> bool {
+        let thread = self.announcing_thread.load(Ordering::Relaxed);
+        thread != 0 && thread == this_thread()
+    }
+
+    /// Until what is returned is dropped, this thread announces work; none if a thread announces already.
+    pub fn begin_announcing(&self) -> Option<Announcing<'_>> {
+        let begun = self.announcing_thread.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed);
+        begun.ok().map(|_| Announcing(self))
+    }
+
     /// How often memory was freed so far: what is recorded may use it.
     pub fn freed(&self) -> u64 {
         self.freed.load(Ordering::Relaxed)
@@ -153,35 +159,13 @@ impl Gpu {
         self.is_hopper() && self.properties.has_api(12, 3)
     }
 
+    /// Whether the driver compiles kernels of a module side by side.
+    pub fn compiles_side_by_side(&self) -> bool {
+        self.properties.has_api(13, 0)
+    }
+
     pub fn name(&self) -> &str {
         &self.properties.name
-    }
-
-    /// What has the kernel of a name with these bodies of functions, loaded by `load` at the first call.
-    pub(super) fn module(
-        &self,
-        (kernel, bodies): (&str, &[FunctionBody]),
-        load: impl FnOnce() -> Result<LoadedModule>,
-    ) -> Result<LoadedModule> {
-        let mut modules = lock(&self.modules);
-        let key = (kernel.to_owned(), bodies.to_vec());
-        if let Some(&module) = modules.get(&key) {
-            return Ok(module);
-        }
-        let module = load()?;
-        modules.insert(key, module);
-        Ok(module)
-    }
-
-    /// The PTX of the module of a name, as `text` gives it at the first call.
-    pub(super) fn text(&self, module: &str, text: impl FnOnce() -> Result<String>) -> Result<Arc<str>> {
-        let mut texts = lock(&self.texts);
-        if let Some(text) = texts.get(module) {
-            return Ok(text.clone());
-        }
-        let text: Arc<str> = text()?.into();
-        texts.insert(module.to_owned(), text.clone());
-        Ok(text)
     }
 
     /// What a kernel sets when it is launched; the same for all kernels of a name.
@@ -237,11 +221,18 @@ impl Drop for Gpu {
         if self.enter().is_err() {
             return;
         }
-        let modules = self.modules.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for (_, module) in modules.drain() {
-            // SAFETY: what launched kernels of the module held this device, and is gone.
-            unsafe { sys::cuModuleUnload(module.0) };
-        }
+        let library = self.library.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: what launched kernels held this device, and is gone.
+        unsafe { library.unload() };
+    }
+}
+
+/// A thread announces work while this lives.
+pub(crate) struct Announcing<'a>(&'a Gpu);
+
+impl Drop for Announcing<'_> {
+    fn drop(&mut self) {
+        self.0.announcing_thread.store(0, Ordering::Relaxed);
     }
 }
 

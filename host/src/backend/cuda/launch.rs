@@ -2,17 +2,20 @@
 
 use super::calls::check;
 use super::gpu::Gpu;
+use super::library::Source;
 use super::memory::Vector;
-use super::modules::{self, ConstantsOf};
+use super::modules::{ConstantsOf, require};
 use crate::error::Result;
+use crate::sync::lock;
 use bytemuck::{Pod, bytes_of};
 use cuda_builder::ptx::FunctionBody;
 use cust::sys::{
-    self, CUdeviceptr, CUfunction, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig,
+    self, CUdeviceptr, CUfunction, CUfunction_attribute, CUlaunchAttribute, CUlaunchAttributeID,
+    CUlaunchAttributeValue, CUlaunchConfig,
 };
 use patchmg_device::kernels::{KernelSpec, Module};
 use patchmg_device::typed::Arguments;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -20,11 +23,13 @@ use std::sync::{Arc, OnceLock};
 /// Parameters that a kernel may have.
 const PARAMETERS: usize = 8;
 
-/// An entry point of a module, compiled when it is loaded or first launched.
+/// Dynamic shared memory that a kernel has without asking, bytes.
+const SHARED_BYTES: u32 = 48 * 1024;
+
+/// An entry point of a module, compiled before it is first launched.
 pub(crate) struct Kernel {
-    module: Module,
+    source: Source,
     spec: KernelSpec,
-    constants: ConstantsOf,
     loaded: OnceLock<Loaded>,
     /// Set at a launch ([`Gpu::take_launched`]).
     launched: Arc<AtomicBool>,
@@ -42,10 +47,36 @@ unsafe impl Send for Loaded {}
 unsafe impl Sync for Loaded {}
 
 impl Kernel {
-    /// Not loaded yet.
+    /// Of a module with constants.
     pub fn new(gpu: &Gpu, module: Module, spec: KernelSpec, constants: ConstantsOf) -> Self {
         let launched = gpu.launch_mark(&spec.name);
-        Self { module, spec, constants, loaded: OnceLock::new(), launched }
+        Self { source: Source { module, constants }, spec, loaded: OnceLock::new(), launched }
+    }
+
+    /// The same of one that will be launched: it is compiled with others, when the first of them is needed.
+    ///
+    /// # Errors
+    /// [`Error::NoModule`](crate::Error::NoModule).
+    pub fn promised(gpu: &Gpu, module: Module, spec: KernelSpec, constants: ConstantsOf) -> Result<Self> {
+        require(module)?;
+        let kernel = Self::new(gpu, module, spec, constants);
+        kernel.promise(gpu);
+        Ok(kernel)
+    }
+
+    fn promise(&self, gpu: &Gpu) {
+        if self.loaded.get().is_none() {
+            lock(&gpu.library).promise(&self.spec.name, self.source);
+        }
+    }
+
+    /// Promises that it will be launched, if this thread announces work.
+    fn is_announced(&self, gpu: &Gpu) -> bool {
+        let announces = gpu.announces_here();
+        if announces {
+            self.promise(gpu);
+        }
+        announces
     }
 
     pub fn spec(&self) -> &KernelSpec {
@@ -55,6 +86,19 @@ impl Kernel {
     /// Blocks of it that a multiprocessor holds.
     pub fn resident(&self, gpu: &Gpu) -> Result<u32> {
         Ok(self.loaded(gpu)?.resident)
+    }
+
+    /// How long chunks are, for blocks of chunks of so many; the longest while work is announced.
+    fn chunk(&self, gpu: &Gpu, chunk: &Chunk, blocks: impl Fn(u32) -> [u32; 3]) -> Result<u32> {
+        let Chunk { longest, known } = chunk;
+        if let Some(&chunk) = known.get() {
+            return Ok(chunk);
+        }
+        if self.is_announced(gpu) {
+            return Ok(*longest);
+        }
+        let resident = self.resident(gpu)?.max(1) * gpu.multiprocessors();
+        Ok(*known.get_or_init(|| chunk_of(*longest, resident, blocks)))
     }
 
     /// Compiled, if it was not, and loaded.
@@ -67,7 +111,14 @@ impl Kernel {
 
     /// Compiled with these bodies of functions, if it was not, and loaded.
     fn load(&self, gpu: &Gpu, bodies: &[FunctionBody]) -> Result<&Loaded> {
-        let function = modules::function(gpu, self.module, &self.spec, self.constants, bodies)?;
+        let function = lock(&gpu.library).function(gpu, &self.spec.name, self.source, bodies)?;
+        if self.spec.shared_bytes > SHARED_BYTES {
+            let bytes = self.spec.shared_bytes as c_int;
+            let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: a function of the current context.
+            let code = unsafe { sys::cuFuncSetAttribute(function, attribute, bytes) };
+            check("cuFuncSetAttribute", code)?;
+        }
         let mut blocks = 0;
         let (threads, shared) = (self.spec.threads as i32, self.spec.shared_bytes as usize);
         // SAFETY: the driver writes a number; the function is one of a loaded module.
@@ -100,7 +151,7 @@ impl Kernel {
     /// # Safety
     /// As for [`Self::launch`].
     unsafe fn launch_at(&self, gpu: &Gpu, blocks: [u32; 3], parameters: &mut [*mut c_void]) -> Result<()> {
-        if blocks.contains(&0) {
+        if blocks.contains(&0) || self.is_announced(gpu) {
             return Ok(());
         }
         gpu.enter()?;
@@ -126,7 +177,7 @@ impl Kernel {
         };
         let (parameters, extra) = (parameters.as_mut_ptr(), std::ptr::null_mut());
         // SAFETY: the caller's promise; the driver copies the arguments before it returns. Where launches overlap, kernels wait for
-        // the one before (`modules::loadable`).
+        // the one before (`Library::text`).
         check("cuLaunchKernelEx", unsafe { sys::cuLaunchKernelEx(&config, function, parameters, extra) })
     }
 
@@ -158,14 +209,14 @@ pub(crate) struct TypedKernel<A> {
 }
 
 impl<A: Arguments> TypedKernel<A> {
-    /// Of a module, which is loaded if it was not.
+    /// Of a module: [promised](Kernel::promised).
     pub fn new(gpu: &Gpu, module: Module) -> Result<Self> {
         Self::with_constants(gpu, module, |_| Ok(Vec::new()))
     }
 
     /// The same of a module with constants, which are the same for all of its kernels.
     pub fn with_constants(gpu: &Gpu, module: Module, constants: ConstantsOf) -> Result<Self> {
-        let kernel = modules::kernel(gpu, module, A::spec(module), constants)?;
+        let kernel = Kernel::promised(gpu, module, A::spec(module), constants)?;
         Ok(Self { kernel, arguments: PhantomData })
     }
 
@@ -181,9 +232,9 @@ impl<A: Arguments> TypedKernel<A> {
         Ok((self.kernel.spec().name.clone(), self.kernel.resident(gpu)?))
     }
 
-    /// How long chunks of a kernel whose blocks march should be: see [`Marching::new`].
-    pub fn chunk(&self, gpu: &Gpu, longest: u32, blocks: impl Fn(u32) -> [u32; 3]) -> Result<u32> {
-        Ok(chunk_of(longest, self.kernel.resident(gpu)?.max(1) * gpu.multiprocessors(), blocks))
+    /// How long the chunks of a kernel whose blocks march are.
+    pub fn chunk(&self, gpu: &Gpu, chunk: &Chunk, blocks: impl Fn(u32) -> [u32; 3]) -> Result<u32> {
+        self.kernel.chunk(gpu, chunk, blocks)
     }
 
     /// Nothing happens where there is no block.
@@ -209,29 +260,37 @@ impl<T: Pod> Vector<T> {
     }
 }
 
-/// A kernel whose blocks march, each through a chunk of cells or patches.
+/// How many cells or patches a block marches through, known when the kernel is compiled: so many that the last block is done first, if a block
+/// takes a step for each of them, and one more because it begins one early.
+pub(crate) struct Chunk {
+    longest: u32,
+    known: OnceLock<u32>,
+}
+
+impl Chunk {
+    /// At most so many, and at least one.
+    pub fn at_most(longest: u32) -> Self {
+        Self { longest: longest.max(1), known: OnceLock::new() }
+    }
+}
+
+/// A kernel whose blocks march, each through a [`Chunk`].
 pub(crate) struct Marching {
     pub kernel: Kernel,
-    longest: u32,
+    chunk: Chunk,
     /// For chunks of so many.
     blocks: Box<dyn Fn(u32) -> [u32; 3] + Send + Sync>,
-    chunk: OnceLock<u32>,
 }
 
 impl Marching {
-    /// With chunks of at most so many, so long that the last block is done first, if a block takes a step for each cell or
-    /// patch, and one more because it begins one early. The kernel is loaded when [`Self::chunk`] is first asked for, or at the first launch.
+    /// With chunks of at most so many.
     pub fn new(kernel: Kernel, longest: u32, blocks: impl Fn(u32) -> [u32; 3] + Send + Sync + 'static) -> Self {
-        Self { kernel, longest, blocks: Box::new(blocks), chunk: OnceLock::new() }
+        Self { kernel, chunk: Chunk::at_most(longest), blocks: Box::new(blocks) }
     }
 
     /// How long chunks are.
     pub fn chunk(&self, gpu: &Gpu) -> Result<u32> {
-        if let Some(&chunk) = self.chunk.get() {
-            return Ok(chunk);
-        }
-        let resident = self.kernel.resident(gpu)?.max(1) * gpu.multiprocessors();
-        Ok(*self.chunk.get_or_init(|| chunk_of(self.longest, resident, &self.blocks)))
+        self.kernel.chunk(gpu, &self.chunk, &self.blocks)
     }
 
     /// On vectors, with the chunk behind the cells.

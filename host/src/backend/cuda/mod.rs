@@ -10,6 +10,7 @@ mod event;
 mod expression;
 pub(crate) mod gpu;
 pub(crate) mod launch;
+mod library;
 mod memory;
 pub(crate) mod modules;
 mod outer;
@@ -132,7 +133,7 @@ impl Backend for Cuda {
 
     fn set_zero<T: Scalar>(&self, x: &mut Vector<T>) -> Result<()> {
         x.check(&self.gpu, "x", x.len())?;
-        x.clear()
+        if self.gpu.announces_here() { Ok(()) } else { x.clear() }
     }
 
     fn convert<S: Scalar, T: Scalar>(&self, alpha: f64, x: &Vector<S>, y: &mut Vector<T>) -> Result<()> {
@@ -244,13 +245,19 @@ impl Backend for Cuda {
         expression::evaluate(&self.gpu, f, grid, derivative, y, subtract)
     }
 
+    fn announce(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        // While another thread announces, kernels are compiled one by one.
+        let Some(_announcing) = self.gpu.begin_announcing() else { return Ok(()) };
+        work()
+    }
+
     fn record(&self, recording: &mut Option<Recording>, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         *recording = Recording::of(&self.gpu, work)?;
         Ok(())
     }
 
     fn repeat(&self, recording: &mut Option<Recording>, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        if self.gpu.records_here() {
+        if self.gpu.records_here() || self.gpu.announces_here() {
             return work();
         }
         if !recording.as_ref().is_some_and(|recording| recording.is_valid(&self.gpu)) {

@@ -1,16 +1,8 @@
-//! PTX and the kernels in it. The driver compiles a kernel when it is asked for, without the others of its module.
+//! The PTX of kernels: in the program, added to it, or in a folder.
 
-use super::calls::{check, error_name};
-use super::gpu::{Gpu, LoadedModule};
-use super::launch::Kernel;
 use crate::error::{Error, Result};
-use cuda_builder::ptx::{
-    Constants, FunctionBody, unpack, with_constants, with_dependent_launches, with_entries, with_functions,
-};
-use cust::error::CudaError;
-use cust::sys::{self, CUfunction, CUfunction_attribute, CUjit_option, CUresult};
-use patchmg_device::kernels::{KernelSpec, Module};
-use std::ffi::{CString, c_int, c_void};
+use cuda_builder::ptx::{Constants, unpack, with_constants};
+use patchmg_device::kernels::Module;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
@@ -22,10 +14,6 @@ static ADDED: RwLock<Vec<Modules>> = RwLock::new(Vec::new());
 
 /// A folder whose files `<module>.ptx` win over the PTX in the program: for experiments with kernels.
 const FOLDER_VARIABLE: &str = "PATCHMG_PTX_DIR";
-/// Dynamic shared memory that a kernel has without asking, bytes.
-const SHARED_BYTES: u32 = 48 * 1024;
-/// Of the driver's reasons for not compiling a module.
-const LOG_BYTES: usize = 4096;
 
 /// Adds kernels to those of the library, which has what solvers run by default: `patchmg_paper_kernels::MODULES` holds the
 /// kernels of the papers. Of modules of one name the one that was added last counts.
@@ -75,76 +63,6 @@ pub(crate) fn require(module: Module) -> Result<()> {
     let name = module.name();
     let is_there = packed(&name).is_some() || folder().is_some_and(|folder| file(&folder, &name).is_file());
     if is_there { Ok(()) } else { Err(no_module(&name)) }
-}
-
-/// One entry point, loaded.
-pub(crate) fn kernel(gpu: &Gpu, module: Module, spec: KernelSpec, constants: ConstantsOf) -> Result<Kernel> {
-    let kernel = Kernel::new(gpu, module, spec, constants);
-    kernel.resident(gpu).map(|_| kernel)
-}
-
-/// One entry point, compiled with its constants and with these bodies of functions that it calls, if it was not.
-pub(super) fn function(
-    gpu: &Gpu,
-    module: Module,
-    spec: &KernelSpec,
-    constants: ConstantsOf,
-    bodies: &[FunctionBody],
-) -> Result<CUfunction> {
-    gpu.enter()?;
-    let loaded = gpu.module((&spec.name, bodies), || {
-        let text = gpu.text(&module.name(), || loadable(gpu, module, constants))?;
-        let alone = with_entries(&text, |name| name == spec.name);
-        let text = with_functions(&alone, bodies).map_err(|missing| unsupported(module, "function", missing))?;
-        load(&text, module)
-    })?;
-    let name = CString::new(spec.name.as_str()).expect("kernel names hold no zero byte");
-    let mut function = std::ptr::null_mut();
-    // SAFETY: the driver writes a handle; the module stays loaded as long as `gpu`.
-    match unsafe { sys::cuModuleGetFunction(&mut function, loaded.0, name.as_ptr()) } {
-        CUresult::CUDA_ERROR_NOT_FOUND => return Err(unsupported(module, "kernel", &spec.name)),
-        code => check("cuModuleGetFunction", code)?,
-    }
-    if spec.shared_bytes > SHARED_BYTES {
-        let bytes = spec.shared_bytes as c_int;
-        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        // SAFETY: a function of the current context.
-        let code = unsafe { sys::cuFuncSetAttribute(function, attribute, bytes) };
-        check("cuFuncSetAttribute", code)?;
-    }
-    Ok(function)
-}
-
-fn unsupported(module: Module, what: &'static str, asked: &str) -> Error {
-    let available = format!("the PTX of {}", module.name());
-    Error::Unsupported { backend: "cuda", what, asked: asked.to_owned(), available }
-}
-
-/// The PTX of a module as it is given to the GPU.
-fn loadable(gpu: &Gpu, module: Module, constants: ConstantsOf) -> Result<String> {
-    let text = given_ptx(module, constants)?;
-    Ok(if gpu.overlaps_launches() { with_dependent_launches(&text) } else { text })
-}
-
-/// Compiles PTX of a module for the current device; the driver keeps the result for later runs.
-fn load(text: &str, module: Module) -> Result<LoadedModule> {
-    // A zero byte ends the text for the driver anyway.
-    let text: Vec<u8> = text.bytes().take_while(|&byte| byte != 0).chain([0]).collect();
-    let mut log = vec![0_u8; LOG_BYTES];
-    let mut names = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    let mut values = [log.as_mut_ptr().cast::<c_void>(), LOG_BYTES as *mut c_void];
-    let mut handle = std::ptr::null_mut();
-    // SAFETY: text ends in a zero byte; two options, the log and, by value, its size.
-    let code = unsafe {
-        sys::cuModuleLoadDataEx(&mut handle, text.as_ptr().cast(), 2, names.as_mut_ptr(), values.as_mut_ptr())
-    };
-    if code == CUresult::CUDA_SUCCESS {
-        return Ok(LoadedModule(handle));
-    }
-    log.truncate(log.iter().position(|&byte| byte == 0).unwrap_or(LOG_BYTES));
-    let log = String::from_utf8_lossy(&log);
-    let name = format!("{}, module {}: {}", error_name(CudaError(code)), module.name(), log.trim());
-    Err(Error::Driver { call: "cuModuleLoadDataEx", code: code.0, name })
 }
 
 fn folder() -> Option<PathBuf> {

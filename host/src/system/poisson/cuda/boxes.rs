@@ -1,7 +1,7 @@
 //! Discontinuous elements by products of small matrices (paper 4): the operator on boxes of nodes, and solutions on patches.
 //! Arguments of kernels are those of `patchmg_device::entries`, in that order, each by value.
 
-use super::load_kernel;
+use super::promised;
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
@@ -69,7 +69,7 @@ struct Entry {
 impl<T: Scalar> BoxKernels<T> {
     pub fn new(gpu: &Arc<Gpu>, forms: &DiscontinuousForms, products: Products) -> Result<Self> {
         let [operator, solve] = entries::<T>(gpu, forms.space(), products)?;
-        let load = |Entry { module, operation }: Entry| load_kernel(gpu, module, module.kernel::<T>(operation));
+        let load = |Entry { module, operation }: Entry| promised(gpu, module, module.kernel::<T>(operation));
         let nodes = products.boxes.nodes(forms.degree());
         let table = converted::<T>(&forms.box_table(products.boxes));
         Ok(Self {
@@ -136,7 +136,7 @@ impl Cuda {
         }
         x.check(gpu, "x", length)?;
         y.check(gpu, "y", length)?;
-        let entry = load_kernel(gpu, module, module.kernel::<T>(Operation::BoxApply(kernel)))?;
+        let entry = promised(gpu, module, module.kernel::<T>(Operation::BoxApply(kernel)))?;
         let matrices = Matrices::new(gpu, kernel, nodes, table)?;
         let (table, boxes) = (Vector::uploaded(gpu, table)?, boxes as u32);
         let vectors = [table.pointer(), 0, x.pointer(), y.pointer()];
@@ -172,7 +172,7 @@ impl Cuda {
             return Err(Error::InvalidArgument { name: "repeats", value: String::from("0"), allowed });
         }
         let module = Module::TensorCore { nodes, hopper: found.hopper };
-        let entry = load_kernel(gpu, module, module.kernel::<f64>(Operation::BoxContract(kernel)))?;
+        let entry = promised(gpu, module, module.kernel::<f64>(Operation::BoxContract(kernel)))?;
         let (mut table, storage) = (DiscontinuousForms::new(space)?.box_table(Boxes::Patch), space.storage());
         // So small that powers of the contractions stay finite; not zero, which would take less power.
         for matrix in table[..2 * nodes * nodes].chunks_mut(nodes * nodes) {

@@ -2,7 +2,7 @@
 
 use super::matrices::Matrices;
 use super::smoother::{Corrected, PaperKernels, SmootherKernels};
-use super::{LevelKernels, constants, load_kernel};
+use super::{LevelKernels, constants};
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
@@ -42,17 +42,16 @@ impl<T: Scalar> Continuous<T> {
     pub fn new(gpu: &Arc<Gpu>, forms: &ContinuousForms, choice: PatchKernel) -> Result<Self> {
         let (dim, degree) = (forms.dim(), forms.degree());
         let module = Module::PoissonCg { dim, degree };
-        let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
         let (grid, longest) = (forms.grid(), LONGEST_CHUNK[dim - 2]);
-        // What not every solve launches is compiled when it is launched first.
-        let later = |operation| Kernel::new(gpu, module, module.kernel::<T>(operation), constants);
+        // No solve launches all of them.
+        let kernel = |operation| Kernel::new(gpu, module, module.kernel::<T>(operation), constants);
         let operator = |operation| {
             let blocks = move |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());
-            Marching::new(later(operation), longest.min(grid.cells[dim - 1]), blocks)
+            Marching::new(kernel(operation), longest.min(grid.cells[dim - 1]), blocks)
         };
         let strip = restriction::strip(dim, degree);
         let along = longest.min(strip.along(grid, strip.direction()));
-        let restrict = kernel(Operation::RestrictResidual)?;
+        let restrict = kernel(Operation::RestrictResidual);
         let restrict_residual = Marching::new(restrict, along, move |chunk| strip.blocks(grid, chunk, 0));
         Ok(Self {
             dim,
@@ -62,8 +61,8 @@ impl<T: Scalar> Continuous<T> {
             apply_rounded: (dim == 3 && T::NAME == f64::NAME).then(|| operator(Operation::ApplyRounded)),
             residual: operator(Operation::Residual),
             restrict_residual,
-            prolongate_add: kernel(Operation::ProlongateAdd)?,
-            point_gauss_seidel: later(Operation::PointGaussSeidel),
+            prolongate_add: kernel(Operation::ProlongateAdd),
+            point_gauss_seidel: kernel(Operation::PointGaussSeidel),
             smoother: SmootherKernels::new(gpu, forms, choice)?,
             point_rows: Vector::uploaded(gpu, &point_rows(forms))?,
         })

@@ -3,7 +3,7 @@
 
 use super::boxes::{self, BoxKernels};
 use super::smoother::unsupported_kernel;
-use super::{LevelKernels, constants, load_kernel, unsupported_degree};
+use super::{LevelKernels, constants, promised, unsupported_degree};
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
@@ -77,10 +77,10 @@ impl<T: Scalar> Discontinuous<T> {
         check::<T>(gpu, forms.space(), choice)?;
         let (dim, degree, grid) = (forms.dim(), forms.degree(), forms.grid());
         let module = Module::PoissonDg { dim, degree };
-        let kernel = |operation| load_kernel(gpu, module, module.kernel::<T>(operation));
+        let kernel = |operation| promised(gpu, module, module.kernel::<T>(operation));
         let Matrices { operator, solve, transfer } = Matrices::new::<T>(forms)?;
         let longest = LONGEST_CHUNK[dim - 2].min(grid.cells[dim - 1]);
-        // Compiled when they are launched first: not every solve launches both.
+        // Not every solve launches both.
         let marching = |operation| {
             let kernel = Kernel::new(gpu, module, module.kernel::<T>(operation), constants);
             Marching::new(kernel, longest, move |chunk| Tile::of(dim, degree).blocks(grid, chunk))

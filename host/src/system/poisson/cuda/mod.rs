@@ -13,7 +13,6 @@ use super::{Lattice, PatchKernel, Poisson, is_solved, only_solved};
 use crate::backend::Scalar;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::Kernel;
-use crate::backend::cuda::modules;
 use crate::backend::cuda::{Cuda, Vector};
 use crate::error::{Error, Result};
 use crate::level::{Level, Patches, SharedLevel};
@@ -260,8 +259,8 @@ pub(crate) fn constants(module: Module) -> Result<Vec<Constants>> {
     }
 }
 
-fn load_kernel(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kernel> {
-    modules::kernel(gpu, module, spec, constants)
+fn promised(gpu: &Gpu, module: Module, spec: KernelSpec) -> Result<Kernel> {
+    Kernel::promised(gpu, module, spec, constants)
 }
 
 /// [`Error::Unsupported`] for a degree that there are no kernels of.

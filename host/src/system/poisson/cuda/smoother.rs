@@ -1,6 +1,6 @@
 //! The patch smoother's kernels of a level: the default one, or those of paper 1.
 
-use super::{constants, load_kernel};
+use super::{constants, promised};
 use crate::backend::Scalar;
 use crate::backend::cuda::Vector;
 use crate::backend::cuda::gpu::Gpu;
@@ -47,7 +47,7 @@ impl<T: Scalar> SmootherKernels<T> {
         let steps = steps(dim, degree, choice)?;
         let PatchKernel::Paper1 { kernels: paper1, patches } = choice else {
             let module = Module::PoissonCg { dim, degree };
-            // Compiled when they are launched first: a level that does not smooth has no use for them, and set-up records V-cycles.
+            // A level that does not smooth has no use for them.
             let kernel = |operation| Kernel::new(gpu, module, module.kernel::<T>(operation), constants);
             let corrected = || {
                 Box::new(Corrected { edges: kernel(Operation::ProlongateEdges), first: kernel(Operation::SmoothFirst) })
@@ -67,7 +67,7 @@ impl<T: Scalar> SmootherKernels<T> {
                 let value = patches.unwrap_or_default().to_string();
                 Error::InvalidArgument { name: "patches per block", value, allowed: format!("1 to {most}") }
             })?;
-            load_kernel(gpu, module, spec)
+            promised(gpu, module, spec)
         };
         let has_inverse = steps.iter().any(|(step, _)| *step == Step::FusedInverse);
         let is_global = matches!(paper1, Paper1::Global(_));

@@ -6,7 +6,7 @@ use super::super::line::Line;
 use super::operator::{LONGEST_CHUNK, Launch, Matrices};
 use super::{Cells, Common};
 use crate::backend::Scalar;
-use crate::backend::cuda::launch::TypedKernel;
+use crate::backend::cuda::launch::{Chunk, TypedKernel};
 use crate::backend::cuda::{Cuda, Vector};
 use crate::error::Result;
 use crate::space::Axis;
@@ -176,7 +176,7 @@ pub fn transfers<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Opti
     let (level, gpu) = (Common::new(cuda, system), &cuda.gpu);
     let (restrict, prolongate) = (Cells::Equal.kernel(gpu, system)?, Cells::Equal.kernel(gpu, system)?);
     let longest = separable::longest_restriction_chunk(level.dim, level.degree, level.directions);
-    let chunk = restrict.chunk(gpu, longest.min(LONGEST_CHUNK), |chunk| restriction_blocks(&level, 0, chunk))?;
+    let chunk = Chunk::at_most(longest.min(LONGEST_CHUNK));
     let storage = system.coarser().transpose()?.map_or(0, |coarse| coarse.space().storage());
     let (restriction, of_loads) = (restriction_matrices(system)?, load_restriction_matrices(system)?);
     let prolongation = prolongation_matrices(system)?;
@@ -241,7 +241,7 @@ struct EqualTransfers<T: Scalar> {
     prolongation: Vec<T>,
     restrict: TypedKernel<RestrictResidual<T>>,
     prolongate: TypedKernel<ProlongateAdd<T>>,
-    chunk: u32,
+    chunk: Chunk,
 }
 
 impl<T: Scalar> EqualTransfers<T> {
@@ -252,7 +252,9 @@ impl<T: Scalar> EqualTransfers<T> {
 
     /// With the matrices of a residual or of a load; the vectors must be checked.
     fn restrict(&self, matrices: &[T], b: &Vector<T>, x: &Vector<T>, coarse: &mut Vector<T>) -> Result<()> {
-        let (level, chunk) = (&self.level, self.chunk);
+        let level = &self.level;
+        let blocks = |chunk| restriction_blocks(level, 0, chunk);
+        let chunk = self.restrict.chunk(&level.cuda.gpu, &self.chunk, blocks)?;
         (0..separable::restriction_classes(level.dim, level.degree)).try_for_each(|class| {
             let (matrices, coarse, directions) = (matrices.as_ptr(), coarse.as_mut_ptr(), level.directions);
             let (b, x) = (b.as_ptr(), x.as_ptr());

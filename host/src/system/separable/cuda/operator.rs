@@ -4,7 +4,7 @@ use super::super::Separable;
 use super::super::level::Products;
 use super::{Cells, Common};
 use crate::backend::Scalar;
-use crate::backend::cuda::launch::TypedKernel;
+use crate::backend::cuda::launch::{Chunk, TypedKernel};
 use crate::backend::cuda::{Cuda, Vector};
 use crate::error::Result;
 use patchmg_device::patch::Directions;
@@ -39,17 +39,15 @@ pub struct Operator<T: Scalar, M: Matrices<T>> {
     apply: TypedKernel<M::Apply>,
     residual: TypedKernel<M::Residual>,
     /// Of both.
-    chunks: [u32; 2],
+    chunks: [Chunk; 2],
 }
 
 impl<T: Scalar, M: Matrices<T>> Operator<T, M> {
     pub fn new(cuda: &Arc<Cuda>, system: &Separable, matrices: M) -> Result<Self> {
         let (level, gpu) = (Common::new(cuda, system), &cuda.gpu);
         let longest = LONGEST_CHUNK.min(level.directions.0[level.dim - 1].output_cells());
-        let blocks = |chunk| blocks::<T>(&level, chunk);
         let (apply, residual) = (M::CELLS.kernel(gpu, system)?, M::CELLS.kernel(gpu, system)?);
-        let chunks = [apply.chunk(gpu, longest, blocks)?, residual.chunk(gpu, longest, blocks)?];
-        Ok(Self { level, matrices, apply, residual, chunks })
+        Ok(Self { level, matrices, apply, residual, chunks: [longest; 2].map(Chunk::at_most) })
     }
 }
 
@@ -59,16 +57,18 @@ fn blocks<T: Scalar>(level: &Common, chunk: u32) -> [u32; 3] {
 
 impl<T: Scalar, M: Matrices<T>> Products<Cuda, T> for Operator<T, M> {
     fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
-        let (level, chunk) = (&self.level, self.chunks[0]);
+        let level = &self.level;
         level.check(&[("x", x), ("y", y)])?;
+        let chunk = self.apply.chunk(&level.cuda.gpu, &self.chunks[0], |chunk| blocks::<T>(level, chunk))?;
         let arguments = self.matrices.apply(x, y, Launch { directions: level.directions, chunk });
         // SAFETY: vectors of the level, checked above, two of them, and its matrices.
         unsafe { self.apply.launch(&level.cuda.gpu, blocks::<T>(level, chunk), arguments) }
     }
 
     fn residual(&self, b: &Vector<T>, x: &Vector<T>, r: &mut Vector<T>) -> Result<()> {
-        let (level, chunk) = (&self.level, self.chunks[1]);
+        let level = &self.level;
         level.check(&[("b", b), ("x", x), ("r", r)])?;
+        let chunk = self.residual.chunk(&level.cuda.gpu, &self.chunks[1], |chunk| blocks::<T>(level, chunk))?;
         let arguments = self.matrices.residual(b, x, r, Launch { directions: level.directions, chunk });
         // SAFETY: as above.
         unsafe { self.residual.launch(&level.cuda.gpu, blocks::<T>(level, chunk), arguments) }
