@@ -246,7 +246,8 @@ mod device {
     }
 
     /// `y += sum_j c_j x_j`, `j < count`, then `partials[j * DOT_BLOCKS + block]`, the block's part of `x_j · y`, and in row `count`
-    /// that of `y · y`, with `y` as it was stored: one pass over all vectors.
+    /// that of `y · y`, with `y` as it was stored: one pass over all vectors. `also` is called with all indices of the calling thread and their
+    /// entries.
     ///
     /// # Safety
     /// The vectors have `n` entries; launched with [`DOT_BLOCKS`] blocks; `partials` has `count + 1` rows.
@@ -258,6 +259,7 @@ mod device {
         y: *mut T,
         n: u64,
         partials: *mut f64,
+        also: impl Fn(usize, T),
     ) {
         let sums = [0.0; PARTIAL_ROWS].map(core::cell::Cell::new);
         let add = |row: usize, x: f64, y: f64| sums[row].set(f64::fma(x, y, sums[row].get()));
@@ -280,6 +282,7 @@ mod device {
                     let stored = T::from_f64(values[entry]);
                     // SAFETY: a thread owns its indices.
                     unsafe { *y.add(indices[entry]) = stored };
+                    also(indices[entry], stored);
                     values[entry] = stored.to_f64();
                     for j in 0..VECTORS {
                         if (j as u32) < count {
@@ -301,6 +304,7 @@ mod device {
                 let stored = T::from_f64(sum);
                 // SAFETY: as above.
                 unsafe { *y.add(i) = stored };
+                also(i, stored);
                 for j in 0..VECTORS {
                     if (j as u32) < count {
                         // SAFETY: as above.

@@ -83,8 +83,10 @@ pub trait Preconditioner<B: Backend, T: Scalar> {
 
 /// A preconditioner that computes in `f32`, whatever the scalar of the vectors.
 pub trait RoundedPreconditioner<B: Backend, T: Scalar>: Preconditioner<B, T> {
-    /// `z = M r / |r|`, whatever was in `z`, for an `r` whose Euclidean norm is known; `z = 0` for `r = 0`.
-    fn apply_rounded(&mut self, r: &B::Vector<T>, norm: f64, z: &mut B::Vector<f32>) -> Result<()>;
+    /// Where it takes its right-hand side, which stays as it is until it is overwritten.
+    fn rounded(&mut self) -> &mut B::Vector<f32>;
+    /// `z = M r` for the `r` in [`Self::rounded`], whatever was in `z`.
+    fn apply_rounded(&mut self, z: &mut B::Vector<f32>) -> Result<()>;
 }
 
 /// `M = I`: a Krylov method without preconditioner.

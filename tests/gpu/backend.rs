@@ -225,6 +225,7 @@ fn lengths(gpu: &Arc<Cuda>) -> Outcome {
     refused(gpu.combine(&[1.0, 2.0], &[&other], 1.0, &mut right))?;
     refused(gpu.combine_dots(&[1.0], &[&wrong], &mut right).map(|_| ()))?;
     refused(gpu.combine_dots(&[1.0, 2.0], &[&other], &mut right).map(|_| ()))?;
+    refused(gpu.combine_dots_rounded(&[], &[], &mut right, 1.0, &mut gpu.zeros(1)?).map(|_| ()))?;
     refused(level.apply(&wrong, &mut right))?;
     refused(level.residual(&wrong, &other, &mut right))?;
     refused(level.residual(&other, &wrong, &mut right))?;

@@ -368,7 +368,12 @@ fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> 
             Box::new(|a| unsafe { blas1::combine::<Other, T>(NONE, vectors(a), COUNT, 1.0, a.vector(1), a.entries) })
         }
         Operation::CombineDots => Box::new(|a| unsafe {
-            blas1::combine_dots::<T>(NONE, vectors(a), COUNT, a.vector(1), a.entries, a.vector(2));
+            blas1::combine_dots::<T>(NONE, vectors(a), COUNT, a.vector(1), a.entries, a.vector(2), |_, _| ());
+        }),
+        Operation::CombineDotsRounded => Box::new(|a| unsafe {
+            let rounded = a.vector::<Other>(3);
+            let round = |i, y: T| *rounded.add(i) = Other::from_f64(y.to_f64());
+            blas1::combine_dots::<T>(NONE, vectors(a), COUNT, a.vector(1), a.entries, a.vector(2), round);
         }),
         _ => return None,
     };

@@ -174,7 +174,10 @@ impl Module {
         self.operations()
             .into_iter()
             .flat_map(|operation| match operation {
-                Operation::SumPartials | Operation::ApplyRounded | Operation::CombineRounded => {
+                Operation::SumPartials
+                | Operation::ApplyRounded
+                | Operation::CombineRounded
+                | Operation::CombineDotsRounded => {
                     std::vec![self.kernel::<f64>(operation)]
                 }
                 Operation::BoxApply(kernel) | Operation::BoxSolve(kernel) | Operation::BoxContract(kernel) => {
@@ -248,6 +251,7 @@ impl Module {
                 Operation::Combine,
                 Operation::CombineRounded,
                 Operation::CombineDots,
+                Operation::CombineDotsRounded,
             ],
             Module::Typed { .. } => self.rows::<f32>().into_iter().map(|row| row.spec.operation).collect(),
         }

@@ -60,6 +60,8 @@ pub enum Operation {
     CombineRounded,
     /// `y += sum_j c_j x_j`, and partial sums of the products of `y` with the `x_j` and itself.
     CombineDots,
+    /// The same, and `alpha y` in `f32`; the kernel's scalar, `f64`, is that of `y`.
+    CombineDotsRounded,
     /// A row of [`kernels!`](crate::kernels!), by the name of its function.
     Typed(&'static str),
 }
@@ -235,6 +237,9 @@ impl Module {
                     Operation::Combine => ("combine", 0),
                     Operation::CombineRounded => ("combine_rounded", 0),
                     Operation::CombineDots => ("combine_dots", crate::blas1::PARTIAL_ROWS * crate::blas1::SUM_BARRIERS),
+                    Operation::CombineDotsRounded => {
+                        ("combine_dots_rounded", crate::blas1::PARTIAL_ROWS * crate::blas1::SUM_BARRIERS)
+                    }
                     _ => ("axpby", 0),
                 };
                 KernelSpec {

@@ -260,6 +260,19 @@ pub trait Backend: Send + Sync + Sized + 'static {
         xs: &[&Self::Vector<T>],
         y: &mut Self::Vector<T>,
     ) -> Result<Vec<f64>>;
+    /// The same, and `rounded = alpha y` in `f32`.
+    fn combine_dots_rounded<T: Scalar>(
+        &self,
+        coefficients: &[f64],
+        xs: &[&Self::Vector<T>],
+        y: &mut Self::Vector<T>,
+        alpha: f64,
+        rounded: &mut Self::Vector<f32>,
+    ) -> Result<Vec<f64>> {
+        let products = self.combine_dots(coefficients, xs, y)?;
+        self.convert(alpha, y, rounded)?;
+        Ok(products)
+    }
     /// A matrix to the machine.
     fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<Self::AxisMatrix<T>>;
     /// `y = (I ⊗ Q ⊗ I) x`, or `y += ..` if `add`, with the matrix `Q` along an axis of [`Tensors`]. Other entries of `y` stay as

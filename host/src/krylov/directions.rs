@@ -4,7 +4,7 @@ use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{LinearOperator, Preconditioner, RoundedPreconditioner, vector_bytes};
 
-/// The vectors `z_j = M w_j`, or `M w_j / |w_j|` for [`KeptRounded`], of a Krylov basis `w_j`.
+/// The vectors `z_j = M w_j`, or such of a length of about 1 for [`KeptRounded`], of a Krylov basis `w_j`.
 pub trait Directions<B: Backend, T: Scalar>: Sized {
     /// Bytes of the vectors, of `storage` entries each, that a basis of `restart` needs.
     fn bytes(storage: usize, restart: usize) -> u64;
@@ -14,6 +14,10 @@ pub trait Directions<B: Backend, T: Scalar>: Sized {
 
 /// [`Directions`] by a preconditioner `M`.
 pub trait DirectionsOf<B: Backend, T: Scalar, M>: Directions<B, T> {
+    /// Where each vector of the basis but the first is wanted in `f32`, too, with a norm of about 1; none if nowhere.
+    fn rounded<'a>(&self, _preconditioner: &'a mut M) -> Option<&'a mut B::Vector<f32>> {
+        None
+    }
     /// `y = A z_j`; `norm` is `|w_j|`.
     #[allow(clippy::too_many_arguments)] // what all kinds of directions need
     fn product(
@@ -148,6 +152,10 @@ impl<B: Backend, T: Scalar> Directions<B, T> for KeptRounded<B, T> {
 }
 
 impl<B: Backend, T: Scalar, M: RoundedPreconditioner<B, T>> DirectionsOf<B, T, M> for KeptRounded<B, T> {
+    fn rounded<'a>(&self, preconditioner: &'a mut M) -> Option<&'a mut B::Vector<f32>> {
+        Some(preconditioner.rounded())
+    }
+
     fn product(
         &mut self,
         j: usize,
@@ -157,7 +165,10 @@ impl<B: Backend, T: Scalar, M: RoundedPreconditioner<B, T>> DirectionsOf<B, T, M
         norm: f64,
         y: &mut B::Vector<T>,
     ) -> Result<()> {
-        preconditioner.apply_rounded(w, norm, &mut self.z[j])?;
+        if j == 0 {
+            operator.backend().convert(1.0 / norm, w, preconditioner.rounded())?;
+        }
+        preconditioner.apply_rounded(&mut self.z[j])?;
         operator.apply_rounded(&self.z[j], &mut self.work, y)
     }
 

@@ -85,7 +85,8 @@ impl<B: Backend, T: Scalar, D> Space<B, T, D> {
             self.directions.product(j, operator, preconditioner, basis[j], gram.norm(j), w)?;
             let is_full = j + 1 == restart || monitor.is_last();
             let is_last = |column: &Column| is_full || monitor.accepts(problem.residual_with(column));
-            let column = gram.orthogonalize(backend, &basis, w, is_last)?;
+            let rounded = self.directions.rounded(preconditioner);
+            let column = gram.orthogonalize(backend, &basis, w, rounded, is_last)?;
             if !column.is_finite() {
                 monitor.diverge(Divergence::NotFinite);
                 break;

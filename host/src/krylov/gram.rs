@@ -54,7 +54,8 @@ impl Gram {
     }
 
     /// Makes `w` orthogonal to the basis, whose next vector it becomes. Returns its products with `V` and the norm of the remainder. If
-    /// `is_last` accepts these, and the remainder is not tiny, `w` and the factor stay unchanged.
+    /// `is_last` accepts these, and the remainder is not tiny, `w` and the factor stay unchanged. Otherwise `rounded`, if it is there, becomes a
+    /// multiple of `w` with a norm of about 1.
     ///
     /// # Errors
     /// Those of the backend.
@@ -63,6 +64,7 @@ impl Gram {
         backend: &B,
         basis: &[&B::Vector<T>],
         w: &mut B::Vector<T>,
+        mut rounded: Option<&mut B::Vector<f32>>,
         is_last: impl FnOnce(&Column) -> bool,
     ) -> Result<Column> {
         let with_itself: Vec<_> = basis.iter().copied().chain([&*w]).collect();
@@ -77,10 +79,17 @@ impl Gram {
                 return Ok(column);
             }
         }
+        let mut scale = 1.0;
         // After a second correction little is left of the products, or `w` consists of rounding errors.
         for _ in 0..2 {
             add(&mut upper, &left);
-            left = backend.combine_dots(&self.negative_coefficients(&left), basis, w)?;
+            let coefficients = self.negative_coefficients(&left);
+            // As far as it is known now.
+            scale = if below > 0.0 { 1.0 / below.sqrt() } else { 1.0 };
+            left = match &mut rounded {
+                Some(rounded) => backend.combine_dots_rounded(&coefficients, basis, w, scale, rounded)?,
+                None => backend.combine_dots(&coefficients, basis, w)?,
+            };
             squared = left.pop().unwrap_or(f64::NAN);
             left = self.products(left);
             below = squared - square(&left);
@@ -91,6 +100,9 @@ impl Gram {
         add(&mut upper, &left);
         // One that is not a number stays so.
         let below = if below < 0.0 { 0.0 } else { below.sqrt() };
+        if let Some(rounded) = rounded.filter(|_| below > 0.0 && !(0.1..10.0).contains(&(scale * below))) {
+            backend.convert(1.0 / below, w, rounded)?;
+        }
         left.push(below);
         if below != 0.0 && !keeps_length::<T>(below) {
             backend.combine(&[], &[], 1.0 / below, w)?;
@@ -143,7 +155,12 @@ mod tests {
         for w in &given {
             let mut next = upload(w);
             let before: Vec<_> = basis.iter().collect();
-            columns.push(gram.orthogonalize(&cpu, &before, &mut next, |_| false).unwrap());
+            let mut rounded = cpu.zeros(LEN).unwrap();
+            columns.push(gram.orthogonalize(&cpu, &before, &mut next, Some(&mut rounded), |_| false).unwrap());
+            let [rounded, exact] = [rounded.iter().map(|&x| x.into()).collect(), next.to_vec()].map(DVector::from_vec);
+            assert!((0.05..20.0).contains(&rounded.norm()), "{:e}", rounded.norm());
+            let error = (rounded.normalize() - exact.normalize()).norm();
+            assert!(error < 1e-7, "{error:e}");
             basis.push(next);
         }
         let host = DMatrix::from_fn(LEN, basis.len(), |i, j| basis[j][i]);
@@ -176,7 +193,7 @@ mod tests {
             let basis = upload(&first);
             let column = |is_last: bool| {
                 let (mut gram, mut w) = (Gram::new::<f64>(cpu.norm(&basis).unwrap()), upload(&w));
-                let column = gram.orthogonalize(&cpu, &[&basis], &mut w, |_| is_last).unwrap();
+                let column = gram.orthogonalize(&cpu, &[&basis], &mut w, None, |_| is_last).unwrap();
                 (column, w[..].to_vec())
             };
             let ((known, left), (expected, _)) = (column(true), column(false));

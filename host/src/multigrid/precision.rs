@@ -69,13 +69,17 @@ impl<B: Backend, T: Scalar, S: Scalar, P: Preconditioner<B, S>> Preconditioner<B
 }
 
 impl<B: Backend, T: Scalar, P: Preconditioner<B, f32>> RoundedPreconditioner<B, T> for LowPrecision<B, T, f32, P> {
-    fn apply_rounded(&mut self, r: &B::Vector<T>, norm: f64, z: &mut B::Vector<f32>) -> Result<()> {
-        let Self { backend, inner, repeated, .. } = self;
+    fn rounded(&mut self) -> &mut B::Vector<f32> {
+        &mut self.r
+    }
+
+    fn apply_rounded(&mut self, z: &mut B::Vector<f32>) -> Result<()> {
+        let Self { backend, inner, r, z: own, repeated, .. } = self;
         if !repeated.was_recorded() || backend.len(z) >= LAUNCHED_ENTRIES {
-            return scaled(&**backend, r, norm, &mut self.r, z, |r, z| inner.apply(r, z));
+            return inner.apply(r, z);
         }
-        scaled(&**backend, r, norm, &mut self.r, &mut self.z, |r, z| repeated.run(backend, &mut || inner.apply(r, z)))?;
-        backend.axpby(1.0, &self.z, 0.0, z)
+        repeated.run(backend, &mut || inner.apply(r, own))?;
+        backend.axpby(1.0, own, 0.0, z)
     }
 }
 

@@ -28,12 +28,12 @@ pub(super) fn announce_solves<B: Backend, T: Scalar>(
         }
         match config.method {
             Method::Gmres | Method::Fgmres if is_mixed => {
-                let (mut rounded, mut work) = (backend.zeros::<f32>(operator.storage())?, operator.vector()?);
+                let (mut rounded, mut work) = (backend.zeros(operator.storage())?, operator.vector()?);
                 backend.convert(1.0, b, &mut rounded)?;
                 operator.apply_rounded(&rounded, &mut work, x)?;
                 backend.axpby(1.0, &backend.zeros::<f32>(1)?, 0.0, &mut backend.zeros(1)?)?;
                 backend.combine_rounded(&[], &[], 1.0, x)?;
-                backend.combine_dots(&[], &[], x)?;
+                backend.combine_dots_rounded(&[], &[], x, 1.0, &mut rounded)?;
             }
             Method::Gmres | Method::Fgmres => {
                 operator.apply(b, x)?;

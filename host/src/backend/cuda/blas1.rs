@@ -28,6 +28,8 @@ pub(super) struct Blas1 {
     /// Only in `f64`.
     combine_rounded: Option<Kernel>,
     combine_dots: Kernel,
+    /// Only in `f64`.
+    combine_dots_rounded: Option<Kernel>,
 }
 
 impl Blas1 {
@@ -44,6 +46,7 @@ impl Blas1 {
             combine: kernel(Operation::Combine),
             combine_rounded: (T::NAME == f64::NAME).then(|| kernel(Operation::CombineRounded)),
             combine_dots: kernel(Operation::CombineDots),
+            combine_dots_rounded: (T::NAME == f64::NAME).then(|| kernel(Operation::CombineDotsRounded)),
         }
     }
 
@@ -177,23 +180,46 @@ impl Blas1 {
         unsafe { kernel.launch(gpu, blocks, arguments) }
     }
 
-    /// `y += sum_j c_j x_j` for at most [`VECTORS`] vectors, then `sums[j] = x_j · y` and, behind these, `y · y`.
+    /// Whether [`Self::combine_dots`] rounds.
+    pub fn rounds(&self) -> bool {
+        self.combine_dots_rounded.is_some()
+    }
+
+    /// `y += sum_j c_j x_j` for at most [`VECTORS`] vectors, then `sums[j] = x_j · y` and, behind these, `y · y`; and `alpha y` in `f32` for
+    /// `(alpha, vector)`, where there is a kernel for that.
+    #[allow(clippy::too_many_arguments)] // a kernel's
     pub fn combine_dots<T: Scalar>(
         &self,
         gpu: &Arc<Gpu>,
         coefficients: &[f64],
         xs: &[&Vector<T>],
         y: &mut Vector<T>,
+        rounded: Option<(f64, &mut Vector<f32>)>,
         partials: &mut Vector<f64>,
         sums: &mut Pinned,
     ) -> Result<()> {
         let (pointers, count) = pointers(gpu, xs, y)?;
         partials.check(gpu, "partial sums", PARTIAL_ROWS * DOT_BLOCKS)?;
-        let (factors, n, y, pointer) = (padded(coefficients), y.len() as u64, y.pointer(), partials.pointer());
-        let arguments =
-            [bytes_of(&factors), bytes_of(&pointers), bytes_of(&count), bytes_of(&y), bytes_of(&n), bytes_of(&pointer)];
-        // SAFETY: `count` vectors and `y` of `n` entries, `partials` of `PARTIAL_ROWS` rows, checked above.
-        unsafe { self.combine_dots.launch(gpu, [DOT_BLOCKS as u32, 1, 1], arguments)? };
+        let (factors, n, y_at, pointer) = (padded(coefficients), y.len() as u64, y.pointer(), partials.pointer());
+        let arguments = [
+            bytes_of(&factors),
+            bytes_of(&pointers),
+            bytes_of(&count),
+            bytes_of(&y_at),
+            bytes_of(&n),
+            bytes_of(&pointer),
+        ];
+        let blocks = [DOT_BLOCKS as u32, 1, 1];
+        match (rounded, &self.combine_dots_rounded) {
+            (Some((alpha, rounded)), Some(kernel)) => {
+                rounded.check(gpu, "rounded", y.len())?;
+                let more = [bytes_of(&alpha), &rounded.pointer().to_ne_bytes()];
+                // SAFETY: as below, and a vector more of `n` entries.
+                unsafe { kernel.launch(gpu, blocks, arguments.into_iter().chain(more))? }
+            }
+            // SAFETY: `count` vectors and `y` of `n` entries, `partials` of `PARTIAL_ROWS` rows, checked above.
+            _ => unsafe { self.combine_dots.launch(gpu, blocks, arguments)? },
+        }
         self.sum_rows(gpu, count + 1, partials, sums, 0)
     }
 }

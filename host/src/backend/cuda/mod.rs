@@ -90,6 +90,30 @@ impl Cuda {
         }
         Ok(())
     }
+
+    /// `y += sum_j c_j x_j`, then products, and what is rounded if there are at most [`VECTORS`] vectors.
+    fn combine_dots_in<T: Scalar>(
+        &self,
+        coefficients: &[f64],
+        xs: &[&Vector<T>],
+        y: &mut Vector<T>,
+        rounded: Option<(f64, &mut Vector<f32>)>,
+    ) -> Result<Vec<f64>> {
+        if xs.len() > VECTORS {
+            self.combine(coefficients, xs, 1.0, y)?;
+            let mut products = self.dots(xs, y)?;
+            products.push(self.dot(y, y)?);
+            return Ok(products);
+        }
+        check_length("coefficients", xs.len(), coefficients.len())?;
+        let operations = self.blas1::<T>();
+        let mut guard = lock(&self.sums);
+        let Sums { partials, sums } = &mut *guard;
+        operations.combine_dots(&self.gpu, coefficients, xs, y, rounded, partials, sums)?;
+        let mut products = vec![0.0; xs.len() + 1];
+        sums.read(&mut products)?;
+        Ok(products)
+    }
 }
 
 impl Backend for Cuda {
@@ -199,19 +223,22 @@ impl Backend for Cuda {
     }
 
     fn combine_dots<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<Vec<f64>> {
-        if xs.len() > VECTORS {
-            self.combine(coefficients, xs, 1.0, y)?;
-            let mut products = self.dots(xs, y)?;
-            products.push(self.dot(y, y)?);
-            return Ok(products);
+        self.combine_dots_in(coefficients, xs, y, None)
+    }
+
+    fn combine_dots_rounded<T: Scalar>(
+        &self,
+        coefficients: &[f64],
+        xs: &[&Vector<T>],
+        y: &mut Vector<T>,
+        alpha: f64,
+        rounded: &mut Vector<f32>,
+    ) -> Result<Vec<f64>> {
+        if xs.len() <= VECTORS && self.blas1::<T>().rounds() {
+            return self.combine_dots_in(coefficients, xs, y, Some((alpha, rounded)));
         }
-        check_length("coefficients", xs.len(), coefficients.len())?;
-        let operations = self.blas1::<T>();
-        let mut guard = lock(&self.sums);
-        let Sums { partials, sums } = &mut *guard;
-        operations.combine_dots(&self.gpu, coefficients, xs, y, partials, sums)?;
-        let mut products = vec![0.0; xs.len() + 1];
-        sums.read(&mut products)?;
+        let products = self.combine_dots(coefficients, xs, y)?;
+        self.convert(alpha, y, rounded)?;
         Ok(products)
     }
 
