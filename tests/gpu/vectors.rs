@@ -269,11 +269,11 @@ fn combine_dots<T: Scalar>(gpu: &Cuda) -> Outcome {
         assert_identical(&gpu.combine_dots(&combination.coefficients, &xs, &mut again)?, &found)?;
         // Rounded, too.
         let (mut again, mut rounded) = (uploaded(gpu, &combination.y)?, uploaded(gpu, &vec![f32::NAN; len])?);
-        let products = gpu.combine_dots_rounded(&combination.coefficients, &xs, &mut again, 0.3, &mut rounded)?;
+        let products = gpu.combine_dots_rounded(&combination.coefficients, &xs, &mut again, 0.25, &mut rounded)?;
         assert_identical(&products, &found)?;
         let values = downloaded::<_, T>(gpu, &again, len)?;
         assert_identical(&values, &downloaded(gpu, &y, len)?)?;
-        let expected: Vec<f32> = values.iter().map(|value| (0.3 * value.to_f64()) as f32).collect();
+        let expected: Vec<f32> = values.iter().map(|value| (0.25 * value.to_f64()) as f32).collect();
         assert_identical(&downloaded(gpu, &rounded, len)?, &expected)?;
     }
     Ok(())
