@@ -177,9 +177,9 @@ pub trait Backend: Send + Sync + Sized + 'static {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// Tells the machine what it will be asked for, without doing it: all that `work` asks for. A GPU then compiles these kernels together,
-    /// when the first of them is needed, in less time than one after the other. A machine that gains nothing by it does not call `work`, which
-    /// must not depend on numbers that it reads.
+    /// Tells the machine what it will be asked for: that for which `work` asks, which is called, but without effect on vectors that are there
+    /// before. A GPU compiles these kernels together, when a kernel is next needed, in less time than one after the other. `work` may make
+    /// vectors; no result that it reads has a meaning. A machine may leave out the call.
     fn announce(&self, _work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         Ok(())
     }
@@ -260,7 +260,7 @@ pub trait Backend: Send + Sync + Sized + 'static {
         xs: &[&Self::Vector<T>],
         y: &mut Self::Vector<T>,
     ) -> Result<Vec<f64>>;
-    /// The same, and `rounded = alpha y` in `f32`.
+    /// [`Self::combine_dots`], and `rounded = alpha y` in `f32`, `y` being the new one.
     fn combine_dots_rounded<T: Scalar>(
         &self,
         coefficients: &[f64],

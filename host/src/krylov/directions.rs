@@ -4,7 +4,7 @@ use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{LinearOperator, Preconditioner, RoundedPreconditioner, vector_bytes};
 
-/// The vectors `z_j = M w_j`, or such of a length of about 1 for [`KeptRounded`], of a Krylov basis `w_j`.
+/// The vectors `z_j = M w_j` of a Krylov basis `w_j`; of [`KeptRounded`] `z_j = M (c_j w_j)`, with `c_j` for which `c_j w_j` has a norm of about 1.
 pub trait Directions<B: Backend, T: Scalar>: Sized {
     /// Bytes of the vectors, of `storage` entries each, that a basis of `restart` needs.
     fn bytes(storage: usize, restart: usize) -> u64;
@@ -14,11 +14,11 @@ pub trait Directions<B: Backend, T: Scalar>: Sized {
 
 /// [`Directions`] by a preconditioner `M`.
 pub trait DirectionsOf<B: Backend, T: Scalar, M>: Directions<B, T> {
-    /// Where each vector of the basis but the first is wanted in `f32`, too, with a norm of about 1; none if nowhere.
+    /// Where each vector of the basis but the first is wanted in `f32`, too, as `c_j w_j`; none if nowhere.
     fn rounded<'a>(&self, _preconditioner: &'a mut M) -> Option<&'a mut B::Vector<f32>> {
         None
     }
-    /// `y = A z_j`; `norm` is `|w_j|`.
+    /// `y = A z_j`; `norm` is `|w_j|`. Where [`Self::rounded`] returns a vector, it has `c_j w_j` for `j > 0`.
     #[allow(clippy::too_many_arguments)] // what all kinds of directions need
     fn product(
         &mut self,
@@ -131,7 +131,7 @@ impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> DirectionsOf<B, T, M> for K
     }
 }
 
-/// All of them in `f32`, as an `M` that computes in `f32` leaves them. Nothing is rounded but by `M`: products with these vectors, and
+/// All of them in `f32`, as an `M` that computes in `f32` leaves them. Only what `M` takes and gives is rounded: products with these vectors, and
 /// corrections by them, are computed in `T`.
 pub struct KeptRounded<B: Backend, T: Scalar> {
     z: Vec<B::Vector<f32>>,

@@ -53,9 +53,9 @@ impl Gram {
         coefficients
     }
 
-    /// Makes `w` orthogonal to the basis, whose next vector it becomes. Returns its products with `V` and the norm of the remainder. If
+    /// Makes `w` nearly orthogonal to the basis, whose next vector it becomes. Returns its products with `V` and the norm of the remainder. If
     /// `is_last` accepts these, and the remainder is not tiny, `w` and the factor stay unchanged. Otherwise `rounded`, if it is there, becomes a
-    /// multiple of `w` with a norm of about 1.
+    /// multiple of `w` with a norm of about 1, unless the remainder is zero or not finite.
     ///
     /// # Errors
     /// Those of the backend.
@@ -84,7 +84,7 @@ impl Gram {
         for _ in 0..2 {
             add(&mut upper, &left);
             let coefficients = self.negative_coefficients(&left);
-            // As far as it is known now.
+            // The norm of what will be left, as far as it is known now.
             scale = if below > 0.0 { 1.0 / below.sqrt() } else { 1.0 };
             left = match &mut rounded {
                 Some(rounded) => backend.combine_dots_rounded(&coefficients, basis, w, scale, rounded)?,

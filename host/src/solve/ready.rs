@@ -5,8 +5,8 @@ use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::SharedLevel;
 
-/// [Announces](Backend::announce) most of what the solver of a configuration asks of a machine besides V-cycles: on the last of `levels`, and with
-/// transfers from and to the one before if the solver is to guess there. `b` and `x`, vectors of the last one, stay as they are.
+/// [Announces](Backend::announce) most of what the solver of a configuration asks of a machine besides V-cycles: on the last of `levels`
+/// and, if there are more, transfers between the last two. `b` and `x` are vectors of the last one; their entries do not change.
 ///
 /// # Errors
 /// Those of the machine.
@@ -31,6 +31,7 @@ pub(super) fn announce_solves<B: Backend, T: Scalar>(
                 let (mut rounded, mut work) = (backend.zeros(operator.storage())?, operator.vector()?);
                 backend.convert(1.0, b, &mut rounded)?;
                 operator.apply_rounded(&rounded, &mut work, x)?;
+                // The copy of what a recorded V-cycle leaves in a vector of its own.
                 backend.axpby(1.0, &backend.zeros::<f32>(1)?, 0.0, &mut backend.zeros(1)?)?;
                 backend.combine_rounded(&[], &[], 1.0, x)?;
                 backend.combine_dots_rounded(&[], &[], x, 1.0, &mut rounded)?;

@@ -26,7 +26,7 @@ const PARAMETERS: usize = 8;
 /// Dynamic shared memory that a kernel has without asking, bytes.
 const SHARED_BYTES: u32 = 48 * 1024;
 
-/// An entry point of a module, compiled before it is first launched.
+/// An entry point of a module, compiled when it is first launched, or earlier with others that are promised.
 pub(crate) struct Kernel {
     source: Source,
     spec: KernelSpec,
@@ -53,7 +53,7 @@ impl Kernel {
         Self { source: Source { module, constants }, spec, loaded: OnceLock::new(), launched }
     }
 
-    /// The same of one that will be launched: it is compiled with others, when the first of them is needed.
+    /// Of a module with constants, and promised to be launched: it is compiled when a kernel is next needed.
     ///
     /// # Errors
     /// [`Error::NoModule`](crate::Error::NoModule).
@@ -88,7 +88,7 @@ impl Kernel {
         Ok(self.loaded(gpu)?.resident)
     }
 
-    /// How long chunks are, for blocks of chunks of so many; the longest while work is announced.
+    /// The length of chunks; `blocks` gives the grid for a length. While work is announced and it is not known yet, the longest.
     fn chunk(&self, gpu: &Gpu, chunk: &Chunk, blocks: impl Fn(u32) -> [u32; 3]) -> Result<u32> {
         let Chunk { longest, known } = chunk;
         if let Some(&chunk) = known.get() {
@@ -127,7 +127,7 @@ impl Kernel {
         Ok(self.loaded.get_or_init(|| Loaded { function, resident: blocks as u32 }))
     }
 
-    /// Nothing happens where there is no block.
+    /// Does nothing if there is no block; while this thread announces work, the kernel is promised alone.
     ///
     /// # Safety
     /// `arguments` are the bytes of the kernel's parameters, at most [`PARAMETERS`], and what they point to is as long
@@ -237,7 +237,7 @@ impl<A: Arguments> TypedKernel<A> {
         self.kernel.chunk(gpu, chunk, blocks)
     }
 
-    /// Nothing happens where there is no block.
+    /// Does nothing if there is no block; while this thread announces work, the kernel is promised alone.
     ///
     /// # Safety
     /// Addresses are those of memory of `gpu`, on which the kernel was loaded, and the kernel may be called with these
@@ -260,8 +260,8 @@ impl<T: Pod> Vector<T> {
     }
 }
 
-/// How many cells or patches a block marches through, known when the kernel is compiled: so many that the last block is done first, if a block
-/// takes a step for each of them, and one more because it begins one early.
+/// How many cells or patches a block marches through: as many as let the last block end first, if a block takes a step for each of them, and one more
+/// because it begins one early. Chosen when the kernel is compiled, because it depends on how many blocks a multiprocessor holds.
 pub(crate) struct Chunk {
     longest: u32,
     known: OnceLock<u32>,
@@ -278,7 +278,7 @@ impl Chunk {
 pub(crate) struct Marching {
     pub kernel: Kernel,
     chunk: Chunk,
-    /// For chunks of so many.
+    /// The grid for chunks of a length.
     blocks: Box<dyn Fn(u32) -> [u32; 3] + Send + Sync>,
 }
 

@@ -1,5 +1,6 @@
-//! The kernels of a GPU: compiled, or promised. The driver compiles the kernels of a module side by side, but one module after the other. So kernels
-//! that will be launched are promised, and all of them are compiled together when the first of them is.
+//! The kernels of a GPU: compiled, or promised. From CUDA 13.0 on the driver compiles the kernels of a module side by side, but different
+//! modules only one after the other. So kernels that will be launched are promised first. When a kernel is next needed, all of them are
+//! compiled with it.
 
 use super::calls::{check, error_name};
 use super::gpu::Gpu;
@@ -30,7 +31,7 @@ pub(super) struct Library {
     modules: Vec<LoadedModule>,
     /// To be compiled with the next kernel, by name.
     promised: BTreeMap<String, Source>,
-    /// PTX, by the names of its modules.
+    /// PTX of modules, by their names.
     texts: HashMap<String, String>,
 }
 
@@ -45,7 +46,7 @@ struct LoadedModule(CUmodule);
 unsafe impl Send for LoadedModule {}
 
 impl Library {
-    /// That a kernel will be launched.
+    /// Notes that a kernel will be launched.
     pub fn promise(&mut self, kernel: &str, source: Source) {
         let key = (kernel.to_owned(), Vec::new());
         if !self.functions.contains_key(&key) {
@@ -53,7 +54,7 @@ impl Library {
         }
     }
 
-    /// A kernel, compiled with what was promised if it was not, or by itself with these bodies of functions that it calls.
+    /// A kernel, compiled if it is not yet: with all promised kernels, or by itself if there are bodies of functions that it calls.
     ///
     /// # Errors
     /// Those of [`given_ptx`]; [`Error::Unsupported`] where its module does not have the kernel or a function; those of the driver.
@@ -66,7 +67,7 @@ impl Library {
         if bodies.is_empty() {
             let mut promised = std::mem::take(&mut self.promised);
             promised.insert(key.0.clone(), source);
-            // The reason, if it is this kernel's, comes again below; another one's comes when it is launched.
+            // If this fails, kernels are compiled one by one when they are needed; an error of this kernel then shows below.
             let is_loaded = promised.len() > 1 && self.load_together(gpu, &promised).is_ok();
             if let Some(&Function(found)) = self.functions.get(&key).filter(|_| is_loaded) {
                 return Ok(found);
