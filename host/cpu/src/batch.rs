@@ -116,6 +116,7 @@ impl Set for Patches {
         for (lane, index) in places(first, width, self.counts).enumerate() {
             let (mut fine, mut coarse) = ([0; 3], [0; 3]);
             for direction in 0..self.dim.min(3) {
+                batch.places[direction][lane] = index[direction];
                 (fine[direction], coarse[direction]) = self.origin(direction, index[direction]);
                 let end = fine[direction] + 2 * self.grid.degree as usize;
                 batch.first[direction] |= u32::from(fine[direction] == 0) << lane;
@@ -169,9 +170,11 @@ impl Set for PatchRows {
         let [count, rows, _] = self.patches.counts;
         let (x, y, z) = (first % self.row, first / self.row % rows, first / self.row / rows);
         let mut batch = Batch::new(width.min(count.saturating_sub(x)));
-        batch.place = [x, y, z];
         for lane in 0..width {
             let place = [(x + lane).min(count - 1), y, z];
+            for d in 0..3 {
+                batch.places[d][lane] = place[d];
+            }
             let node = core::array::from_fn::<_, 3, _>(|d| {
                 if d < self.patches.dim { self.patches.origin(d, place[d]).0 } else { 0 }
             });
@@ -287,8 +290,8 @@ pub struct Batch {
     pub fine: Offsets,
     /// Offset of every lane's coarse cell.
     pub coarse: Offsets,
-    /// Number of the first lane's patch in each direction, where a set of [rows](PatchRows) says it.
-    pub place: [usize; 3],
+    /// Number of every lane's patch in each direction, among those of the set; of cells there is none.
+    pub places: [[usize; MAX_LANES]; 3],
     first: [u32; 3],
     last: [u32; 3],
 }
@@ -300,7 +303,7 @@ impl Batch {
             active,
             fine: Offsets::default(),
             coarse: Offsets::default(),
-            place: [0; 3],
+            places: [[0; MAX_LANES]; 3],
             first: [0; 3],
             last: [0; 3],
         }

@@ -2,7 +2,7 @@
 
 use super::batch::{Patches, Selection};
 use super::dg::{self, Discontinuous};
-use super::graded::{self, Graded, GradedKernels};
+use super::graded::{self, Graded};
 use super::indexed::{self, IndexedKernels, IndexedMatrices};
 use super::lanes::{Lanes, Vectorized};
 use super::operator::{Apply, Apply2d, Apply3d};
@@ -20,14 +20,18 @@ use patchmg_device::scalar::Value;
 use patchmg_device::with_degree;
 use pulp::Simd;
 
-/// The tensor kernels of a level. Vectors are as long as its storage, or as the coarse level's.
-pub trait Kernels<T>: Send + Sync {
+/// The operator and the smoother of a level. Vectors are as long as its storage.
+pub trait LatticeKernels<T>: Send + Sync {
     /// `y = A x`.
     fn apply(&self, sweep: Sweep, x: &[T], y: &mut [T]);
-    /// `r = b - A x`.
-    fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]);
     /// One color of the smoother.
     fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]);
+}
+
+/// The tensor kernels of a level. Vectors are as long as its storage, or as the coarse level's.
+pub trait Kernels<T>: LatticeKernels<T> {
+    /// `r = b - A x`.
+    fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]);
     /// `coarse = Pᵀ (b - A x)`.
     fn restrict_residual(&self, sweep: Sweep, b: &[T], x: &[T], coarse: &mut [T]);
     /// `x += P coarse`.
@@ -100,11 +104,11 @@ pub trait Prepared: Vectorized {
     /// If matrices or vectors are not as long as those of the degree, or a direction has none; if a number of cells is odd, or ranges
     /// of cells are not as [`Continuous`] says.
     fn continuous(space: Continuous<Self>) -> Option<Box<dyn Kernels<Self>>>;
-    /// The smoother where every patch has matrices of its own; `None` for a degree without kernels.
+    /// The operator and the smoother where every patch has matrices of its own; `None` for a degree without kernels.
     ///
     /// # Panics
-    /// If there are not as many numbers as patches need.
-    fn graded(space: Graded<Self>) -> Option<Box<dyn GradedKernels<Self>>>;
+    /// If there are not as many numbers as patches and cells need, or numbers of cells are odd.
+    fn graded(space: Graded<Self>) -> Option<Box<dyn LatticeKernels<Self>>>;
     /// The kernels of discontinuous elements; `None` for a degree without kernels.
     ///
     /// # Panics
@@ -128,7 +132,7 @@ macro_rules! prepared {
             fn continuous(space: Continuous<Self>) -> Option<Box<dyn Kernels<Self>>> {
                 kernels(space)
             }
-            fn graded(space: Graded<Self>) -> Option<Box<dyn GradedKernels<Self>>> {
+            fn graded(space: Graded<Self>) -> Option<Box<dyn LatticeKernels<Self>>> {
                 graded::kernels(space)
             }
             fn discontinuous(space: Discontinuous<Self>) -> Option<Box<dyn Kernels<Self>>> {
@@ -219,15 +223,10 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
 }
 
 impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize>
-    Kernels<T> for Element<T, DIM, K, M, N, C, H>
+    LatticeKernels<T> for Element<T, DIM, K, M, N, C, H>
 {
     fn apply(&self, sweep: Sweep, x: &[T], y: &mut [T]) {
         self.apply_classes(sweep, x, Output::Sum { y: Shared::new(y) });
-    }
-
-    fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]) {
-        assert!((0..DIM).all(|d| self.integrated[d].end == self.grid.cells[d]), "a residual of a part of the grid");
-        self.apply_classes(sweep, x, Output::Difference { b, r: Shared::new(r) });
     }
 
     fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
@@ -242,6 +241,15 @@ impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: u
                 _ => sweep.run(patches, &Smooth3d::<T, K, M, N>(smooth)),
             }
         }
+    }
+}
+
+impl<T: Vectorized, const DIM: usize, const K: usize, const M: usize, const N: usize, const C: usize, const H: usize>
+    Kernels<T> for Element<T, DIM, K, M, N, C, H>
+{
+    fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]) {
+        assert!((0..DIM).all(|d| self.integrated[d].end == self.grid.cells[d]), "a residual of a part of the grid");
+        self.apply_classes(sweep, x, Output::Difference { b, r: Shared::new(r) });
     }
 
     fn restrict_residual(&self, sweep: Sweep, b: &[T], x: &[T], coarse: &mut [T]) {

@@ -34,9 +34,9 @@ mod workspace;
 
 pub use axis::{AxisMatrix, apply_along_axis};
 pub use dg::Discontinuous;
-pub use graded::{Graded, GradedKernels, words as graded_words};
+pub use graded::{Factors, Graded, words as graded_words};
 pub use indexed::{IndexedCells, IndexedKernels, IndexedMatrices, indexed_width};
-pub use kernels::{Continuous, Kernels, Prepared, Reaction};
+pub use kernels::{Continuous, Kernels, LatticeKernels, Prepared, Reaction};
 pub use lanes::{MAX_LANES, SimdLevel, Vectorized};
 pub use parts::{Finish, Parts, Sums};
 pub use point::GaussSeidel;

@@ -8,7 +8,7 @@ mod smoother;
 mod transfer;
 
 use super::batch::Boxes;
-use super::kernels::Kernels;
+use super::kernels::{Kernels, LatticeKernels};
 use super::lanes::Vectorized;
 use super::rows::Rows;
 use super::sizes::BySize;
@@ -123,15 +123,11 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
     }
 }
 
-impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> Kernels<T>
+impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> LatticeKernels<T>
     for Element<T, C, H, N, Z, NZ>
 {
     fn apply(&self, sweep: Sweep, x: &[T], y: &mut [T]) {
         self.operator(sweep, None, x, y);
-    }
-
-    fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]) {
-        self.operator(sweep, Some(b), x, r);
     }
 
     fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
@@ -154,6 +150,14 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usi
             // SAFETY: the vectors are the level's, and the patches some of a color.
             unsafe { sweep.run(&patches, &solve) };
         }
+    }
+}
+
+impl<T: Vectorized, const C: usize, const H: usize, const N: usize, const Z: usize, const NZ: usize> Kernels<T>
+    for Element<T, C, H, N, Z, NZ>
+{
+    fn residual(&self, sweep: Sweep, b: &[T], x: &[T], r: &mut [T]) {
+        self.operator(sweep, Some(b), x, r);
     }
 
     fn restrict_residual(&self, sweep: Sweep, b: &[T], x: &[T], coarse: &mut [T]) {

@@ -2,6 +2,7 @@
 
 use super::coarsening::kept_breakpoints;
 use super::discontinuous_tests::add_faces;
+use super::level::{Kernels, SeparableLevel};
 use super::line::{Ends, Line};
 use super::*;
 use crate::backend::cpu::Cpu;
@@ -213,6 +214,42 @@ fn check_operator<T: Scalar>(tolerance: f64) {
 fn products_are_those_of_a_matrix_that_is_integrated() {
     check_operator::<f64>(1e-12);
     check_operator::<f32>(2e-6);
+}
+
+/// Of degrees with short rows and with long ones, on levels with even and odd numbers of cells.
+fn check_kernels<T: Scalar>(tolerance: f64) {
+    let [both, towards_start] = [Grading::BothEnds(4.0), Grading::Geometric(5.0)];
+    let equations = [
+        equation([[D, N], [N, N], [P, P]], [towards_start.clone(), both.clone(), Grading::Uniform], 0.0),
+        equation([[P, P], [D, D], [N, D]], [both, towards_start, Grading::Uniform], 0.7),
+    ];
+    let cells = [(&[5, 3][..], 1..=10), (&[2, 3, 2], 1..=8)];
+    for ((cells, degrees), equation) in cells.iter().flat_map(|cells| equations.iter().map(move |e| (cells, e))) {
+        for degree in degrees.clone() {
+            let mesh = Mesh::of_box(cells, &[1.0, 2.0, 0.5][..cells.len()], 1).unwrap();
+            let finest = Separable::new(mesh, degree, equation.clone()).unwrap();
+            for system in crate::multigrid::hierarchy(&finest).unwrap() {
+                let on_cpu = OnCpu::<T>::new(&system);
+                let axes = SeparableLevel::new(&on_cpu.cpu, &system, Kernels::NONE).unwrap();
+                let n = system.layout().dofs();
+                let [b, x] = [random(n, 1), random(n, 2)].map(|dofs| on_cpu.vector(&dofs));
+                let what = format!("Q{degree}, {:?}, reaction {}", system.mesh().cells_along(), equation.reaction);
+                let [mut found, mut expected] = [on_cpu.level.vector().unwrap(), on_cpu.level.vector().unwrap()];
+                on_cpu.level.apply(&x, &mut found).unwrap();
+                axes.apply(&x, &mut expected).unwrap();
+                assert_close(&what, &on_cpu.dofs(&found), &on_cpu.dofs(&expected), tolerance);
+                on_cpu.level.residual(&b, &x, &mut found).unwrap();
+                axes.residual(&b, &x, &mut expected).unwrap();
+                assert_close(&what, &on_cpu.dofs(&found), &on_cpu.dofs(&expected), tolerance);
+            }
+        }
+    }
+}
+
+#[test]
+fn kernels_of_the_operator_are_its_matrices_along_axes_for_all_degrees() {
+    check_kernels::<f64>(1e-13);
+    check_kernels::<f32>(1e-5);
 }
 
 /// The unknowns of the patches of a color, by their definition: those of the cells around a vertex but for the rest of the
@@ -533,7 +570,7 @@ fn mass_products_are_integrals() {
 
 fn check_bytes<T: Scalar>(system: &Separable) {
     let counting = Arc::new(Counting::new());
-    super::level::SeparableLevel::<_, T>::new(&counting, system, super::level::Kernels::NONE).unwrap();
+    SeparableLevel::<_, T>::new(&counting, system, Kernels::NONE).unwrap();
     let said = super::level::bytes::<Counting, T>(system) + super::patches::bytes::<T>(system);
     let allocated = counting.bytes();
     let name = format!(

@@ -1,12 +1,12 @@
-//! Levels on the CPU. Where the cells of each direction are equal, and even numbers, the kernels are those of plain boxes, on a lattice that has
-//! more cells beyond the sides.
+//! Levels on the CPU. Kernels run on a lattice that has more cells beyond the sides: where the cells of each direction are equal, and even numbers, those
+//! of plain boxes.
 //!
 //! The smoother takes images there: beyond a Neumann side those of a mirror, beyond a periodic one the cells at the opposite side. So all vertices that
 //! have a patch are inside, and all patches have the same matrices: what a whole patch on a Neumann side does to a vector and its mirror image,
 //! half of it does to the vector. The residual of the whole is twice that of the half there, so `b` counts twice. The operator and the restriction
 //! integrate over the cells of the level alone, which is what a Neumann side means; at a period they add up what they find at both ends.
 //!
-//! The matrix of `-div(diag(c) ∇u) + s u` is `φ = √(c_x c_y [c_z])` times that of `-Δu + s u` on cells of widths `h' = h / √c`.
+//! On equal cells the matrix of `-div(diag(c) ∇u) + s u` is `φ = √(c_x c_y [c_z])` times that of `-Δu + s u` on cells of widths `h' = h / √c`.
 
 mod graded;
 
@@ -22,7 +22,7 @@ use crate::sync::lock;
 use crate::system::poisson::{cpu as poisson, forms::ContinuousForm};
 use crate::system::scalar::in_scalar;
 use crate::system::{Runs, System};
-use patchmg_cpu::Prepared;
+use patchmg_cpu::{LatticeKernels, Prepared};
 use patchmg_device::patch::Grid;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -51,11 +51,12 @@ impl Runs<Separable> for Cpu {
         let Some(lattice) = Lattice::of(system) else {
             return level::bytes::<Self, T>(system) + patches::bytes::<T>(system);
         };
+        let dim = system.dim();
         if !lattice.has_equal_cells {
-            let vectors = vector_bytes::<T>(2, lattice.grid.storage(system.dim()));
-            return level::bytes::<Self, T>(system) + vectors + graded::bytes::<T>(system);
+            let vectors = vector_bytes::<T>(2, lattice.grid.storage(dim));
+            return level::bytes_with_kernels::<Self, T>(system, false) + vectors + graded::bytes::<T>(system);
         }
-        let (dim, halves) = (system.dim(), system.halves_all());
+        let halves = system.halves_all();
         let coarse = if halves { vector_bytes::<T>(1, lattice.grid.coarser().storage(dim)) } else { 0 };
         level::bytes_with_kernels::<Self, T>(system, halves) + vector_bytes::<T>(2, lattice.grid.storage(dim)) + coarse
     }
@@ -65,10 +66,14 @@ impl Runs<Separable> for Cpu {
 fn kernels<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable) -> Result<Kernels<Cpu, T>> {
     let Some(lattice) = Lattice::of(system) else { return Ok(Kernels::NONE) };
     if !lattice.has_equal_cells {
-        let graded = graded::Graded::new(cpu, system, lattice)?;
-        return Ok(Kernels { steps: Some(Box::new(graded)), ..Kernels::NONE });
+        let extended = Arc::new(graded::extended(cpu, system, lattice)?);
+        return Ok(Kernels {
+            steps: Some(Box::new(extended.clone())),
+            products: Some(Box::new(extended)),
+            transfers: None,
+        });
     }
-    let extended = Arc::new(Extended::new(cpu, system, lattice)?);
+    let extended = Arc::new(Extended::of_equal_cells(cpu, system, lattice)?);
     let transfer = Transfer::of(&extended, system)?;
     Ok(Kernels {
         steps: Some(Box::new(extended.clone())),
@@ -79,8 +84,12 @@ fn kernels<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable) -> Result<K
 
 /// Those of the operator, if there are some.
 fn products<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable) -> Result<Option<Box<dyn Products<Cpu, T>>>> {
-    let Some(lattice) = Lattice::of(system).filter(|lattice| lattice.has_equal_cells) else { return Ok(None) };
-    Ok(Some(Box::new(Arc::new(Extended::new(cpu, system, lattice)?))))
+    let Some(lattice) = Lattice::of(system) else { return Ok(None) };
+    Ok(Some(if lattice.has_equal_cells {
+        Box::new(Arc::new(Extended::of_equal_cells(cpu, system, lattice)?))
+    } else {
+        Box::new(Arc::new(graded::extended(cpu, system, lattice)?))
+    }))
 }
 
 /// A direction of the lattice. In 2D the third has one node.
@@ -168,7 +177,9 @@ impl Lattice {
         }
         let mut lattice = Self::new(system, Self::BEYOND, system.space().degree())?;
         lattice.smoothed = lattice.cells.clone();
-        for (cells, line) in lattice.smoothed.iter_mut().zip(system.lines()) {
+        for (d, (cells, line)) in lattice.smoothed.iter_mut().zip(system.lines()).enumerate() {
+            // The operator's tiles are pairs of cells.
+            lattice.grid.cells[d] = lattice.grid.cells[d].next_multiple_of(2);
             cells.start -= u32::from(!line.is_given(0));
             cells.end += u32::from(!line.is_given(1));
         }
@@ -325,13 +336,13 @@ fn for_rows<T: Send>(cpu: &Cpu, vector: &mut [T], len: usize, body: impl Fn(usiz
 }
 
 /// The kernels of a lattice, with vectors to compute with.
-struct Extended<T> {
+struct Extended<T, K: ?Sized = dyn patchmg_cpu::Kernels<T>> {
     cpu: Arc<Cpu>,
-    kernels: Box<dyn patchmg_cpu::Kernels<T>>,
+    kernels: Box<K>,
     lattice: Lattice,
     /// Entries of the level's vectors.
     storage: usize,
-    /// `φ`.
+    /// `φ`, or 1 where cells are not equal.
     factor: f64,
     vectors: Mutex<Vectors<T>>,
 }
@@ -343,8 +354,7 @@ struct Vectors<T> {
 }
 
 impl<T: Scalar + Prepared> Extended<T> {
-    /// Of a lattice of equal cells.
-    fn new(cpu: &Arc<Cpu>, system: &Separable, lattice: Lattice) -> Result<Self> {
+    fn of_equal_cells(cpu: &Arc<Cpu>, system: &Separable, lattice: Lattice) -> Result<Self> {
         let (dim, grid, reaction) = (system.dim(), lattice.grid, system.equation().reaction);
         let widths = system.lines().iter().zip(system.diffusion()).map(|(line, c)| line.axis.cell_size() / c.sqrt());
         let (mut known, mut forms, mut of_direction) = (Vec::new(), Vec::new(), [0; 3]);
@@ -361,25 +371,26 @@ impl<T: Scalar + Prepared> Extended<T> {
         let mut space = poisson::continuous(dim, grid, (&forms, of_direction), reaction)?;
         space.smoothed = lattice.smoothed.clone();
         space.integrated = lattice.cells.clone();
-        let vector = || cpu.zeros::<T>(grid.storage(dim));
-        Ok(Self {
-            cpu: cpu.clone(),
-            kernels: T::continuous(space).ok_or_else(|| poisson::unsupported(grid.degree as usize))?,
-            storage: system.space().storage(),
-            factor: system.diffusion().iter().product::<f64>().sqrt(),
-            vectors: Mutex::new(Vectors { x: vector()?, other: vector()? }),
-            lattice,
-        })
-    }
-
-    fn check(&self, vectors: &[(&'static str, &Vector<T>)]) -> Result<()> {
-        vectors.iter().try_for_each(|(what, vector)| check_length(what, self.storage, vector.len()))
+        let kernels = T::continuous(space).ok_or_else(|| poisson::unsupported(grid.degree as usize))?;
+        Self::new(cpu, system, lattice, kernels, system.diffusion().iter().product::<f64>().sqrt())
     }
 
     /// `x`, and `b` as the smoother and the restriction take it.
     fn extend(&self, b: &[T], x: &[T], vectors: &mut Vectors<T>) {
         self.lattice.extend(&self.cpu, b, 1.0 / self.factor, true, &mut vectors.other);
         self.lattice.extend(&self.cpu, x, 1.0, false, &mut vectors.x);
+    }
+}
+
+impl<T: Scalar + Prepared, K: LatticeKernels<T> + ?Sized> Extended<T, K> {
+    fn new(cpu: &Arc<Cpu>, system: &Separable, lattice: Lattice, kernels: Box<K>, factor: f64) -> Result<Self> {
+        let vector = || cpu.zeros::<T>(lattice.grid.storage(lattice.dim));
+        let vectors = Mutex::new(Vectors { x: vector()?, other: vector()? });
+        Ok(Self { cpu: cpu.clone(), kernels, storage: system.space().storage(), factor, vectors, lattice })
+    }
+
+    fn check(&self, vectors: &[(&'static str, &Vector<T>)]) -> Result<()> {
+        vectors.iter().try_for_each(|(what, vector)| check_length(what, self.storage, vector.len()))
     }
 
     /// `A x / φ`, in the other vector.
@@ -391,7 +402,7 @@ impl<T: Scalar + Prepared> Extended<T> {
     }
 }
 
-impl<T: Scalar + Prepared> Products<Cpu, T> for Arc<Extended<T>> {
+impl<T: Scalar + Prepared, K: LatticeKernels<T> + ?Sized> Products<Cpu, T> for Arc<Extended<T, K>> {
     fn apply(&self, x: &Vector<T>, y: &mut Vector<T>) -> Result<()> {
         self.check(&[("x", x), ("y", y)])?;
         let vectors = &mut *lock(&self.vectors);
@@ -409,7 +420,7 @@ impl<T: Scalar + Prepared> Products<Cpu, T> for Arc<Extended<T>> {
     }
 }
 
-impl<T: Scalar + Prepared> Steps<Cpu, T> for Arc<Extended<T>> {
+impl<T: Scalar + Prepared, K: LatticeKernels<T> + ?Sized> Steps<Cpu, T> for Arc<Extended<T, K>> {
     fn smooth(&self, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         self.check(&[("b", b), ("x", x)])?;
         let Vectors { x: extended, other } = &mut *lock(&self.vectors);
