@@ -104,10 +104,10 @@ pub trait Prepared: Vectorized {
     /// If matrices or vectors are not as long as those of the degree, or a direction has none; if a number of cells is odd, or ranges
     /// of cells are not as [`Continuous`] says.
     fn continuous(space: Continuous<Self>) -> Option<Box<dyn Kernels<Self>>>;
-    /// The operator and the smoother where every patch has matrices of its own; `None` for a degree without kernels.
+    /// The operator and the smoother where cells have factors and patches eigenpairs of their own; `None` for a degree without kernels.
     ///
     /// # Panics
-    /// If there are not as many numbers as patches and cells need, or numbers of cells are odd.
+    /// If there are not as many numbers as patches and cells need, or ranges of cells are not as [`Graded`] says.
     fn graded(space: Graded<Self>) -> Option<Box<dyn LatticeKernels<Self>>>;
     /// The kernels of discontinuous elements; `None` for a degree without kernels.
     ///

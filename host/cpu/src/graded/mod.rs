@@ -1,4 +1,5 @@
-//! Kernels of lattices whose cells differ within a direction: the operator has factors for each cell, the smoother eigenpairs for each patch.
+//! Kernels of lattices whose cells differ within a direction, or are odd in number: the operator has factors for each cell, the smoother eigenpairs for
+//! each patch, too.
 
 mod operator;
 mod smoother;
@@ -29,8 +30,8 @@ pub struct Graded<T> {
     pub factors: [Vec<Factors<T>>; 3],
     /// For each patch of a direction, from the one of the first two cells on, as many numbers as [`words`] says.
     pub eigenpairs: [Vec<T>; 3],
-    /// Those of these cells that the operator integrates over, from an even one on; in 2D the last range counts for nothing. Where a range of an even
-    /// number ends before the grid does, its output must be zero at its last nodes before.
+    /// The cells of `smoothed` that the operator integrates over, from an even one on; in 2D the last range counts for nothing. If their number is even
+    /// and they end before the grid does, `y` must be zero at their last nodes when the operator begins.
     pub integrated: [Range<u32>; 3],
     /// Mass and stiffness matrix of a cell of size 1, by rows.
     pub cell: [Vec<f64>; 2],
@@ -47,7 +48,7 @@ pub struct Factors<T> {
     pub stiffness: T,
 }
 
-/// Numbers of the eigenpairs of a patch by degree: eigenvectors, a function in each column, by rows; then eigenvalues.
+/// How many numbers the eigenpairs of a patch have, by degree: eigenvectors, a function in each column, by rows; then eigenvalues.
 pub const fn words(degree: usize) -> usize {
     let m = 2 * degree - 1;
     m * m + m
@@ -79,7 +80,7 @@ struct Element<T, const DIM: usize, const M: usize, const N: usize, const C: usi
     along_x: [Vec<T>; 2],
     /// Those of the patches of y and z.
     across: [Vec<Eigenpairs<T, M>>; 2],
-    /// Even numbers, of which the last cell may be none that counts.
+    /// Rounded up to even numbers: a cell that is added has factors 0.
     integrated: [Range<u32>; 3],
     /// Of pairs of these cells.
     tiles: [Vec<Tile<T>>; 3],

@@ -1,6 +1,6 @@
 //! `y = A x`, tile by tile of two cells a direction: the [operator](crate::operator) with 1D matrices of a cell of size 1, and factors of each cell.
 //!
-//! Lanes are tiles anywhere, and factors are registers. As there, `A` is applied to `x` less the value at the tile's middle node.
+//! Lanes are any tiles of a class, and factors are registers. As there, `A` is applied to `x` less the value at the tile's middle node.
 
 use super::tiles::{Form, Planes, Tile, add_row, multiply};
 use crate::batch::{Batch, Patches};
@@ -87,8 +87,8 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize> BatchKernel<
 }
 
 workspace! {
-    /// Planes; the tensor after the contractions along `x` and `y`, `[z][y][x]`: with `M` in both, and with `S` in one of
-    /// them, summed.
+    /// Planes; the tensor after the contractions along `x` and `y`, `[z][y][x]`: with `M` in both, and with `S` (of x with `s M`) in
+    /// one of them, summed.
     pub struct Workspace3d<V, const N: usize> {
         planes: Planes<V, N>,
         mass_mass: [[[V; N]; N]; N],

@@ -34,8 +34,9 @@ pub struct Smooth<'a, T, const M: usize, const C: usize, const H: usize> {
     pub form: &'a Form<T, C, H>,
     /// Of all patches of each direction.
     pub tiles: [&'a [Tile<T>]; 3],
-    /// See the element.
+    /// Eigenpairs along x, as the element has them.
     pub along_x: &'a [Vec<T>; 2],
+    /// Those along y and z.
     pub across: [&'a [Eigenpairs<T, M>]; 2],
     pub patches: &'a PatchRows,
     pub color: u32,
@@ -118,19 +119,19 @@ impl<T: Vectorized, const M: usize, const C: usize, const H: usize> Smooth<'_, T
     /// The eigenpairs of the patches of a batch along x.
     ///
     /// # Safety
-    /// The batch must be one of the color.
+    /// The batch must be one of the color, with an active patch.
     #[inline(always)]
     unsafe fn load<S: Simd>(&self, batch: &Batch, eigenpairs: &mut Eigenpairs<Lanes<S, T>, M>) {
         let table = &self.along_x[bit(self.color, 0) as usize];
         let entries: &mut [Lanes<S, T>] = bytemuck::cast_slice_mut(core::slice::from_mut(eigenpairs));
         let lanes = table.len() / entries.len();
         for (entry, value) in entries.iter_mut().enumerate() {
-            // SAFETY: a row of the table has whole registers, and batches begin at such.
+            // SAFETY: a row of the table has whole registers, and batches with active patches begin at such.
             *value = unsafe { Lanes::load(table.as_ptr().add(entry * lanes + batch.places[0][0])) };
         }
     }
 
-    /// Those of all of them in another direction.
+    /// The eigenpairs that all of them have in another direction.
     #[inline(always)]
     fn across(&self, batch: &Batch, direction: usize) -> &Eigenpairs<T, M> {
         &self.across[direction - 1][2 * batch.places[direction][0] + bit(self.color, direction) as usize]
@@ -149,7 +150,7 @@ impl<T: Vectorized, const M: usize, const C: usize, const H: usize> Smooth<'_, T
         tile: &Tile<Lanes<S, T>>,
         planes: &mut Planes<Lanes<S, T>, N>,
     ) {
-        // SAFETY: a patch's nodes are stored.
+        // SAFETY: a patch's nodes are stored, and those that it shares with others of a color are not written.
         unsafe { rows::load(self.x.pointer(), &batch.fine, self.rows([0, 0, z]), shift, &mut planes.nodes) };
         self.form.along_x(tile, planes);
     }
@@ -182,8 +183,8 @@ workspace! {
 }
 
 workspace! {
-    /// The same; after the contractions along x and y, `[z][y][x]`: with the mass matrix in both, and with the stiffness matrix in one of them, summed;
-    /// the residual, `[l][j][i]`.
+    /// The same; after the contractions along x and y, `[z][y][x]`, at interior nodes of x alone: with `M` in both, and with `S` (of x with `s M`) in one
+    /// of them, summed; the residual, `[l][j][i]`.
     pub struct Workspace3d<V, const M: usize, const N: usize> {
         along_x: Eigenpairs<V, M>,
         planes: Planes<V, N>,

@@ -50,7 +50,7 @@ pub struct OnTile<'a, S: Simd, T: Vectorized, const C: usize, const H: usize>(
     &'a [Lanes<S, T>; 2],
 );
 
-/// `y = Σ A x` over so many matrices of tiles, line by line.
+/// `y = Σ A x` over the `P` matrices of tiles, line by line.
 ///
 /// # Panics
 /// If a slice does not hold its lines, or there are not as many of them in `y` as in each `x`.
@@ -109,7 +109,7 @@ impl<S: Simd, T: Vectorized, const P: usize, const C: usize, const H: usize, con
 }
 
 workspace! {
-    /// A plane of nodes, then of results, and after the contraction along `x` with `M` and with `S`, `[y][x]`.
+    /// A plane of nodes, then of results, and after the contraction along `x` with `M` and with `S + s M`, `[y][x]`.
     pub struct Planes<V, const N: usize> {
         pub nodes: [[V; N]; N],
         pub mass: [[V; N]; N],
@@ -168,7 +168,7 @@ impl<T: Vectorized, const C: usize, const H: usize> Form<T, C, H> {
     }
 }
 
-/// Adds a row, with so many nodes across, of an outer product of vectors.
+/// Adds the row at nodes `[y, z]` of an outer product of vectors.
 #[inline(always)]
 pub fn add_row<S: Simd, T: Vectorized, const N: usize>(
     vectors: &[[Lanes<S, T>; N]],

@@ -1,8 +1,8 @@
-//! Levels on the CPU. Kernels run on a lattice that has more cells beyond the sides: where the cells of each direction are equal, and even numbers, those
-//! of plain boxes.
+//! Levels on the CPU. Kernels run on a lattice that has more cells beyond the sides: those of plain boxes where the cells of each direction are equal,
+//! and even numbers; elsewhere kernels with numbers of each cell and patch.
 //!
 //! The smoother takes images there: beyond a Neumann side those of a mirror, beyond a periodic one the cells at the opposite side. So all vertices that
-//! have a patch are inside, and all patches have the same matrices: what a whole patch on a Neumann side does to a vector and its mirror image,
+//! have a patch are inside, and patches are whole: what a whole patch on a Neumann side does to a vector and its mirror image,
 //! half of it does to the vector. The residual of the whole is twice that of the half there, so `b` counts twice. The operator and the restriction
 //! integrate over the cells of the level alone, which is what a Neumann side means; at a period they add up what they find at both ends.
 //!
@@ -163,7 +163,8 @@ struct Lattice {
 }
 
 impl Lattice {
-    /// Beyond a side lies a cell that patches have, and one that makes the lattice's own boundary, which is zero.
+    /// Beyond a side lies a cell that patches have, and one that makes the lattice's own boundary, which is zero. One more follows behind an odd number
+    /// of them.
     const BEYOND: usize = 2;
 
     /// None for a direction that is a single patch, an odd number of cells in a period, where neighbours would have one color, and for
@@ -342,7 +343,7 @@ struct Extended<T, K: ?Sized = dyn patchmg_cpu::Kernels<T>> {
     lattice: Lattice,
     /// Entries of the level's vectors.
     storage: usize,
-    /// `φ`, or 1 where cells are not equal.
+    /// `φ`, or 1 where cells are not equal and even in number.
     factor: f64,
     vectors: Mutex<Vectors<T>>,
 }
