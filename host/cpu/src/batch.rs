@@ -290,7 +290,7 @@ pub struct Batch {
     pub fine: Offsets,
     /// Offset of every lane's coarse cell.
     pub coarse: Offsets,
-    /// Number of every lane's patch in each direction, among those of the set; of cells there is none.
+    /// Which patch of the set each lane has, numbered in each direction; 0 for sets of cells.
     pub places: [[usize; MAX_LANES]; 3],
     first: [u32; 3],
     last: [u32; 3],

@@ -39,7 +39,7 @@ pub struct Graded<T> {
     pub reaction: T,
 }
 
-/// Multiples of the 1D matrices of a cell of size 1 that those of a cell are.
+/// The 1D matrices of a cell are those of a cell of size 1 times these.
 #[derive(Clone, Copy, Debug)]
 pub struct Factors<T> {
     /// `h`.
@@ -76,7 +76,7 @@ struct Element<T, const DIM: usize, const M: usize, const N: usize, const C: usi
     smoothed: [Range<u32>; 3],
     /// Of the patches of each direction.
     patches: [Vec<Tile<T>>; 3],
-    /// Eigenpairs of the patches along x: for each parity of a patch, entry by entry, those of all patches of it, and repeated ones up to whole registers.
+    /// Eigenpairs of the patches along x, for even and for odd ones: each entry for all patches, the last one repeated up to whole registers.
     along_x: [Vec<T>; 2],
     /// Those of the patches of y and z.
     across: [Vec<Eigenpairs<T, M>>; 2],

@@ -3,7 +3,7 @@
 //! Lanes are any tiles of a class, and factors are registers. As there, `A` is applied to `x` less the value at the tile's middle node.
 
 use super::tiles::{Form, Planes, Tile, add_row, multiply};
-use crate::batch::{Batch, Patches};
+use crate::batch::{Batch, Offsets, Patches};
 use crate::lanes::{Lanes, Vectorized};
 use crate::lines::Lines;
 use crate::rows::{self, Rows};
@@ -36,24 +36,11 @@ impl<T: Vectorized, const C: usize, const H: usize> Apply<'_, T, C, H> {
         Tile::of_lanes(self.tiles[direction], bit(self.class, direction), &batch.places[direction])
     }
 
-    /// `M` and `S + s M` times the rows of plane `z` of the tiles less `shift`.
-    ///
-    /// # Safety
-    /// As for [`BatchKernel::run`].
+    /// The nodes of plane `z` of the tiles of a batch.
     #[inline(always)]
-    unsafe fn along_x<S: Simd, const N: usize>(
-        &self,
-        batch: &Batch,
-        z: usize,
-        shift: &Lanes<S, T>,
-        tile: &Tile<Lanes<S, T>>,
-        planes: &mut Planes<Lanes<S, T>, N>,
-    ) {
+    fn plane<'a>(&self, batch: &'a Batch, z: usize) -> (*const T, &'a Offsets, Rows) {
         let grid = self.patches.grid;
-        let place = Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() };
-        // SAFETY: a tile's nodes are stored, in the guard if need be.
-        unsafe { rows::load(self.x.as_ptr(), &batch.fine, place, shift, &mut planes.nodes) };
-        self.form.along_x(tile, planes);
+        (self.x.as_ptr(), &batch.fine, Rows { first: grid.offset_3d(0, 0, z), apart: grid.row() })
     }
 
     #[inline(always)]
@@ -69,10 +56,10 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize> BatchKernel<
     #[inline(always)]
     unsafe fn run<S: Simd>(&self, batch: &Batch, work: &mut Self::Workspace<S>) {
         let tiles = [self.0.tiles(batch, 0), self.0.tiles(batch, 1)];
-        // SAFETY (this block): the caller's.
+        // SAFETY (this block): the caller's; a tile's nodes are stored, in the guard if need be.
         unsafe {
             let [[shift]] = &rows::node(self.0.x.as_ptr(), &batch.fine, self.0.patches.middle());
-            self.0.along_x(batch, 0, shift, &tiles[0], work);
+            self.0.form.along_x(&tiles[0], self.0.plane(batch, 0), shift, work);
             let Planes { nodes, mass, stiffness } = work;
             let matrices = [self.0.form.stiffness(&tiles[1]), self.0.form.mass(&tiles[1])];
             let x = [mass.as_flattened(), stiffness.as_flattened()];
@@ -107,8 +94,8 @@ impl<T: Vectorized, const C: usize, const H: usize, const N: usize> BatchKernel<
         let [[shift]] = &unsafe { rows::node(self.0.x.as_ptr(), &batch.fine, self.0.patches.middle()) };
         let (along_y, along_z) = (&tiles[1], &tiles[2]);
         for z in 0..N {
-            // SAFETY: the caller's.
-            unsafe { self.0.along_x(batch, z, shift, &tiles[0], planes) };
+            // SAFETY: the caller's; a tile's nodes are stored, in the guard if need be.
+            unsafe { self.0.form.along_x(&tiles[0], self.0.plane(batch, z), shift, planes) };
             let (m, s, lines) = (planes.mass.as_flattened(), planes.stiffness.as_flattened(), Lines::<N>::columns(N));
             multiply([self.0.form.mass(along_y)], [m], lines, mass_mass[z].as_flattened_mut(), lines);
             let matrices = [self.0.form.stiffness(along_y), self.0.form.mass(along_y)];

@@ -4,7 +4,7 @@
 //! Lanes are patches of a row along x, so that eigenpairs of x are registers, and those of the other directions numbers.
 
 use super::tiles::{Form, Planes, Tile, add_row, multiply};
-use crate::batch::{Batch, PatchRows};
+use crate::batch::{Batch, Offsets, PatchRows};
 use crate::lanes::{Lanes, Vectorized};
 use crate::lines::Lines;
 use crate::rows::{self, Put, Rows};
@@ -137,22 +137,10 @@ impl<T: Vectorized, const M: usize, const C: usize, const H: usize> Smooth<'_, T
         &self.across[direction - 1][2 * batch.places[direction][0] + bit(self.color, direction) as usize]
     }
 
-    /// `M` and `S + s M` times the rows of plane `z` of the patches less `shift`.
-    ///
-    /// # Safety
-    /// As for [`BatchKernel::run`].
+    /// The nodes of plane `z` of the patches of a batch.
     #[inline(always)]
-    unsafe fn along_x<S: Simd, const N: usize>(
-        &self,
-        batch: &Batch,
-        z: usize,
-        shift: &Lanes<S, T>,
-        tile: &Tile<Lanes<S, T>>,
-        planes: &mut Planes<Lanes<S, T>, N>,
-    ) {
-        // SAFETY: a patch's nodes are stored, and those that it shares with others of a color are not written.
-        unsafe { rows::load(self.x.pointer(), &batch.fine, self.rows([0, 0, z]), shift, &mut planes.nodes) };
-        self.form.along_x(tile, planes);
+    fn plane<'a>(&self, batch: &'a Batch, z: usize) -> (*const T, &'a Offsets, Rows) {
+        (self.x.pointer(), &batch.fine, self.rows([0, 0, z]))
     }
 }
 
@@ -207,12 +195,12 @@ impl<T: Vectorized, const M: usize, const N: usize, const C: usize, const H: usi
         let Workspace2d { along_x, planes, residual } = work;
         let (form, along_y) = (self.0.form, self.0.across(batch, 1));
         let tiles = [self.0.tiles(batch, 0), self.0.tiles(batch, 1)];
-        // SAFETY (this block): the caller's; a patch's nodes are stored.
+        // SAFETY (this block): the caller's; a patch's nodes are stored, and those that it shares with others of a color are not written.
         let [[middle]] = &unsafe {
             self.0.load(batch, along_x);
             rows::load(self.0.b.as_ptr(), &batch.fine, self.0.rows([1, 1, 0]), &Lanes::ZERO, residual);
             let middle = rows::node(self.0.x.pointer(), &batch.fine, self.0.patches.middle());
-            self.0.along_x(batch, 0, &middle[0][0], &tiles[0], planes);
+            form.along_x(&tiles[0], self.0.plane(batch, 0), &middle[0][0], planes);
             middle
         };
         let Planes { nodes, mass, stiffness } = planes;
@@ -263,8 +251,8 @@ impl<T: Vectorized, const M: usize, const N: usize, const C: usize, const H: usi
             rows::node(self.0.x.pointer(), &batch.fine, self.0.patches.middle())
         };
         for z in 0..N {
-            // SAFETY: as above.
-            unsafe { self.0.along_x(batch, z, middle, &tiles[0], planes) };
+            // SAFETY: as above; nodes that a patch shares with others of a color are not written.
+            unsafe { form.along_x(&tiles[0], self.0.plane(batch, z), middle, planes) };
             let (m, s) = (planes.mass.as_flattened(), planes.stiffness.as_flattened());
             let (lines, sum) = (interior::<M, N>(0, N), mass_stiffness[z].as_flattened_mut());
             multiply([form.mass(&tiles[1])], [m], lines, mass_mass[z].as_flattened_mut(), lines);

@@ -1,8 +1,10 @@
 //! 1D products of tiles, which are two cells a direction, with the matrices of a cell of size 1, and factors of each cell in registers.
 
 use super::Factors;
+use crate::batch::Offsets;
 use crate::lanes::{Lanes, MAX_LANES, Vectorized};
 use crate::lines::Lines;
+use crate::rows::{self, Rows};
 use crate::workspace::workspace;
 use patchmg_device::contract::Centrosymmetric;
 use patchmg_device::matrices::OperatorMatrices;
@@ -135,10 +137,21 @@ impl<T: Vectorized, const C: usize, const H: usize> Form<T, C, H> {
         OnTile(&self.cell.stiffness, &tile.stiffness)
     }
 
-    /// `M` and `S + s M` times the rows of a plane of nodes.
+    /// `M` and `S + s M` times rows of `x` less `shift`.
+    ///
+    /// # Safety
+    /// As for [`rows::load`].
     #[inline(always)]
-    pub fn along_x<S: Simd, const N: usize>(&self, tile: &Tile<Lanes<S, T>>, planes: &mut Planes<Lanes<S, T>, N>) {
+    pub unsafe fn along_x<S: Simd, const N: usize>(
+        &self,
+        tile: &Tile<Lanes<S, T>>,
+        (x, tiles, rows): (*const T, &Offsets, Rows),
+        shift: &Lanes<S, T>,
+        planes: &mut Planes<Lanes<S, T>, N>,
+    ) {
         let (Planes { nodes, mass, stiffness }, lines) = (planes, Lines::<N>::rows(N));
+        // SAFETY: the caller's.
+        unsafe { rows::load(x, tiles, rows, shift, nodes) };
         multiply([self.mass(tile)], [nodes.as_flattened()], lines, mass.as_flattened_mut(), lines);
         multiply([self.stiffness(tile)], [nodes.as_flattened()], lines, stiffness.as_flattened_mut(), lines);
         if self.reaction != T::ZERO {

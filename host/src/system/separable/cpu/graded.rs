@@ -23,17 +23,18 @@ pub(super) fn extended<T: Scalar + Prepared>(
     lattice: Lattice,
 ) -> Result<Extended<T, dyn LatticeKernels<T>>> {
     let (dim, grid, reaction) = (system.dim(), lattice.grid, system.equation().reaction);
+    let element = system.lines()[0].axis.element();
+    let cell = [element.mass(), element.stiffness()];
     let (mut eigenpairs, mut factors) = ([const { Vec::new() }; 3], [const { Vec::new() }; 3]);
     for (d, (line, &coefficient)) in system.lines().iter().zip(system.diffusion()).enumerate() {
         let cells = lattice.smoothed[d].clone().map(|cell| i64::from(cell) - i64::from(lattice.cells[d].start));
         let widths: Vec<f64> = cells.map(|cell| width(line, cell)).collect();
         let of_width = |h: &f64| Factors { mass: T::from_f64(*h), stiffness: T::from_f64(coefficient / h) };
         factors[d] = widths.iter().map(of_width).collect();
-        eigenpairs[d] = eigenpairs_of_patches(line, coefficient, &widths)?;
+        eigenpairs[d] = eigenpairs_of_patches(&cell, coefficient, &widths)?;
     }
-    let element = system.lines()[0].axis.element();
     // Symmetric ones: columns are rows.
-    let cell = [element.mass(), element.stiffness()].map(|matrix| matrix.as_slice().to_vec());
+    let cell = cell.map(|matrix| matrix.as_slice().to_vec());
     let (smoothed, integrated) = (lattice.smoothed.clone(), lattice.cells.clone());
     let reaction = T::from_f64(reaction);
     let space = patchmg_cpu::Graded { dim, grid, smoothed, factors, eigenpairs, integrated, cell, reaction };
@@ -62,17 +63,20 @@ fn width(line: &Line, cell: i64) -> f64 {
     line.axis.width(inside as usize)
 }
 
-/// The eigenpairs of the patches of neighbouring cells of such widths, in their order.
-fn eigenpairs_of_patches<T: Scalar>(line: &Line, coefficient: f64, widths: &[f64]) -> Result<Vec<T>> {
-    let element = line.axis.element();
+/// The eigenpairs of the patches of neighbouring cells of such widths, in their order; mass and stiffness matrix are those of a cell of size 1.
+fn eigenpairs_of_patches<T: Scalar>(
+    [mass, stiffness]: &[DMatrix<f64>; 2],
+    coefficient: f64,
+    widths: &[f64],
+) -> Result<Vec<T>> {
     let mut known: HashMap<[u64; 2], Vec<T>> = HashMap::new();
     let mut all = Vec::new();
     for widths in widths.array_windows::<2>() {
         let of_pair = match known.entry(widths.map(f64::to_bits)) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let mass = assemble_multiples(&element.mass(), widths);
-                let stiffness = assemble_multiples(&element.stiffness(), &widths.map(|width| coefficient / width));
+                let mass = assemble_multiples(mass, widths);
+                let stiffness = assemble_multiples(stiffness, &widths.map(|width| coefficient / width));
                 new.insert(numbers(&mass, &stiffness)?)
             }
         };

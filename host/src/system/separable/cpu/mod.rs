@@ -278,24 +278,6 @@ impl Lattice {
         }
     }
 
-    /// Steps of colors by a kernel on the lattice, of `b` times a factor; `b` and `x` with the lattice's vectors.
-    fn smooth<T: Scalar>(
-        &self,
-        cpu: &Cpu,
-        colors: &[usize],
-        (b, factor, load): (&[T], f64, &mut [T]),
-        (x, extended): (&mut [T], &mut [T]),
-        kernel: impl Fn(u32, &[T], &mut [T]),
-    ) {
-        self.extend(cpu, b, factor, true, load);
-        self.extend(cpu, x, 1.0, false, extended);
-        for &color in colors {
-            kernel(color as u32, load, extended);
-            self.set_images(cpu, extended);
-        }
-        self.reduce(cpu, extended, 1.0, x, |_, x, value| *x = value);
-    }
-
     /// `put(entry, value)` for all unknowns of the level and the values of the lattice there, times `factor`.
     fn reduce<T: Scalar>(
         &self,
@@ -375,12 +357,6 @@ impl<T: Scalar + Prepared> Extended<T> {
         let kernels = T::continuous(space).ok_or_else(|| poisson::unsupported(grid.degree as usize))?;
         Self::new(cpu, system, lattice, kernels, system.diffusion().iter().product::<f64>().sqrt())
     }
-
-    /// `x`, and `b` as the smoother and the restriction take it.
-    fn extend(&self, b: &[T], x: &[T], vectors: &mut Vectors<T>) {
-        self.lattice.extend(&self.cpu, b, 1.0 / self.factor, true, &mut vectors.other);
-        self.lattice.extend(&self.cpu, x, 1.0, false, &mut vectors.x);
-    }
 }
 
 impl<T: Scalar + Prepared, K: LatticeKernels<T> + ?Sized> Extended<T, K> {
@@ -392,6 +368,12 @@ impl<T: Scalar + Prepared, K: LatticeKernels<T> + ?Sized> Extended<T, K> {
 
     fn check(&self, vectors: &[(&'static str, &Vector<T>)]) -> Result<()> {
         vectors.iter().try_for_each(|(what, vector)| check_length(what, self.storage, vector.len()))
+    }
+
+    /// `x`, and `b` as the smoother and the restriction take it.
+    fn extend(&self, b: &[T], x: &[T], vectors: &mut Vectors<T>) {
+        self.lattice.extend(&self.cpu, b, 1.0 / self.factor, true, &mut vectors.other);
+        self.lattice.extend(&self.cpu, x, 1.0, false, &mut vectors.x);
     }
 
     /// `A x / φ`, in the other vector.
@@ -424,9 +406,14 @@ impl<T: Scalar + Prepared, K: LatticeKernels<T> + ?Sized> Products<Cpu, T> for A
 impl<T: Scalar + Prepared, K: LatticeKernels<T> + ?Sized> Steps<Cpu, T> for Arc<Extended<T, K>> {
     fn smooth(&self, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         self.check(&[("b", b), ("x", x)])?;
-        let Vectors { x: extended, other } = &mut *lock(&self.vectors);
-        let kernel = |color, b: &[T], x: &mut [T]| self.kernels.smooth_color(self.cpu.sweep(), color, b, x);
-        self.lattice.smooth(&self.cpu, colors, (b, 1.0 / self.factor, other), (x, extended), kernel);
+        let vectors = &mut *lock(&self.vectors);
+        self.extend(b, x, vectors);
+        let Vectors { x: extended, other } = vectors;
+        for &color in colors {
+            self.kernels.smooth_color(self.cpu.sweep(), color as u32, other, extended);
+            self.lattice.set_images(&self.cpu, extended);
+        }
+        self.lattice.reduce(&self.cpu, extended, 1.0, x, |_, x, value| *x = value);
         Ok(())
     }
 
