@@ -2,14 +2,42 @@
 //!
 //! Vertex patches reduce an error that oscillates along short edges, however smooth it is along long ones. So neighbours merge where both
 //! are short: at most `τ` times as wide as the narrowest cell of the other directions. With coefficients `c` widths are `h / √c`.
+//!
+//! Where only few cells are short, a coarser mesh has nearly as many cells, and many such levels cost more than the iterations that they save. So on
+//! graded meshes `τ` grows to a bound, until enough cells are gone.
 
 use super::line::{Ends, Line, WHOLE};
 
-/// If nothing merges, limits grow by this factor.
+/// If too little merges, `τ` grows by this factor.
 const GROWTH: f64 = 1.2;
+/// Enough is gone if a coarser mesh has at most this part of the cells.
+const ENOUGH: f64 = 0.75;
+
+/// How `τ` is chosen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    /// Its first value.
+    pub start: f64,
+    /// From so much on it grows only if nothing merges.
+    pub bound: f64,
+}
+
+impl Rule {
+    /// Of equal cells in each direction, which lose half of the cells of a direction or nothing.
+    pub const UNIFORM: Self = Self { start: 1.5, bound: 1.5 };
+
+    /// Of graded cells: up to these bounds no grading that was tried took an iteration more (degree 1 does with any growth).
+    pub const fn graded(degree: usize) -> Self {
+        match degree {
+            1 => Self { start: 2.0, bound: 2.0 },
+            2 => Self { start: 2.0, bound: 4.0 },
+            _ => Self { start: 3.0, bound: 6.0 },
+        }
+    }
+}
 
 /// Indices of the breakpoints of each direction that the next coarser mesh has; none on the coarsest mesh, which is one patch.
-pub(super) fn kept_breakpoints(lines: &[Line], diffusion: &[f64], tau: f64) -> Option<Vec<Vec<usize>>> {
+pub(super) fn kept_breakpoints(lines: &[Line], diffusion: &[f64], rule: Rule) -> Option<Vec<Vec<usize>>> {
     let width = |d: usize, cell: usize| lines[d].axis.width(cell) / diffusion[d].sqrt();
     let cells = |d: usize| lines[d].axis.cells();
     let is_merged = |d: &usize| cells(*d) > WHOLE;
@@ -18,7 +46,8 @@ pub(super) fn kept_breakpoints(lines: &[Line], diffusion: &[f64], tau: f64) -> O
     if !(0..lines.len()).any(|d| is_merged(&d)) {
         return None;
     }
-    let mut tau = tau;
+    let fine: usize = (0..lines.len()).map(cells).product();
+    let mut tau = rule.start;
     loop {
         let kept = |d: usize| {
             let others = (0..lines.len()).filter(|&other| other != d).filter(is_merged);
@@ -27,7 +56,8 @@ pub(super) fn kept_breakpoints(lines: &[Line], diffusion: &[f64], tau: f64) -> O
             merged(&lines[d], is_narrow)
         };
         let kept: Vec<_> = (0..lines.len()).map(kept).collect();
-        if kept.iter().enumerate().any(|(d, kept)| kept.len() <= cells(d)) {
+        let coarse: usize = kept.iter().map(|kept| kept.len() - 1).product();
+        if coarse < fine && (coarse as f64 <= ENOUGH * fine as f64 || tau >= rule.bound) {
             return Some(kept);
         }
         tau *= GROWTH;

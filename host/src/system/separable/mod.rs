@@ -123,8 +123,7 @@ pub struct Separable {
     space: Space,
     equation: Arc<Equation>,
     lines: Vec<Line>,
-    /// Limit of widths up to which cells merge: see `coarsening`.
-    tau: f64,
+    coarsening: coarsening::Rule,
 }
 
 impl Separable {
@@ -162,15 +161,11 @@ impl Separable {
         };
         let axes = uniform.axes().iter().enumerate().map(axis).collect::<Result<Vec<_>>>()?;
         let is_graded = !axes.iter().all(Axis::is_uniform);
-        let tau = match degree {
-            _ if !is_graded => 1.5,
-            1 | 2 => 2.0,
-            _ => 3.0,
-        };
-        Self::on_axes(mesh, axes, Arc::new(equation), tau)
+        let coarsening = if is_graded { coarsening::Rule::graded(degree) } else { coarsening::Rule::UNIFORM };
+        Self::on_axes(mesh, axes, Arc::new(equation), coarsening)
     }
 
-    fn on_axes(mesh: Mesh, axes: Vec<Axis>, equation: Arc<Equation>, tau: f64) -> Result<Self> {
+    fn on_axes(mesh: Mesh, axes: Vec<Axis>, equation: Arc<Equation>, coarsening: coarsening::Rule) -> Result<Self> {
         let mut axes: Vec<_> = axes.iter().map(Axis::with_ends).collect();
         if axes[0].family() == Family::Continuous {
             axes[0] = axes[0].padded();
@@ -190,7 +185,7 @@ impl Separable {
                 format_args!("such that a vector has at most {MOST_ENTRIES} entries, not {}", space.storage());
             return Err(invalid("cells", format_args!("{x} x {y} x {z}"), allowed));
         }
-        Ok(Self { space, equation, lines, tau })
+        Ok(Self { space, equation, lines, coarsening })
     }
 
     /// The space that its solutions are in: with nodes on all sides.
@@ -256,7 +251,7 @@ impl Separable {
 
     /// Breakpoints that the next coarser mesh has.
     fn kept_breakpoints(&self) -> Option<Vec<Vec<usize>>> {
-        coarsening::kept_breakpoints(&self.lines, self.diffusion(), self.tau)
+        coarsening::kept_breakpoints(&self.lines, self.diffusion(), self.coarsening)
     }
 
     /// Whether the next coarser mesh has half as many cells in every direction.
@@ -386,7 +381,7 @@ impl System for Separable {
             Axis::graded(axis.family(), axis.shared_element(), breakpoints.into())
         };
         let axes = kept.into_iter().enumerate().map(axis).collect();
-        Some(Self::on_axes(mesh.with_cells(cells), axes, self.equation.clone(), self.tau))
+        Some(Self::on_axes(mesh.with_cells(cells), axes, self.equation.clone(), self.coarsening))
     }
 
     fn by_default_kernels(&self) -> Cow<'_, Self> {
