@@ -17,7 +17,7 @@ pub struct Mesh {
 }
 
 /// A direction is coarsened where cells are shorter than this many times the shortest edge.
-const COARSENED_BELOW: f64 = 1.5;
+pub(crate) const COARSENED_BELOW: f64 = 1.5;
 
 impl Mesh {
     /// Side lengths that a box may have, and how many times the shortest edge of a cell the longest one may be.

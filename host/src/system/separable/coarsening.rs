@@ -4,9 +4,10 @@
 //! are short: at most `τ` times as wide as the narrowest cell of the other directions. With coefficients `c` widths are `h / √c`.
 //!
 //! Where only few cells are short, a coarser mesh has nearly as many cells, and many such levels cost more than the iterations that they save. So on
-//! graded meshes `τ` grows to a bound, until enough cells are gone.
+//! graded meshes `τ` grows until enough cells are gone, or it has reached a bound.
 
 use super::line::{Ends, Line, WHOLE};
+use crate::mesh::COARSENED_BELOW;
 
 /// If too little merges, `τ` grows by this factor.
 const GROWTH: f64 = 1.2;
@@ -24,9 +25,10 @@ pub(super) struct Rule {
 
 impl Rule {
     /// Of equal cells in each direction, which lose half of the cells of a direction or nothing.
-    pub const UNIFORM: Self = Self { start: 1.5, bound: 1.5 };
+    pub const UNIFORM: Self = Self { start: COARSENED_BELOW, bound: COARSENED_BELOW };
 
-    /// Of graded cells: up to these bounds no grading that was tried took an iteration more (degree 1 does with any growth).
+    /// Of graded cells. For each degree GMRES takes no more iterations, counted by the worst of the gradings that were tried, than with `τ` at its start;
+    /// for degree 1 it would with any growth.
     pub const fn graded(degree: usize) -> Self {
         match degree {
             1 => Self { start: 2.0, bound: 2.0 },
