@@ -109,6 +109,12 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
     /// [`Unsupported`](crate::Error::Unsupported) if the level has none.
     fn patches(&self) -> Result<&dyn Patches<B, T>>;
 
+    /// The patches that smooth a correction of the next finer level; none if all do. Those are left out that are patches of that level,
+    /// too, which smooths on them itself.
+    fn patches_of_corrections(&self) -> Option<Box<dyn Patches<B, T> + '_>> {
+        None
+    }
+
     /// Cell patches, for smoothers that iterate with these. The first call makes their tables.
     ///
     /// # Errors

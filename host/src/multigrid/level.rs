@@ -2,6 +2,7 @@
 
 use super::repeated::Repeated;
 use super::smoother::Smoother;
+use super::vcycle::Start;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::level::SharedLevel;
@@ -14,6 +15,8 @@ pub struct SmoothedLevel<B: Backend, S: Scalar> {
     pub level: SharedLevel<B, S>,
     /// Smoother of `A`.
     pub smoother: Box<dyn Smoother<B, S>>,
+    /// That of corrections of the next finer level, if it is another one.
+    of_corrections: Option<Box<dyn Smoother<B, S>>>,
     /// Right-hand side of the next coarser level.
     pub(super) coarse_b: B::Vector<S>,
     /// Solution, or correction, on the next coarser level.
@@ -32,10 +35,32 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
         Ok(Self {
             level: level.clone(),
             smoother,
+            of_corrections: None,
             coarse_b: coarse.vector()?,
             coarse_x: coarse.vector()?,
             coarse_cycles: [(); 2].map(|()| Repeated::later(false)),
         })
+    }
+
+    /// There is a finer one above it.
+    pub(super) fn has_finer(&mut self) {
+        self.of_corrections = self.smoother.of_corrections();
+    }
+
+    /// The smoother of a cycle, the level, and the solution on the next coarser one. Where there is a finer level a cycle from zero is its correction.
+    pub(super) fn smoothing(&mut self, start: Start) -> (&mut dyn Smoother<B, S>, &SharedLevel<B, S>, &B::Vector<S>) {
+        let Self { smoother, of_corrections, level, coarse_x, .. } = self;
+        let smoother = match (of_corrections, start) {
+            (Some(smoother), Start::Zero) => smoother,
+            _ => smoother,
+        };
+        (&mut **smoother, level, coarse_x)
+    }
+
+    /// See [`Smoother::update`].
+    pub(super) fn update_smoothers(&mut self) -> Result<()> {
+        self.smoother.update()?;
+        self.of_corrections.iter_mut().try_for_each(|smoother| smoother.update())
     }
 }
 

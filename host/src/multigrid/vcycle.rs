@@ -99,6 +99,7 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         let above = |pair: &[_]| SmoothedLevel::new(&pair[1], &pair[0], smoother(&pair[1])?);
         let mut coarsest = Coarsest::new(coarsest)?;
         let mut levels = levels.windows(2).map(above).collect::<Result<Vec<_>>>()?;
+        levels.iter_mut().rev().skip(1).for_each(SmoothedLevel::has_finer);
         // Before the first of its operations is needed, by a recording.
         if let Some((level, coarser)) = levels.split_last_mut().filter(|(_, coarser)| is_fixed(&coarsest, coarser)) {
             let SmoothedLevel { level, coarse_b, coarse_x, .. } = level;
@@ -196,7 +197,7 @@ pub(super) fn v_cycle<B: Backend, S: Scalar>(
     for _ in 1..coarse_cycles {
         level.coarse_cycle(cycle, coarsest, coarser, Start::Given)?;
     }
-    level.correct_and_smooth(cycle, b, x)
+    level.correct_and_smooth(cycle, start, b, x)
 }
 
 /// All levels become those of the derivative at `u`, a vector of the last of `levels`.
@@ -208,13 +209,13 @@ fn linearize<B: Backend, S: Scalar>(
     let Some((own, coarser)) = levels.split_last_mut() else {
         return coarsest.linearize(u);
     };
-    let SmoothedLevel { level, smoother, coarse_x, coarse_cycles, .. } = own;
+    let SmoothedLevel { level, coarse_x, .. } = own;
     let nonlinear = level.nonlinear()?;
     nonlinear.linearize(u)?;
     nonlinear.interpolate(u, coarse_x)?;
     linearize(coarsest, coarser, coarse_x)?;
-    smoother.update()?;
-    coarse_cycles.iter_mut().for_each(Repeated::forget);
+    own.update_smoothers()?;
+    own.coarse_cycles.iter_mut().for_each(Repeated::forget);
     Ok(())
 }
 
@@ -257,18 +258,25 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
         b: &B::Vector<S>,
         x: &mut B::Vector<S>,
     ) -> Result<()> {
+        let (smoother, level, _) = self.smoothing(start);
         match (start, cycle.pre) {
-            (Start::Given, steps) => (0..steps).try_for_each(|_| self.smoother.step(b, x)),
-            (Start::Zero, 0) => self.level.backend().set_zero(x),
+            (Start::Given, steps) => (0..steps).try_for_each(|_| smoother.step(b, x)),
+            (Start::Zero, 0) => level.backend().set_zero(x),
             (Start::Zero, steps) => {
-                self.smoother.step_from_zero(b, x)?;
-                (1..steps).try_for_each(|_| self.smoother.step(b, x))
+                smoother.step_from_zero(b, x)?;
+                (1..steps).try_for_each(|_| smoother.step(b, x))
             }
         }
     }
 
-    fn correct_and_smooth(&mut self, cycle: VCycle, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        let Self { smoother, level, coarse_x, .. } = self;
+    fn correct_and_smooth(
+        &mut self,
+        cycle: VCycle,
+        start: Start,
+        b: &B::Vector<S>,
+        x: &mut B::Vector<S>,
+    ) -> Result<()> {
+        let (smoother, level, coarse_x) = self.smoothing(start);
         match (cycle.post_smoothing, cycle.post) {
             (PostSmoothing::Same, 1..) => {
                 smoother.step_after_prolongation(coarse_x, b, x)?;

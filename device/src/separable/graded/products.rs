@@ -19,7 +19,7 @@ pub use table::ProductTable;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use table::arranged;
 
-use super::smooth::{Along, patch_of};
+use super::smooth::{Along, LeftOut, patch_of};
 use crate::kernels::patch_nodes;
 use crate::layout::Shared;
 use crate::mma::{LANES, M8N8K4, Product, wait_for_reads};
@@ -699,6 +699,7 @@ unsafe fn of_row<const M: usize>(values: &[f64; STEPS], right: &Factor, sums: &m
 pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
     tables: *const T,
     starts: *const u32,
+    kept: *const u32,
     b: *const T,
     x: *mut T,
     directions: Directions,
@@ -713,6 +714,12 @@ pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
     let row = directions.0[0].row(K) as usize;
     let distances = [1, row, row * directions.0[1].nodes(K) as usize];
     let index = [if patches == 1 { number } else { number.min(last) }, thread::block_idx_y(), thread::block_idx_z()];
+    let left_out = LeftOut { kept, directions, color };
+    let first = thread::block_idx_x() * patches as u32;
+    // SAFETY: the first patch of the block.
+    if unsafe { left_out.all(3, [first, index[1], index[2]], (patches as u32).min(last + 1 - first)) } {
+        return;
+    }
     let sides = [0, 1, 2].map(|d| Side::<T, K> {
         // SAFETY: there are such patches.
         along: unsafe { patch_of(tables, starts, directions, color, d, index[d]) },
@@ -749,7 +756,7 @@ pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
             }
         }
         thread::sync_threads();
-        if is_there {
+        if is_there && (patches == 1 || !left_out.all(3, index, 1)) {
             patch.synthesize();
         }
     }

@@ -235,6 +235,47 @@ pub unsafe fn patch_of<T: Real>(
     Along { direction: directions[d], vertex: directions[d].first + patch, table: tables.wrapping_add(start as usize) }
 }
 
+/// Which patches of a color are left out.
+#[derive(Clone, Copy)]
+pub struct LeftOut {
+    pub kept: *const u32,
+    pub directions: Directions,
+    pub color: u32,
+}
+
+impl LeftOut {
+    /// How many are kept in a direction from one on.
+    ///
+    /// # Safety
+    /// There is such a patch, and a number for every one.
+    #[inline(always)]
+    unsafe fn from(self, d: usize, index: u32) -> u32 {
+        let (patch, mut before) = (2 * index + bit(self.color, d), 0);
+        for earlier in 0..d {
+            before += self.directions.0[earlier].patches;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { ldg(self.kept.add((before + patch) as usize)) }
+    }
+
+    /// Whether patches are kept across x.
+    #[inline(always)]
+    unsafe fn across_x(self, dim: usize, [y, z]: [u32; 2]) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.from(1, y) > 0 && (dim == 2 || self.from(2, z) > 0) }
+    }
+
+    /// Whether all of so many patches side by side in x are left out.
+    ///
+    /// # Safety
+    /// As of [`Self::from`].
+    #[inline(always)]
+    pub unsafe fn all(self, dim: usize, [x, y, z]: [u32; 3], count: u32) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.across_x(dim, [y, z]) && self.from(0, x) >= count }
+    }
+}
+
 impl<T: Real> Along<T> {
     /// The node of the direction that a node of the patch is, if there is one.
     #[inline(always)]
@@ -362,6 +403,7 @@ fn write<T: Real, const L: usize>(at_once: usize, places: &Places, columns: &[[T
 pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, const N: usize>(
     tables: *const T,
     starts: *const u32,
+    kept: *const u32,
     b: *const T,
     x: *mut T,
     directions: Directions,
@@ -369,7 +411,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
 ) {
     if const { products::are_for(DIM, K, size_of::<T>()) } {
         // SAFETY: the caller's promise.
-        return unsafe { products::smooth::<T, K, M>(tables, starts, b, x, directions, color) };
+        return unsafe { products::smooth::<T, K, M>(tables, starts, kept, b, x, directions, color) };
     }
     let shape = const { Shape::new(DIM, K) };
     let Directions([along_x, along_y, along_z]) = directions;
@@ -381,6 +423,12 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     };
     // Of a patch of the block; behind the last one comes the last one again.
     let (first, last) = (thread::block_idx_x() * shape.patches as u32, along_x.of_color(bit(color, 0)) - 1);
+    let left_out = LeftOut { kept, directions, color };
+    let of_block = [first, thread::block_idx_y(), thread::block_idx_z()];
+    // SAFETY: the first patch of the block.
+    if unsafe { left_out.all(DIM, of_block, (shape.patches as u32).min(last + 1 - first)) } {
+        return;
+    }
     let x_of = |slot: usize| along(along_x, bit(color, 0), (first + slot as u32).min(last), 0);
     let y_of = along(along_y, bit(color, 1), thread::block_idx_y(), along_x.patches);
     let z_of = if DIM == 3 {
@@ -569,6 +617,11 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     let own = places(unknowns, DIM - 1);
     let slot = slot_of(&own);
     if !has_unknowns || first + slot as u32 > last {
+        return;
+    }
+    let [_, y, z] = of_block;
+    // SAFETY: a patch of the block.
+    if unsafe { left_out.all(DIM, [first + slot as u32, y, z], 1) } {
         return;
     }
     let (own_x, own_middle) = (x_of(slot), tensors.get(shape.middles + slot));

@@ -30,6 +30,8 @@ pub struct Graded<T> {
     pub factors: [Vec<Factors<T>>; 3],
     /// For each patch of a direction, from the one of the first two cells on, as many numbers as [`words`] says.
     pub eigenpairs: [Vec<T>; 3],
+    /// Whether the next finer level has each of these patches, too, if it has it in the other directions; empty if it has none.
+    pub kept: [Vec<bool>; 3],
     /// The cells of `smoothed` that the operator integrates over, from an even one on; in 2D the last range counts for nothing. If their number is even
     /// and they end before the grid does, `y` must be zero at their last nodes when the operator begins.
     pub integrated: [Range<u32>; 3],
@@ -76,6 +78,8 @@ struct Element<T, const DIM: usize, const M: usize, const N: usize, const C: usi
     smoothed: [Range<u32>; 3],
     /// Of the patches of each direction.
     patches: [Vec<Tile<T>>; 3],
+    /// See [`Graded::kept`].
+    kept: [Vec<bool>; 3],
     /// Eigenpairs of the patches along x, for even and for odd ones: each entry for all patches, the last one repeated up to whole registers.
     along_x: [Vec<T>; 2],
     /// Those of the patches of y and z.
@@ -91,7 +95,7 @@ impl<T: Vectorized, const DIM: usize, const M: usize, const N: usize, const C: u
     Element<T, DIM, M, N, C, H>
 {
     fn new(space: Graded<T>) -> Self {
-        let Graded { grid, smoothed, factors, eigenpairs, mut integrated, cell, reaction, .. } = space;
+        let Graded { grid, smoothed, factors, eigenpairs, kept, mut integrated, cell, reaction, .. } = space;
         let words = words(grid.degree as usize);
         let (mut patches, mut tiles) = ([const { Vec::new() }; 3], [const { Vec::new() }; 3]);
         for d in 0..DIM {
@@ -99,6 +103,7 @@ impl<T: Vectorized, const DIM: usize, const M: usize, const N: usize, const C: u
             assert!(smoothed.end <= cells && cells.is_multiple_of(2), "{smoothed:?} of {cells} cells");
             assert!(factors.len() == smoothed.len(), "factors of {smoothed:?}");
             assert!(eigenpairs[d].len() == (smoothed.len() - 1) * words, "eigenpairs of patches of {smoothed:?}");
+            assert!(kept[d].is_empty() || kept[d].len() + 1 == smoothed.len(), "patches of {smoothed:?} that are kept");
             let are_within = smoothed.start <= integrated.start && integrated.end <= smoothed.end;
             assert!(are_within && integrated.start.is_multiple_of(2), "{integrated:?} of {smoothed:?}");
             patches[d] = factors.windows(2).map(|two| Tile::new([two.first(), two.last()])).collect();
@@ -127,6 +132,7 @@ impl<T: Vectorized, const DIM: usize, const M: usize, const N: usize, const C: u
             grid,
             smoothed,
             patches,
+            kept,
             along_x: [0, 1].map(of_parity),
             across: [across(&y), across(&z)],
             integrated,
@@ -157,11 +163,25 @@ impl<T: Vectorized, const DIM: usize, const M: usize, const N: usize, const C: u
     }
 
     fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
+        self.smooth(sweep, None, color, b, x);
+    }
+
+    fn smooth_color_of_corrections(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
+        let kept = self.kept.each_ref().map(Vec::as_slice);
+        self.smooth(sweep, (!kept[0].is_empty()).then_some(&kept), color, b, x);
+    }
+}
+
+impl<T: Vectorized, const DIM: usize, const M: usize, const N: usize, const C: usize, const H: usize>
+    Element<T, DIM, M, N, C, H>
+{
+    /// A color, without patches that are kept in all directions.
+    fn smooth(&self, sweep: Sweep, kept: Option<&[&[bool]; 3]>, color: u32, b: &[T], x: &mut [T]) {
         assert!(x.len() == b.len() && x.len() >= self.grid.storage(DIM), "vectors of the level");
         let patches = &PatchRows::new(self.grid, DIM, &self.smoothed, color);
         let (along_x, across) = (&self.along_x, self.across.each_ref().map(Vec::as_slice));
         let (form, tiles) = (&self.form, self.patches.each_ref().map(Vec::as_slice));
-        let smooth = Smooth { form, tiles, along_x, across, patches, color, b, x: Shared::new(x) };
+        let smooth = Smooth { form, tiles, along_x, across, kept, patches, color, b, x: Shared::new(x) };
         // SAFETY: the vectors are the level's, and the patches are those of a color.
         unsafe {
             match DIM {

@@ -10,7 +10,7 @@ use crate::lines::Lines;
 use crate::rows::{self, Put, Rows};
 use crate::sweep::{BatchKernel, Shared};
 use crate::workspace::workspace;
-use patchmg_device::patch::bit;
+use patchmg_device::patch::{bit, class_patch};
 use patchmg_device::scalar::Value;
 use pulp::Simd;
 
@@ -38,6 +38,8 @@ pub struct Smooth<'a, T, const M: usize, const C: usize, const H: usize> {
     pub along_x: &'a [Vec<T>; 2],
     /// Those along y and z.
     pub across: [&'a [Eigenpairs<T, M>]; 2],
+    /// Patches of each direction that are left out where all directions have them.
+    pub kept: Option<&'a [&'a [bool]; 3]>,
     pub patches: &'a PatchRows,
     pub color: u32,
     pub b: &'a [T],
@@ -131,6 +133,33 @@ impl<T: Vectorized, const M: usize, const C: usize, const H: usize> Smooth<'_, T
         }
     }
 
+    /// Whether a lane's patch is kept in a direction.
+    #[inline(always)]
+    fn is_kept(&self, kept: &[&[bool]; 3], batch: &Batch, direction: usize, lane: usize) -> bool {
+        kept[direction][class_patch(bit(self.color, direction), batch.places[direction][lane])]
+    }
+
+    /// Whether all patches of a batch are left out; if only some are, their eigenvalues become infinite, so that solutions are zero.
+    #[inline(always)]
+    fn leaves_out<S: Simd>(&self, dim: usize, batch: &Batch, eigenpairs: &mut Eigenpairs<Lanes<S, T>, M>) -> bool {
+        let Some(kept) = self.kept else { return false };
+        if !(1..dim).all(|direction| self.is_kept(kept, batch, direction, 0)) {
+            return false;
+        }
+        let mut factors = Lanes::<S, T>::ZERO;
+        let lanes: &mut [T] = bytemuck::cast_slice_mut(core::slice::from_mut(&mut factors));
+        let mut all = true;
+        for (lane, factor) in lanes.iter_mut().enumerate().take(batch.active) {
+            let is_kept = self.is_kept(kept, batch, 0, lane);
+            *factor = T::from_f64(if is_kept { f64::INFINITY } else { 0.0 });
+            all &= is_kept;
+        }
+        for value in &mut eigenpairs.values {
+            *value = *value + factors;
+        }
+        all
+    }
+
     /// The eigenpairs that all of them have in another direction.
     #[inline(always)]
     fn across(&self, batch: &Batch, direction: usize) -> &Eigenpairs<T, M> {
@@ -195,9 +224,13 @@ impl<T: Vectorized, const M: usize, const N: usize, const C: usize, const H: usi
         let Workspace2d { along_x, planes, residual } = work;
         let (form, along_y) = (self.0.form, self.0.across(batch, 1));
         let tiles = [self.0.tiles(batch, 0), self.0.tiles(batch, 1)];
+        // SAFETY: the caller's.
+        unsafe { self.0.load(batch, along_x) };
+        if self.0.leaves_out(2, batch, along_x) {
+            return;
+        }
         // SAFETY (this block): the caller's; a patch's nodes are stored, and those that it shares with others of a color are not written.
         let [[middle]] = &unsafe {
-            self.0.load(batch, along_x);
             rows::load(self.0.b.as_ptr(), &batch.fine, self.0.rows([1, 1, 0]), &Lanes::ZERO, residual);
             let middle = rows::node(self.0.x.pointer(), &batch.fine, self.0.patches.middle());
             form.along_x(&tiles[0], self.0.plane(batch, 0), &middle[0][0], planes);
@@ -245,11 +278,13 @@ impl<T: Vectorized, const M: usize, const N: usize, const C: usize, const H: usi
         let Workspace3d { along_x, planes, mass_mass, mass_stiffness, residual } = work;
         let (form, along_y, along_z) = (self.0.form, self.0.across(batch, 1), self.0.across(batch, 2));
         let tiles = [self.0.tiles(batch, 0), self.0.tiles(batch, 1), self.0.tiles(batch, 2)];
-        // SAFETY (this block): the caller's; a patch's nodes are stored.
-        let [[middle]] = &unsafe {
-            self.0.load(batch, along_x);
-            rows::node(self.0.x.pointer(), &batch.fine, self.0.patches.middle())
-        };
+        // SAFETY: the caller's.
+        unsafe { self.0.load(batch, along_x) };
+        if self.0.leaves_out(3, batch, along_x) {
+            return;
+        }
+        // SAFETY: the caller's; a patch's nodes are stored.
+        let [[middle]] = &unsafe { rows::node(self.0.x.pointer(), &batch.fine, self.0.patches.middle()) };
         for z in 0..N {
             // SAFETY: as above; nodes that a patch shares with others of a color are not written.
             unsafe { form.along_x(&tiles[0], self.0.plane(batch, z), middle, planes) };

@@ -46,6 +46,11 @@ pub trait Smoother<B: Backend, S: Scalar> {
         Ok(())
     }
 
+    /// The smoother of corrections of the next finer level, if it has less to do than this one.
+    fn of_corrections(&self) -> Option<Box<dyn Smoother<B, S>>> {
+        None
+    }
+
     /// Whether a step asks the machine for the same every time, and for no result: then V-cycles are
     /// [recorded](Backend::record).
     fn is_fixed(&self) -> bool {

@@ -3,7 +3,7 @@
 use super::Smoother;
 use crate::backend::{Backend, Scalar};
 use crate::error::Result;
-use crate::level::{Level, SharedLevel};
+use crate::level::{Level, Patches, SharedLevel};
 
 /// Multiplicative vertex-patch smoother (paper 1, algorithm 2.3): color after color, every patch of it solves its local
 /// problem exactly, `x += R_jᵀ A_j⁻¹ R_j (b - A x)`.
@@ -13,6 +13,8 @@ pub struct PatchSmoother<B: Backend, S: Scalar> {
     level: SharedLevel<B, S>,
     /// The colors in descending order.
     descending: Vec<usize>,
+    /// Whether it smooths on [`Level::patches_of_corrections`] alone.
+    smooths_corrections: bool,
 }
 
 impl<B: Backend, S: Scalar> PatchSmoother<B, S> {
@@ -22,18 +24,31 @@ impl<B: Backend, S: Scalar> PatchSmoother<B, S> {
     /// Those of [`Level::patches`].
     pub fn new(level: &SharedLevel<B, S>) -> Result<Self> {
         let descending = level.patches()?.colors().iter().rev().copied().collect();
-        Ok(Self { level: level.clone(), descending })
+        Ok(Self { level: level.clone(), descending, smooths_corrections: false })
+    }
+
+    /// `work` with its patches.
+    fn with_patches(&self, work: impl FnOnce(&dyn Patches<B, S>) -> Result<()>) -> Result<()> {
+        match self.level.patches_of_corrections().filter(|_| self.smooths_corrections) {
+            Some(patches) => work(&*patches),
+            None => work(self.level.patches()?),
+        }
     }
 }
 
 impl<B: Backend, S: Scalar> Smoother<B, S> for PatchSmoother<B, S> {
     fn step(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        let patches = self.level.patches()?;
-        patches.smooth_colors(patches.colors(), b, x)
+        self.with_patches(|patches| patches.smooth_colors(patches.colors(), b, x))
     }
 
     fn step_adjoint(&mut self, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        self.level.patches()?.smooth_colors(&self.descending, b, x)
+        self.with_patches(|patches| patches.smooth_colors(&self.descending, b, x))
+    }
+
+    fn of_corrections(&self) -> Option<Box<dyn Smoother<B, S>>> {
+        self.level.patches_of_corrections()?;
+        let (level, descending) = (self.level.clone(), self.descending.clone());
+        Some(Box::new(Self { level, descending, smooths_corrections: true }))
     }
 
     fn is_fixed(&self) -> bool {
@@ -45,6 +60,6 @@ impl<B: Backend, S: Scalar> Smoother<B, S> for PatchSmoother<B, S> {
     }
 
     fn step_after_prolongation(&mut self, coarse: &B::Vector<S>, b: &B::Vector<S>, x: &mut B::Vector<S>) -> Result<()> {
-        self.level.patches()?.prolongate_and_smooth(coarse, b, x)
+        self.with_patches(|patches| patches.prolongate_and_smooth(coarse, b, x))
     }
 }

@@ -39,10 +39,21 @@ fn vectors<T: Scalar>(system: &Separable, temporaries: usize) -> u64 {
 /// Tensors that a transfer computes with.
 const TRANSFER_TEMPORARIES: usize = 2;
 
+/// On which patches a step smooths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    All,
+    /// Those of [`Level::patches_of_corrections`].
+    Corrections,
+}
+
 /// Steps of the smoother by a kernel.
 pub(super) trait Steps<B: Backend, T: Scalar>: Send + Sync {
     /// [`Patches::smooth_colors`], for colors that there are.
-    fn smooth(&self, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+    fn smooth(&self, scope: Scope, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
+
+    /// Whether corrections have fewer patches.
+    fn knows_corrections(&self) -> bool;
 
     /// [`Patches::resident_blocks`].
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>>;
@@ -360,6 +371,11 @@ impl<B: Backend, T: Scalar> Level<B, T> for SeparableLevel<B, T> {
         Ok(self)
     }
 
+    fn patches_of_corrections(&self) -> Option<Box<dyn Patches<B, T> + '_>> {
+        let has_less = self.steps.as_ref().is_some_and(|steps| steps.knows_corrections());
+        has_less.then(|| -> Box<dyn Patches<B, T> + '_> { Box::new(OfCorrections(self)) })
+    }
+
     fn point_gauss_seidel(&self, _b: &B::Vector<T>, _x: &mut B::Vector<T>, _reverse: bool) -> Result<()> {
         Err(Error::Unsupported {
             backend: self.backend.info().backend.name(),
@@ -367,6 +383,28 @@ impl<B: Backend, T: Scalar> Level<B, T> for SeparableLevel<B, T> {
             asked: "point-gs".into(),
             available: "patch, additive-patch, jacobi, chebyshev, chebyshev4".into(),
         })
+    }
+}
+
+/// The patches of corrections.
+struct OfCorrections<'a, B: Backend, T: Scalar>(&'a SeparableLevel<B, T>);
+
+impl<B: Backend, T: Scalar> Patches<B, T> for OfCorrections<'_, B, T> {
+    fn colors(&self) -> &[usize] {
+        self.0.colors()
+    }
+
+    fn smooth_color(&self, color: usize, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.smooth_colors(&[color], b, x)
+    }
+
+    fn prolongate_and_smooth_first(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.0.prolongate_add(coarse, x)?;
+        self.smooth_color(self.0.colors[0], b, x)
+    }
+
+    fn smooth_colors(&self, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.0.smooth_on(Scope::Corrections, colors, b, x)
     }
 }
 
@@ -385,18 +423,7 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
     }
 
     fn smooth_colors(&self, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        if let Some(steps) = &self.steps {
-            let unknown = colors.iter().find(|&color| !self.colors.contains(color));
-            unknown.map_or(Ok(()), |&color| Err(self.no_color(color)))?;
-            return steps.smooth(colors, b, x);
-        }
-        let work = &mut *lock(&self.work);
-        let (temporary, residual) = work.with_residual();
-        colors.iter().try_for_each(|&color| {
-            let patches = self.of_color(color)?;
-            self.residual_with(b, x, temporary, residual)?;
-            patches.add_solutions(&*self.backend, three(temporary), residual, x)
-        })
+        self.smooth_on(Scope::All, colors, b, x)
     }
 
     fn prolongate_and_smooth(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
@@ -406,5 +433,23 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
         self.steps.as_ref().map_or(Ok(Vec::new()), |steps| steps.resident_blocks())
+    }
+}
+
+impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
+    /// Without kernels on all patches.
+    fn smooth_on(&self, scope: Scope, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        if let Some(steps) = &self.steps {
+            let unknown = colors.iter().find(|&color| !self.colors.contains(color));
+            unknown.map_or(Ok(()), |&color| Err(self.no_color(color)))?;
+            return steps.smooth(scope, colors, b, x);
+        }
+        let work = &mut *lock(&self.work);
+        let (temporary, residual) = work.with_residual();
+        colors.iter().try_for_each(|&color| {
+            let patches = self.of_color(color)?;
+            self.residual_with(b, x, temporary, residual)?;
+            patches.add_solutions(&*self.backend, three(temporary), residual, x)
+        })
     }
 }

@@ -124,6 +124,8 @@ pub struct Separable {
     equation: Arc<Equation>,
     lines: Vec<Line>,
     coarsening: coarsening::Rule,
+    /// For each cell of a direction whether it is two of the next finer mesh; none on the finest.
+    is_merged: Option<Arc<[Vec<bool>; 3]>>,
 }
 
 impl Separable {
@@ -185,7 +187,31 @@ impl Separable {
                 format_args!("such that a vector has at most {MOST_ENTRIES} entries, not {}", space.storage());
             return Err(invalid("cells", format_args!("{x} x {y} x {z}"), allowed));
         }
-        Ok(Self { space, equation, lines, coarsening })
+        Ok(Self { space, equation, lines, coarsening, is_merged: None })
+    }
+
+    /// For each patch of a direction whether its cells and those next to them are cells of the next finer mesh, too; none if no patch's are in all
+    /// directions, where a direction is a single patch, and for degree 1, which takes more iterations without them.
+    fn kept_patches(&self) -> Option<[Vec<bool>; 3]> {
+        if self.space.degree() == 1 {
+            return None;
+        }
+        let mut kept = [const { Vec::new() }; 3];
+        for (d, (line, is_merged)) in self.lines.iter().zip(self.is_merged.as_deref()?).enumerate() {
+            if line.is_whole() {
+                return None;
+            }
+            let cells = line.axis.cells();
+            let is_kept = |vertex: usize| match line.joins_ends() {
+                true => (vertex + cells - 2..vertex + cells + 2).all(|cell| !is_merged[cell % cells]),
+                false => (vertex.saturating_sub(2)..cells.min(vertex + 2)).all(|cell| !is_merged[cell]),
+            };
+            kept[d] = line.patch_vertices().map(is_kept).collect();
+            if !kept[d].contains(&true) {
+                return None;
+            }
+        }
+        Some(kept)
     }
 
     /// The space that its solutions are in: with nodes on all sides.
@@ -380,8 +406,13 @@ impl System for Separable {
             breakpoints.push(length);
             Axis::graded(axis.family(), axis.shared_element(), breakpoints.into())
         };
+        let mut is_merged = [const { Vec::new() }; 3];
+        for (is_merged, kept) in is_merged.iter_mut().zip(&kept) {
+            *is_merged = kept.array_windows().map(|[first, end]| end - first == 2).collect();
+        }
         let axes = kept.into_iter().enumerate().map(axis).collect();
-        Some(Self::on_axes(mesh.with_cells(cells), axes, self.equation.clone(), self.coarsening))
+        let coarser = Self::on_axes(mesh.with_cells(cells), axes, self.equation.clone(), self.coarsening);
+        Some(coarser.map(|coarser| Self { is_merged: Some(Arc::new(is_merged)), ..coarser }))
     }
 
     fn by_default_kernels(&self) -> Cow<'_, Self> {

@@ -253,17 +253,21 @@ fn kernels_of_the_operator_are_its_matrices_along_axes_for_all_degrees() {
 }
 
 /// The unknowns of the patches of a color, by their definition: those of the cells around a vertex but for the rest of the
-/// patch's boundary, except that of the domain; of discontinuous elements all of these cells.
-fn patches(system: &Separable, color: usize) -> BTreeSet<BTreeSet<usize>> {
+/// patch's boundary, except that of the domain; of discontinuous elements all of these cells. Without those that are `left_out` in all directions.
+pub(super) fn patches(
+    system: &Separable,
+    color: usize,
+    left_out: Option<&[Vec<bool>; 3]>,
+) -> BTreeSet<BTreeSet<usize>> {
     let (dim, degree) = (system.dim(), system.space().degree());
     let nodes: Vec<_> = system.unknowns().collect();
-    let along = |d: usize| -> Vec<BTreeSet<usize>> {
+    let along = |d: usize| -> Vec<(bool, BTreeSet<usize>)> {
         let (cells, sides) = (system.mesh().cells_along()[d], system.equation().sides[d]);
         let is_discontinuous = system.family() == Family::Discontinuous;
         let (last, bit) = (cells * degree, color >> d & 1);
         let all: BTreeSet<usize> = nodes.iter().map(|node| node[d]).collect();
         if cells <= 3 {
-            return if bit == 0 { vec![all] } else { Vec::new() };
+            return if bit == 0 { vec![(false, all)] } else { Vec::new() };
         }
         let first = usize::from(sides[0] == D);
         let vertices = first..=if sides[1] == N { cells } else { cells - 1 };
@@ -277,18 +281,21 @@ fn patches(system: &Separable, color: usize) -> BTreeSet<BTreeSet<usize>> {
             distance < degree
         };
         let of_color = vertices.filter(|vertex| (vertex - first) % 2 == bit);
-        of_color.map(|vertex| all.iter().copied().filter(|&node| is_of(vertex, node)).collect()).collect()
+        let nodes_of = |vertex: usize| all.iter().copied().filter(|&node| is_of(vertex, node)).collect();
+        of_color
+            .map(|vertex| (left_out.is_some_and(|left_out| left_out[d][vertex - first]), nodes_of(vertex)))
+            .collect()
     };
-    let mut patches = vec![[0, 1, 2].map(|_| BTreeSet::from([0]))];
+    let mut patches = vec![(left_out.is_some(), [0, 1, 2].map(|_| BTreeSet::from([0])))];
     for d in 0..dim {
         let along = along(d);
-        let with = |patch: [BTreeSet<usize>; 3]| {
+        let with = |(is_left_out, patch): (bool, [BTreeSet<usize>; 3])| {
             along
                 .iter()
-                .map(move |nodes| {
+                .map(move |(is_left_out_along, nodes)| {
                     let mut patch = patch.clone();
                     patch[d] = nodes.clone();
-                    patch
+                    (is_left_out && *is_left_out_along, patch)
                 })
                 .collect::<Vec<_>>()
         };
@@ -298,38 +305,41 @@ fn patches(system: &Separable, color: usize) -> BTreeSet<BTreeSet<usize>> {
         let is_in = |node: &[usize; 3]| (0..3).all(|d| patch[d].contains(&node[d]));
         nodes.iter().enumerate().filter(|(_, node)| is_in(node)).map(|(dof, _)| dof).collect()
     };
-    patches.into_iter().map(dofs).collect()
+    patches.into_iter().filter(|(is_left_out, _)| !is_left_out).map(|(_, patch)| dofs(patch)).collect()
+}
+
+/// The unknowns that are on the patches.
+fn check_colors<T: Scalar>(system: &Separable, left_out: Option<&[Vec<bool>; 3]>, tolerance: f64) -> BTreeSet<usize> {
+    let (on_cpu, matrix) = (OnCpu::<T>::new(system), dense(system));
+    let n = matrix.nrows();
+    let of_corrections = left_out.map(|_| on_cpu.level.patches_of_corrections().unwrap());
+    let level = of_corrections.as_deref().unwrap_or(on_cpu.level.patches().unwrap());
+    let mut covered = BTreeSet::new();
+    for &color in level.colors() {
+        let (x, b) = (random(n, 5 + color as u64), random(n, 50 + color as u64));
+        let mut expected = DVector::from_column_slice(&x);
+        let residual = DVector::from_column_slice(&b) - &matrix * &expected;
+        for patch in patches(system, color, left_out) {
+            let dofs: Vec<_> = patch.into_iter().collect();
+            let local = DMatrix::from_fn(dofs.len(), dofs.len(), |i, j| matrix[(dofs[i], dofs[j])]);
+            let right = DVector::from_iterator(dofs.len(), dofs.iter().map(|&dof| residual[dof]));
+            let solution = local.lu().solve(&right).unwrap();
+            dofs.iter().zip(solution.iter()).for_each(|(&dof, value)| expected[dof] += value);
+            covered.extend(dofs);
+        }
+        let mut found = on_cpu.vector(&x);
+        level.smooth_color(color, &on_cpu.vector(&b), &mut found).unwrap();
+        let what = format!("{:?}, color {color}, without {left_out:?}", system.equation());
+        assert_close(&what, &on_cpu.dofs(&found), expected.as_slice(), tolerance);
+    }
+    assert!(level.smooth_color(99, &on_cpu.vector(&random(n, 1)), &mut on_cpu.vector(&random(n, 2))).is_err());
+    covered
 }
 
 fn check_smoother<T: Scalar>(tolerance: f64) {
     for system in systems() {
-        let (on_cpu, matrix) = (OnCpu::<T>::new(&system), dense(&system));
-        let n = matrix.nrows();
-        let level = on_cpu.level.patches().unwrap();
-        let mut covered = BTreeSet::new();
-        for &color in level.colors() {
-            let (x, b) = (random(n, 5 + color as u64), random(n, 50 + color as u64));
-            let mut expected = DVector::from_column_slice(&x);
-            let residual = DVector::from_column_slice(&b) - &matrix * &expected;
-            for patch in patches(&system, color) {
-                let dofs: Vec<_> = patch.into_iter().collect();
-                let local = DMatrix::from_fn(dofs.len(), dofs.len(), |i, j| matrix[(dofs[i], dofs[j])]);
-                let right = DVector::from_iterator(dofs.len(), dofs.iter().map(|&dof| residual[dof]));
-                let solution = local.lu().solve(&right).unwrap();
-                dofs.iter().zip(solution.iter()).for_each(|(&dof, value)| expected[dof] += value);
-                covered.extend(dofs);
-            }
-            let mut found = on_cpu.vector(&x);
-            level.smooth_color(color, &on_cpu.vector(&b), &mut found).unwrap();
-            assert_close(
-                &format!("{:?}, color {color}", system.equation()),
-                &on_cpu.dofs(&found),
-                expected.as_slice(),
-                tolerance,
-            );
-        }
-        assert_eq!(covered.len(), n, "every unknown is in a patch");
-        assert!(level.smooth_color(99, &on_cpu.vector(&random(n, 1)), &mut on_cpu.vector(&random(n, 2))).is_err());
+        let covered = check_colors::<T>(&system, None, tolerance);
+        assert_eq!(covered.len(), system.layout().dofs(), "every unknown is in a patch");
     }
 }
 
@@ -337,6 +347,47 @@ fn check_smoother<T: Scalar>(tolerance: f64) {
 fn colors_solve_on_their_patches() {
     check_smoother::<f64>(1e-11);
     check_smoother::<f32>(2e-4);
+}
+
+/// Meshes, and the next coarser ones, on which patches are kept.
+fn meshes_with_kept_patches() -> Vec<[Separable; 2]> {
+    let pair = |cells: &[usize], degree, sides, [x, y, z]: [f64; 3]| {
+        let grading = [Grading::Geometric(x), Grading::BothEnds(y), Grading::Geometric(z)];
+        let mesh = Mesh::of_box(cells, &vec![1.0; cells.len()], 1).unwrap();
+        let fine = Separable::new(mesh, degree, equation(sides, grading, 1.0)).unwrap();
+        let coarse = fine.coarser().unwrap().unwrap();
+        [fine, coarse]
+    };
+    vec![
+        pair(&[8, 4], 2, [[D, N], [N, D], [D, D]], [1000.0, 3.0, 1.0]),
+        pair(&[8, 8], 3, [[N, N], [D, D], [D, D]], [100.0, 30.0, 1.0]),
+        pair(&[10, 6], 4, [[P, P], [P, P], [D, D]], [200.0, 30.0, 1.0]),
+        pair(&[3, 3, 3], 2, [[N, D], [P, P], [N, D]], [100.0, 1.0, 100.0]),
+    ]
+}
+
+#[test]
+fn corrections_smooth_where_cells_were_merged() {
+    for [fine, coarse] in meshes_with_kept_patches() {
+        let kept = coarse.kept_patches().unwrap();
+        for ((fine, coarse), kept) in fine.lines().iter().zip(coarse.lines()).zip(&kept) {
+            let (cells, first) = (coarse.axis.cells(), coarse.patch_vertices().start);
+            let is_cell = |cell: usize| {
+                let [start, end] = [0.0, 1.0].map(|place| coarse.axis.at(cell, place));
+                !(0..fine.axis.cells()).map(|index| fine.axis.at(index, 0.0)).any(|point| start < point && point < end)
+            };
+            for (vertex, &is_kept) in (first..).zip(kept) {
+                let near = (vertex + cells - 2)..(vertex + cells + 2);
+                let mut inside = near.filter(|&cell| coarse.joins_ends() || (cells..2 * cells).contains(&cell));
+                assert_eq!(is_kept, inside.all(|cell| is_cell(cell % cells)), "around vertex {vertex}");
+            }
+        }
+        let covered = check_colors::<f64>(&coarse, Some(&kept), 1e-11);
+        assert!(!covered.is_empty() && covered.len() < coarse.layout().dofs());
+        check_colors::<f32>(&coarse, Some(&kept), 2e-4);
+        let on_cpu = OnCpu::<f64>::new(&fine);
+        assert!(on_cpu.level.patches_of_corrections().is_none(), "the finest mesh has all patches");
+    }
 }
 
 /// Spaces are nested, so `Pᵀ A P` is the coarse matrix, but for discontinuous elements, whose penalty depends on the mesh.

@@ -35,9 +35,16 @@ pub(super) fn extended<T: Scalar + Prepared>(
     }
     // Symmetric ones: columns are rows.
     let cell = cell.map(|matrix| matrix.as_slice().to_vec());
+    let mut kept = [const { Vec::new() }; 3];
+    for (d, of_vertices) in system.kept_patches().iter().flatten().enumerate().take(dim) {
+        let (line, before) = (&system.lines()[d], lattice.smoothed[d].start + 1);
+        let vertices = lattice.smoothed[d].clone().skip(1).map(|cell| (cell - before) as usize);
+        kept[d] = vertices.map(|patch| of_vertices[patch % of_vertices.len()]).collect();
+        debug_assert!(line.joins_ends() || kept[d].len() == of_vertices.len());
+    }
     let (smoothed, integrated) = (lattice.smoothed.clone(), lattice.cells.clone());
     let reaction = T::from_f64(reaction);
-    let space = patchmg_cpu::Graded { dim, grid, smoothed, factors, eigenpairs, integrated, cell, reaction };
+    let space = patchmg_cpu::Graded { dim, grid, smoothed, factors, eigenpairs, kept, integrated, cell, reaction };
     let kernels = T::graded(space).ok_or_else(|| unsupported(grid.degree as usize))?;
     Extended::new(cpu, system, lattice, kernels, 1.0)
 }

@@ -10,7 +10,7 @@
 
 mod graded;
 
-use super::level::{self, Kernels, Products, SeparableLevel, Steps, Transfers};
+use super::level::{self, Kernels, Products, Scope, SeparableLevel, Steps, Transfers};
 use super::line::{Ends, Line};
 use super::{Separable, patches};
 use crate::backend::cpu::{Cpu, Vector};
@@ -197,7 +197,8 @@ impl Lattice {
             stored: system.space().stored_nodes(),
             cells: [0..1, 0..1, 0..1],
             smoothed: [0..1, 0..1, 0..1],
-            has_equal_cells: system.lines().iter().all(|line| line.axis.is_uniform() && line.axis.cells() % 2 == 0),
+            has_equal_cells: system.lines().iter().all(|line| line.axis.is_uniform() && line.axis.cells() % 2 == 0)
+                && system.kept_patches().is_none(),
         };
         for (d, line) in system.lines().iter().enumerate() {
             let [below, above] = [0, 1].map(|side| if line.is_given(side) { 0 } else { beyond });
@@ -327,6 +328,7 @@ struct Extended<T, K: ?Sized = dyn patchmg_cpu::Kernels<T>> {
     storage: usize,
     /// `φ`, or 1 where cells are not equal and even in number.
     factor: f64,
+    knows_corrections: bool,
     vectors: Mutex<Vectors<T>>,
 }
 
@@ -363,7 +365,8 @@ impl<T: Scalar + Prepared, K: LatticeKernels<T> + ?Sized> Extended<T, K> {
     fn new(cpu: &Arc<Cpu>, system: &Separable, lattice: Lattice, kernels: Box<K>, factor: f64) -> Result<Self> {
         let vector = || cpu.zeros::<T>(lattice.grid.storage(lattice.dim));
         let vectors = Mutex::new(Vectors { x: vector()?, other: vector()? });
-        Ok(Self { cpu: cpu.clone(), kernels, storage: system.space().storage(), factor, vectors, lattice })
+        let (storage, knows_corrections) = (system.space().storage(), system.kept_patches().is_some());
+        Ok(Self { cpu: cpu.clone(), kernels, storage, factor, knows_corrections, vectors, lattice })
     }
 
     fn check(&self, vectors: &[(&'static str, &Vector<T>)]) -> Result<()> {
@@ -404,17 +407,25 @@ impl<T: Scalar + Prepared, K: LatticeKernels<T> + ?Sized> Products<Cpu, T> for A
 }
 
 impl<T: Scalar + Prepared, K: LatticeKernels<T> + ?Sized> Steps<Cpu, T> for Arc<Extended<T, K>> {
-    fn smooth(&self, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+    fn smooth(&self, scope: Scope, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         self.check(&[("b", b), ("x", x)])?;
         let vectors = &mut *lock(&self.vectors);
         self.extend(b, x, vectors);
         let Vectors { x: extended, other } = vectors;
         for &color in colors {
-            self.kernels.smooth_color(self.cpu.sweep(), color as u32, other, extended);
+            let (sweep, color) = (self.cpu.sweep(), color as u32);
+            match scope {
+                Scope::All => self.kernels.smooth_color(sweep, color, other, extended),
+                Scope::Corrections => self.kernels.smooth_color_of_corrections(sweep, color, other, extended),
+            }
             self.lattice.set_images(&self.cpu, extended);
         }
         self.lattice.reduce(&self.cpu, extended, 1.0, x, |_, x, value| *x = value);
         Ok(())
+    }
+
+    fn knows_corrections(&self) -> bool {
+        self.knows_corrections
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {

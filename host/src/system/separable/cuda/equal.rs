@@ -1,7 +1,7 @@
 //! Where cells of a direction are equal: steps of the smoother, the operator, and the transfer to a level of half as many cells.
 
 use super::super::Separable;
-use super::super::level::{Steps, Transfers};
+use super::super::level::{Scope, Steps, Transfers};
 use super::super::line::Line;
 use super::operator::{LONGEST_CHUNK, Launch, Matrices};
 use super::{Cells, Common};
@@ -40,7 +40,7 @@ impl<T: Scalar> Equal<T> {
 }
 
 impl<T: Scalar> Steps<Cuda, T> for Equal<T> {
-    fn smooth(&self, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+    fn smooth(&self, _scope: Scope, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         let level = &self.level;
         level.check(&[("b", b), ("x", x)])?;
         colors.iter().map(|&color| color as u32).try_for_each(|color| {
@@ -56,6 +56,10 @@ impl<T: Scalar> Steps<Cuda, T> for Equal<T> {
             // SAFETY: vectors of the level, checked above, `x` another one than `b`, and its matrices and table.
             unsafe { self.kernel.launch(&level.cuda.gpu, blocks, arguments) }
         })
+    }
+
+    fn knows_corrections(&self) -> bool {
+        false
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {

@@ -1,7 +1,7 @@
 //! Where cells have any sizes: steps of the smoother, and the operator.
 
 use super::super::Separable;
-use super::super::level::Steps;
+use super::super::level::{Scope, Steps};
 use super::super::line::{Line, Rows};
 use super::operator::{Launch, Matrices};
 use super::{Cells, Common, equal};
@@ -25,12 +25,18 @@ pub struct Graded<T: Scalar> {
     kernel: TypedKernel<graded::Smooth<T>>,
     tables: Vector<T>,
     starts: Vector<u32>,
+    /// Patches that corrections leave out, and none: what [`graded::Smooth::kept`] is for each [`Scope`].
+    kept: Option<Vector<u32>>,
+    none_kept: Vector<u32>,
 }
 
 impl<T: Scalar> Graded<T> {
     pub fn new(cuda: &Arc<Cuda>, system: &Separable) -> Result<Self> {
         let (gpu, Tables { tables, starts }) = (&cuda.gpu, Tables::new(system)?);
+        let kept = system.kept_patches().map(|kept| Vector::uploaded(gpu, &kept_from(&kept))).transpose()?;
         Ok(Self {
+            kept,
+            none_kept: Vector::uploaded(gpu, &vec![0; starts.len()])?,
             level: Common::new(cuda, system),
             kernel: Cells::Graded.kernel(gpu, system)?,
             tables: Vector::uploaded(gpu, &tables)?,
@@ -40,13 +46,15 @@ impl<T: Scalar> Graded<T> {
 }
 
 impl<T: Scalar> Steps<Cuda, T> for Graded<T> {
-    fn smooth(&self, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
+    fn smooth(&self, scope: Scope, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         let level = &self.level;
         level.check(&[("b", b), ("x", x)])?;
+        let kept = self.kept.as_ref().filter(|_| scope == Scope::Corrections).unwrap_or(&self.none_kept);
         colors.iter().map(|&color| color as u32).try_for_each(|color| {
             let arguments = graded::Smooth {
                 tables: self.tables.as_ptr(),
                 starts: self.starts.as_ptr(),
+                kept: kept.as_ptr(),
                 b: b.as_ptr(),
                 x: x.as_mut_ptr(),
                 directions: level.directions,
@@ -56,6 +64,10 @@ impl<T: Scalar> Steps<Cuda, T> for Graded<T> {
             // SAFETY: vectors of the level, checked above, `x` another one than `b`, and tables of its patches.
             unsafe { self.kernel.launch(&level.cuda.gpu, blocks, arguments) }
         })
+    }
+
+    fn knows_corrections(&self) -> bool {
+        self.kept.is_some()
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
@@ -102,11 +114,24 @@ impl<T: Scalar> Tables<T> {
     }
 }
 
+/// For each patch how many of its color are kept from it on, along x, then along y, then along z.
+pub fn kept_from(kept: &[Vec<bool>; 3]) -> Vec<u32> {
+    let mut counts = Vec::new();
+    for of_line in kept {
+        let first = counts.len();
+        counts.resize(first + of_line.len(), 0);
+        for (patch, _) in of_line.iter().enumerate().rev().filter(|(_, is_kept)| **is_kept) {
+            counts[first + patch] = 1 + counts[first..].get(patch + 2).copied().unwrap_or(0);
+        }
+    }
+    counts
+}
+
 /// Bytes of the tables, at most.
 pub fn tables_bytes<T: Scalar>(system: &Separable) -> u64 {
     let words = graded::table_words(system.dim(), system.space().degree(), size_of::<T>());
     let patches: usize = system.lines().iter().map(|line| line.patch_vertices().len()).sum();
-    vector_bytes::<T>(patches, words) + vector_bytes::<f32>(1, patches)
+    vector_bytes::<T>(patches, words) + vector_bytes::<f32>(3, patches)
 }
 
 /// What the operator's kernels take.

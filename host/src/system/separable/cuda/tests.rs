@@ -1,11 +1,14 @@
 //! Kernels, emulated, against matrices along axes.
 
 use super::super::level::{Kernels, SeparableLevel};
+use super::super::tests::patches;
 use super::super::{Condition, Equation, Separable};
 use super::equal::{
     cell_matrices, load_restriction_matrices, matrices, prolongation_matrices, restriction_matrices, table_words,
 };
-use super::graded::{Tables, cell_matrices as graded_cell_matrices, sizes as graded_sizes, sizes_bytes, tables_bytes};
+use super::graded::{
+    Tables, cell_matrices as graded_cell_matrices, kept_from, sizes as graded_sizes, sizes_bytes, tables_bytes,
+};
 use super::{Cells, constants, directions};
 use crate::backend::cpu::Cpu;
 use crate::backend::{Backend, Scalar};
@@ -156,10 +159,12 @@ fn check<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
     let (matrices, table) = matrices::<T>(&system).unwrap();
     assert_eq!(table.len(), table_words(&system), "{what}");
     let (equal, graded) = (Cells::Equal.module(&system), Cells::Graded.module(&system));
+    let [mut has_left_out, mut has_smoothed] = [is_equal; 2];
     for &color in axes.level.colors() {
         let mut expected = axes.vector(2, 3.0);
         let (mut found, b_host) = (axes.host(&expected), axes.host(&b));
         axes.level.smooth_color(color, &b, &mut expected).unwrap();
+        let mut of_all = axes.host(&expected);
         let (dim, b, x, color) = (cells.len(), b_host.as_ptr(), found.as_mut_ptr(), color as u32);
         if is_equal {
             let (matrices, table) = (matrices.as_ptr(), table.as_ptr());
@@ -168,16 +173,36 @@ fn check<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
             // SAFETY: vectors, matrices and table are those of the level, and the blocks those of its kernel.
             unsafe { run(equal, blocks, &arguments) };
         } else {
-            let (tables, starts) = (tables.as_ptr(), starts.as_ptr());
-            let arguments = graded::Smooth { tables, starts, b, x, directions, color };
+            let kept = (color % 2 == 1).then(|| kept_patches(&system));
+            let counts = kept.as_ref().map_or_else(|| vec![0; starts.len()], kept_from);
+            let (tables, starts, before) = (tables.as_ptr(), starts.as_ptr(), found.clone());
+            let arguments = graded::Smooth { tables, starts, kept: counts.as_ptr(), b, x, directions, color };
             let blocks = graded::blocks::<T>(dim, degree, directions, color);
-            // SAFETY: as above.
+            // SAFETY: as above, of as many patches as there are starts.
             unsafe { run(graded, blocks, &arguments) };
+            let color = color as usize;
+            let [all, smoothed] = [None, kept.as_ref()].map(|left_out| patches(&system, color, left_out));
+            for &dof in all.difference(&smoothed).flatten() {
+                let offset = system.space().offset(system.unknowns().nth(dof).unwrap());
+                assert_eq!(found[offset], before[offset], "{what}, color {color}, without {kept:?}");
+                of_all[offset] = before[offset];
+            }
+            has_left_out |= kept.is_some() && smoothed.len() < all.len();
+            has_smoothed |= kept.is_some() && !smoothed.is_empty();
         }
-        let expected = axes.host(&expected);
-        let allowed = roundings::<T>(1e4, largest(&expected));
-        assert_close(&found, &expected, allowed, &format!("{what}, color {color}"));
+        let allowed = roundings::<T>(1e4, largest(&of_all));
+        assert_close(&found, &of_all, allowed, &format!("{what}, color {color}"));
     }
+    assert!(has_left_out && has_smoothed, "{what}");
+}
+
+/// Runs of other lengths in each direction.
+fn kept_patches(system: &Separable) -> [Vec<bool>; 3] {
+    let mut kept = [const { Vec::new() }; 3];
+    for (d, line) in system.lines().iter().enumerate() {
+        kept[d] = line.patch_vertices().map(|patch| patch % (9 - d) >= 2).collect();
+    }
+    kept
 }
 
 fn check_products<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
