@@ -27,9 +27,13 @@ impl Rule {
     /// Of equal cells in each direction, which lose half of the cells of a direction or nothing.
     pub const UNIFORM: Self = Self { start: COARSENED_BELOW, bound: COARSENED_BELOW };
 
-    /// Of graded cells. Higher bounds save work and cost iterations, for degree 1 any growth does.
+    /// Of graded cells. Higher values save work and cost iterations.
     pub const fn graded(degree: usize) -> Self {
-        if degree == 1 { Self { start: 2.0, bound: 2.0 } } else { Self { start: 2.0, bound: 4.0 } }
+        match degree {
+            1 => Self { start: 2.0, bound: 2.0 },
+            2 => Self { start: 2.0, bound: 4.0 },
+            _ => Self { start: 3.0, bound: 4.0 },
+        }
     }
 }
 
