@@ -31,9 +31,7 @@ fn sample<T: Real>(name: &str) -> Sample {
     match name {
         "smooth" => |cells, memory| {
             let x = memory.cast::<T>();
-            // None is kept, because the memory is zero.
-            let (tables, starts, kept, b) =
-                (x.cast_const(), x.cast_const().cast(), x.cast_const().cast(), x.cast_const());
+            let (tables, starts, kept, b) = (x.cast_const(), x.cast_const().cast(), core::ptr::null(), x.cast_const());
             Some(Box::new(Smooth { tables, starts, kept, b, x, directions: Directions::closed(cells), color: 0 }))
         },
         "apply" => |cells, memory| {

@@ -18,7 +18,7 @@ crate::kernels! {
         tables: *const T,
         /// Where in them the table of each patch begins: along x, then along y, then along z.
         starts: *const u32,
-        /// For each patch of a direction, in the same order, how many of its color are kept from it on, one after the other.
+        /// For each patch of a direction, in the same order, how many of its color are kept from it on, one after the other; null if none is.
         kept: *const u32,
         b: *const T,
         /// Another vector than `b`.

@@ -235,7 +235,7 @@ pub unsafe fn patch_of<T: Real>(
     Along { direction: directions[d], vertex: directions[d].first + patch, table: tables.wrapping_add(start as usize) }
 }
 
-/// Which patches of a color are left out.
+/// Which patches of a color are left out: none if `kept` is null.
 #[derive(Clone, Copy)]
 pub struct LeftOut {
     pub kept: *const u32,
@@ -268,11 +268,11 @@ impl LeftOut {
     /// Whether all of so many patches side by side in x are left out.
     ///
     /// # Safety
-    /// As of [`Self::from`].
+    /// There is such a patch, and if `kept` is not null, a number for every one.
     #[inline(always)]
     pub unsafe fn all(self, dim: usize, [x, y, z]: [u32; 3], count: u32) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { self.across_x(dim, [y, z]) && self.from(0, x) >= count }
+        unsafe { !self.kept.is_null() && self.across_x(dim, [y, z]) && self.from(0, x) >= count }
     }
 }
 

@@ -17,6 +17,7 @@ use patchmg_device::separable::graded::{self, Apply, PatchTable, Residual};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::iter;
+use std::ptr;
 use std::sync::Arc;
 
 /// The kernel of a level of graded cells, and its tables.
@@ -25,9 +26,8 @@ pub struct Graded<T: Scalar> {
     kernel: TypedKernel<graded::Smooth<T>>,
     tables: Vector<T>,
     starts: Vector<u32>,
-    /// Patches that corrections leave out, and none: what [`graded::Smooth::kept`] is for each [`Scope`].
+    /// Patches that corrections leave out, see [`kept_from`].
     kept: Option<Vector<u32>>,
-    none_kept: Vector<u32>,
 }
 
 impl<T: Scalar> Graded<T> {
@@ -36,7 +36,6 @@ impl<T: Scalar> Graded<T> {
         let kept = system.kept_patches().map(|kept| Vector::uploaded(gpu, &kept_from(&kept))).transpose()?;
         Ok(Self {
             kept,
-            none_kept: Vector::uploaded(gpu, &vec![0; starts.len()])?,
             level: Common::new(cuda, system),
             kernel: Cells::Graded.kernel(gpu, system)?,
             tables: Vector::uploaded(gpu, &tables)?,
@@ -49,12 +48,12 @@ impl<T: Scalar> Steps<Cuda, T> for Graded<T> {
     fn smooth(&self, scope: Scope, colors: &[usize], b: &Vector<T>, x: &mut Vector<T>) -> Result<()> {
         let level = &self.level;
         level.check(&[("b", b), ("x", x)])?;
-        let kept = self.kept.as_ref().filter(|_| scope == Scope::Corrections).unwrap_or(&self.none_kept);
+        let kept = self.kept.as_ref().filter(|_| scope == Scope::Corrections).map_or(ptr::null(), Vector::as_ptr);
         colors.iter().map(|&color| color as u32).try_for_each(|color| {
             let arguments = graded::Smooth {
                 tables: self.tables.as_ptr(),
                 starts: self.starts.as_ptr(),
-                kept: kept.as_ptr(),
+                kept,
                 b: b.as_ptr(),
                 x: x.as_mut_ptr(),
                 directions: level.directions,
@@ -131,7 +130,7 @@ pub fn kept_from(kept: &[Vec<bool>; 3]) -> Vec<u32> {
 pub fn tables_bytes<T: Scalar>(system: &Separable) -> u64 {
     let words = graded::table_words(system.dim(), system.space().degree(), size_of::<T>());
     let patches: usize = system.lines().iter().map(|line| line.patch_vertices().len()).sum();
-    vector_bytes::<T>(patches, words) + vector_bytes::<f32>(3, patches)
+    vector_bytes::<T>(patches, words) + vector_bytes::<f32>(2, patches)
 }
 
 /// What the operator's kernels take.

@@ -23,6 +23,7 @@ use patchmg_device::separable::graded;
 use patchmg_device::separable::{self, Apply, ProlongateAdd, Residual, RestrictResidual, Smooth};
 use patchmg_device::typed::{self, Arguments as _};
 use patchmg_emulation::{Arguments, Kernel};
+use std::ptr;
 use std::sync::Arc;
 
 const D: Condition = Condition::Dirichlet;
@@ -174,9 +175,10 @@ fn check<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
             unsafe { run(equal, blocks, &arguments) };
         } else {
             let kept = (color % 2 == 1).then(|| kept_patches(&system));
-            let counts = kept.as_ref().map_or_else(|| vec![0; starts.len()], kept_from);
+            let counts = kept.as_ref().map(kept_from);
             let (tables, starts, before) = (tables.as_ptr(), starts.as_ptr(), found.clone());
-            let arguments = graded::Smooth { tables, starts, kept: counts.as_ptr(), b, x, directions, color };
+            let of_kept = counts.as_ref().map_or(ptr::null(), Vec::as_ptr);
+            let arguments = graded::Smooth { tables, starts, kept: of_kept, b, x, directions, color };
             let blocks = graded::blocks::<T>(dim, degree, directions, color);
             // SAFETY: as above, of as many patches as there are starts.
             unsafe { run(graded, blocks, &arguments) };
