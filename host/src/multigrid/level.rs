@@ -16,7 +16,7 @@ pub struct SmoothedLevel<B: Backend, S: Scalar> {
     /// Smoother of `A`.
     pub smoother: Box<dyn Smoother<B, S>>,
     /// That of corrections of the next finer level, if it is another one.
-    of_corrections: Option<Box<dyn Smoother<B, S>>>,
+    pub(super) of_corrections: Option<Box<dyn Smoother<B, S>>>,
     /// Right-hand side of the next coarser level.
     pub(super) coarse_b: B::Vector<S>,
     /// Solution, or correction, on the next coarser level.
@@ -47,20 +47,22 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
         self.of_corrections = self.smoother.of_corrections();
     }
 
-    /// The smoother of a cycle, the level, and the solution on the next coarser one. Where there is a finer level a cycle from zero is its correction.
-    pub(super) fn smoothing(&mut self, start: Start) -> (&mut dyn Smoother<B, S>, &SharedLevel<B, S>, &B::Vector<S>) {
-        let Self { smoother, of_corrections, level, coarse_x, .. } = self;
-        let smoother = match (of_corrections, start) {
-            (Some(smoother), Start::Zero) => smoother,
-            _ => smoother,
-        };
-        (&mut **smoother, level, coarse_x)
-    }
-
     /// See [`Smoother::update`].
     pub(super) fn update_smoothers(&mut self) -> Result<()> {
         self.smoother.update()?;
         self.of_corrections.iter_mut().try_for_each(|smoother| smoother.update())
+    }
+}
+
+/// The smoother of a cycle. Where there is a finer level, a cycle from zero is its correction.
+pub(super) fn of_cycle<'a, D: ?Sized>(
+    own: &'a mut Box<D>,
+    of_corrections: &'a mut Option<Box<D>>,
+    start: Start,
+) -> &'a mut D {
+    match (of_corrections, start) {
+        (Some(smoother), Start::Zero) => smoother,
+        _ => own,
     }
 }
 

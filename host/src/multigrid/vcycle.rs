@@ -1,7 +1,7 @@
 //! The V-cycle (paper 1, algorithm 2.1), and the W-cycle.
 
 use super::coarsest::Coarsest;
-use super::level::{SmoothedLevel, hierarchy, levels};
+use super::level::{SmoothedLevel, hierarchy, levels, of_cycle};
 use super::repeated::Repeated;
 use super::smoother::{Smoother, SmootherConfig};
 use crate::backend::{Backend, Scalar};
@@ -258,7 +258,8 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
         b: &B::Vector<S>,
         x: &mut B::Vector<S>,
     ) -> Result<()> {
-        let (smoother, level, _) = self.smoothing(start);
+        let Self { smoother, of_corrections, level, .. } = self;
+        let smoother = of_cycle(smoother, of_corrections, start);
         match (start, cycle.pre) {
             (Start::Given, steps) => (0..steps).try_for_each(|_| smoother.step(b, x)),
             (Start::Zero, 0) => level.backend().set_zero(x),
@@ -276,7 +277,8 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
         b: &B::Vector<S>,
         x: &mut B::Vector<S>,
     ) -> Result<()> {
-        let (smoother, level, coarse_x) = self.smoothing(start);
+        let Self { smoother, of_corrections, level, coarse_x, .. } = self;
+        let smoother = of_cycle(smoother, of_corrections, start);
         match (cycle.post_smoothing, cycle.post) {
             (PostSmoothing::Same, 1..) => {
                 smoother.step_after_prolongation(coarse_x, b, x)?;
