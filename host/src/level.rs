@@ -109,8 +109,8 @@ pub trait Level<B: Backend, T: Scalar>: LinearOperator<B, T> + Send + Sync {
     /// [`Unsupported`](crate::Error::Unsupported) if the level has none.
     fn patches(&self) -> Result<&dyn Patches<B, T>>;
 
-    /// The patches that smooth a correction of the next finer level; none if all do. Those are left out that are patches of that level,
-    /// too, which smooths on them itself.
+    /// The patches to smooth on in a correction of the next finer level; `None` if these are all patches. Patches that the finer level has,
+    /// too, can be left out, because it smooths on them itself.
     fn patches_of_corrections(&self) -> Option<Box<dyn Patches<B, T> + '_>> {
         None
     }

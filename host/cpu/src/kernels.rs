@@ -26,7 +26,7 @@ pub trait LatticeKernels<T>: Send + Sync {
     fn apply(&self, sweep: Sweep, x: &[T], y: &mut [T]);
     /// One color of the smoother.
     fn smooth_color(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]);
-    /// The same on patches alone that the next finer level does not have, too.
+    /// The same without the patches that a correction leaves out; by default there are none.
     fn smooth_color_of_corrections(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
         self.smooth_color(sweep, color, b, x);
     }

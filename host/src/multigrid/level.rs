@@ -15,7 +15,7 @@ pub struct SmoothedLevel<B: Backend, S: Scalar> {
     pub level: SharedLevel<B, S>,
     /// Smoother of `A`.
     pub smoother: Box<dyn Smoother<B, S>>,
-    /// That of corrections of the next finer level, if it is another one.
+    /// Smoother of corrections of the next finer level, if it is another one.
     pub(super) of_corrections: Option<Box<dyn Smoother<B, S>>>,
     /// Right-hand side of the next coarser level.
     pub(super) coarse_b: B::Vector<S>,
@@ -42,9 +42,14 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
         })
     }
 
-    /// There is a finer one above it.
-    pub(super) fn has_finer(&mut self) {
+    /// To be called if there is a finer level.
+    pub(super) fn set_corrections(&mut self) {
         self.of_corrections = self.smoother.of_corrections();
+    }
+
+    /// See [`Smoother::is_fixed`].
+    pub(super) fn is_fixed(&self) -> bool {
+        self.smoother.is_fixed() && self.of_corrections.iter().all(|smoother| smoother.is_fixed())
     }
 
     /// See [`Smoother::update`].
@@ -54,7 +59,7 @@ impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {
     }
 }
 
-/// The smoother of a cycle. Where there is a finer level, a cycle from zero is its correction.
+/// The smoother of a cycle. Below the finest level, a cycle from zero computes a correction of the next finer one.
 pub(super) fn of_cycle<'a, D: ?Sized>(
     own: &'a mut Box<D>,
     of_corrections: &'a mut Option<Box<D>>,
@@ -85,4 +90,37 @@ pub fn hierarchy<E: System>(finest: &E) -> Result<Vec<E>> {
 /// Those of [`hierarchy`] and of [`Runs::level`].
 pub fn levels<E: System, B: Runs<E>, S: Scalar>(backend: &Arc<B>, finest: &E) -> Result<Vec<SharedLevel<B, S>>> {
     hierarchy(finest)?.iter().map(|system| backend.level(system)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Multigrid, SmootherConfig};
+    use super::*;
+    use crate::backend::cpu::Cpu;
+    use crate::mesh::{Grading, Mesh};
+    use crate::system::Separable;
+    use crate::system::separable::Equation;
+    use std::ptr;
+
+    #[test]
+    fn corrections_have_a_smoother_of_their_own_below_the_finest_level() {
+        let grading = [Grading::Geometric(1e3), Grading::Geometric(10.0), Grading::Uniform];
+        let equation = Equation { grading, ..Equation::default() };
+        let system = Separable::new(Mesh::unit_cube(2, 4).unwrap(), 2, equation).unwrap();
+        let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
+        let mut multigrid =
+            Multigrid::<Cpu, f64>::new(&cpu, &system, &SmootherConfig::Patch, Default::default()).unwrap();
+        let [coarser @ .., finest] = &mut multigrid.levels[..] else { panic!("two levels at least") };
+        assert!(finest.of_corrections.is_none());
+        let mut counted = 0;
+        for SmoothedLevel { smoother, of_corrections, .. } in coarser {
+            let own = ptr::from_ref(&**smoother).cast::<()>();
+            let other = of_corrections.as_deref().map(|smoother| ptr::from_ref(smoother).cast::<()>());
+            let chosen = [Start::Given, Start::Zero]
+                .map(|start| ptr::from_ref(of_cycle(smoother, of_corrections, start)).cast::<()>());
+            assert_eq!(chosen, [own, other.unwrap_or(own)]);
+            counted += usize::from(other.is_some());
+        }
+        assert!(counted > 0);
+    }
 }

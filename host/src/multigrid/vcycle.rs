@@ -99,7 +99,7 @@ impl<B: Backend, S: Scalar> Multigrid<B, S> {
         let above = |pair: &[_]| SmoothedLevel::new(&pair[1], &pair[0], smoother(&pair[1])?);
         let mut coarsest = Coarsest::new(coarsest)?;
         let mut levels = levels.windows(2).map(above).collect::<Result<Vec<_>>>()?;
-        levels.iter_mut().rev().skip(1).for_each(SmoothedLevel::has_finer);
+        levels.iter_mut().rev().skip(1).for_each(SmoothedLevel::set_corrections);
         // Before the first of its operations is needed, by a recording.
         if let Some((level, coarser)) = levels.split_last_mut().filter(|(_, coarser)| is_fixed(&coarsest, coarser)) {
             let SmoothedLevel { level, coarse_b, coarse_x, .. } = level;
@@ -221,7 +221,7 @@ fn linearize<B: Backend, S: Scalar>(
 
 /// Whether a V-cycle asks the machine for the same every time.
 fn is_fixed<B: Backend, S: Scalar>(coarsest: &Coarsest<B, S>, levels: &[SmoothedLevel<B, S>]) -> bool {
-    coarsest.level().inner_iterations().is_none() && levels.iter().all(|level| level.smoother.is_fixed())
+    coarsest.level().inner_iterations().is_none() && levels.iter().all(SmoothedLevel::is_fixed)
 }
 
 impl<B: Backend, S: Scalar> SmoothedLevel<B, S> {

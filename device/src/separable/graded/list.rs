@@ -12,13 +12,14 @@ use crate::separable::sizes::{C, DIM, H, K, M, N};
 crate::kernels! {
     by sizes;
 
-    /// `x_I = A_j⁻¹ (b_I - A_IB x_B)` on the patches `j` of a color that are not kept in all directions.
+    /// `x_I = A_j⁻¹ (b_I - A_IB x_B)` on the patches `j` of a color, except those that are kept in every direction.
     Smooth = smooth::<DIM, K, M, N>(
         /// A [`PatchTable`](super::PatchTable) for each number, [arranged](super::arranged) for the kernel.
         tables: *const T,
         /// Where in them the table of each patch begins: along x, then along y, then along z.
         starts: *const u32,
-        /// For each patch of a direction, in the same order, how many of its color are kept from it on, one after the other; null if none is.
+        /// For each patch of a direction, in the same order, the length of the run of kept patches of its color that begins there; 0 if it is not kept.
+        /// Null if no patch is left out.
         kept: *const u32,
         b: *const T,
         /// Another vector than `b`.

@@ -716,7 +716,7 @@ pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
     let index = [if patches == 1 { number } else { number.min(last) }, thread::block_idx_y(), thread::block_idx_z()];
     let left_out = LeftOut { kept, directions, color };
     let first = thread::block_idx_x() * patches as u32;
-    // SAFETY: the first patch of the block.
+    // SAFETY: the block has a first patch.
     if unsafe { left_out.all(3, [first, index[1], index[2]], (patches as u32).min(last + 1 - first)) } {
         return;
     }

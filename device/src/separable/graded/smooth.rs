@@ -235,7 +235,7 @@ pub unsafe fn patch_of<T: Real>(
     Along { direction: directions[d], vertex: directions[d].first + patch, table: tables.wrapping_add(start as usize) }
 }
 
-/// Which patches of a color are left out: none if `kept` is null.
+/// Which patches of a color are left out; none if `kept` is null.
 #[derive(Clone, Copy)]
 pub struct LeftOut {
     pub kept: *const u32,
@@ -244,7 +244,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// How many are kept in a direction from one on.
+    /// Length of the run of kept patches of a direction that begins at one.
     ///
     /// # Safety
     /// There is such a patch, and a number for every one.
@@ -258,14 +258,17 @@ impl LeftOut {
         unsafe { ldg(self.kept.add((before + patch) as usize)) }
     }
 
-    /// Whether patches are kept across x.
+    /// Whether a row of patches along x is kept in y and, in 3D, in z.
+    ///
+    /// # Safety
+    /// As of [`Self::from`].
     #[inline(always)]
     unsafe fn across_x(self, dim: usize, [y, z]: [u32; 2]) -> bool {
         // SAFETY: the caller's promise.
         unsafe { self.from(1, y) > 0 && (dim == 2 || self.from(2, z) > 0) }
     }
 
-    /// Whether all of so many patches side by side in x are left out.
+    /// Whether so many patches side by side in x, from one on, are all left out.
     ///
     /// # Safety
     /// There is such a patch, and if `kept` is not null, a number for every one.
@@ -398,7 +401,8 @@ fn write<T: Real, const L: usize>(at_once: usize, places: &Places, columns: &[[T
 /// See [`Smooth`](super::Smooth).
 ///
 /// # Safety
-/// Launched as [`block`] and [`blocks`] say, with [arranged] tables of the level's patches, and vectors of its nodes.
+/// Launched as [`block`] and [`blocks`] say, with [arranged] tables of the level's patches, `kept` null or of as many numbers, and vectors of its
+/// nodes.
 #[inline(always)]
 pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, const N: usize>(
     tables: *const T,
@@ -425,7 +429,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     let (first, last) = (thread::block_idx_x() * shape.patches as u32, along_x.of_color(bit(color, 0)) - 1);
     let left_out = LeftOut { kept, directions, color };
     let of_block = [first, thread::block_idx_y(), thread::block_idx_z()];
-    // SAFETY: the first patch of the block.
+    // SAFETY: the block has a first patch.
     if unsafe { left_out.all(DIM, of_block, (shape.patches as u32).min(last + 1 - first)) } {
         return;
     }

@@ -30,7 +30,8 @@ pub struct Graded<T> {
     pub factors: [Vec<Factors<T>>; 3],
     /// For each patch of a direction, from the one of the first two cells on, as many numbers as [`words`] says.
     pub eigenpairs: [Vec<T>; 3],
-    /// Whether the next finer level has each of these patches, too, if it has it in the other directions; empty if it has none.
+    /// For each of these patches whether it is kept. A color of corrections leaves out the patches that are kept in all directions; all three are
+    /// empty if there are none.
     pub kept: [Vec<bool>; 3],
     /// The cells of `smoothed` that the operator integrates over, from an even one on; in 2D the last range counts for nothing. If their number is even
     /// and they end before the grid does, `y` must be zero at their last nodes when the operator begins.
@@ -103,7 +104,8 @@ impl<T: Vectorized, const DIM: usize, const M: usize, const N: usize, const C: u
             assert!(smoothed.end <= cells && cells.is_multiple_of(2), "{smoothed:?} of {cells} cells");
             assert!(factors.len() == smoothed.len(), "factors of {smoothed:?}");
             assert!(eigenpairs[d].len() == (smoothed.len() - 1) * words, "eigenpairs of patches of {smoothed:?}");
-            assert!(kept[d].is_empty() || kept[d].len() + 1 == smoothed.len(), "patches of {smoothed:?} that are kept");
+            let patches_or_none = if kept[0].is_empty() { 0 } else { smoothed.len() - 1 };
+            assert!(kept[d].len() == patches_or_none, "patches of {smoothed:?} that are kept");
             let are_within = smoothed.start <= integrated.start && integrated.end <= smoothed.end;
             assert!(are_within && integrated.start.is_multiple_of(2), "{integrated:?} of {smoothed:?}");
             patches[d] = factors.windows(2).map(|two| Tile::new([two.first(), two.last()])).collect();
@@ -175,7 +177,7 @@ impl<T: Vectorized, const DIM: usize, const M: usize, const N: usize, const C: u
 impl<T: Vectorized, const DIM: usize, const M: usize, const N: usize, const C: usize, const H: usize>
     Element<T, DIM, M, N, C, H>
 {
-    /// A color, without patches that are kept in all directions.
+    /// Smooths on a color; with `kept`, without the patches that are kept in all directions.
     fn smooth(&self, sweep: Sweep, kept: Option<&[&[bool]; 3]>, color: u32, b: &[T], x: &mut [T]) {
         assert!(x.len() == b.len() && x.len() >= self.grid.storage(DIM), "vectors of the level");
         let patches = &PatchRows::new(self.grid, DIM, &self.smoothed, color);

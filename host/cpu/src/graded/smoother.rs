@@ -38,7 +38,7 @@ pub struct Smooth<'a, T, const M: usize, const C: usize, const H: usize> {
     pub along_x: &'a [Vec<T>; 2],
     /// Those along y and z.
     pub across: [&'a [Eigenpairs<T, M>]; 2],
-    /// Patches of each direction that are left out where all directions have them.
+    /// See [`Graded::kept`](super::Graded::kept); none if no patch is left out.
     pub kept: Option<&'a [&'a [bool]; 3]>,
     pub patches: &'a PatchRows,
     pub color: u32,
@@ -139,7 +139,7 @@ impl<T: Vectorized, const M: usize, const C: usize, const H: usize> Smooth<'_, T
         kept[direction][class_patch(bit(self.color, direction), batch.places[direction][lane])]
     }
 
-    /// Whether all patches of a batch are left out; if only some are, their eigenvalues become infinite, so that solutions are zero.
+    /// Whether all patches of a batch are left out. If only some are, their eigenvalues become infinite, so that their corrections are zero.
     #[inline(always)]
     fn leaves_out<S: Simd>(&self, dim: usize, batch: &Batch, eigenpairs: &mut Eigenpairs<Lanes<S, T>, M>) -> bool {
         let Some(kept) = self.kept else { return false };

@@ -46,7 +46,8 @@ pub trait Smoother<B: Backend, S: Scalar> {
         Ok(())
     }
 
-    /// The smoother of corrections of the next finer level, if it has less to do than this one.
+    /// The smoother of corrections of the next finer level, if it has less to do than this one. A multigrid method asks for it once, and gives it the
+    /// same [updates](Self::update).
     fn of_corrections(&self) -> Option<Box<dyn Smoother<B, S>>> {
         None
     }

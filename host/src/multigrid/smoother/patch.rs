@@ -27,9 +27,10 @@ impl<B: Backend, S: Scalar> PatchSmoother<B, S> {
         Ok(Self { level: level.clone(), descending, smooths_corrections: false })
     }
 
-    /// `work` with its patches.
+    /// Calls `work` with the patches that it smooths on.
     fn with_patches(&self, work: impl FnOnce(&dyn Patches<B, S>) -> Result<()>) -> Result<()> {
-        match self.level.patches_of_corrections().filter(|_| self.smooths_corrections) {
+        let of_corrections = if self.smooths_corrections { self.level.patches_of_corrections() } else { None };
+        match of_corrections {
             Some(patches) => work(&*patches),
             None => work(self.level.patches()?),
         }

@@ -27,7 +27,7 @@ impl Rule {
     /// Of equal cells in each direction, which lose half of the cells of a direction or nothing.
     pub const UNIFORM: Self = Self { start: COARSENED_BELOW, bound: COARSENED_BELOW };
 
-    /// Of graded cells. Higher values save work and cost iterations.
+    /// Of graded cells. Larger values make fewer levels and cost iterations.
     pub const fn graded(degree: usize) -> Self {
         match degree {
             1 => Self { start: 2.0, bound: 2.0 },

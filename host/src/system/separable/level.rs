@@ -52,7 +52,7 @@ pub(super) trait Steps<B: Backend, T: Scalar>: Send + Sync {
     /// [`Patches::smooth_colors`], for colors that there are.
     fn smooth(&self, scope: Scope, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
 
-    /// Whether corrections have fewer patches.
+    /// Whether [`Scope::Corrections`] has fewer patches than [`Scope::All`].
     fn knows_corrections(&self) -> bool;
 
     /// [`Patches::resident_blocks`].
@@ -406,6 +406,15 @@ impl<B: Backend, T: Scalar> Patches<B, T> for OfCorrections<'_, B, T> {
     fn smooth_colors(&self, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         self.0.smooth_on(Scope::Corrections, colors, b, x)
     }
+
+    fn prolongate_and_smooth(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
+        self.0.prolongate_add(coarse, x)?;
+        self.smooth_colors(&self.0.colors, b, x)
+    }
+
+    fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
+        self.0.resident_blocks()
+    }
 }
 
 impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
@@ -437,7 +446,7 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
 }
 
 impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
-    /// Without kernels on all patches.
+    /// Where no kernels run, on all patches whatever the scope.
     fn smooth_on(&self, scope: Scope, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
         if let Some(steps) = &self.steps {
             let unknown = colors.iter().find(|&color| !self.colors.contains(color));

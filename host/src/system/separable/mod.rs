@@ -124,7 +124,7 @@ pub struct Separable {
     equation: Arc<Equation>,
     lines: Vec<Line>,
     coarsening: coarsening::Rule,
-    /// For each cell of a direction whether it is two of the next finer mesh; none on the finest.
+    /// For each cell of a direction whether it was merged from two of the next finer mesh; `None` on the finest mesh.
     is_merged: Option<Arc<[Vec<bool>; 3]>>,
 }
 
@@ -190,8 +190,9 @@ impl Separable {
         Ok(Self { space, equation, lines, coarsening, is_merged: None })
     }
 
-    /// For each patch of a direction whether its cells and those next to them are cells of the next finer mesh, too; none if no patch's are in all
-    /// directions, where a direction is a single patch, and for degree 1, which takes more iterations without them.
+    /// For each patch of a direction whether it is kept: whether its cells and those next to them are cells of the next finer mesh, too. Corrections
+    /// leave patches out that are kept in all directions. `None` if there are none, if a direction is a single patch, and for degree 1, where leaving
+    /// them out costs iterations.
     fn kept_patches(&self) -> Option<[Vec<bool>; 3]> {
         if self.space.degree() == 1 {
             return None;

@@ -9,6 +9,7 @@ use crate::backend::cpu::Cpu;
 use crate::backend::{Backend, Scalar};
 use crate::fe::{Quadrature, cancel_in_any_order};
 use crate::level::SharedLevel;
+use crate::multigrid::{PatchSmoother, Smoother};
 use crate::operator::LinearOperator;
 use crate::system::{Poisson, Runs};
 use crate::testing::{Counting, assert_close, random};
@@ -308,7 +309,7 @@ pub(super) fn patches(
     patches.into_iter().filter(|(is_left_out, _)| !is_left_out).map(|(_, patch)| dofs(patch)).collect()
 }
 
-/// The unknowns that are on the patches.
+/// Checks each color; returns the unknowns that are on the patches.
 fn check_colors<T: Scalar>(system: &Separable, left_out: Option<&[Vec<bool>; 3]>, tolerance: f64) -> BTreeSet<usize> {
     let (on_cpu, matrix) = (OnCpu::<T>::new(system), dense(system));
     let n = matrix.nrows();
@@ -349,7 +350,7 @@ fn colors_solve_on_their_patches() {
     check_smoother::<f32>(2e-4);
 }
 
-/// Meshes, and the next coarser ones, on which patches are kept.
+/// Pairs of a mesh and the next coarser one, on which patches are kept.
 fn meshes_with_kept_patches() -> Vec<[Separable; 2]> {
     let pair = |cells: &[usize], degree, sides, [x, y, z]: [f64; 3]| {
         let grading = [Grading::Geometric(x), Grading::BothEnds(y), Grading::Geometric(z)];
@@ -364,6 +365,30 @@ fn meshes_with_kept_patches() -> Vec<[Separable; 2]> {
         pair(&[10, 6], 4, [[P, P], [P, P], [D, D]], [200.0, 30.0, 1.0]),
         pair(&[3, 3, 3], 2, [[N, D], [P, P], [N, D]], [100.0, 1.0, 100.0]),
     ]
+}
+
+/// Steps are one color after the other, after a prolongation, too, and upwards.
+fn check_steps_of_corrections(system: &Separable) {
+    let [own, coarser] = [system, &system.coarser().unwrap().unwrap()].map(OnCpu::<f64>::new);
+    let vector = |on_cpu: &OnCpu<f64>, seed| on_cpu.vector(&random(on_cpu.system.layout().dofs(), seed));
+    let (coarse, b, before) = (vector(&coarser, 1), vector(&own, 2), vector(&own, 3));
+    let patches = own.level.patches_of_corrections().unwrap();
+    let by_colors = |x: &mut _, colors: &mut dyn Iterator<Item = &usize>| {
+        colors.for_each(|&color| patches.smooth_color(color, &b, x).unwrap());
+    };
+    let mut smoother = PatchSmoother::new(&own.level).unwrap().of_corrections().unwrap();
+    let [mut expected, mut found] = [before.clone(), before.clone()];
+    own.level.prolongate_add(&coarse, &mut expected).unwrap();
+    by_colors(&mut expected, &mut patches.colors().iter());
+    smoother.step_after_prolongation(&coarse, &b, &mut found).unwrap();
+    assert_eq!(own.dofs(&found), own.dofs(&expected));
+    by_colors(&mut expected, &mut patches.colors().iter().rev());
+    smoother.step_adjoint(&b, &mut found).unwrap();
+    assert_eq!(own.dofs(&found), own.dofs(&expected));
+    let [mut of_corrections, mut of_all] = [before.clone(), before];
+    smoother.step(&b, &mut of_corrections).unwrap();
+    PatchSmoother::new(&own.level).unwrap().step(&b, &mut of_all).unwrap();
+    assert_ne!(own.dofs(&of_corrections), own.dofs(&of_all));
 }
 
 #[test]
@@ -385,6 +410,7 @@ fn corrections_smooth_where_cells_were_merged() {
         let covered = check_colors::<f64>(&coarse, Some(&kept), 1e-11);
         assert!(!covered.is_empty() && covered.len() < coarse.layout().dofs());
         check_colors::<f32>(&coarse, Some(&kept), 2e-4);
+        check_steps_of_corrections(&coarse);
         let on_cpu = OnCpu::<f64>::new(&fine);
         assert!(on_cpu.level.patches_of_corrections().is_none(), "the finest mesh has all patches");
     }

@@ -197,8 +197,7 @@ impl Lattice {
             stored: system.space().stored_nodes(),
             cells: [0..1, 0..1, 0..1],
             smoothed: [0..1, 0..1, 0..1],
-            has_equal_cells: system.lines().iter().all(|line| line.axis.is_uniform() && line.axis.cells() % 2 == 0)
-                && system.kept_patches().is_none(),
+            has_equal_cells: system.lines().iter().all(|line| line.axis.is_uniform() && line.axis.cells() % 2 == 0),
         };
         for (d, line) in system.lines().iter().enumerate() {
             let [below, above] = [0, 1].map(|side| if line.is_given(side) { 0 } else { beyond });

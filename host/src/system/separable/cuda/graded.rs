@@ -113,7 +113,7 @@ impl<T: Scalar> Tables<T> {
     }
 }
 
-/// For each patch how many of its color are kept from it on, along x, then along y, then along z.
+/// For each patch, along x, then along y, then along z, the length of the run of kept patches of its color that begins there.
 pub fn kept_from(kept: &[Vec<bool>; 3]) -> Vec<u32> {
     let mut counts = Vec::new();
     for of_line in kept {

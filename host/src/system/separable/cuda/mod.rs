@@ -95,7 +95,7 @@ impl Cells {
         if is_other || row.checked_mul(rows).is_none_or(|plane| u32::try_from(plane).is_err()) {
             return None;
         }
-        let is_uniform = lines.iter().all(|line| line.axis.is_uniform()) && system.kept_patches().is_none();
+        let is_uniform = lines.iter().all(|line| line.axis.is_uniform());
         Some(if is_uniform { Cells::Equal } else { Cells::Graded })
     }
 

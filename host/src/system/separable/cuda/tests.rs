@@ -198,7 +198,7 @@ fn check<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
     assert!(has_left_out && has_smoothed, "{what}");
 }
 
-/// Runs of other lengths in each direction.
+/// Runs of kept patches, of another length in each direction.
 fn kept_patches(system: &Separable) -> [Vec<bool>; 3] {
     let mut kept = [const { Vec::new() }; 3];
     for (d, line) in system.lines().iter().enumerate() {
