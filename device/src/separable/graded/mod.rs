@@ -3,6 +3,7 @@
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod kind;
+mod left_out;
 mod list;
 mod operator;
 mod products;

@@ -19,7 +19,8 @@ pub use table::ProductTable;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use table::arranged;
 
-use super::smooth::{Along, LeftOut, patch_of};
+use super::left_out::LeftOut;
+use super::smooth::{Along, patch_of};
 use crate::kernels::patch_nodes;
 use crate::layout::Shared;
 use crate::mma::{LANES, M8N8K4, Product, wait_for_reads};

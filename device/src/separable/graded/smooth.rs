@@ -12,6 +12,7 @@
 //! As in [`smoother`](crate::smoother), all is done on `x` less the old value at the vertex; a reaction takes from `b̂` what it makes
 //! of that constant. In 3D from degree 4 on most kernels take [products](super::products) of small matrices instead.
 
+use super::left_out::LeftOut;
 use super::{PatchTable, products};
 use crate::kernels::patch_nodes;
 use crate::layout::{Column, Shared};
@@ -159,7 +160,7 @@ struct Place {
 /// Blocks that a multiprocessor should hold, for each degree, such that nothing spills; 0 leaves registers to the assembler.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS_2D: [[usize; 10]; 2] = [[0, 12, 8, 5, 0, 4, 4, 4, 4, 4], [9, 0, 4, 3, 3, 3, 2, 2, 2, 0]];
+    const BLOCKS_2D: [[usize; 10]; 2] = [[0, 12, 8, 5, 6, 4, 4, 4, 4, 4], [9, 0, 4, 3, 3, 3, 2, 2, 2, 0]];
     // Others have products.
     const BLOCKS_3D: [[usize; 8]; 2] = [[10, 10, 10, 0, 6, 8, 0, 0], [12, 7, 7, 0, 0, 0, 0, 0]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][degree - 1] } else { BLOCKS_3D[scalar_bytes / 8][degree - 1] }
@@ -213,6 +214,16 @@ pub struct Along<T> {
     table: *const T,
 }
 
+/// A patch of a color by its index in a direction: its number there, and among the patches of all directions.
+#[inline(always)]
+pub fn numbers(Directions(directions): Directions, color: u32, d: usize, index: u32) -> [u32; 2] {
+    let (patch, mut before) = (2 * index + bit(color, d), 0);
+    for earlier in 0..d {
+        before += directions[earlier].patches;
+    }
+    [patch, before + patch]
+}
+
 /// The patch of a color by its index in a direction.
 ///
 /// # Safety
@@ -221,62 +232,15 @@ pub struct Along<T> {
 pub unsafe fn patch_of<T: Real>(
     tables: *const T,
     starts: *const u32,
-    Directions(directions): Directions,
+    directions: Directions,
     color: u32,
     d: usize,
     index: u32,
 ) -> Along<T> {
-    let (patch, mut before) = (2 * index + bit(color, d), 0);
-    for earlier in 0..d {
-        before += directions[earlier].patches;
-    }
+    let ([patch, number], Directions(directions)) = (numbers(directions, color, d, index), directions);
     // SAFETY: the caller's promise.
-    let start = unsafe { ldg(starts.add((before + patch) as usize)) };
+    let start = unsafe { ldg(starts.add(number as usize)) };
     Along { direction: directions[d], vertex: directions[d].first + patch, table: tables.wrapping_add(start as usize) }
-}
-
-/// Which patches of a color are left out; none if `kept` is null.
-#[derive(Clone, Copy)]
-pub struct LeftOut {
-    pub kept: *const u32,
-    pub directions: Directions,
-    pub color: u32,
-}
-
-impl LeftOut {
-    /// Length of the run of kept patches of a direction that begins at one.
-    ///
-    /// # Safety
-    /// There is such a patch, and a number for every one.
-    #[inline(always)]
-    unsafe fn from(self, d: usize, index: u32) -> u32 {
-        let (patch, mut before) = (2 * index + bit(self.color, d), 0);
-        for earlier in 0..d {
-            before += self.directions.0[earlier].patches;
-        }
-        // SAFETY: the caller's promise.
-        unsafe { ldg(self.kept.add((before + patch) as usize)) }
-    }
-
-    /// Whether a row of patches along x is kept in y and, in 3D, in z.
-    ///
-    /// # Safety
-    /// As of [`Self::from`].
-    #[inline(always)]
-    unsafe fn across_x(self, dim: usize, [y, z]: [u32; 2]) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { self.from(1, y) > 0 && (dim == 2 || self.from(2, z) > 0) }
-    }
-
-    /// Whether so many patches side by side in x, from one on, are all left out.
-    ///
-    /// # Safety
-    /// There is such a patch, and if `kept` is not null, a number for every one.
-    #[inline(always)]
-    pub unsafe fn all(self, dim: usize, [x, y, z]: [u32; 3], count: u32) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { !self.kept.is_null() && self.across_x(dim, [y, z]) && self.from(0, x) >= count }
-    }
 }
 
 impl<T: Real> Along<T> {
@@ -418,28 +382,22 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
         return unsafe { products::smooth::<T, K, M>(tables, starts, kept, b, x, directions, color) };
     }
     let shape = const { Shape::new(DIM, K) };
-    let Directions([along_x, along_y, along_z]) = directions;
-    let along = |direction: Direction, bit: u32, index: u32, before: u32| {
-        let patch = 2 * index + bit;
-        // SAFETY: there is a start for every patch.
-        let start = unsafe { ldg(starts.add((before + patch) as usize)) };
-        Along { direction, vertex: direction.first + patch, table: tables.wrapping_add(start as usize) }
-    };
+    let Directions([along_x, along_y, _]) = directions;
     // Of a patch of the block; behind the last one comes the last one again.
     let (first, last) = (thread::block_idx_x() * shape.patches as u32, along_x.of_color(bit(color, 0)) - 1);
     let left_out = LeftOut { kept, directions, color };
-    let of_block = [first, thread::block_idx_y(), thread::block_idx_z()];
+    let mut of_block = [first, thread::block_idx_y(), thread::block_idx_z()];
+    // Found again below, where it is the patch's: kept, it would take registers that spill.
+    of_block[DIM - 1] = made_here(of_block[DIM - 1]);
     // SAFETY: the block has a first patch.
     if unsafe { left_out.all(DIM, of_block, (shape.patches as u32).min(last + 1 - first)) } {
         return;
     }
-    let x_of = |slot: usize| along(along_x, bit(color, 0), (first + slot as u32).min(last), 0);
-    let y_of = along(along_y, bit(color, 1), thread::block_idx_y(), along_x.patches);
-    let z_of = if DIM == 3 {
-        along(along_z, bit(color, 2), thread::block_idx_z(), along_x.patches + along_y.patches)
-    } else {
-        y_of
-    };
+    // SAFETY: there are such patches.
+    let along = |d: usize, index: u32| unsafe { patch_of(tables, starts, directions, color, d, index) };
+    let x_of = |slot: usize| along(0, if shape.patches > 1 { (first + slot as u32).min(last) } else { first });
+    let y_of = along(1, thread::block_idx_y());
+    let z_of = if DIM == 3 { along(2, thread::block_idx_z()) } else { y_of };
     // In 3D made anew, and counted in 64 bits: the kernel of degree 4 in `f64` has no registers for it.
     let cells = || if DIM == 3 { made_here(along_x.cells) } else { along_x.cells };
     let row = || (cells() as usize * K + 1).next_multiple_of(ROW_MULTIPLE as usize);
@@ -620,13 +578,16 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
 
     let own = places(unknowns, DIM - 1);
     let slot = slot_of(&own);
-    if !has_unknowns || first + slot as u32 > last {
+    if !has_unknowns {
         return;
     }
-    let [_, y, z] = of_block;
-    // SAFETY: a patch of the block.
-    if unsafe { left_out.all(DIM, [first + slot as u32, y, z], 1) } {
-        return;
+    // A block of one patch has it, and has not left it out.
+    if shape.patches > 1 {
+        let ([_, y, z], number) = (of_block, first + slot as u32);
+        // SAFETY: if there is a patch, it is one of the block.
+        if number > last || unsafe { left_out.all(DIM, [number, y, z], 1) } {
+            return;
+        }
     }
     let (own_x, own_middle) = (x_of(slot), tensors.get(shape.middles + slot));
     let mut bases = [None; MOST];

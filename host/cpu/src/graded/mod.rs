@@ -169,8 +169,7 @@ impl<T: Vectorized, const DIM: usize, const M: usize, const N: usize, const C: u
     }
 
     fn smooth_color_of_corrections(&self, sweep: Sweep, color: u32, b: &[T], x: &mut [T]) {
-        let kept = self.kept.each_ref().map(Vec::as_slice);
-        self.smooth(sweep, (!kept[0].is_empty()).then_some(&kept), color, b, x);
+        self.smooth(sweep, (!self.kept[0].is_empty()).then_some(&self.kept), color, b, x);
     }
 }
 
@@ -178,7 +177,7 @@ impl<T: Vectorized, const DIM: usize, const M: usize, const N: usize, const C: u
     Element<T, DIM, M, N, C, H>
 {
     /// Smooths on a color; with `kept`, without the patches that are kept in all directions.
-    fn smooth(&self, sweep: Sweep, kept: Option<&[&[bool]; 3]>, color: u32, b: &[T], x: &mut [T]) {
+    fn smooth(&self, sweep: Sweep, kept: Option<&[Vec<bool>; 3]>, color: u32, b: &[T], x: &mut [T]) {
         assert!(x.len() == b.len() && x.len() >= self.grid.storage(DIM), "vectors of the level");
         let patches = &PatchRows::new(self.grid, DIM, &self.smoothed, color);
         let (along_x, across) = (&self.along_x, self.across.each_ref().map(Vec::as_slice));

@@ -39,7 +39,7 @@ pub struct Smooth<'a, T, const M: usize, const C: usize, const H: usize> {
     /// Those along y and z.
     pub across: [&'a [Eigenpairs<T, M>]; 2],
     /// See [`Graded::kept`](super::Graded::kept); none if no patch is left out.
-    pub kept: Option<&'a [&'a [bool]; 3]>,
+    pub kept: Option<&'a [Vec<bool>; 3]>,
     pub patches: &'a PatchRows,
     pub color: u32,
     pub b: &'a [T],
@@ -118,12 +118,12 @@ impl<T: Vectorized, const M: usize, const C: usize, const H: usize> Smooth<'_, T
         Tile::of_lanes(self.tiles[direction], bit(self.color, direction), &batch.places[direction])
     }
 
-    /// The eigenpairs of the patches of a batch along x.
+    /// The eigenpairs of the patches of a batch along x, with what eigenvalues get added.
     ///
     /// # Safety
     /// The batch must be one of the color, with an active patch.
     #[inline(always)]
-    unsafe fn load<S: Simd>(&self, batch: &Batch, eigenpairs: &mut Eigenpairs<Lanes<S, T>, M>) {
+    unsafe fn load<S: Simd>(&self, batch: &Batch, shift: Lanes<S, T>, eigenpairs: &mut Eigenpairs<Lanes<S, T>, M>) {
         let table = &self.along_x[bit(self.color, 0) as usize];
         let entries: &mut [Lanes<S, T>] = bytemuck::cast_slice_mut(core::slice::from_mut(eigenpairs));
         let lanes = table.len() / entries.len();
@@ -131,33 +131,31 @@ impl<T: Vectorized, const M: usize, const C: usize, const H: usize> Smooth<'_, T
             // SAFETY: a row of the table has whole registers, and batches with active patches begin at such.
             *value = unsafe { Lanes::load(table.as_ptr().add(entry * lanes + batch.places[0][0])) };
         }
+        for value in &mut eigenpairs.values {
+            *value = *value + shift;
+        }
     }
 
     /// Whether a lane's patch is kept in a direction.
     #[inline(always)]
-    fn is_kept(&self, kept: &[&[bool]; 3], batch: &Batch, direction: usize, lane: usize) -> bool {
+    fn is_kept(&self, kept: &[Vec<bool>; 3], batch: &Batch, direction: usize, lane: usize) -> bool {
         kept[direction][class_patch(bit(self.color, direction), batch.places[direction][lane])]
     }
 
-    /// Whether all patches of a batch are left out. If only some are, their eigenvalues become infinite, so that their corrections are zero.
+    /// What eigenvalues of the patches of a batch get added: infinity if a patch is left out, so that its correction is zero; none if all are.
     #[inline(always)]
-    fn leaves_out<S: Simd>(&self, dim: usize, batch: &Batch, eigenpairs: &mut Eigenpairs<Lanes<S, T>, M>) -> bool {
-        let Some(kept) = self.kept else { return false };
-        if !(1..dim).all(|direction| self.is_kept(kept, batch, direction, 0)) {
-            return false;
-        }
-        let mut factors = Lanes::<S, T>::ZERO;
-        let lanes: &mut [T] = bytemuck::cast_slice_mut(core::slice::from_mut(&mut factors));
+    fn shift<S: Simd>(&self, dim: usize, batch: &Batch) -> Option<Lanes<S, T>> {
+        let mut shift = Lanes::<S, T>::ZERO;
+        let is_across = |kept: &[Vec<bool>; 3]| (1..dim).all(|direction| self.is_kept(kept, batch, direction, 0));
+        let Some(kept) = self.kept.filter(|kept| is_across(kept)) else { return Some(shift) };
+        let lanes: &mut [T] = bytemuck::cast_slice_mut(core::slice::from_mut(&mut shift));
         let mut all = true;
-        for (lane, factor) in lanes.iter_mut().enumerate().take(batch.active) {
+        for (lane, shift) in lanes.iter_mut().enumerate().take(batch.active) {
             let is_kept = self.is_kept(kept, batch, 0, lane);
-            *factor = T::from_f64(if is_kept { f64::INFINITY } else { 0.0 });
+            *shift = T::from_f64(if is_kept { f64::INFINITY } else { 0.0 });
             all &= is_kept;
         }
-        for value in &mut eigenpairs.values {
-            *value = *value + factors;
-        }
-        all
+        (!all).then_some(shift)
     }
 
     /// The eigenpairs that all of them have in another direction.
@@ -221,14 +219,12 @@ impl<T: Vectorized, const M: usize, const N: usize, const C: usize, const H: usi
         if batch.active == 0 {
             return;
         }
+        let Some(shift) = self.0.shift(2, batch) else { return };
         let Workspace2d { along_x, planes, residual } = work;
         let (form, along_y) = (self.0.form, self.0.across(batch, 1));
         let tiles = [self.0.tiles(batch, 0), self.0.tiles(batch, 1)];
         // SAFETY: the caller's.
-        unsafe { self.0.load(batch, along_x) };
-        if self.0.leaves_out(2, batch, along_x) {
-            return;
-        }
+        unsafe { self.0.load(batch, shift, along_x) };
         // SAFETY (this block): the caller's; a patch's nodes are stored, and those that it shares with others of a color are not written.
         let [[middle]] = &unsafe {
             rows::load(self.0.b.as_ptr(), &batch.fine, self.0.rows([1, 1, 0]), &Lanes::ZERO, residual);
@@ -275,14 +271,12 @@ impl<T: Vectorized, const M: usize, const N: usize, const C: usize, const H: usi
         if batch.active == 0 {
             return;
         }
+        let Some(shift) = self.0.shift(3, batch) else { return };
         let Workspace3d { along_x, planes, mass_mass, mass_stiffness, residual } = work;
         let (form, along_y, along_z) = (self.0.form, self.0.across(batch, 1), self.0.across(batch, 2));
         let tiles = [self.0.tiles(batch, 0), self.0.tiles(batch, 1), self.0.tiles(batch, 2)];
         // SAFETY: the caller's.
-        unsafe { self.0.load(batch, along_x) };
-        if self.0.leaves_out(3, batch, along_x) {
-            return;
-        }
+        unsafe { self.0.load(batch, shift, along_x) };
         // SAFETY: the caller's; a patch's nodes are stored.
         let [[middle]] = &unsafe { rows::node(self.0.x.pointer(), &batch.fine, self.0.patches.middle()) };
         for z in 0..N {

@@ -52,9 +52,6 @@ pub(super) trait Steps<B: Backend, T: Scalar>: Send + Sync {
     /// [`Patches::smooth_colors`], for colors that there are.
     fn smooth(&self, scope: Scope, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()>;
 
-    /// Whether [`Scope::Corrections`] has fewer patches than [`Scope::All`].
-    fn knows_corrections(&self) -> bool;
-
     /// [`Patches::resident_blocks`].
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>>;
 }
@@ -156,6 +153,8 @@ pub(super) struct SeparableLevel<B: Backend, T: Scalar> {
     /// In their order; none if steps take their place.
     patches: Vec<(usize, ColorPatches<B, T>)>,
     steps: Option<Box<dyn Steps<B, T>>>,
+    /// Whether steps on [`Scope::Corrections`] leave patches out.
+    leaves_out: bool,
     work: Mutex<Work<B, T>>,
 }
 
@@ -190,7 +189,9 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
             Some(transfers) => Some(By::Kernels(transfers)),
             None => Transfer::new(&**backend, system)?.map(By::Axes),
         };
-        let mut level = Self { transfer, patches, colors, steps, ..Self::for_products(backend, system, products)? };
+        let leaves_out = steps.is_some() && system.kept_patches().is_some();
+        let of_products = Self::for_products(backend, system, products)?;
+        let mut level = Self { transfer, patches, colors, steps, leaves_out, ..of_products };
         level.add_temporaries()?;
         Ok(level)
     }
@@ -216,6 +217,7 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
             colors: Vec::new(),
             patches: Vec::new(),
             steps: None,
+            leaves_out: false,
             work: Mutex::new(Work { temporary: Vec::new(), residual: None }),
         };
         level.add_temporaries()?;
@@ -372,8 +374,7 @@ impl<B: Backend, T: Scalar> Level<B, T> for SeparableLevel<B, T> {
     }
 
     fn patches_of_corrections(&self) -> Option<Box<dyn Patches<B, T> + '_>> {
-        let has_less = self.steps.as_ref().is_some_and(|steps| steps.knows_corrections());
-        has_less.then(|| -> Box<dyn Patches<B, T> + '_> { Box::new(OfCorrections(self)) })
+        self.leaves_out.then(|| -> Box<dyn Patches<B, T> + '_> { Box::new(OfCorrections(self)) })
     }
 
     fn point_gauss_seidel(&self, _b: &B::Vector<T>, _x: &mut B::Vector<T>, _reverse: bool) -> Result<()> {
@@ -399,8 +400,7 @@ impl<B: Backend, T: Scalar> Patches<B, T> for OfCorrections<'_, B, T> {
     }
 
     fn prolongate_and_smooth_first(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        self.0.prolongate_add(coarse, x)?;
-        self.smooth_color(self.0.colors[0], b, x)
+        self.0.prolongate_and_smooth_on(Scope::Corrections, &self.0.colors[..1], coarse, b, x)
     }
 
     fn smooth_colors(&self, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
@@ -408,8 +408,7 @@ impl<B: Backend, T: Scalar> Patches<B, T> for OfCorrections<'_, B, T> {
     }
 
     fn prolongate_and_smooth(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        self.0.prolongate_add(coarse, x)?;
-        self.smooth_colors(&self.0.colors, b, x)
+        self.0.prolongate_and_smooth_on(Scope::Corrections, &self.0.colors, coarse, b, x)
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
@@ -427,8 +426,7 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
     }
 
     fn prolongate_and_smooth_first(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        self.prolongate_add(coarse, x)?;
-        self.smooth_color(self.colors[0], b, x)
+        self.prolongate_and_smooth_on(Scope::All, &self.colors[..1], coarse, b, x)
     }
 
     fn smooth_colors(&self, colors: &[usize], b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
@@ -436,8 +434,7 @@ impl<B: Backend, T: Scalar> Patches<B, T> for SeparableLevel<B, T> {
     }
 
     fn prolongate_and_smooth(&self, coarse: &B::Vector<T>, b: &B::Vector<T>, x: &mut B::Vector<T>) -> Result<()> {
-        self.prolongate_add(coarse, x)?;
-        self.smooth_colors(&self.colors, b, x)
+        self.prolongate_and_smooth_on(Scope::All, &self.colors, coarse, b, x)
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
@@ -460,5 +457,17 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
             self.residual_with(b, x, temporary, residual)?;
             patches.add_solutions(&*self.backend, three(temporary), residual, x)
         })
+    }
+
+    fn prolongate_and_smooth_on(
+        &self,
+        scope: Scope,
+        colors: &[usize],
+        coarse: &B::Vector<T>,
+        b: &B::Vector<T>,
+        x: &mut B::Vector<T>,
+    ) -> Result<()> {
+        self.prolongate_add(coarse, x)?;
+        self.smooth_on(scope, colors, b, x)
     }
 }

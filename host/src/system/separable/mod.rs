@@ -12,6 +12,8 @@
 //! them; with discontinuous elements all nodes are unknowns.
 
 mod coarsening;
+#[cfg(test)]
+mod coarsening_tests;
 mod cpu;
 #[cfg(feature = "cuda")]
 pub(super) mod cuda;

@@ -37,10 +37,9 @@ pub(super) fn extended<T: Scalar + Prepared>(
     let cell = cell.map(|matrix| matrix.as_slice().to_vec());
     let mut kept = [const { Vec::new() }; 3];
     for (d, of_vertices) in system.kept_patches().iter().flatten().enumerate().take(dim) {
-        let (line, before) = (&system.lines()[d], lattice.smoothed[d].start + 1);
-        let vertices = lattice.smoothed[d].clone().skip(1).map(|cell| (cell - before) as usize);
-        kept[d] = vertices.map(|patch| of_vertices[patch % of_vertices.len()]).collect();
-        debug_assert!(line.joins_ends() || kept[d].len() == of_vertices.len());
+        // On a lattice a period has a patch twice.
+        kept[d] = of_vertices.iter().copied().cycle().take(lattice.smoothed[d].len() - 1).collect();
+        debug_assert!(system.lines()[d].joins_ends() || kept[d].len() == of_vertices.len());
     }
     let (smoothed, integrated) = (lattice.smoothed.clone(), lattice.cells.clone());
     let reaction = T::from_f64(reaction);

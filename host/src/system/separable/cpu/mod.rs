@@ -327,7 +327,6 @@ struct Extended<T, K: ?Sized = dyn patchmg_cpu::Kernels<T>> {
     storage: usize,
     /// `φ`, or 1 where cells are not equal and even in number.
     factor: f64,
-    knows_corrections: bool,
     vectors: Mutex<Vectors<T>>,
 }
 
@@ -364,8 +363,7 @@ impl<T: Scalar + Prepared, K: LatticeKernels<T> + ?Sized> Extended<T, K> {
     fn new(cpu: &Arc<Cpu>, system: &Separable, lattice: Lattice, kernels: Box<K>, factor: f64) -> Result<Self> {
         let vector = || cpu.zeros::<T>(lattice.grid.storage(lattice.dim));
         let vectors = Mutex::new(Vectors { x: vector()?, other: vector()? });
-        let (storage, knows_corrections) = (system.space().storage(), system.kept_patches().is_some());
-        Ok(Self { cpu: cpu.clone(), kernels, storage, factor, knows_corrections, vectors, lattice })
+        Ok(Self { cpu: cpu.clone(), kernels, storage: system.space().storage(), factor, vectors, lattice })
     }
 
     fn check(&self, vectors: &[(&'static str, &Vector<T>)]) -> Result<()> {
@@ -421,10 +419,6 @@ impl<T: Scalar + Prepared, K: LatticeKernels<T> + ?Sized> Steps<Cpu, T> for Arc<
         }
         self.lattice.reduce(&self.cpu, extended, 1.0, x, |_, x, value| *x = value);
         Ok(())
-    }
-
-    fn knows_corrections(&self) -> bool {
-        self.knows_corrections
     }
 
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {

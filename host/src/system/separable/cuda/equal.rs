@@ -58,10 +58,6 @@ impl<T: Scalar> Steps<Cuda, T> for Equal<T> {
         })
     }
 
-    fn knows_corrections(&self) -> bool {
-        false
-    }
-
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
         self.kernel.resident(&self.level.cuda.gpu).map(|resident| vec![resident])
     }

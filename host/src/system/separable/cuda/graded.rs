@@ -65,10 +65,6 @@ impl<T: Scalar> Steps<Cuda, T> for Graded<T> {
         })
     }
 
-    fn knows_corrections(&self) -> bool {
-        self.kept.is_some()
-    }
-
     fn resident_blocks(&self) -> Result<Vec<(String, u32)>> {
         self.kernel.resident(&self.level.cuda.gpu).map(|resident| vec![resident])
     }
