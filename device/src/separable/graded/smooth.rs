@@ -387,7 +387,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     let (first, last) = (thread::block_idx_x() * shape.patches as u32, along_x.of_color(bit(color, 0)) - 1);
     let left_out = LeftOut { kept, directions, color };
     let mut of_block = [first, thread::block_idx_y(), thread::block_idx_z()];
-    // Found again below, where it is the patch's: kept, it would take registers that spill.
+    // Read again below for the patch: held until then, it would take registers, and others would spill.
     of_block[DIM - 1] = made_here(of_block[DIM - 1]);
     // SAFETY: the block has a first patch.
     if unsafe { left_out.all(DIM, of_block, (shape.patches as u32).min(last + 1 - first)) } {

@@ -118,7 +118,7 @@ impl<T: Vectorized, const M: usize, const C: usize, const H: usize> Smooth<'_, T
         Tile::of_lanes(self.tiles[direction], bit(self.color, direction), &batch.places[direction])
     }
 
-    /// The eigenpairs of the patches of a batch along x, with what eigenvalues get added.
+    /// The eigenpairs of a batch's patches along x, with [`Self::shift`] added to the eigenvalues.
     ///
     /// # Safety
     /// The batch must be one of the color, with an active patch.
@@ -142,12 +142,14 @@ impl<T: Vectorized, const M: usize, const C: usize, const H: usize> Smooth<'_, T
         kept[direction][class_patch(bit(self.color, direction), batch.places[direction][lane])]
     }
 
-    /// What eigenvalues of the patches of a batch get added: infinity if a patch is left out, so that its correction is zero; none if all are.
+    /// What is added to the eigenvalues of a batch's patches: infinity for one that is left out, so that its correction is zero, and zero for others.
+    /// `None` if all are left out.
     #[inline(always)]
     fn shift<S: Simd>(&self, dim: usize, batch: &Batch) -> Option<Lanes<S, T>> {
         let mut shift = Lanes::<S, T>::ZERO;
-        let is_across = |kept: &[Vec<bool>; 3]| (1..dim).all(|direction| self.is_kept(kept, batch, direction, 0));
-        let Some(kept) = self.kept.filter(|kept| is_across(kept)) else { return Some(shift) };
+        let is_kept_across_x =
+            |kept: &&[Vec<bool>; 3]| (1..dim).all(|direction| self.is_kept(kept, batch, direction, 0));
+        let Some(kept) = self.kept.filter(is_kept_across_x) else { return Some(shift) };
         let lanes: &mut [T] = bytemuck::cast_slice_mut(core::slice::from_mut(&mut shift));
         let mut all = true;
         for (lane, shift) in lanes.iter_mut().enumerate().take(batch.active) {

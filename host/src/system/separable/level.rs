@@ -153,7 +153,7 @@ pub(super) struct SeparableLevel<B: Backend, T: Scalar> {
     /// In their order; none if steps take their place.
     patches: Vec<(usize, ColorPatches<B, T>)>,
     steps: Option<Box<dyn Steps<B, T>>>,
-    /// Whether steps on [`Scope::Corrections`] leave patches out.
+    /// Whether steps are told [`Scope::Corrections`], on which those of graded cells leave patches out.
     leaves_out: bool,
     work: Mutex<Work<B, T>>,
 }

@@ -251,9 +251,8 @@ fn kernels_of_the_operator_are_its_matrices_along_axes_for_all_degrees() {
     check_kernels::<f32>(1e-5);
 }
 
-/// The unknowns of the patches of a color, by their definition: those of the cells around a vertex but for the rest of the
-/// patch's boundary, except that of the domain; of discontinuous elements all of these cells. Patches that are `left_out` in all
-/// directions are omitted.
+/// The unknowns of the patches of a color, by their definition. A patch has those of the cells around a vertex; with continuous elements only those
+/// inside the patch or on the boundary of the domain. Patches that are `left_out` in all directions are omitted.
 pub(super) fn patches(
     system: &Separable,
     color: usize,

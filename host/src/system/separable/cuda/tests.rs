@@ -199,12 +199,12 @@ fn check<T: Scalar>(cells: &[usize], degree: usize, equation: Equation) {
     assert!(has_left_out && has_smoothed, "{what}");
 }
 
-/// Runs of kept patches, of another length in each direction; along x one that blocks behind the first one lie in.
+/// Runs of kept patches, of another length in each direction. Along x the second half is kept, so that blocks behind the first one are left out.
 fn kept_patches(system: &Separable) -> [Vec<bool>; 3] {
     let mut kept = [const { Vec::new() }; 3];
     for (d, line) in system.lines().iter().enumerate() {
-        let is_behind = |patch: usize| d == 0 && patch >= line.axis.cells() / 2;
-        kept[d] = line.patch_vertices().map(|patch| patch % (9 - d) >= 2 || is_behind(patch)).collect();
+        let is_in_second_half = |patch: usize| d == 0 && patch >= line.axis.cells() / 2;
+        kept[d] = line.patch_vertices().map(|patch| patch % (9 - d) >= 2 || is_in_second_half(patch)).collect();
     }
     kept
 }
