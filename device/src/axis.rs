@@ -25,11 +25,9 @@ pub struct AxisShape {
     pub rows: u32,
     pub columns: u32,
     pub inner: u32,
-    /// Entries of a row of the matrix, at most `columns`.
-    pub width: u32,
 }
 
-// SAFETY: five `u32` without padding.
+// SAFETY: four `u32` without padding.
 unsafe impl Zeroable for AxisShape {}
 // SAFETY: as above.
 unsafe impl Pod for AxisShape {}
@@ -84,10 +82,12 @@ crate::kernels! {
 
     /// `y = (I ⊗ Q ⊗ I) x`, or `y += (I ⊗ Q ⊗ I) x`: sums over ascending columns, which begin with 0 or with `y`.
     Apply = apply(
-        /// Entry `t` of row `i` at `t * rows + i`, for `t < width`; zeros where a row has fewer.
+        /// Entry `t` of row `i` at `t * rows + i`, for `t < count[i]`.
         entries: *const T,
-        /// Column of a row's entry 0, at most `columns - width`.
+        /// Column of a row's entry 0.
         first: *const u32,
+        /// Entries of a row, at most `columns - first[i]`.
+        count: *const u32,
         x: *const T,
         /// Another vector than `x`.
         y: *mut T,
@@ -127,19 +127,27 @@ pub(crate) static KIND: Kind = Kind {
 /// # Safety
 /// Launched with [`THREADS`] threads a block and [`AxisShape::blocks`]; the matrix and the vectors are as the shape says.
 #[inline(always)]
-pub unsafe fn apply<T: Real>(entries: *const T, first: *const u32, x: *const T, y: *mut T, shape: AxisShape, add: u32) {
+pub unsafe fn apply<T: Real>(
+    entries: *const T,
+    first: *const u32,
+    count: *const u32,
+    x: *const T,
+    y: *mut T,
+    shape: AxisShape,
+    add: u32,
+) {
     let block = [thread::block_idx_x(), thread::block_idx_y(), thread::block_idx_z()];
     let Some(place) = shape.place(block, thread::thread_idx_x()) else { return };
     let [inner, row, outer] = place.map(|index| index as usize);
     let (rows, columns, stride) = (shape.rows as usize, shape.columns as usize, shape.inner as usize);
-    // SAFETY: the caller's promise; `width` columns from `first` on are in the matrix, and the entry of `y` is the thread's own.
+    // SAFETY: the caller's promise; `count` columns from `first` on are in the matrix, and the entry of `y` is the thread's own.
     unsafe {
         let y = y.add((outer * rows + row) * stride + inner);
         let mut x = x.add((outer * columns + *first.add(row) as usize) * stride + inner);
         let mut entries = entries.add(row);
         let mut sum = if add == 0 { T::ZERO } else { *y };
         // The assembler loads four columns before it adds the first.
-        for _ in 0..shape.width {
+        for _ in 0..*count.add(row) {
             sum = T::fma(*entries, *x, sum);
             (entries, x) = (entries.add(rows), x.add(stride));
         }
@@ -156,7 +164,7 @@ mod tests {
     fn every_entry_has_one_thread() {
         let sizes = [[1, 1, 1], [3, 5, 7], [1, 300, 2], [1, 9, 200], [700, 2, 3], [33, 70, 2], [1, 2, 1 << 23]];
         for [inner, rows, outer] in sizes {
-            let shape = AxisShape { outer, rows, columns: 1, inner, width: 1 };
+            let shape = AxisShape { outer, rows, columns: 1, inner };
             let mut owners = vec![0_u8; (inner * rows * outer) as usize];
             let [blocks_x, blocks_y, blocks_z] = shape.blocks();
             assert!(blocks_y < 1 << 16 && blocks_z < 1 << 16);
@@ -175,7 +183,7 @@ mod tests {
     #[test]
     fn no_entry_needs_no_block() {
         for [outer, rows, inner] in [[0, 1, 1], [1, 0, 1], [1, 1, 0]] {
-            assert!(AxisShape { outer, rows, columns: 1, inner, width: 1 }.blocks().contains(&0));
+            assert!(AxisShape { outer, rows, columns: 1, inner }.blocks().contains(&0));
         }
     }
 }

@@ -155,6 +155,7 @@ impl Backend for Counting {
     fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<AxisMatrix<T>> {
         self.count::<T>(matrix.entries.len());
         self.count::<u32>(matrix.first.len());
+        self.count::<u32>(matrix.count.len());
         self.cpu.axis_matrix(matrix)
     }
 

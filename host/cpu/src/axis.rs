@@ -8,21 +8,24 @@ use super::lanes::Vectorized;
 use super::sweep::{Shared, Sweep};
 use core::ops::Range;
 
-/// A matrix with at most `width` neighbouring entries a row: row `i` has `entries[t * rows + i]`, `t < width`, in
+/// A matrix with at most `width` neighbouring entries a row: row `i` has `entries[t * rows + i]`, `t < count[i]`, in
 /// columns `first[i] + t`.
 ///
-/// Entries that a row does not have are zero, and `first[i] + width <= columns` for every row.
+/// Entries that a row does not have are zero, `count[i] <= width`, and `first[i] + width <= columns` for every row.
 #[derive(Clone, Debug)]
 pub struct AxisMatrix<T> {
     pub rows: usize,
     pub columns: usize,
     pub width: usize,
     pub first: Vec<u32>,
+    pub count: Vec<u32>,
     pub entries: Vec<T>,
 }
 
 /// Entries of a line that are summed up at a time: as few as stay in the L1 cache, with those of a line of `x`.
 const PIECE: usize = 1024;
+/// Rows along x that are summed up side by side, to the entries of the longest one.
+const TOGETHER: usize = 32;
 
 /// `y = (I ⊗ Q ⊗ I) x`, or `y += ..` if `add`: `x` is `[outer][columns][inner]`, `y` is `[outer][rows][inner]`, `inner`
 /// fastest. What a vector holds behind these entries is neither read nor written. The sum of an entry is over ascending
@@ -39,8 +42,9 @@ pub fn apply_along_axis<T: Vectorized>(
     y: &mut [T],
     add: bool,
 ) {
-    let &AxisMatrix { rows, columns, width, ref first, ref entries } = matrix;
-    assert!(first.len() == rows && entries.len() == rows * width);
+    let &AxisMatrix { rows, columns, width, ref first, ref count, ref entries } = matrix;
+    assert!(first.len() == rows && count.len() == rows && entries.len() == rows * width);
+    assert!(count.iter().all(|&count| count as usize <= width));
     assert!(first.iter().all(|&first| first as usize + width <= columns));
     let (x, y) = (&x[..outer * columns * inner], &mut y[..outer * rows * inner]);
     if y.is_empty() {
@@ -102,13 +106,16 @@ impl<T: Vectorized> Along<'_, T> {
     /// There must be such a line, and nobody else may use it meanwhile.
     #[inline(always)]
     unsafe fn whole_line(&self, line: usize) {
-        let AxisMatrix { rows, columns, width, first, entries } = self.matrix;
+        let AxisMatrix { rows, columns, first, count, entries, .. } = self.matrix;
         let x = &self.x[line * columns..][..*columns];
         // SAFETY: the caller's.
         let sums = unsafe { self.sums(line * rows, *rows) };
-        for t in 0..*width {
-            for ((sum, entry), first) in sums.iter_mut().zip(&entries[t * rows..]).zip(first) {
-                *sum = T::fma(*entry, x[*first as usize + t], *sum);
+        let groups = sums.chunks_mut(TOGETHER).zip(first.chunks(TOGETHER)).zip(count.chunks(TOGETHER));
+        for (group, ((sums, first), count)) in groups.enumerate() {
+            for t in 0..count.iter().fold(0, |most: u32, &count| most.max(count)) as usize {
+                for ((sum, entry), first) in sums.iter_mut().zip(&entries[t * rows + group * TOGETHER..]).zip(first) {
+                    *sum = T::fma(*entry, x[*first as usize + t], *sum);
+                }
             }
         }
     }
@@ -119,12 +126,12 @@ impl<T: Vectorized> Along<'_, T> {
     /// There must be such a piece, and nobody else may use it meanwhile.
     #[inline(always)]
     unsafe fn piece(&self, outer: usize, row: usize, piece: usize) {
-        let (AxisMatrix { rows, columns, width, first, entries }, inner) = (self.matrix, self.inner);
+        let (AxisMatrix { rows, columns, first, count, entries, .. }, inner) = (self.matrix, self.inner);
         let start = piece * PIECE;
         let x = &self.x[(outer * columns + first[row] as usize) * inner + start..];
         // SAFETY: the caller's.
         let sums = unsafe { self.sums((outer * rows + row) * inner + start, PIECE.min(inner - start)) };
-        for t in 0..*width {
+        for t in 0..count[row] as usize {
             let entry = entries[t * rows + row];
             for (sum, x) in sums.iter_mut().zip(&x[t * inner..]) {
                 *sum = T::fma(entry, *x, *sum);

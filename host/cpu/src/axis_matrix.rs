@@ -16,23 +16,25 @@ impl AxisMatrix<f64> {
         };
         let width = rows.iter().map(|row| place(row).1).max().unwrap_or(0);
         let mut entries = vec![0.0; width * rows.len()];
-        let mut first = Vec::with_capacity(rows.len());
+        let [mut first, mut count] = [(); 2].map(|()| Vec::with_capacity(rows.len()));
         for (i, row) in rows.iter().enumerate() {
             // The last rows begin earlier, so that all columns are there.
-            let begin = place(row).0.min(columns - width);
+            let (own, len) = place(row);
+            let begin = own.min(columns - width);
             first.push(begin as u32);
+            count.push((own + len - begin) as u32);
             for &(column, value) in row {
                 entries[(column - begin) * rows.len() + i] += value;
             }
         }
-        Self { rows: rows.len(), columns, width, first, entries }
+        Self { rows: rows.len(), columns, width, first, count, entries }
     }
 
     /// With all entries.
     pub fn dense(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> Self {
         let entry = &entry;
         let entries = (0..columns).flat_map(|j| (0..rows).map(move |i| entry(i, j))).collect();
-        Self { rows, columns, width: columns, first: vec![0; rows], entries }
+        Self { rows, columns, width: columns, first: vec![0; rows], count: vec![columns as u32; rows], entries }
     }
 
     /// The transposed matrix.
@@ -51,8 +53,8 @@ impl AxisMatrix<f64> {
 
     /// Its entries as numbers of `T`.
     pub fn rounded<T: Real>(&self) -> AxisMatrix<T> {
-        let Self { rows, columns, width, ref first, ref entries } = *self;
+        let Self { rows, columns, width, ref first, ref count, ref entries } = *self;
         let entries = entries.iter().map(|&entry| T::from_f64(entry)).collect();
-        AxisMatrix { rows, columns, width, first: first.clone(), entries }
+        AxisMatrix { rows, columns, width, first: first.clone(), count: count.clone(), entries }
     }
 }

@@ -13,7 +13,7 @@ fn reference<T: Vectorized>(q: &AxisMatrix<T>, inner: usize, outer: usize, x: &[
     for (index, y) in y.iter_mut().enumerate().take(outer * q.rows * inner) {
         let (line, i, o) = (index % inner, index / inner % q.rows, index / inner / q.rows);
         let mut sum = if add { *y } else { <T as Value<T>>::ZERO };
-        for t in 0..q.width {
+        for t in 0..q.count[i] as usize {
             let column = q.first[i] as usize + t;
             sum = T::fma(q.entries[t * q.rows + i], x[(o * q.columns + column) * inner + line], sum);
         }
@@ -41,7 +41,13 @@ fn check<T: Vectorized>() {
         for (rows, columns, width, inner, outer) in cases {
             let spread = |row: usize| (row * (columns - width)).div_ceil(rows) as u32;
             let first = (0..rows).map(spread).collect();
-            let q = AxisMatrix { rows, columns, width, first, entries: numbers::<T>(rows * width, 1) };
+            // Shorter rows beside longer ones.
+            let count: Vec<u32> = (0..rows).map(|row| (width - row % width.min(7)) as u32).collect();
+            let mut entries = numbers::<T>(rows * width, 1);
+            for (row, &count) in count.iter().enumerate() {
+                (count as usize..width).for_each(|t| entries[t * rows + row] = <T as Value<T>>::ZERO);
+            }
+            let q = AxisMatrix { rows, columns, width, first, count, entries };
             let x = numbers(outer * columns * inner + 3, 2);
             for add in [false, true] {
                 let mut y = numbers(outer * rows * inner + 5, 3);
@@ -64,7 +70,7 @@ fn it_is_equivalent_to_a_plain_loop() {
 fn rows_stay_within_the_matrix() {
     let rows = [vec![], vec![(0, 1.0), (1, 2.0), (2, 3.0)], vec![(4, 5.0)], vec![(2, 1.0), (4, -1.0)]];
     let matrix = AxisMatrix::from_rows(5, &rows);
-    assert_eq!((matrix.width, matrix.first.clone()), (3, vec![0, 0, 2, 2]));
+    assert_eq!((matrix.width, matrix.first.clone(), matrix.count.clone()), (3, vec![0, 0, 2, 2], vec![0, 3, 3, 3]));
     let entry = |matrix: &AxisMatrix<f64>, i: usize, j: usize| {
         let t = j.wrapping_sub(matrix.first[i] as usize);
         if t < matrix.width { matrix.entries[t * matrix.rows + i] } else { 0.0 }

@@ -13,6 +13,7 @@ pub struct AxisMatrix<T: Scalar> {
     kernel: TypedKernel<Apply<T>>,
     entries: Vector<T>,
     first: Vector<u32>,
+    count: Vector<u32>,
     rows: usize,
     columns: usize,
     width: usize,
@@ -20,11 +21,12 @@ pub struct AxisMatrix<T: Scalar> {
 
 impl<T: Scalar> AxisMatrix<T> {
     pub(super) fn new(gpu: &Arc<Gpu>, matrix: &backend::AxisMatrix<f64>) -> Result<Self> {
-        let backend::AxisMatrix { rows, columns, width, ref first, .. } = *matrix;
+        let backend::AxisMatrix { rows, columns, width, ref first, ref count, .. } = *matrix;
         Ok(Self {
             kernel: TypedKernel::new(gpu, MODULE)?,
             entries: Vector::uploaded(gpu, &matrix.rounded().entries)?,
             first: Vector::uploaded(gpu, first)?,
+            count: Vector::uploaded(gpu, count)?,
             rows,
             columns,
             width,
@@ -40,7 +42,7 @@ impl<T: Scalar> AxisMatrix<T> {
         y: &mut Vector<T>,
         add: bool,
     ) -> Result<()> {
-        let Self { kernel, entries, first, rows, columns, width } = self;
+        let Self { kernel, entries, first, count, rows, columns, width } = self;
         entries.check(gpu, "matrix", rows * width)?;
         x.check_at_least(gpu, "x", from + outer * columns * inner)?;
         y.check_at_least(gpu, "y", to + outer * rows * inner)?;
@@ -51,16 +53,12 @@ impl<T: Scalar> AxisMatrix<T> {
                 allowed: format!("at most {}", u32::MAX),
             })
         };
-        let shape = AxisShape {
-            outer: size(outer)?,
-            rows: size(*rows)?,
-            columns: size(*columns)?,
-            inner: size(inner)?,
-            width: size(*width)?,
-        };
+        let shape =
+            AxisShape { outer: size(outer)?, rows: size(*rows)?, columns: size(*columns)?, inner: size(inner)? };
         let arguments = Apply {
             entries: entries.as_ptr(),
             first: first.as_ptr(),
+            count: count.as_ptr(),
             x: x.as_ptr().wrapping_add(from),
             y: y.as_mut_ptr().wrapping_add(to),
             shape,

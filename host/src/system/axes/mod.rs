@@ -11,7 +11,12 @@ pub(super) use transfer::AxisTransfer;
 
 /// Bytes of a matrix along an axis with so many entries a row.
 pub(super) fn matrix_bytes<T: Scalar>(rows: usize, width: usize) -> u64 {
-    vector_bytes::<T>(rows, width) + (rows * size_of::<u32>()) as u64
+    vector_bytes::<T>(rows, width) + places_bytes(rows)
+}
+
+/// Bytes of where the entries of so many rows are: for each its first column, and how many there are.
+pub(super) fn places_bytes(rows: usize) -> u64 {
+    2 * (rows * size_of::<u32>()) as u64
 }
 
 /// From the stored nodes of the axis of half as many cells to those of an axis: the basis of a coarse cell at the nodes of its halves.

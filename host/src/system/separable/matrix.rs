@@ -19,7 +19,12 @@ pub(super) fn matrix<B: Backend, T: Scalar>(
 
 /// Bytes of one with so many rows and entries a row, at most.
 pub(super) fn bytes<T: Scalar>(line: &Line, rows: usize, width: usize) -> u64 {
-    if line.ends == Ends::Periodic { 2 * matrix_bytes::<T>(rows, width) } else { matrix_bytes::<T>(rows, width) }
+    bytes_of_pieces::<T>(line.ends == Ends::Periodic, rows, width)
+}
+
+/// The same of one that has entries around a period or has none.
+pub(super) fn bytes_of_pieces<T: Scalar>(are_two: bool, rows: usize, width: usize) -> u64 {
+    if are_two { 2 * matrix_bytes::<T>(rows, width) } else { matrix_bytes::<T>(rows, width) }
 }
 
 /// Entries of a row of nodes of each direction; 1 in the third in 2D.

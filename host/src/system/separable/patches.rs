@@ -129,8 +129,10 @@ pub(super) fn bytes<T: Scalar>(system: &Separable) -> u64 {
         let along: Option<Vec<[usize; 2]>> =
             sizes.iter().enumerate().map(|(d, colors)| colors.get(color >> d & 1).copied()).collect();
         let Some(along) = along else { return 0 };
-        let matrices = system.lines().iter().zip(along).map(|(line, [functions, size])| {
-            matrix::bytes::<T>(line, line.stored(), size) + matrix::bytes::<T>(line, functions, size)
+        let matrices = system.lines().iter().zip(along).enumerate().map(|(d, (line, [functions, size]))| {
+            let of_rows =
+                |rows: usize| matrix::bytes_of_pieces::<T>(line.has_joining_patch(color >> d & 1), rows, size);
+            of_rows(line.stored()) + of_rows(functions)
         });
         matrices.sum::<u64>() + vector_bytes::<T>(1, system.space().storage())
     };

@@ -131,12 +131,12 @@ fn by_kind<'a>(lines: &[Vec<PatchPlace<'a>>]) -> BTreeMap<Vec<usize>, Vec<Vec<Pa
 /// The matrix that brings entries of a vector, with signs, into an order, and the one that brings them back; entries that are not in it
 /// become zero.
 fn permutations(order: &[(usize, f64)], len: usize) -> (AxisMatrix<f64>, AxisMatrix<f64>) {
-    let mut scatter =
-        AxisMatrix { rows: len, columns: order.len(), width: 1, first: vec![0; len], entries: vec![0.0; len] };
+    let (first, count, entries) = (vec![0; len], vec![1; len], vec![0.0; len]);
+    let mut scatter = AxisMatrix { rows: len, columns: order.len(), width: 1, first, count, entries };
     for (place, &(entry, sign)) in order.iter().enumerate() {
         scatter.first[entry] = place as u32;
         scatter.entries[entry] = sign;
     }
     let (first, entries) = order.iter().map(|&(entry, sign)| (entry as u32, sign)).unzip();
-    (AxisMatrix { rows: order.len(), columns: len, width: 1, first, entries }, scatter)
+    (AxisMatrix { rows: order.len(), columns: len, width: 1, first, count: vec![1; order.len()], entries }, scatter)
 }

@@ -11,7 +11,7 @@ use crate::backend::{AxisMatrix, Backend, Scalar};
 use crate::error::Result;
 use crate::operator::vector_bytes;
 use crate::system::System;
-use crate::system::axes::matrix_bytes;
+use crate::system::axes::{matrix_bytes, places_bytes};
 use nalgebra::DMatrix;
 use patchmg_device::patch::{Ends, bit};
 use std::sync::Arc;
@@ -190,5 +190,5 @@ fn schur_bytes<T: Scalar>(system: &Stokes) -> u64 {
     // Products over directions of the sizes of groups, or of their squares, summed over kinds and groups.
     let sum = |d: usize, power: u32| kinds(d).iter().flatten().map(|modes| modes.pow(power)).sum::<usize>();
     let [rows, entries] = [1, 2].map(|power| (0..dim).map(|d| sum(d, power)).product());
-    vector_bytes::<T>(1, entries) + (rows * size_of::<u32>()) as u64
+    vector_bytes::<T>(1, entries) + places_bytes(rows)
 }
