@@ -107,6 +107,8 @@ impl CaseArgs {
                 return Err(Failure::usage("smoother", name, "belongs to --system elliptic"));
             }
             args::Smoother::ChebyshevPatch => SmootherConfig::chebyshev_patch(),
+            // That of stretched cells.
+            args::Smoother::Chebyshev4 if self.smoother.is_none() => SmootherConfig::ChebyshevFourthKind { degree: 3 },
             args::Smoother::Chebyshev4 => SmootherConfig::chebyshev_fourth_kind(),
         };
         if let Some(given) = self.damping {

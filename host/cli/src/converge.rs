@@ -109,7 +109,11 @@ fn on<P: Offered, B: Runs<P::System>>(
     console.line(columns.headings());
     let first = cases[0].1.effective(&cases[0].0, &backend.info());
     let (degree, refine) = (args.case.degree.clone(), args.case.refine.clone());
-    let mut study = Study::new(CaseArgs { degree, refine, ..first }.options());
+    let mut repeated = CaseArgs { degree, refine, ..first };
+    if cases.iter().any(|(_, other)| Some(other.smoother_name()) != repeated.smoother) {
+        (repeated.smoother, repeated.smoother_degree) = (None, args.case.smoother_degree);
+    }
+    let mut study = Study::new(repeated.options());
     for (case, case_args) in cases {
         let solved = case_args.base_width().and_then(|width| solve_one(backend, &case_args, case, width));
         match solved {

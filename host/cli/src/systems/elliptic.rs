@@ -93,8 +93,11 @@ impl Offered for ForestProblem {
     const DEFAULT: &'static str = "corner";
     const ELEMENTS: &'static str = "Q";
     const SOLVER: Method = Method::Cg;
-    const SMOOTHER: args::Smoother = args::Smoother::Chebyshev;
     const ADAPTS: bool = true;
+
+    fn smoother(_args: &CaseArgs) -> args::Smoother {
+        args::Smoother::Chebyshev
+    }
 
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
         let engine = args.products.engine.map(|engine| ("engine", engine.to_string()));

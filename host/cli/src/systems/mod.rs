@@ -125,9 +125,9 @@ impl CaseArgs {
         self.solver.unwrap_or_else(|| with_system!(self.kind(), Problem => Problem::SOLVER))
     }
 
-    /// The smoother that was given, or that of the system.
+    /// The smoother that was given, or the one that suits the case.
     pub fn smoother_name(&self) -> Smoother {
-        self.smoother.unwrap_or_else(|| with_system!(self.kind(), Problem => Problem::SMOOTHER))
+        self.smoother.unwrap_or_else(|| with_system!(self.kind(), Problem => Problem::smoother(self)))
     }
 
     /// That no option of another system was given.
@@ -213,14 +213,16 @@ pub trait Offered: ModelProblem {
     /// The solver that is taken where none is given.
     const SOLVER: Method = Method::Fmg;
 
-    /// The smoother that is taken where none is given.
-    const SMOOTHER: Smoother = Smoother::Patch;
-
     /// The elements' name before their degree.
     const ELEMENTS: &'static str;
 
     /// Whether a next mesh may depend on the errors and on the solution.
     const ADAPTS: bool = false;
+
+    /// The smoother that is taken where none is given.
+    fn smoother(_args: &CaseArgs) -> Smoother {
+        Smoother::Patch
+    }
 
     /// The case that the arguments describe.
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure>;

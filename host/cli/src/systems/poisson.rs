@@ -146,6 +146,10 @@ impl Offered for PoissonProblem {
     const DEFAULT: &'static str = "sine";
     const ELEMENTS: &'static str = "Q";
 
+    fn smoother(args: &CaseArgs) -> args::Smoother {
+        args.box_smoother()
+    }
+
     /// The library says which values are not allowed; here, which options do not go together.
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
         let config = args.config()?;
@@ -247,6 +251,18 @@ impl CaseArgs {
         match self.system {
             SystemName::PoissonCg => Family::Continuous,
             _ => Family::Discontinuous,
+        }
+    }
+
+    /// The smoother of continuous and of discontinuous elements on boxes where none is given: patches, and for stretched cells whose patches hold
+    /// a single unknown Chebyshev iteration.
+    pub(super) fn box_smoother(&self) -> args::Smoother {
+        let hold_one = self.family() == Family::Continuous && self.degree() == 1 && self.dim() == 3;
+        let is_free = self.kernel_options().is_empty();
+        if hold_one && is_free && self.cells_are_stretched() {
+            args::Smoother::Chebyshev4
+        } else {
+            args::Smoother::Patch
         }
     }
 

@@ -1,6 +1,6 @@
 //! Poisson's equation with coefficients, conditions on sides and graded cells, on boxes.
 
-use super::box_args::DIRECTIONS;
+use super::box_args::{DIRECTIONS, Sizes};
 use super::data::{DataArgs, GIVEN, check_dim, field};
 use super::side::Condition as SideCondition;
 use super::{Details, Offered, PoissonProblem};
@@ -9,6 +9,7 @@ use crate::expression::Expression;
 use crate::failure::Failure;
 use glam::DVec3;
 use patchmg::function::Function;
+use patchmg::mesh::Grading;
 use patchmg::output::vtu;
 use patchmg::problem::{Constant, CosineProduct, ErrorNorms, Field, SineProduct};
 use patchmg::solve::Case;
@@ -23,6 +24,10 @@ impl Offered for Problem {
     const WITH_SOLUTION: &'static str = PoissonProblem::WITH_SOLUTION;
     const DEFAULT: &'static str = PoissonProblem::DEFAULT;
     const ELEMENTS: &'static str = PoissonProblem::ELEMENTS;
+
+    fn smoother(args: &CaseArgs) -> args::Smoother {
+        args.box_smoother()
+    }
 
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
         let config = args.config()?;
@@ -141,6 +146,25 @@ impl CaseArgs {
         let is_continuous = self.family() == Family::Continuous;
         let has_options = !self.boxes.given().is_empty() || !self.forest.side.is_empty();
         has_options || (is_continuous && (has_values || is_cosine))
+    }
+
+    /// Whether a cell may have an edge above 1.5 times as long as another, divided by the roots of the directions' coefficients.
+    pub(super) fn cells_are_stretched(&self) -> bool {
+        let coefficients = self.boxes.diffusion.iter().copied().chain(std::iter::repeat(1.0));
+        let sizes = self.lengths().into_iter().zip(self.base_cells()).zip(coefficients);
+        let mut widths: Vec<[f64; 2]> =
+            sizes.map(|((length, cells), c)| [length / (cells as f64 * c.sqrt()); 2]).collect();
+        for Sizes { direction, grading } in &self.boxes.grading {
+            let most = match grading {
+                Grading::Geometric(ratio) | Grading::BothEnds(ratio) => ratio.max(1.0 / ratio),
+                Grading::Breakpoints(_) => f64::INFINITY,
+                _ => 1.0,
+            };
+            if let Some([narrowest, widest]) = widths.get_mut(*direction) {
+                (*narrowest, *widest) = (*narrowest / most, *widest * most);
+            }
+        }
+        widths.iter().any(|[_, widest]| widths.iter().any(|[narrowest, _]| *widest > 1.5 * narrowest))
     }
 
     /// The coefficients, sides and cells.
