@@ -62,8 +62,8 @@ pub struct CaseArgs {
     pub cycle: Cycle,
     /// Smoother of the cycle [default: patch, of elliptic chebyshev, of stretched cells chebyshev4]
     ///
-    /// Stretched are cells of poisson-cg in 3D with degree 1 if one edge, divided by the root of its direction's diffusion coefficient, is
-    /// more than 1.5 times as long as another. There chebyshev4 has degree 3.
+    /// Stretched are cells of poisson-cg in 3D with degree 1 and Dirichlet sides if one edge, divided by the root of its direction's diffusion
+    /// coefficient, is more than 1.5 times as long as another. There chebyshev4 has degree 3.
     #[arg(long, value_enum)]
     pub smoother: Option<Smoother>,
     /// Degree of the polynomial of --smoother chebyshev or chebyshev-patch, at least 1, or chebyshev4, 1 to 6 [default: 5 for

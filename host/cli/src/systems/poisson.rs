@@ -1,6 +1,7 @@
 //! Poisson's equation on equal cells.
 
 use super::data::{DataArgs, GIVEN};
+use super::side::Side;
 use super::{Details, Offered, SystemName};
 use crate::args::{self, CaseArgs, PAPERS, text};
 use crate::choices::one_of;
@@ -255,10 +256,10 @@ impl CaseArgs {
     }
 
     /// The smoother of continuous and of discontinuous elements on boxes where none is given: patches, and for stretched cells whose patches hold
-    /// a single unknown Chebyshev iteration.
+    /// a single unknown Chebyshev iteration. Functions that are constant along short cells, as Neumann and periodic sides allow, it would leave.
     pub(super) fn box_smoother(&self) -> args::Smoother {
         let hold_one = self.family() == Family::Continuous && self.degree() == 1 && self.dim() == 3;
-        let is_free = self.kernel_options().is_empty();
+        let is_free = self.kernel_options().is_empty() && self.forest.side.iter().all(Side::is_dirichlet);
         if hold_one && is_free && self.cells_are_stretched() {
             args::Smoother::Chebyshev4
         } else {

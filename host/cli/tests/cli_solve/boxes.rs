@@ -7,7 +7,7 @@ fn number(report: &Value, name: &str) -> f64 {
     report[name].as_f64().unwrap_or_else(|| panic!("no {name} in {report}"))
 }
 
-/// Where patches hold a single unknown and cells are stretched, Chebyshev iteration is the default.
+/// Where patches hold a single unknown, cells are stretched and all sides are Dirichlet's, Chebyshev iteration is the default.
 #[test]
 fn smoothers_suit_the_cells() {
     let smoother = |arguments: &[&str]| {
@@ -15,28 +15,29 @@ fn smoothers_suit_the_cells() {
         let kept = options.chunks(2).filter(|pair| !arguments.contains(&pair[0])).flatten().copied();
         json(&kept.chain(arguments.iter().copied()).collect::<Vec<_>>())
     };
-    let is_of_cubes: [&[&str]; 9] = [
+    let of_patches: [&[&str]; 9] = [
         &[],
         &["--size", "1,1,1.4"],
-        &["--side", "x-=neumann"],
+        &["--size", "1,10,10", "--side", "x-=neumann"],
         &["--diffusion", "100,100,100"],
         &["--cells", "2,1,3", "--size", "2,1,3"],
         &["--grading", "x=1.2"],
         &["--degree", "2", "--grading", "x=1000"],
-        &["--size", "1,10,10", "--variant", "basic"],
+        &["--size", "1,10,10", "--variant", "register"],
         &["--system", "poisson-dg", "--grading", "x=1000"],
     ];
-    for arguments in is_of_cubes {
+    for arguments in of_patches {
         assert_eq!(smoother(arguments)["smoother"], "patch", "{arguments:?}");
     }
-    let is_stretched: [&[&str]; 5] = [
+    let of_chebyshev: [&[&str]; 6] = [
         &["--size", "1,1,1.6"],
         &["--size", "1,10,10"],
+        &["--size", "1,10,10", "--side", "x-=dirichlet:1"],
         &["--diffusion", "1,1,0.01"],
         &["--grading", "x=1000,z=100:both"],
         &["--cells", "3,2,2", "--grading", "x=0/0.1/0.2/1"],
     ];
-    for arguments in is_stretched {
+    for arguments in of_chebyshev {
         let report = smoother(arguments);
         let options = &report["options"];
         assert_eq!([&report["smoother"], &options["smoother"]], ["chebyshev4"; 2], "{arguments:?}");
