@@ -190,7 +190,7 @@ fn iterations(family: Family, mesh: Mesh, degree: usize, equation: Equation) -> 
 }
 
 /// For stretched cells whose patches hold a single unknown.
-const OF_STRETCHED: SmootherConfig = SmootherConfig::ChebyshevFourthKind { degree: 3 };
+const FOR_STRETCHED_CELLS: SmootherConfig = SmootherConfig::ChebyshevFourthKind { degree: 3 };
 
 fn iterations_with(smoother: SmootherConfig, family: Family, mesh: Mesh, degree: usize, equation: Equation) -> usize {
     let system = system(family, mesh, degree, equation);
@@ -229,9 +229,9 @@ fn sides_and_aspects_take_the_cubes_iterations() {
                         // Long directions couple neighbours by mass matrices, and patches of a single unknown join none.
                         let is_pointwise = dim == 3 && family == Family::Continuous && degree == 1;
                         let is_stretched = aspect > 1.5 || c != 1.0;
-                        let is_smoothed = is_pointwise && is_stretched && sides == [[D, D]; 3];
-                        let smoother = if is_smoothed { OF_STRETCHED } else { SmootherConfig::Patch };
-                        let most = if is_pointwise && c > 1.0 && !is_smoothed { 11 } else { most };
+                        let is_by_chebyshev = is_pointwise && is_stretched && sides == [[D, D]; 3];
+                        let smoother = if is_by_chebyshev { FOR_STRETCHED_CELLS } else { SmootherConfig::Patch };
+                        let most = if is_pointwise && c > 1.0 && !is_by_chebyshev { 11 } else { most };
                         let found = iterations_with(smoother, family, mesh, degree, equation);
                         let name =
                             format!("{family:?} {dim}D Q{degree}, {sides:?}, aspect {aspect}, c {c}, s {reaction}");
@@ -284,7 +284,7 @@ fn graded_meshes_take_fewer_than_ten_iterations() {
     }
 }
 
-/// Patches of a single unknown, as those of degree 1 are in 3D, take more.
+/// In 3D patches of degree 1, which hold a single unknown, take more.
 #[test]
 fn chebyshev_iteration_takes_fewer_than_ten_iterations_of_degree_one() {
     let [u, one, both] = [Grading::Uniform, Grading::Geometric(1e3), Grading::BothEnds(1e3)];
@@ -299,7 +299,8 @@ fn chebyshev_iteration_takes_fewer_than_ten_iterations_of_degree_one() {
     ];
     for grading in gradings.map(|grading| grading.map(Grading::clone)) {
         let equation = Equation { grading: grading.clone(), ..Equation::default() };
-        let found = iterations_with(OF_STRETCHED, Family::Continuous, Mesh::unit_cube(3, 4).unwrap(), 1, equation);
+        let found =
+            iterations_with(FOR_STRETCHED_CELLS, Family::Continuous, Mesh::unit_cube(3, 4).unwrap(), 1, equation);
         assert!(found < 10, "{grading:?}: {found}");
     }
 }

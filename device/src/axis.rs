@@ -125,7 +125,7 @@ pub(crate) static KIND: Kind = Kind {
 /// See [`Apply`].
 ///
 /// # Safety
-/// Launched with [`THREADS`] threads a block and [`AxisShape::blocks`]; the matrix and the vectors are as the shape says.
+/// Launched with [`THREADS`] threads a block and [`AxisShape::blocks`]; the matrix and the vectors are as the arguments say.
 #[inline(always)]
 pub unsafe fn apply<T: Real>(
     entries: *const T,

@@ -58,8 +58,8 @@ fn on<P: Offered, B: Runs<P::System>>(
     let (case, guess) = on_last_mesh::<P, B>(backend, args)?;
     let device = backend.info();
     let asked = case.clone();
-    let kernels = P::kernels(&args.case, &case.system);
-    console.line(parameters(&args.case, &kernels, &device, case.config.bytes::<_, B>(&case.system)?));
+    let smoother = P::smoother_in_words(&args.case, &case.system);
+    console.line(parameters(&args.case, &smoother, &device, case.config.bytes::<_, B>(&case.system)?));
 
     let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);
     let protocol = Protocol { warmup: args.warmup, repetitions };

@@ -107,7 +107,7 @@ impl CaseArgs {
                 return Err(Failure::usage("smoother", name, "belongs to --system elliptic"));
             }
             args::Smoother::ChebyshevPatch => SmootherConfig::chebyshev_patch(),
-            // That of stretched cells.
+            // The default on stretched cells.
             args::Smoother::Chebyshev4 if self.smoother.is_none() => SmootherConfig::ChebyshevFourthKind { degree: 3 },
             args::Smoother::Chebyshev4 => SmootherConfig::chebyshev_fourth_kind(),
         };
@@ -152,13 +152,13 @@ pub fn iterations(count: usize) -> String {
     format!("{count} iteration{}", if count == 1 { "" } else { "s" })
 }
 
-/// What is about to run; `kernels` is what the system says of its own.
-pub fn parameters(args: &CaseArgs, kernels: &str, device: &DeviceInfo, memory: u64) -> String {
+/// What is about to run; `smoother` is its name with what the system says of its kernels.
+pub fn parameters(args: &CaseArgs, smoother: &str, device: &DeviceInfo, memory: u64) -> String {
     format!(
         "\
 {} on {}, degree {}, {}, problem {}
 solver     {}, precision {}, relative tolerance {:e}, at most {}
-smoother   {}{kernels}{}
+smoother   {smoother}{}
 backend    {}: {}, {} {}, {}
 memory     {} needed, {} free
 ",
@@ -171,7 +171,6 @@ memory     {} needed, {} free
         args.precision,
         args.rtol(),
         iterations(args.max_iters),
-        args.smoother_name(),
         if args.cycle == Cycle::W { ", W-cycle" } else { "" },
         device.backend,
         device.name,

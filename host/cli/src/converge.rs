@@ -3,7 +3,7 @@
 mod columns;
 mod study;
 
-use crate::args::{CaseArgs, ConvergeArgs};
+use crate::args::{CaseArgs, ConvergeArgs, Smoother};
 use crate::case::parameters;
 use crate::chart::Format;
 use crate::console::Console;
@@ -98,19 +98,22 @@ fn on<P: Offered, B: Runs<P::System>>(
     cases: Vec<(Case<P>, CaseArgs)>,
     console: Console,
 ) -> Result<ExitCode, Failure> {
-    let (mut memory, mut kernels) = (0, String::new());
+    // Each as its last case has it.
+    let (mut memory, mut smoothers) = (0, Vec::<(Smoother, String)>::new());
     for (case, args) in &cases {
         case.check(&**backend).map_err(|error| P::refused(args, error))?;
         memory = memory.max(case.config.bytes::<_, B>(&case.system)?);
-        kernels = P::kernels(args, &case.system);
+        smoothers.retain(|(other, _)| *other != args.smoother_name());
+        smoothers.push((args.smoother_name(), P::smoother_in_words(args, &case.system)));
     }
-    console.line(parameters(&args.case, &kernels, &backend.info(), memory));
+    let in_words: Vec<_> = smoothers.iter().map(|(_, words)| words.as_str()).collect();
+    console.line(parameters(&args.case, &in_words.join(", "), &backend.info(), memory));
     let columns = Columns::new(&args.case);
     console.line(columns.headings());
     let first = cases[0].1.effective(&cases[0].0, &backend.info());
     let (degree, refine) = (args.case.degree.clone(), args.case.refine.clone());
     let mut repeated = CaseArgs { degree, refine, ..first };
-    if cases.iter().any(|(_, other)| Some(other.smoother_name()) != repeated.smoother) {
+    if smoothers.len() > 1 {
         (repeated.smoother, repeated.smoother_degree) = (None, args.case.smoother_degree);
     }
     let mut study = Study::new(repeated.options());

@@ -89,8 +89,8 @@ fn on<P: Offered, B: Runs<P::System>>(
 ) -> Result<ExitCode, Failure> {
     let device = backend.info();
     case.check(&**backend).map_err(|error| P::refused(&args.case, error))?;
-    let kernels = P::kernels(&args.case, &case.system);
-    let mut plan = parameters(&args.case, &kernels, &device, case.config.bytes::<_, B>(&case.system)?);
+    let smoother = P::smoother_in_words(&args.case, &case.system);
+    let mut plan = parameters(&args.case, &smoother, &device, case.config.bytes::<_, B>(&case.system)?);
     if args.vtu.is_some() {
         let [size, memory] = P::most_vtu_bytes(&case, &args.vtu_config())?;
         check_vtu(memory)?;

@@ -11,7 +11,7 @@ use core::ops::Range;
 /// A matrix with at most `width` neighbouring entries a row: row `i` has `entries[t * rows + i]`, `t < count[i]`, in
 /// columns `first[i] + t`.
 ///
-/// Entries that a row does not have are zero, `count[i] <= width`, and `first[i] + width <= columns` for every row.
+/// Behind the entries of a row there are zeros up to `width`; `count[i] <= width`, and `first[i] + width <= columns` for every row.
 #[derive(Clone, Debug)]
 pub struct AxisMatrix<T> {
     pub rows: usize,
@@ -24,7 +24,7 @@ pub struct AxisMatrix<T> {
 
 /// Entries of a line that are summed up at a time: as few as stay in the L1 cache, with those of a line of `x`.
 const PIECE: usize = 1024;
-/// Rows along x that are summed up side by side, to the entries of the longest one.
+/// Rows along x that are summed up together, each over as many entries as the longest one has: behind its own there are zeros.
 const TOGETHER: usize = 32;
 
 /// `y = (I ⊗ Q ⊗ I) x`, or `y += ..` if `add`: `x` is `[outer][columns][inner]`, `y` is `[outer][rows][inner]`, `inner`

@@ -60,14 +60,14 @@ pub struct CaseArgs {
     /// Order in which a cycle visits the levels.
     #[arg(long, value_parser = choices::cycle(), default_value = Cycle::default().name())]
     pub cycle: Cycle,
-    /// Smoother of the cycle [default: patch, of elliptic chebyshev, of stretched cells chebyshev4]
+    /// Smoother of the cycle [default: patch, for elliptic chebyshev, for stretched cells chebyshev4]
     ///
-    /// Stretched are cells of poisson-cg in 3D with degree 1 and Dirichlet sides if one edge, divided by the root of its direction's diffusion
-    /// coefficient, is more than 1.5 times as long as another. There chebyshev4 has degree 3.
+    /// Cells count as stretched with poisson-cg in 3D, degree 1 and Dirichlet sides, if one edge is more than 1.5 times as long as another. Edges
+    /// are divided by the square roots of their directions' diffusion coefficients; graded cells count by bounds of their edges.
     #[arg(long, value_enum)]
     pub smoother: Option<Smoother>,
     /// Degree of the polynomial of --smoother chebyshev or chebyshev-patch, at least 1, or chebyshev4, 1 to 6 [default: 5 for
-    /// chebyshev, 3 for chebyshev-patch, 2 for chebyshev4]
+    /// chebyshev, 3 for chebyshev-patch, 2 for chebyshev4, or 3 where that is the default]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub smoother_degree: Option<usize>,
     /// Factor of the smoother's correction, above 0 and below 2 [default: 1/4 in 2D and 1/8 in 3D for additive-patch, 2/3

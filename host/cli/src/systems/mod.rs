@@ -235,6 +235,11 @@ pub trait Offered: ModelProblem {
     /// The smoother's kernels, to follow its name.
     fn kernels(args: &CaseArgs, system: &Self::System) -> String;
 
+    /// The smoother's name and its kernels.
+    fn smoother_in_words(args: &CaseArgs, system: &Self::System) -> String {
+        format!("{}{}", args.smoother_name(), Self::kernels(args, system))
+    }
+
     /// Whether the solution is known, so that its errors can be computed.
     fn knows_solution(case: &Case<Self>) -> bool;
 

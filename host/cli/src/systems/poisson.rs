@@ -255,12 +255,13 @@ impl CaseArgs {
         }
     }
 
-    /// The smoother of continuous and of discontinuous elements on boxes where none is given: patches, and for stretched cells whose patches hold
-    /// a single unknown Chebyshev iteration. Functions that are constant along short cells, as Neumann and periodic sides allow, it would leave.
+    /// The smoother on boxes where none is given: patches, or Chebyshev iteration for stretched cells whose patches hold a single unknown. With
+    /// Neumann or periodic sides that would hardly reduce errors which are constant in the short directions.
     pub(super) fn box_smoother(&self) -> args::Smoother {
-        let hold_one = self.family() == Family::Continuous && self.degree() == 1 && self.dim() == 3;
-        let is_free = self.kernel_options().is_empty() && self.forest.side.iter().all(Side::is_dirichlet);
-        if hold_one && is_free && self.cells_are_stretched() {
+        let patches_hold_one = self.family() == Family::Continuous && self.degree() == 1 && self.dim() == 3;
+        let asks_for_patches = !self.kernel_options().is_empty();
+        let are_dirichlet = self.forest.side.iter().all(Side::is_dirichlet);
+        if patches_hold_one && !asks_for_patches && are_dirichlet && self.cells_are_stretched() {
             args::Smoother::Chebyshev4
         } else {
             args::Smoother::Patch

@@ -148,11 +148,12 @@ impl CaseArgs {
         has_options || (is_continuous && (has_values || is_cosine))
     }
 
-    /// Whether a cell may have an edge above 1.5 times as long as another, divided by the roots of the directions' coefficients.
+    /// Whether a cell may have an edge more than 1.5 times as long as another, edges being divided by the square roots of their directions'
+    /// coefficients. By bounds of graded cells, which are above 1.5 more often than the cells; where breakpoints are given, always.
     pub(super) fn cells_are_stretched(&self) -> bool {
         let coefficients = self.boxes.diffusion.iter().copied().chain(std::iter::repeat(1.0));
         let sizes = self.lengths().into_iter().zip(self.base_cells()).zip(coefficients);
-        let mut widths: Vec<[f64; 2]> =
+        let mut edges: Vec<[f64; 2]> =
             sizes.map(|((length, cells), c)| [length / (cells as f64 * c.sqrt()); 2]).collect();
         for Sizes { direction, grading } in &self.boxes.grading {
             let most = match grading {
@@ -160,11 +161,12 @@ impl CaseArgs {
                 Grading::Breakpoints(_) => f64::INFINITY,
                 _ => 1.0,
             };
-            if let Some([narrowest, widest]) = widths.get_mut(*direction) {
-                (*narrowest, *widest) = (*narrowest / most, *widest * most);
+            if let Some([shortest, longest]) = edges.get_mut(*direction) {
+                (*shortest, *longest) = (*shortest / most, *longest * most);
             }
         }
-        widths.iter().any(|[_, widest]| widths.iter().any(|[narrowest, _]| *widest > 1.5 * narrowest))
+        let pairs = (0..edges.len()).flat_map(|a| (0..edges.len()).map(move |b| (a, b))).filter(|(a, b)| a != b);
+        pairs.into_iter().any(|(a, b)| edges[a][1] > 1.5 * edges[b][0])
     }
 
     /// The coefficients, sides and cells.

@@ -12,7 +12,7 @@ use crate::system::{Smoothers, System};
 #[non_exhaustive]
 pub enum SmootherConfig {
     /// Multiplicative vertex patches, [`PatchSmoother`]. Those of continuous elements of degree 1 hold a single unknown: in 3D, where cells are
-    /// stretched and sides are Dirichlet's, [`Self::ChebyshevFourthKind`] of degree 3 takes fewer iterations.
+    /// stretched and all sides have Dirichlet conditions, [`Self::ChebyshevFourthKind`] of degree 3 takes fewer iterations.
     #[default]
     Patch,
     /// Additive vertex patches, [`AdditivePatchSmoother`].

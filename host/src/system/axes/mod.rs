@@ -14,7 +14,7 @@ pub(super) fn matrix_bytes<T: Scalar>(rows: usize, width: usize) -> u64 {
     vector_bytes::<T>(rows, width) + places_bytes(rows)
 }
 
-/// Bytes of where the entries of so many rows are: for each its first column, and how many there are.
+/// Bytes of the first columns of so many rows, and of the numbers of their entries.
 pub(super) fn places_bytes(rows: usize) -> u64 {
     2 * (rows * size_of::<u32>()) as u64
 }

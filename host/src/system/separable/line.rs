@@ -206,10 +206,9 @@ impl Line {
         colors
     }
 
-    /// Whether a patch of the color reaches around the period: that at the vertex where both ends meet.
+    /// Whether a patch of the color reaches around the period: that at the first vertex, where both ends meet.
     pub fn has_joining_patch(&self, color: usize) -> bool {
-        let joins = |vertex| vertex == 0;
-        self.ends == Ends::Periodic && !self.is_whole() && self.patch_vertices().skip(color).step_by(2).any(joins)
+        self.ends == Ends::Periodic && !self.is_whole() && color == 0
     }
 
     /// Unknowns of all patches of each color, and of the largest one: what [`Self::patches`] has, without making them.

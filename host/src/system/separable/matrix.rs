@@ -22,9 +22,9 @@ pub(super) fn bytes<T: Scalar>(line: &Line, rows: usize, width: usize) -> u64 {
     bytes_of_pieces::<T>(line.ends == Ends::Periodic, rows, width)
 }
 
-/// The same of one that has entries around a period or has none.
-pub(super) fn bytes_of_pieces<T: Scalar>(are_two: bool, rows: usize, width: usize) -> u64 {
-    if are_two { 2 * matrix_bytes::<T>(rows, width) } else { matrix_bytes::<T>(rows, width) }
+/// The same of one whose rows reach around a period, which makes it two pieces, or do not.
+pub(super) fn bytes_of_pieces<T: Scalar>(reaches_around: bool, rows: usize, width: usize) -> u64 {
+    if reaches_around { 2 * matrix_bytes::<T>(rows, width) } else { matrix_bytes::<T>(rows, width) }
 }
 
 /// Entries of a row of nodes of each direction; 1 in the third in 2D.
