@@ -165,8 +165,8 @@ impl CaseArgs {
                 (*shortest, *longest) = (*shortest / most, *longest * most);
             }
         }
-        let pairs = (0..edges.len()).flat_map(|a| (0..edges.len()).map(move |b| (a, b))).filter(|(a, b)| a != b);
-        pairs.into_iter().any(|(a, b)| edges[a][1] > 1.5 * edges[b][0])
+        let directions = 0..edges.len();
+        directions.clone().any(|a| directions.clone().any(|b| a != b && edges[a][1] > 1.5 * edges[b][0]))
     }
 
     /// The coefficients, sides and cells.
