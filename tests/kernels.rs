@@ -495,6 +495,16 @@ fn check_operator<T: Real>(mesh: Mesh, degree: usize) {
         let vectors = [b_stored.as_mut_ptr(), x_stored.as_mut_ptr(), y.as_mut_ptr()];
         naive.run_march(Operation::Residual, &matrices, &vectors, chunk);
         naive.layout.check(&format!("residual, {chunk} cells at a time,"), &y, &residual);
+        if naive.dim() == 3 && T::NAME == f64::NAME {
+            let blocks: u32 = Tile::of(degree, size_of::<T>()).blocks(naive.layout.grid, chunk).iter().product();
+            let mut norms = vec![T::from_f64(f64::NAN); blocks as usize];
+            let vectors = [b_stored.as_mut_ptr(), x_stored.as_mut_ptr(), norms.as_mut_ptr()];
+            naive.run_march(Operation::ResidualNorms, &matrices, &vectors, chunk);
+            let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>().sqrt();
+            let found = norm(&mut norms.iter().map(|norm| norm.to_f64()));
+            let expected = norm(&mut y.iter().map(|value| value.to_f64()));
+            assert!((found / expected - 1.0).abs() < 1e-14, "{chunk} cells at a time: {found}, expected {expected}");
+        }
     }
 }
 

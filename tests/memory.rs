@@ -171,18 +171,19 @@ impl<B: Backend> Backend for Counting<B> {
         self.inner.dots(xs, y)
     }
 
-    fn combine<T: Scalar>(&self, c: &[f64], xs: &[&B::Vector<T>], beta: f64, y: &mut B::Vector<T>) -> Result<()> {
-        self.inner.combine(c, xs, beta, y)
-    }
-
-    fn combine_rounded<T: Scalar>(
+    fn combine<X: Scalar, T: Scalar>(
         &self,
         c: &[f64],
-        xs: &[&B::Vector<f32>],
+        xs: &[&B::Vector<X>],
         beta: f64,
         y: &mut B::Vector<T>,
     ) -> Result<()> {
-        self.inner.combine_rounded(c, xs, beta, y)
+        self.inner.combine(c, xs, beta, y)
+    }
+
+    fn norm_rounded<T: Scalar>(&self, x: &B::Vector<T>, rounded: &mut B::Vector<f32>) -> Result<f64> {
+        self.traffic.scalars.fetch_add(1, Ordering::Relaxed);
+        self.inner.norm_rounded(x, rounded)
     }
 
     fn combine_dots<T: Scalar>(&self, c: &[f64], xs: &[&B::Vector<T>], y: &mut B::Vector<T>) -> Result<Vec<f64>> {
@@ -245,6 +246,10 @@ impl<B: Backend, T: Scalar> LinearOperator<Counting<B>, T> for CountingLevel<B, 
 
     fn residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()> {
         self.inner.residual(b, x, r)
+    }
+
+    fn residual_norm(&self, b: &B::Vector<T>, x: &B::Vector<T>, work: &mut B::Vector<T>) -> Result<f64> {
+        self.inner.residual_norm(b, x, work)
     }
 }
 

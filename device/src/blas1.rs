@@ -8,8 +8,13 @@ pub const VECTORS: usize = 8;
 pub const PARTIAL_ROWS: usize = VECTORS + 1;
 /// Blocks of `dots`, and so partial sums of a dot product: eight a multiprocessor of an H200.
 pub const DOT_BLOCKS: usize = 1056;
-/// Barriers of a sum over a block: one a halving, and one before shared memory is used again.
-pub const SUM_BARRIERS: usize = THREADS.ilog2() as usize + 1;
+/// Barriers of a sum over a block of [`THREADS`].
+pub const SUM_BARRIERS: usize = sum_barriers(THREADS);
+
+/// Barriers of a sum over a block of so many threads: one a halving, and one before shared memory is used again.
+pub const fn sum_barriers(threads: usize) -> usize {
+    threads.next_power_of_two().ilog2() as usize + 1
+}
 
 pub use device::*;
 
@@ -115,22 +120,23 @@ mod device {
         unsafe { map(n, |i| T::from_f64(alpha * (*x.add(i)).to_f64()), |i, value| *y.add(i) = value) }
     }
 
-    /// Sum of one number a thread over the block, valid in thread 0.
+    /// Sum of one number a thread over the block of so many, valid in thread 0.
     #[inline(always)]
-    pub fn block_sum(value: f64) -> f64 {
+    pub fn block_sum(value: f64, threads: usize) -> f64 {
         let memory = Shared::<f64>::at(0);
         let thread = thread::thread_idx_x() as usize;
         // A thread reads what others wrote before the last barrier; its own word it keeps.
         let mut sum = value;
         memory.set(thread, sum);
-        let mut half = THREADS / 2;
-        while half > 0 {
+        let mut summed = threads;
+        while summed > 1 {
+            let half = summed.div_ceil(2);
             thread::sync_threads();
-            if thread < half {
+            if thread < summed - half {
                 sum += memory.get(thread + half);
                 memory.set(thread, sum);
             }
-            half /= 2;
+            summed = half;
         }
         // Before shared memory is written again.
         thread::sync_threads();
@@ -173,7 +179,7 @@ mod device {
     /// `partials` has this row, and all threads of the block come here.
     #[inline(always)]
     unsafe fn store_partial(partials: *mut f64, row: usize, value: f64) {
-        let sum = block_sum(value);
+        let sum = block_sum(value, THREADS);
         if thread::thread_idx_x() == 0 {
             // SAFETY: the caller's promise.
             unsafe { *partials.add(row * DOT_BLOCKS + thread::block_idx_x() as usize) = sum };
@@ -194,7 +200,7 @@ mod device {
             sum += unsafe { *partials.add(row * DOT_BLOCKS + block) };
             block += THREADS;
         }
-        let sum = block_sum(sum);
+        let sum = block_sum(sum, THREADS);
         if thread::thread_idx_x() == 0 {
             // SAFETY: as above.
             unsafe { *out.add(row) = sum };
@@ -245,9 +251,27 @@ mod device {
         );
     }
 
+    /// `rounded = x`, and `partials[block]`, the block's part of `x · x`.
+    ///
+    /// # Safety
+    /// The vectors have `n` entries; launched with [`DOT_BLOCKS`] blocks.
+    #[inline(always)]
+    pub unsafe fn norm_rounded<X: Real, T: Real>(x: *const X, rounded: *mut T, n: u64, partials: *mut f64) {
+        let sum = core::cell::Cell::new(0.0);
+        // SAFETY: the caller's promise.
+        let load = |i: usize| unsafe { *x.add(i) }.to_f64();
+        let store = |i: usize, value: f64| {
+            // SAFETY: as above; a thread owns its indices.
+            unsafe { *rounded.add(i) = T::from_f64(value) };
+            sum.set(f64::fma(value, value, sum.get()));
+        };
+        map(n, load, store);
+        // SAFETY: `partials` has room for a row of `DOT_BLOCKS`.
+        unsafe { store_partial(partials, 0, sum.get()) };
+    }
+
     /// `y += sum_j c_j x_j`, `j < count`, then `partials[j * DOT_BLOCKS + block]`, the block's part of `x_j · y`, and in row `count`
-    /// that of `y · y`, with `y` as it was stored: one pass over all vectors. `also` is called with all indices of the calling thread and their
-    /// entries.
+    /// that of `y · y`, with `y` as it was stored: one pass over all vectors.
     ///
     /// # Safety
     /// The vectors have `n` entries; launched with [`DOT_BLOCKS`] blocks; `partials` has `count + 1` rows.
@@ -259,7 +283,6 @@ mod device {
         y: *mut T,
         n: u64,
         partials: *mut f64,
-        also: impl Fn(usize, T),
     ) {
         let sums = [0.0; PARTIAL_ROWS].map(core::cell::Cell::new);
         let add = |row: usize, x: f64, y: f64| sums[row].set(f64::fma(x, y, sums[row].get()));
@@ -282,7 +305,6 @@ mod device {
                     let stored = T::from_f64(values[entry]);
                     // SAFETY: a thread owns its indices.
                     unsafe { *y.add(indices[entry]) = stored };
-                    also(indices[entry], stored);
                     values[entry] = stored.to_f64();
                     for j in 0..VECTORS {
                         if (j as u32) < count {
@@ -304,7 +326,6 @@ mod device {
                 let stored = T::from_f64(sum);
                 // SAFETY: as above.
                 unsafe { *y.add(i) = stored };
-                also(i, stored);
                 for j in 0..VECTORS {
                     if (j as u32) < count {
                         // SAFETY: as above.

@@ -15,7 +15,7 @@ extern crate std;
 // On the device a module has what its kernels need, so that a change rebuilds no other.
 #[cfg(any(not(target_arch = "nvptx64"), module = "axis"))]
 pub mod axis;
-#[cfg(any(not(target_arch = "nvptx64"), module = "blas1", module = "elliptic_nodes"))]
+#[cfg(any(not(target_arch = "nvptx64"), module = "blas1", module = "elliptic_nodes", module = "poisson_cg"))]
 pub mod blas1;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "separable", module = "patch_variants"))]
 mod block;

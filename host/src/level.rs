@@ -237,4 +237,8 @@ impl<B: Backend, T: Scalar> LinearOperator<B, T> for SharedLevel<B, T> {
     fn residual(&self, b: &B::Vector<T>, x: &B::Vector<T>, r: &mut B::Vector<T>) -> Result<()> {
         (**self).residual(b, x, r)
     }
+
+    fn residual_norm(&self, b: &B::Vector<T>, x: &B::Vector<T>, work: &mut B::Vector<T>) -> Result<f64> {
+        (**self).residual_norm(b, x, work)
+    }
 }

@@ -26,6 +26,12 @@ pub trait LinearOperator<B: Backend, T: Scalar> {
         self.backend().axpby(1.0, b, -1.0, r)
     }
 
+    /// `|b - A x|`; `work` may be overwritten with another vector that `A` applies to.
+    fn residual_norm(&self, b: &B::Vector<T>, x: &B::Vector<T>, work: &mut B::Vector<T>) -> Result<f64> {
+        self.residual(b, x, work)?;
+        self.backend().norm(work)
+    }
+
     /// A vector of zeros that it applies to.
     fn vector(&self) -> Result<B::Vector<T>> {
         self.backend().zeros(self.storage())

@@ -240,12 +240,8 @@ impl Backend for Counting {
         self.cpu.dots(xs, y)
     }
 
-    fn combine<T: Scalar>(&self, c: &[f64], xs: &[&Vector<T>], beta: f64, y: &mut Vector<T>) -> Result<()> {
+    fn combine<X: Scalar, T: Scalar>(&self, c: &[f64], xs: &[&Vector<X>], beta: f64, y: &mut Vector<T>) -> Result<()> {
         self.cpu.combine(c, xs, beta, y)
-    }
-
-    fn combine_rounded<T: Scalar>(&self, c: &[f64], xs: &[&Vector<f32>], beta: f64, y: &mut Vector<T>) -> Result<()> {
-        self.cpu.combine_rounded(c, xs, beta, y)
     }
 
     fn combine_dots<T: Scalar>(&self, c: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<Vec<f64>> {

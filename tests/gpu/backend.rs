@@ -225,10 +225,11 @@ fn lengths(gpu: &Arc<Cuda>) -> Outcome {
     refused(gpu.combine(&[1.0, 2.0], &[&other], 1.0, &mut right))?;
     refused(gpu.combine_dots(&[1.0], &[&wrong], &mut right).map(|_| ()))?;
     refused(gpu.combine_dots(&[1.0, 2.0], &[&other], &mut right).map(|_| ()))?;
-    refused(gpu.combine_dots_rounded(&[], &[], &mut right, 1.0, &mut gpu.zeros(1)?).map(|_| ()))?;
+    refused(gpu.norm_rounded(&right, &mut gpu.zeros(1)?).map(|_| ()))?;
     refused(level.apply(&wrong, &mut right))?;
     refused(level.residual(&wrong, &other, &mut right))?;
     refused(level.residual(&other, &wrong, &mut right))?;
+    refused(level.residual_norm(&wrong, &other, &mut right).map(|_| ()))?;
     refused(level.patches()?.smooth_color(0, &wrong, &mut right))?;
     refused(level.restrict_residual(&right, &wrong, &mut other))?;
     refused(level.restrict_residual(&right, &wrong, &mut gpu.zeros(4)?))?;

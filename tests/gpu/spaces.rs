@@ -20,6 +20,7 @@ enum Operation {
     Apply,
     ApplyRounded,
     Residual,
+    ResidualNorm,
     SmoothColors,
     RestrictResidual,
     ProlongateAdd,
@@ -27,10 +28,11 @@ enum Operation {
     VCycle,
 }
 
-const OPERATIONS: [Operation; 8] = [
+const OPERATIONS: [Operation; 9] = [
     Operation::Apply,
     Operation::ApplyRounded,
     Operation::Residual,
+    Operation::ResidualNorm,
     Operation::SmoothColors,
     Operation::RestrictResidual,
     Operation::ProlongateAdd,
@@ -146,6 +148,14 @@ fn run<B: Runs<Poisson>, T: Scalar>(operation: Operation, backend: &Arc<B>, spac
     match operation {
         Operation::Apply => level.apply(&x, &mut y)?,
         Operation::Residual => level.residual(&b, &x, &mut y)?,
+        Operation::ResidualNorm => {
+            let norm = level.residual_norm(&b, &x, &mut y)?;
+            // What it may overwrite is as good a vector as before.
+            level.residual(&b, &x, &mut y)?;
+            let mut values = downloaded(&**backend, &y, len)?;
+            values.push(T::from_f64(norm / (len as f64).sqrt()));
+            return Ok(values);
+        }
         Operation::RestrictResidual => {
             level.restrict_residual(&b, &x, &mut coarse)?;
             return downloaded(&**backend, &coarse, coarser.storage());

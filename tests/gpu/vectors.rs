@@ -26,7 +26,9 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
     test("dots", dots::<T>);
     test("dots_of_many_vectors", dots_of_many_vectors::<T>);
     test("combine", combine::<T>);
-    test("combine_rounded", combine_rounded::<T>);
+    test("combine_of_f32", combine_of::<f32, T>);
+    test("combine_of_f64", combine_of::<f64, T>);
+    test("norm_rounded", norm_rounded::<T>);
     test("combine_dots", combine_dots::<T>);
     test("empty", empty::<T>);
 }
@@ -224,24 +226,41 @@ fn combine<T: Scalar>(gpu: &Cuda) -> Outcome {
     // Scaled alone.
     let x = random::<T>(8, 1000);
     let mut y = uploaded(gpu, &x)?;
-    gpu.combine(&[], &[], 0.25, &mut y)?;
+    gpu.combine::<T, T>(&[], &[], 0.25, &mut y)?;
     let scaled: Vec<T> = x.iter().map(|x| T::from_f64(0.25 * x.to_f64())).collect();
     assert_identical(&downloaded(gpu, &y, 1000)?, &scaled)
 }
 
-/// Of vectors in `f32`.
-fn combine_rounded<T: Scalar>(gpu: &Cuda) -> Outcome {
+/// Of vectors in a scalar for one in another.
+fn combine_of<X: Scalar, T: Scalar>(gpu: &Cuda) -> Outcome {
     for (len, count) in LENGTHS.into_iter().flat_map(|len| COUNTS.map(|count| (len, count))) {
         for beta in [1.0, -0.3, 0.0] {
-            let Combination { coefficients, xs, y } = Combination::<f32>::random(len, count);
-            let of_t = |values: &[f32]| values.iter().map(|&value| T::from_f64(value.into())).collect::<Vec<_>>();
-            let wide = Combination { coefficients, xs: xs.iter().map(|x| of_t(x)).collect(), y: of_t(&y) };
-            let old = if beta == 0.0 { vec![T::from_f64(f64::NAN); len] } else { wide.y.clone() };
+            let Combination { coefficients, xs, .. } = Combination::<X>::random(len, count);
+            let old = random::<T>(39, len);
             let vectors = xs.iter().map(|x| uploaded(gpu, x)).collect::<Result<Vec<_>, _>>()?;
-            let mut y = uploaded(gpu, &old)?;
-            gpu.combine_rounded(&wide.coefficients, &vectors.iter().collect::<Vec<_>>(), beta, &mut y)?;
+            let mut y = uploaded(gpu, &if beta == 0.0 { vec![T::from_f64(f64::NAN); len] } else { old.clone() })?;
+            gpu.combine(&coefficients, &vectors.iter().collect::<Vec<_>>(), beta, &mut y)?;
+            let of_f64 = |values: &[X]| values.iter().map(|value| value.to_f64()).collect::<Vec<_>>();
+            let y_f64 = old.iter().map(|value| value.to_f64()).collect();
+            let wide = Combination { coefficients, xs: xs.iter().map(|x| of_f64(x)).collect(), y: y_f64 };
             wide.check(beta, &downloaded(gpu, &y, len)?)?;
         }
+    }
+    Ok(())
+}
+
+fn norm_rounded<T: Scalar>(gpu: &Cuda) -> Outcome {
+    for len in LENGTHS {
+        let host = random::<T>(11, len);
+        let (x, mut rounded) = (uploaded(gpu, &host)?, uploaded(gpu, &vec![f32::NAN; len])?);
+        let (found, expected) = (gpu.norm_rounded(&x, &mut rounded)?, gpu.norm(&x)?);
+        // Another order of summation.
+        if (found - expected).abs() > f64::EPSILON * (len as f64).sqrt().max(8.0) * expected {
+            return Err(format!("{len} entries: {found}, expected {expected}").into());
+        }
+        assert_identical(&[gpu.norm_rounded(&x, &mut rounded)?], &[found])?;
+        let expected: Vec<f32> = host.iter().map(|value| value.to_f64() as f32).collect();
+        assert_identical(&downloaded(gpu, &rounded, len)?, &expected)?;
     }
     Ok(())
 }
@@ -267,14 +286,6 @@ fn combine_dots<T: Scalar>(gpu: &Cuda) -> Outcome {
         }
         let mut again = uploaded(gpu, &combination.y)?;
         assert_identical(&gpu.combine_dots(&combination.coefficients, &xs, &mut again)?, &found)?;
-        // Rounded, too.
-        let (mut again, mut rounded) = (uploaded(gpu, &combination.y)?, uploaded(gpu, &vec![f32::NAN; len])?);
-        let products = gpu.combine_dots_rounded(&combination.coefficients, &xs, &mut again, 0.25, &mut rounded)?;
-        assert_identical(&products, &found)?;
-        let values = downloaded::<_, T>(gpu, &again, len)?;
-        assert_identical(&values, &downloaded(gpu, &y, len)?)?;
-        let expected: Vec<f32> = values.iter().map(|value| (0.25 * value.to_f64()) as f32).collect();
-        assert_identical(&downloaded(gpu, &rounded, len)?, &expected)?;
     }
     Ok(())
 }
@@ -298,14 +309,14 @@ impl<T: Scalar> Combination<T> {
 
     /// That `found` is `beta y + sum_j c_j x_j`, but for one rounding to `T` a launch and the host's own order of summation, which are
     /// relative to the terms.
-    fn check(&self, beta: f64, found: &[T]) -> Outcome {
+    fn check<Y: Scalar>(&self, beta: f64, found: &[Y]) -> Outcome {
         assert_eq!(found.len(), self.y.len());
         for (i, found) in found.iter().enumerate() {
             let products = self.coefficients.iter().zip(&self.xs).map(|(c, x)| c * x[i].to_f64());
             let terms: Vec<f64> = std::iter::once(beta * self.y[i].to_f64()).chain(products).collect();
             let (expected, size): (f64, f64) = (terms.iter().sum(), terms.iter().map(|term| term.abs()).sum());
             let error = (found.to_f64() - expected).abs();
-            if error.is_nan() || error > 16.0 * epsilon::<T>() * size {
+            if error.is_nan() || error > 16.0 * epsilon::<Y>() * size {
                 return Err(format!("entry {i} is {found:?}, expected {expected:e}, of terms {size:e}").into());
             }
         }
@@ -319,7 +330,7 @@ fn empty<T: Scalar>(gpu: &Cuda) -> Outcome {
     gpu.axpby(1.0, &x, 1.0, &mut y)?;
     gpu.convert(1.0, &x, &mut y)?;
     gpu.combine(&[1.0], &[&x], 0.5, &mut y)?;
-    gpu.combine(&[], &[], 0.5, &mut y)?;
+    gpu.combine::<T, T>(&[], &[], 0.5, &mut y)?;
     assert_identical(&gpu.combine_dots(&[1.0], &[&x], &mut y)?, &[0.0; 2])?;
     assert_identical(&gpu.combine_dots(&[], &[], &mut y)?, &[0.0])?;
     assert_identical(&downloaded(gpu, &y, 0)?, &[])?;

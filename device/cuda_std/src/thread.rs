@@ -32,6 +32,8 @@ special_registers! {
     block_dim_x = _block_dim_x, emulate::threads();
     /// `gridDim.x`.
     grid_dim_x = _grid_dim_x, emulate::blocks(0);
+    /// `gridDim.y`.
+    grid_dim_y = _grid_dim_y, emulate::blocks(1);
 }
 
 /// Waits for all threads of the block (`bar.sync 0`); what they wrote to shared and global memory before is then

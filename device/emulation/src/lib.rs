@@ -255,6 +255,18 @@ macro_rules! poisson {
                     let matrices = a.matrices::<Scaled<CellMatrices<f64, C, H>, f64>>();
                     operator::apply_rounded_3d::<K, C, H>(&matrices, a.vector(0), a.vector(1), a.cells, a.chunk)
                 }),
+                Operation::ResidualNorms if $dim == 3 => Box::new(|a| unsafe {
+                    let (matrices, vectors) =
+                        (a.matrices::<Scaled<CellMatrices<f64, C, H>, f64>>(), [a.vector(0), a.vector(1)]);
+                    operator::residual_norms_3d::<K, C, H>(
+                        &matrices,
+                        vectors[0],
+                        vectors[1],
+                        a.vector(2),
+                        a.cells,
+                        a.chunk,
+                    )
+                }),
                 Operation::RestrictResidual => Box::new(|a| unsafe {
                     let (b, x, coarse) = (a.vector(0), a.vector(1), a.vector(2));
                     let matrices = a.matrices::<Scaled<RestrictionMatrices<T, N, H>, T>>();
@@ -368,13 +380,11 @@ fn vector_operation<T: Real, Other: Real>(operation: Operation) -> Option<Body> 
             Box::new(|a| unsafe { blas1::combine::<Other, T>(NONE, vectors(a), COUNT, 1.0, a.vector(1), a.entries) })
         }
         Operation::CombineDots => Box::new(|a| unsafe {
-            blas1::combine_dots::<T>(NONE, vectors(a), COUNT, a.vector(1), a.entries, a.vector(2), |_, _| ());
+            blas1::combine_dots::<T>(NONE, vectors(a), COUNT, a.vector(1), a.entries, a.vector(2));
         }),
-        Operation::CombineDotsRounded => Box::new(|a| unsafe {
-            let rounded = a.vector::<Other>(3);
-            let round = |i, y: T| *rounded.add(i) = Other::from_f64(y.to_f64());
-            blas1::combine_dots::<T>(NONE, vectors(a), COUNT, a.vector(1), a.entries, a.vector(2), round);
-        }),
+        Operation::NormRounded => {
+            Box::new(|a| unsafe { blas1::norm_rounded::<T, Other>(a.vector(0), a.vector(1), a.entries, a.vector(2)) })
+        }
         _ => return None,
     };
     Some(body)

@@ -273,7 +273,7 @@ pub unsafe fn solve<T: Real>(inverse: *const f64, unknowns: *const u32, b: *cons
         }
         column += THREADS as u32;
     }
-    let sum = blas1::block_sum(sum);
+    let sum = blas1::block_sum(sum, THREADS);
     if thread == 0 {
         // SAFETY: as above.
         unsafe { *x.add(ldg(unknowns.add(row)) as usize) = T::from_f64(sum) };

@@ -166,6 +166,22 @@ pub unsafe fn apply_rounded(
     unsafe { crate::operator::apply_rounded_3d::<K, C, H>(&matrices, x, y, cells.0, chunk) }
 }
 
+/// As [`apply_rounded`].
+#[cfg(dim = "3")]
+#[kernel]
+#[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_residual_norms_f64"))]
+pub unsafe fn residual_norms(
+    matrices: Scaled<CellMatrices<f64, C, H>, f64>,
+    b: *const f64,
+    x: *const f64,
+    norms: *mut f64,
+    cells: Counts,
+    chunk: u32,
+) {
+    // SAFETY: the launch's promise.
+    unsafe { crate::operator::residual_norms_3d::<K, C, H>(&matrices, b, x, norms, cells.0, chunk) }
+}
+
 #[cfg(dim = "2")]
 poisson!(f32, smooth_2d, apply_2d);
 #[cfg(dim = "2")]

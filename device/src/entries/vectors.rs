@@ -62,35 +62,31 @@ macro_rules! blas1 {
                 partials: *mut f64,
             ) {
                 // SAFETY: the launch's promise.
-                unsafe { crate::blas1::combine_dots(c, xs, count, y, n, partials, |_, _| ()) }
+                unsafe { crate::blas1::combine_dots(c, xs, count, y, n, partials) }
+            }
+
+            #[kernel]
+            #[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_combine_rounded_", stringify!($t)))]
+            pub unsafe fn combine_rounded(
+                c: Coefficients,
+                xs: Vectors<$other>,
+                count: u32,
+                beta: f64,
+                y: *mut $t,
+                n: u64,
+            ) {
+                // SAFETY: the launch's promise.
+                unsafe { crate::blas1::combine(c, xs, count, beta, y, n) }
             }
         }
     };
 }
 
 #[kernel]
-#[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_combine_rounded_f64"))]
-pub unsafe fn combine_rounded(c: Coefficients, xs: Vectors<f32>, count: u32, beta: f64, y: *mut f64, n: u64) {
+#[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_norm_rounded_f64"))]
+pub unsafe fn norm_rounded(x: *const f64, rounded: *mut f32, n: u64, partials: *mut f64) {
     // SAFETY: the launch's promise.
-    unsafe { crate::blas1::combine(c, xs, count, beta, y, n) }
-}
-
-#[kernel]
-#[unsafe(export_name = concat!(env!("PATCHMG_MODULE"), "_combine_dots_rounded_f64"))]
-pub unsafe fn combine_dots_rounded(
-    c: Coefficients,
-    xs: Vectors<f64>,
-    count: u32,
-    y: *mut f64,
-    n: u64,
-    partials: *mut f64,
-    alpha: f64,
-    rounded: *mut f32,
-) {
-    // SAFETY: the launch's promise; a thread owns its indices.
-    unsafe {
-        crate::blas1::combine_dots(c, xs, count, y, n, partials, |i, y| *rounded.add(i) = (alpha * y) as f32);
-    }
+    unsafe { crate::blas1::norm_rounded(x, rounded, n, partials) }
 }
 
 blas1!(f32, f64);

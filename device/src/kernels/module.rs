@@ -176,8 +176,8 @@ impl Module {
             .flat_map(|operation| match operation {
                 Operation::SumPartials
                 | Operation::ApplyRounded
-                | Operation::CombineRounded
-                | Operation::CombineDotsRounded => {
+                | Operation::ResidualNorms
+                | Operation::NormRounded => {
                     std::vec![self.kernel::<f64>(operation)]
                 }
                 Operation::BoxApply(kernel) | Operation::BoxSolve(kernel) | Operation::BoxContract(kernel) => {
@@ -214,7 +214,7 @@ impl Module {
                 if dim == 2 {
                     operations.extend([Operation::SmoothFirst, Operation::ProlongateEdges]);
                 } else {
-                    operations.push(Operation::ApplyRounded);
+                    operations.extend([Operation::ApplyRounded, Operation::ResidualNorms]);
                 }
                 operations
             }
@@ -251,7 +251,7 @@ impl Module {
                 Operation::Combine,
                 Operation::CombineRounded,
                 Operation::CombineDots,
-                Operation::CombineDotsRounded,
+                Operation::NormRounded,
             ],
             Module::Typed { .. } => self.rows::<f32>().into_iter().map(|row| row.spec.operation).collect(),
         }

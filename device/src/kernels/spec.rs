@@ -22,6 +22,8 @@ pub enum Operation {
     ApplyRounded,
     /// `r = b - A x`.
     Residual,
+    /// `|r|` over the outputs of each block, without `r`.
+    ResidualNorms,
     /// `coarse = Pᵀ (b - A x)`, one class of strips.
     RestrictResidual,
     /// `x += A_j⁻¹ r` on the patches of a color.
@@ -56,12 +58,12 @@ pub enum Operation {
     SumPartials,
     /// `y = beta y + sum_j c_j x_j`.
     Combine,
-    /// The same of vectors in `f32`; the kernel's scalar, `f64`, is that of `y`.
+    /// The same of vectors in the other scalar; the kernel's scalar is that of `y`.
     CombineRounded,
     /// `y += sum_j c_j x_j`, and partial sums of the products of `y` with the `x_j` and itself.
     CombineDots,
-    /// The same, and `alpha y` in `f32`; the kernel's scalar, `f64`, is that of `y`.
-    CombineDotsRounded,
+    /// `x` in `f32`, and partial sums of `x · x`; the kernel's scalar, `f64`, is that of `x`.
+    NormRounded,
     /// A row of [`kernels!`](crate::kernels!), by the name of its function.
     Typed(&'static str),
 }
@@ -69,7 +71,14 @@ pub enum Operation {
 impl Operation {
     /// Whether its blocks march through a level, with tiles of their own instead of patches.
     pub fn marches(self) -> bool {
-        matches!(self, Operation::Apply | Operation::ApplyRounded | Operation::Residual | Operation::RestrictResidual)
+        matches!(
+            self,
+            Operation::Apply
+                | Operation::ApplyRounded
+                | Operation::Residual
+                | Operation::ResidualNorms
+                | Operation::RestrictResidual
+        )
     }
 }
 
@@ -139,6 +148,7 @@ impl Module {
                     Operation::Apply => ("apply", crate::operator::shape(dim, degree, bytes)),
                     Operation::ApplyRounded => ("apply_rounded", crate::operator::tile::shape(degree, bytes, 4)),
                     Operation::Residual => ("residual", crate::operator::shape(dim, degree, bytes)),
+                    Operation::ResidualNorms => ("residual_norms", crate::operator::norms_shape(degree)),
                     Operation::RestrictResidual => {
                         ("restrict_residual", crate::transfer::restriction::strip(dim, degree).shape())
                     }
@@ -149,7 +159,7 @@ impl Module {
                 let min_blocks = match operation {
                     Operation::Smooth => crate::smoother::min_blocks(dim, degree, bytes),
                     Operation::SmoothFirst => crate::smoother::first_min_blocks(degree, bytes),
-                    Operation::Apply | Operation::ApplyRounded | Operation::Residual => {
+                    Operation::Apply | Operation::ApplyRounded | Operation::Residual | Operation::ResidualNorms => {
                         crate::operator::min_blocks(dim, degree, bytes)
                     }
                     Operation::RestrictResidual => crate::transfer::restriction::min_blocks(dim, degree, bytes),
@@ -237,9 +247,7 @@ impl Module {
                     Operation::Combine => ("combine", 0),
                     Operation::CombineRounded => ("combine_rounded", 0),
                     Operation::CombineDots => ("combine_dots", crate::blas1::PARTIAL_ROWS * crate::blas1::SUM_BARRIERS),
-                    Operation::CombineDotsRounded => {
-                        ("combine_dots_rounded", crate::blas1::PARTIAL_ROWS * crate::blas1::SUM_BARRIERS)
-                    }
+                    Operation::NormRounded => ("norm_rounded", crate::blas1::SUM_BARRIERS),
                     _ => ("axpby", 0),
                 };
                 KernelSpec {

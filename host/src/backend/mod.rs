@@ -237,19 +237,11 @@ pub trait Backend: Send + Sync + Sized + 'static {
     fn divide<T: Scalar>(&self, x: &Self::Vector<T>, d: &Self::Vector<T>, y: &mut Self::Vector<T>) -> Result<()>;
     /// `x_j · y` for every `j`, in one pass over `y`; the order of summation does not change between runs.
     fn dots<T: Scalar>(&self, xs: &[&Self::Vector<T>], y: &Self::Vector<T>) -> Result<Vec<f64>>;
-    /// `y = beta y + sum_j c_j x_j`, in one pass over `y`; `beta = 0` overwrites whatever was in `y`.
-    fn combine<T: Scalar>(
+    /// `y = beta y + sum_j c_j x_j`, in one pass over `y`, rounded to its scalar; `beta = 0` overwrites whatever was in `y`.
+    fn combine<X: Scalar, T: Scalar>(
         &self,
         coefficients: &[f64],
-        xs: &[&Self::Vector<T>],
-        beta: f64,
-        y: &mut Self::Vector<T>,
-    ) -> Result<()>;
-    /// [`Self::combine`] of vectors in `f32`.
-    fn combine_rounded<T: Scalar>(
-        &self,
-        coefficients: &[f64],
-        xs: &[&Self::Vector<f32>],
+        xs: &[&Self::Vector<X>],
         beta: f64,
         y: &mut Self::Vector<T>,
     ) -> Result<()>;
@@ -260,18 +252,10 @@ pub trait Backend: Send + Sync + Sized + 'static {
         xs: &[&Self::Vector<T>],
         y: &mut Self::Vector<T>,
     ) -> Result<Vec<f64>>;
-    /// [`Self::combine_dots`], and `rounded = alpha y` in `f32`, `y` being the new one.
-    fn combine_dots_rounded<T: Scalar>(
-        &self,
-        coefficients: &[f64],
-        xs: &[&Self::Vector<T>],
-        y: &mut Self::Vector<T>,
-        alpha: f64,
-        rounded: &mut Self::Vector<f32>,
-    ) -> Result<Vec<f64>> {
-        let products = self.combine_dots(coefficients, xs, y)?;
-        self.convert(alpha, y, rounded)?;
-        Ok(products)
+    /// `rounded = x`, and the Euclidean norm of `x`, in one pass over `x`.
+    fn norm_rounded<T: Scalar>(&self, x: &Self::Vector<T>, rounded: &mut Self::Vector<f32>) -> Result<f64> {
+        self.convert(1.0, x, rounded)?;
+        self.norm(x)
     }
     /// A matrix to the machine.
     fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<Self::AxisMatrix<T>>;

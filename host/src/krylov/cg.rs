@@ -88,8 +88,7 @@ where
 
             let norm = backend.norm(&self.residual)?;
             if monitor.accepts(norm) || monitor.is_last() {
-                operator.residual(b, x, &mut self.residual)?;
-                monitor.check(operator, x, &self.residual, &mut self.work)?;
+                monitor.check_last(operator, b, x, &mut self.residual, &mut self.work)?;
                 last_product = None;
             } else {
                 monitor.record_estimate(norm);

@@ -14,11 +14,11 @@ pub trait Directions<B: Backend, T: Scalar>: Sized {
 
 /// [`Directions`] by a preconditioner `M`.
 pub trait DirectionsOf<B: Backend, T: Scalar, M>: Directions<B, T> {
-    /// Where each vector of the basis but the first is wanted in `f32`, too, as `c_j w_j`; none if nowhere.
+    /// Where the next vector of the basis is wanted in `f32`, too, as `c_j w_j`; none if nowhere.
     fn rounded<'a>(&self, _preconditioner: &'a mut M) -> Option<&'a mut B::Vector<f32>> {
         None
     }
-    /// `y = A z_j`; `norm` is `|w_j|`. Where [`Self::rounded`] returns a vector, it has `c_j w_j` for `j > 0`.
+    /// `y = A z_j`; `norm` is `|w_j|`. Where [`Self::rounded`] returns a vector, it has `c_j w_j`, and `w` may be another one.
     #[allow(clippy::too_many_arguments)] // what all kinds of directions need
     fn product(
         &mut self,
@@ -161,13 +161,10 @@ impl<B: Backend, T: Scalar, M: RoundedPreconditioner<B, T>> DirectionsOf<B, T, M
         j: usize,
         operator: &impl LinearOperator<B, T>,
         preconditioner: &mut M,
-        w: &B::Vector<T>,
-        norm: f64,
+        _w: &B::Vector<T>,
+        _norm: f64,
         y: &mut B::Vector<T>,
     ) -> Result<()> {
-        if j == 0 {
-            operator.backend().convert(1.0 / norm, w, preconditioner.rounded())?;
-        }
         preconditioner.apply_rounded(&mut self.z[j])?;
         operator.apply_rounded(&self.z[j], &mut self.work, y)
     }
@@ -182,6 +179,6 @@ impl<B: Backend, T: Scalar, M: RoundedPreconditioner<B, T>> DirectionsOf<B, T, M
         old: f64,
         x: &mut B::Vector<T>,
     ) -> Result<()> {
-        backend.combine_rounded(y, &self.z[..y.len()].iter().collect::<Vec<_>>(), old, x)
+        backend.combine(y, &self.z[..y.len()].iter().collect::<Vec<_>>(), old, x)
     }
 }

@@ -2,7 +2,7 @@
 //! algorithms 9.5 and 9.6).
 
 use super::directions::{Directions, DirectionsOf, Kept, KeptRounded, Recomputed};
-use super::gram::Gram;
+use super::gram::{Gram, keeps_length};
 use super::least_squares::{Column, LeastSquares};
 use super::stopping::{Divergence, Info, Monitor, Stopping};
 use super::{IterativeSolver, Observer};
@@ -25,7 +25,7 @@ pub type RoundedFgmres<B, T> = Arnoldi<B, T, KeptRounded<B, T>>;
 ///
 /// Classical Gram-Schmidt is done once, and vectors of the basis keep their lengths; the products that remain between them are known
 /// and taken into account. So an iteration passes over the basis twice, for products and for the correction; the last one before
-/// a restart or the end does without the correction.
+/// a restart or the end does without the correction. Where the preconditioner computes in `f32`, mostly only that is corrected which it takes.
 pub struct Arnoldi<B: Backend, T: Scalar, D> {
     /// The basis begins with it, or with `b` in a solve that begins at zero.
     residual: B::Vector<T>,
@@ -62,20 +62,25 @@ struct Space<B: Backend, T: Scalar, D> {
 
 impl<B: Backend, T: Scalar, D> Space<B, T, D> {
     /// From the first vector, which is the residual but for a factor, and the residual's norm, iterates until a restart or the end is
-    /// due; coefficients of the directions. All iterations but the last are recorded. If an iteration diverges, the coefficients are
-    /// those before it.
+    /// due; coefficients of the directions, and the norm of the residual that they leave. All iterations but the last are recorded. If an iteration diverges, the coefficients are
+    /// those before it. `is_rounded` says that the first vector is rounded already where the directions want it.
+    #[allow(clippy::too_many_arguments)] // those of a solver
     fn cycle<M>(
         &mut self,
         operator: &impl LinearOperator<B, T>,
         preconditioner: &mut M,
         first: &B::Vector<T>,
         (residual, mut gram): (f64, Gram),
+        is_rounded: bool,
         monitor: &mut Monitor,
-    ) -> Result<Vec<f64>>
+    ) -> Result<(Vec<f64>, f64)>
     where
         D: DirectionsOf<B, T, M>,
     {
         let backend = &**operator.backend();
+        if let Some(rounded) = self.directions.rounded(preconditioner).filter(|_| !is_rounded) {
+            backend.convert(1.0 / gram.norm(0), first, rounded)?;
+        }
         let mut problem = LeastSquares::new(residual);
         let restart = self.others.len() + 1;
         for j in 0..restart {
@@ -101,7 +106,7 @@ impl<B: Backend, T: Scalar, D> Space<B, T, D> {
                 break;
             }
         }
-        Ok(problem.solve())
+        Ok((problem.solve(), problem.residual()))
     }
 
     /// `x = old x + sum_j y_j z_j`; `old = 0` overwrites whatever was in `x`.
@@ -123,17 +128,14 @@ impl<B: Backend, T: Scalar, D> Space<B, T, D> {
 }
 
 impl<B: Backend, T: Scalar, D> Arnoldi<B, T, D> {
-    /// Iterates until the monitor is done: from 0 if `is_from_zero`, whatever is in `x`, or else from `x`, whose residual is in
-    /// `self.residual`. The norm is that of the residual.
-    #[allow(clippy::too_many_arguments)] // those of a solver
+    /// Iterates until the monitor is done.
     fn run<M>(
         &mut self,
         operator: &impl LinearOperator<B, T>,
         preconditioner: &mut M,
         b: &B::Vector<T>,
         x: &mut B::Vector<T>,
-        (mut monitor, mut norm): (Monitor, f64),
-        mut is_from_zero: bool,
+        Start { mut monitor, mut norm, mut is_from_zero, mut is_rounded }: Start,
     ) -> Result<Info>
     where
         D: DirectionsOf<B, T, M>,
@@ -145,19 +147,24 @@ impl<B: Backend, T: Scalar, D> Arnoldi<B, T, D> {
             let is_scaled = gram.norm(0) != norm;
             match (is_scaled, is_from_zero) {
                 (true, true) => backend.axpby(1.0 / norm, b, 0.0, residual)?,
-                (true, false) => backend.combine(&[], &[], 1.0 / norm, residual)?,
+                (true, false) => backend.combine::<T, T>(&[], &[], 1.0 / norm, residual)?,
                 (false, _) => (),
             }
             let first = if is_from_zero && !is_scaled { b } else { &*residual };
-            let y = space.cycle(operator, preconditioner, first, (norm, gram), &mut monitor)?;
+            let (y, estimate) = space.cycle(operator, preconditioner, first, (norm, gram), is_rounded, &mut monitor)?;
             if !y.is_empty() {
                 let old = if is_from_zero { 0.0 } else { 1.0 };
                 space.correct(backend, preconditioner, first, &y, old, x)?;
                 is_from_zero = false;
             }
             if !monitor.is_done() {
-                operator.residual(b, x, residual)?;
-                norm = monitor.check(operator, x, residual, &mut space.work)?;
+                norm = if monitor.accepts(estimate) || monitor.is_last() {
+                    monitor.check_last(operator, b, x, residual, &mut space.work)?
+                } else {
+                    operator.residual(b, x, residual)?;
+                    monitor.check(operator, x, residual, &mut space.work)?
+                };
+                is_rounded = false;
             }
         }
         if is_from_zero {
@@ -165,6 +172,17 @@ impl<B: Backend, T: Scalar, D> Arnoldi<B, T, D> {
         }
         Ok(monitor.finish())
     }
+}
+
+/// Where a solve begins.
+struct Start<'a> {
+    monitor: Monitor<'a>,
+    /// Of the residual, which is `b`, or in the solver's vector for it.
+    norm: f64,
+    /// Whether `x = 0` is meant, whatever is in `x`.
+    is_from_zero: bool,
+    /// See [`Space::cycle`].
+    is_rounded: bool,
 }
 
 /// Within a cycle the history has the residual of the least-squares problem, which for right preconditioning is that of
@@ -187,8 +205,16 @@ where
         stopping: &Stopping,
         observer: &mut Observer,
     ) -> Result<Info> {
-        let start = Monitor::start_at_zero(&**operator.backend(), b, stopping, observer)?;
-        self.run(operator, preconditioner, b, x, start, true)
+        let backend = &**operator.backend();
+        let (norm, is_rounded) = match self.space.directions.rounded(preconditioner) {
+            Some(rounded) => {
+                let norm = backend.norm_rounded(b, rounded)?;
+                (norm, keeps_length::<f32>(norm))
+            }
+            None => (backend.norm(b)?, false),
+        };
+        let monitor = Monitor::start_at_zero::<T>(norm, stopping, observer)?;
+        self.run(operator, preconditioner, b, x, Start { monitor, norm, is_from_zero: true, is_rounded })
     }
 
     fn solve_from(
@@ -200,8 +226,8 @@ where
         stopping: &Stopping,
         observer: &mut Observer,
     ) -> Result<Info> {
-        let start = Monitor::start(operator, b, x, &mut self.residual, stopping, observer)?;
-        self.run(operator, preconditioner, b, x, start, false)
+        let (monitor, norm) = Monitor::start(operator, b, x, &mut self.residual, stopping, observer)?;
+        self.run(operator, preconditioner, b, x, Start { monitor, norm, is_from_zero: false, is_rounded: false })
     }
 }
 

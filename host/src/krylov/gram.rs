@@ -1,12 +1,12 @@
 //! The basis of GMRES, and how far it is from orthogonal.
 
 use super::least_squares::Column;
-use crate::backend::{Backend, Scalar};
+use crate::backend::{Backend, Scalar, unit_roundoff};
 use crate::error::Result;
 
 /// Whether a vector of this norm stays as it is. Others are scaled to norm 1, so that a product with an operator and the sum of its squares
 /// are in the scalar's range.
-fn keeps_length<T: Scalar>(norm: f64) -> bool {
+pub(super) fn keeps_length<T: Scalar>(norm: f64) -> bool {
     let most = if size_of::<T>() < size_of::<f64>() { 1e6 } else { 1e50 };
     (1.0 / most..=most).contains(&norm)
 }
@@ -14,8 +14,11 @@ fn keeps_length<T: Scalar>(norm: f64) -> bool {
 /// A difference of squares above this part of the larger one has at least half of its digits right.
 const ACCURATE: f64 = 1e-8;
 
-/// `W = V R` for the vectors `W` of a basis, with orthonormal ones, `V`, which are not stored: `Rᵀ R = Wᵀ W`, the Gram matrix, is nearly
-/// diagonal. What is orthogonal to `W` is so to `V`, and a product with `V` is `R⁻ᵀ` times that with `W`.
+/// Errors of a vector below this part of it are less than what rounding it to `f32` changes.
+const HIDDEN: f64 = 1e-9;
+
+/// `W = V R` for the vectors `W` of a basis, with orthonormal ones, `V`, which are not stored: `Rᵀ R = Wᵀ W` is the Gram matrix. What is
+/// orthogonal to `W` is so to `V`, and a product with `V` is `R⁻ᵀ` times that with `W`.
 pub(super) struct Gram {
     /// Columns of `R`, the `j`-th with `j + 1` entries.
     columns: Vec<Vec<f64>>,
@@ -53,9 +56,16 @@ impl Gram {
         coefficients
     }
 
-    /// Makes `w` nearly orthogonal to the basis, whose next vector it becomes. Returns its products with `V` and the norm of the remainder. If
-    /// `is_last` accepts these, and the remainder is not tiny, `w` and the factor stay unchanged. Otherwise `rounded`, if it is there, becomes a
-    /// multiple of `w` with a norm of about 1, unless the remainder is zero or not finite.
+    /// `sum_j |c_j| |w_j|` for the basis and one vector more, of this norm.
+    fn length(&self, coefficients: &[f64], last: f64) -> f64 {
+        let norms = (0..self.columns.len()).map(|j| self.norm(j)).chain([last]);
+        coefficients.iter().zip(norms).map(|(coefficient, norm)| coefficient.abs() * norm).sum()
+    }
+
+    /// `w` becomes the next vector of the basis. Returns its products with `V` and the norm of the remainder, which is orthogonal to the basis. If
+    /// `is_last` accepts these, and the remainder is not tiny, `w` and the factor stay unchanged. Otherwise `rounded`, if it is there, becomes the
+    /// remainder, scaled to a norm of about 1, unless it is zero or not finite. Where rounding to `f32` hides what `w` as it is makes of errors, `w`
+    /// stays so; if not, or where nothing is rounded, it is made nearly orthogonal to the basis.
     ///
     /// # Errors
     /// Those of the backend.
@@ -78,18 +88,24 @@ impl Gram {
             if is_last(&column) {
                 return Ok(column);
             }
+            if let Some(rounded) = &mut rounded {
+                let mut coefficients = self.negative_coefficients(&left);
+                coefficients.push(1.0);
+                let errors = unit_roundoff::<T>() * self.length(&coefficients, squared.sqrt());
+                if errors < HIDDEN * column.below && keeps_length::<T>(squared.sqrt()) {
+                    coefficients.iter_mut().for_each(|coefficient| *coefficient /= column.below);
+                    backend.combine(&coefficients, &with_itself, 0.0, rounded)?;
+                    left.push(column.below);
+                    self.columns.push(left);
+                    return Ok(column);
+                }
+            }
         }
-        let mut scale = 1.0;
         // After a second correction little is left of the products, or `w` consists of rounding errors.
         for _ in 0..2 {
             add(&mut upper, &left);
             let coefficients = self.negative_coefficients(&left);
-            // The norm of what will be left, as far as it is known now.
-            scale = if below > 0.0 { 1.0 / below.sqrt() } else { 1.0 };
-            left = match &mut rounded {
-                Some(rounded) => backend.combine_dots_rounded(&coefficients, basis, w, scale, rounded)?,
-                None => backend.combine_dots(&coefficients, basis, w)?,
-            };
+            left = backend.combine_dots(&coefficients, basis, w)?;
             squared = left.pop().unwrap_or(f64::NAN);
             left = self.products(left);
             below = squared - square(&left);
@@ -100,12 +116,12 @@ impl Gram {
         add(&mut upper, &left);
         // One that is not a number stays so.
         let below = if below < 0.0 { 0.0 } else { below.sqrt() };
-        if let Some(rounded) = rounded.filter(|_| below > 0.0 && !(0.1..10.0).contains(&(scale * below))) {
+        if let Some(rounded) = rounded.filter(|_| below > 0.0) {
             backend.convert(1.0 / below, w, rounded)?;
         }
         left.push(below);
         if below != 0.0 && !keeps_length::<T>(below) {
-            backend.combine(&[], &[], 1.0 / below, w)?;
+            backend.combine::<T, T>(&[], &[], 1.0 / below, w)?;
             left.iter_mut().for_each(|entry| *entry /= below);
         }
         self.columns.push(left);

@@ -215,17 +215,15 @@ impl<'a> Monitor<'a> {
         Ok((monitor, norm))
     }
 
-    /// The same of an iteration that begins at `x = 0`: the residual is `b`.
-    pub(super) fn start_at_zero<B: Backend, T: Scalar>(
-        backend: &B,
-        b: &B::Vector<T>,
+    /// The same of an iteration that begins at `x = 0`: the residual is `b`, whose norm is given.
+    pub(super) fn start_at_zero<T: Scalar>(
+        norm_b: f64,
         stopping: &Stopping,
         observer: &'a mut Observer<'a>,
-    ) -> Result<(Self, f64)> {
-        let norm = backend.norm(b)?;
-        let mut monitor = Self::new(stopping, norm, unit_roundoff::<T>(), observer)?;
-        monitor.record(norm);
-        Ok((monitor, norm))
+    ) -> Result<Self> {
+        let mut monitor = Self::new(stopping, norm_b, unit_roundoff::<T>(), observer)?;
+        monitor.record(norm_b);
+        Ok(monitor)
     }
 
     /// Of a right-hand side with a norm, which must be finite.
@@ -290,14 +288,50 @@ impl<'a> Monitor<'a> {
     ) -> Result<f64> {
         let norm = operator.backend().norm(residual)?;
         if self.record(norm) && !self.is_converged() {
-            let Window { lowest, highest, .. } = self.window;
-            let rounding = lowest <= NEAR * rounding(operator, x, residual, work)? / self.norm_b;
-            if rounding || highest - lowest <= STANDSTILL * lowest {
-                self.outcome = Some(Outcome::Stagnated { residual: norm / self.norm_b, rounding });
-            }
-            self.window = Window::new(lowest);
+            self.look_for_stagnation(norm, operator, x, residual, work)?;
         }
         Ok(norm)
+    }
+
+    /// [`Self::check`] after what is most likely the last iteration: the `residual` is computed here, unless the iteration ends.
+    ///
+    /// # Errors
+    /// Those of the backend.
+    pub(super) fn check_last<B: Backend, T: Scalar>(
+        &mut self,
+        operator: &impl LinearOperator<B, T>,
+        b: &B::Vector<T>,
+        x: &B::Vector<T>,
+        residual: &mut B::Vector<T>,
+        work: &mut B::Vector<T>,
+    ) -> Result<f64> {
+        let norm = operator.residual_norm(b, x, work)?;
+        let may_stagnate = self.record(norm) && !self.is_converged();
+        if may_stagnate || !self.is_done() {
+            operator.residual(b, x, residual)?;
+        }
+        if may_stagnate {
+            self.look_for_stagnation(norm, operator, x, residual, work)?;
+        }
+        Ok(norm)
+    }
+
+    /// Whether residuals of the window, which is full, the last one of this norm, have stopped falling.
+    fn look_for_stagnation<B: Backend, T: Scalar>(
+        &mut self,
+        norm: f64,
+        operator: &impl LinearOperator<B, T>,
+        x: &B::Vector<T>,
+        residual: &B::Vector<T>,
+        work: &mut B::Vector<T>,
+    ) -> Result<()> {
+        let Window { lowest, highest, .. } = self.window;
+        let rounding = lowest <= NEAR * rounding(operator, x, residual, work)? / self.norm_b;
+        if rounding || highest - lowest <= STANDSTILL * lowest {
+            self.outcome = Some(Outcome::Stagnated { residual: norm / self.norm_b, rounding });
+        }
+        self.window = Window::new(lowest);
+        Ok(())
     }
 
     /// Ends the iteration that is under way.

@@ -19,7 +19,6 @@ pub(super) fn announce_solves<B: Backend, T: Scalar>(
     let Some((operator, coarser)) = levels.split_last() else { return Ok(()) };
     let (backend, is_mixed) = (&**operator.backend(), config.precision == Precision::Mixed);
     backend.announce(&mut || {
-        operator.residual(b, b, x)?;
         backend.norm(b)?;
         if let Some(coarser) = coarser.last() {
             let mut coarse = coarser.vector()?;
@@ -28,23 +27,27 @@ pub(super) fn announce_solves<B: Backend, T: Scalar>(
         }
         match config.method {
             Method::Gmres | Method::Fgmres if is_mixed => {
+                operator.residual_norm(b, b, x)?;
                 let (mut rounded, mut work) = (backend.zeros(operator.storage())?, operator.vector()?);
-                backend.convert(1.0, b, &mut rounded)?;
+                backend.norm_rounded(b, &mut rounded)?;
                 operator.apply_rounded(&rounded, &mut work, x)?;
                 // The copy of what a recorded V-cycle leaves in a vector of its own.
                 backend.axpby(1.0, &backend.zeros::<f32>(1)?, 0.0, &mut backend.zeros(1)?)?;
-                backend.combine_rounded(&[], &[], 1.0, x)?;
-                backend.combine_dots_rounded(&[], &[], x, 1.0, &mut rounded)?;
+                backend.combine::<f32, T>(&[], &[], 1.0, x)?;
+                backend.combine::<T, f32>(&[], &[], 1.0, &mut rounded)?;
             }
             Method::Gmres | Method::Fgmres => {
+                operator.residual_norm(b, b, x)?;
                 operator.apply(b, x)?;
                 backend.axpby(1.0, b, 1.0, x)?;
-                backend.combine(&[], &[], 1.0, x)?;
+                backend.combine::<T, T>(&[], &[], 1.0, x)?;
                 backend.combine_dots(&[], &[], x)?;
             }
             Method::Cg | Method::VCycle | Method::Fmg => {
+                operator.residual(b, b, x)?;
                 if config.method == Method::Cg {
                     operator.apply(b, x)?;
+                    operator.residual_norm(b, b, x)?;
                 }
                 if is_mixed {
                     let mut rounded = backend.zeros::<f32>(operator.storage())?;

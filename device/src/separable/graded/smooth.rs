@@ -45,6 +45,12 @@ const fn at_once(dim: usize, degree: usize) -> usize {
     }
 }
 
+/// Whether along x neighbouring threads have columns of the same patch, and read the same rows of its table, rather than of all patches of the
+/// block in turn: what was measured to be faster on an H200.
+const fn is_by_patch(dim: usize, degree: usize, scalar_bytes: usize) -> bool {
+    if dim == 2 { degree > 2 } else { degree == 3 && scalar_bytes == 4 }
+}
+
 /// Threads that a block has at most, if it has several patches; with twice as many a step is slower in nearly all degrees.
 const MOST_THREADS: usize = 128;
 
@@ -62,9 +68,10 @@ struct Shape {
 }
 
 impl Shape {
-    const fn new(dim: usize, degree: usize) -> Self {
+    const fn new(dim: usize, degree: usize, scalar_bytes: usize) -> Self {
         let ((unknowns, nodes), at_once) = (patch_nodes(degree), at_once(dim, degree));
-        let patch = Tensor { dim, size: nodes, patches: 1, start: 0, at_once };
+        let is_by_patch = is_by_patch(dim, degree, scalar_bytes);
+        let patch = Tensor { dim, size: nodes, patches: 1, start: 0, at_once, is_by_patch };
         let fitting = MOST_THREADS / patch.threads();
         let patches = if fitting > 0 { fitting } else { 1 };
         let nodes = Tensor { patches, ..patch };
@@ -89,6 +96,8 @@ struct Tensor {
     start: usize,
     /// Columns of a thread.
     at_once: usize,
+    /// See [`is_by_patch`].
+    is_by_patch: bool,
 }
 
 impl Tensor {
@@ -115,20 +124,22 @@ impl Tensor {
         self.patches * self.size.pow(self.dim as u32)
     }
 
-    /// The thread's column of a number along a direction; none behind the last one. Neighbouring threads have neighbouring rows or, across
-    /// x, neighbouring nodes of all patches: banks differ, for sizes are odd.
+    /// The thread's column of a number along a direction; none behind the last one. Neighbouring threads have neighbouring nodes or, along
+    /// x, the same row of all patches, whose banks differ, for sizes are odd; or, by patch, neighbouring rows of one.
     #[inline(always)]
     fn place(self, direction: usize, number: usize) -> Option<Place> {
         // Found again where it is needed: kept, it would take registers that spill.
         let thread = made_here(thread::thread_idx_x());
         let (patches, step) = (self.patches as u32, self.step() as u32);
         let size = if self.dim == 3 { self.size as u32 } else { step };
-        let (slot, fast) = if direction == 0 {
-            (thread % patches, thread / patches % size)
-        } else {
-            (thread / size % patches, thread % size)
+        let of_patch = if self.dim == 3 { size * step } else { size };
+        let slow =
+            if direction == 0 && self.is_by_patch { thread % of_patch / size } else { thread / (size * patches) };
+        let (slot, fast) = match direction {
+            0 if self.is_by_patch => (thread / of_patch, thread % size),
+            0 => (thread % patches, thread / patches % size),
+            _ => (thread / size % patches, thread % size),
         };
-        let slow = thread / (size * patches);
         let shift = step * number as u32;
         let [fast, slow] = if self.dim == 3 { [fast, slow + shift] } else { [fast + shift, slow] };
         if shift + step > self.size as u32 && (if self.dim == 3 { slow } else { fast }) >= self.size as u32 {
@@ -160,7 +171,7 @@ struct Place {
 /// Blocks that a multiprocessor should hold, for each degree, such that nothing spills; 0 leaves registers to the assembler.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS_2D: [[usize; 10]; 2] = [[0, 12, 8, 5, 6, 4, 4, 4, 4, 4], [9, 0, 4, 3, 3, 3, 2, 2, 2, 0]];
+    const BLOCKS_2D: [[usize; 10]; 2] = [[0, 12, 7, 5, 6, 4, 4, 4, 4, 4], [9, 0, 4, 3, 3, 3, 2, 2, 2, 0]];
     // Others have products.
     const BLOCKS_3D: [[usize; 8]; 2] = [[10, 10, 10, 0, 6, 8, 0, 0], [12, 7, 7, 0, 0, 0, 0, 0]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][degree - 1] } else { BLOCKS_3D[scalar_bytes / 8][degree - 1] }
@@ -172,7 +183,7 @@ pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
     if products::are_for(dim, degree, scalar_bytes) {
         return products::block(degree, scalar_bytes);
     }
-    let shape = Shape::new(dim, degree);
+    let shape = Shape::new(dim, degree, scalar_bytes);
     Block {
         threads: shape.nodes.threads(),
         min_blocks: min_blocks(dim, degree, scalar_bytes),
@@ -187,7 +198,7 @@ pub fn blocks<T: Real>(dim: usize, degree: usize, directions: Directions, color:
     if products::are_for(dim, degree, size_of::<T>()) {
         return products::blocks(degree, directions, color);
     }
-    directions.blocks(dim, color, Shape::new(dim, degree).patches)
+    directions.blocks(dim, color, Shape::new(dim, degree, size_of::<T>()).patches)
 }
 
 /// Words of a patch's table in a direction.
@@ -381,7 +392,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
         // SAFETY: the caller's promise.
         return unsafe { products::smooth::<T, K, M>(tables, starts, kept, b, x, directions, color) };
     }
-    let shape = const { Shape::new(DIM, K) };
+    let shape = const { Shape::new(DIM, K, size_of::<T>()) };
     let Directions([along_x, along_y, _]) = directions;
     // Of a patch of the block; behind the last one comes the last one again.
     let (first, last) = (thread::block_idx_x() * shape.patches as u32, along_x.of_color(bit(color, 0)) - 1);

@@ -64,19 +64,6 @@ impl Cpu {
     pub(crate) fn sweep(&self) -> Sweep<'_> {
         Sweep { pool: &self.pool, simd: self.simd }
     }
-
-    /// `y = beta y + sum_j c_j x_j`.
-    fn combine_in<X: Scalar, T: Scalar>(
-        &self,
-        coefficients: &[f64],
-        xs: &[&Vector<X>],
-        beta: f64,
-        y: &mut Vector<T>,
-    ) -> Result<()> {
-        check_combination(coefficients, xs, y)?;
-        self.for_pieces(y, |place, y| vector::combine(coefficients, xs, place, beta, y));
-        Ok(())
-    }
 }
 
 /// Threads that [`Cpu::new`] starts.
@@ -235,18 +222,16 @@ impl Backend for Cpu {
         }))
     }
 
-    fn combine<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], beta: f64, y: &mut Vector<T>) -> Result<()> {
-        self.combine_in(coefficients, xs, beta, y)
-    }
-
-    fn combine_rounded<T: Scalar>(
+    fn combine<X: Scalar, T: Scalar>(
         &self,
         coefficients: &[f64],
-        xs: &[&Vector<f32>],
+        xs: &[&Vector<X>],
         beta: f64,
         y: &mut Vector<T>,
     ) -> Result<()> {
-        self.combine_in(coefficients, xs, beta, y)
+        check_combination(coefficients, xs, y)?;
+        self.for_pieces(y, |place, y| vector::combine(coefficients, xs, place, beta, y));
+        Ok(())
     }
 
     fn combine_dots<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<Vec<f64>> {
@@ -259,6 +244,16 @@ impl Backend for Cpu {
             }
             sums[xs.len()] = vector::dot(y, y);
         }))
+    }
+
+    fn norm_rounded<T: Scalar>(&self, x: &Vector<T>, rounded: &mut Vector<f32>) -> Result<f64> {
+        check_length("x", rounded.len(), x.len())?;
+        let squares = self.sum_pieces_of(1, rounded, |place, rounded, sums| {
+            let x = &x[place];
+            rounded.iter_mut().zip(x).for_each(|(rounded, x)| *rounded = x.to_f64() as f32);
+            sums[0] = vector::dot(x, x);
+        });
+        Ok(squares[0].sqrt())
     }
 
     fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<AxisMatrix<T>> {

@@ -25,11 +25,10 @@ pub(super) struct Blas1 {
     dots: Kernel,
     sum_partials: Kernel,
     combine: Kernel,
-    /// Only in `f64`.
-    combine_rounded: Option<Kernel>,
+    combine_rounded: Kernel,
     combine_dots: Kernel,
     /// Only in `f64`.
-    combine_dots_rounded: Option<Kernel>,
+    norm_rounded: Option<Kernel>,
 }
 
 impl Blas1 {
@@ -44,9 +43,9 @@ impl Blas1 {
             dots: kernel(Operation::Dots),
             sum_partials: of_spec(Module::Blas1.kernel::<f64>(Operation::SumPartials)),
             combine: kernel(Operation::Combine),
-            combine_rounded: (T::NAME == f64::NAME).then(|| kernel(Operation::CombineRounded)),
+            combine_rounded: kernel(Operation::CombineRounded),
             combine_dots: kernel(Operation::CombineDots),
-            combine_dots_rounded: (T::NAME == f64::NAME).then(|| kernel(Operation::CombineDotsRounded)),
+            norm_rounded: (T::NAME == f64::NAME).then(|| kernel(Operation::NormRounded)),
         }
     }
 
@@ -122,10 +121,13 @@ impl Blas1 {
         unsafe { self.convert.launch(gpu, blocks, [bytes_of(&alpha), bytes_of(&x), bytes_of(&y), bytes_of(&n)]) }
     }
 
-    /// `sums[first + j] = x_j · y` for at most [`VECTORS`] vectors, by `partials`, [`DOT_BLOCKS`] for each.
+    /// `sums[first + j] = x_j · y` for at most [`VECTORS`] vectors, of which the first `n` entries count, by `partials`, [`DOT_BLOCKS`] for
+    /// each.
+    #[allow(clippy::too_many_arguments)] // a kernel's
     pub fn dots<T: Scalar>(
         &self,
         gpu: &Arc<Gpu>,
+        n: usize,
         xs: &[&Vector<T>],
         y: &Vector<T>,
         partials: &mut Vector<f64>,
@@ -134,9 +136,10 @@ impl Blas1 {
     ) -> Result<()> {
         let (pointers, count) = pointers(gpu, xs, y)?;
         partials.check(gpu, "partial sums", PARTIAL_ROWS * DOT_BLOCKS)?;
-        let (n, y, pointer) = (y.len() as u64, y.pointer(), partials.pointer());
+        y.check_at_least(gpu, "y", n)?;
+        let (n, y, pointer) = (n as u64, y.pointer(), partials.pointer());
         let arguments = [bytes_of(&pointers), bytes_of(&count), bytes_of(&y), bytes_of(&n), bytes_of(&pointer)];
-        // SAFETY: `count` vectors and `y` of `n` entries, `partials` of `VECTORS` rows and more, checked above.
+        // SAFETY: `count` vectors and `y` of `n` entries or more, `partials` of `VECTORS` rows and more, checked above.
         unsafe { self.dots.launch(gpu, [DOT_BLOCKS as u32, 1, 1], arguments)? };
         self.sum_rows(gpu, count, partials, sums, first)
     }
@@ -156,7 +159,7 @@ impl Blas1 {
         unsafe { self.sum_partials.launch(gpu, [count, 1, 1], [bytes_of(&partials), bytes_of(&out)]) }
     }
 
-    /// `y = beta y + sum_j c_j x_j` for at most [`VECTORS`] vectors, in the same scalar or in `f32`, and as many coefficients; of the
+    /// `y = beta y + sum_j c_j x_j` for at most [`VECTORS`] vectors, in the same scalar or in the other one, and as many coefficients; of the
     /// operations of `T`.
     pub fn combine<X: Scalar, T: Scalar>(
         &self,
@@ -167,11 +170,7 @@ impl Blas1 {
         y: &mut Vector<T>,
     ) -> Result<()> {
         let (pointers, count) = pointers(gpu, xs, y)?;
-        let kernel = match &self.combine_rounded {
-            _ if X::NAME == T::NAME => &self.combine,
-            Some(rounded) if X::NAME == f32::NAME => rounded,
-            _ => unreachable!("vectors in {} for one in {}", X::NAME, T::NAME),
-        };
+        let kernel = if X::NAME == T::NAME { &self.combine } else { &self.combine_rounded };
         let Some(blocks) = elementwise(gpu, kernel, y.len()) else { return Ok(()) };
         let (factors, n, y) = (padded(coefficients), y.len() as u64, y.pointer());
         let arguments =
@@ -180,13 +179,7 @@ impl Blas1 {
         unsafe { kernel.launch(gpu, blocks, arguments) }
     }
 
-    /// Whether [`Self::combine_dots`] rounds.
-    pub fn rounds(&self) -> bool {
-        self.combine_dots_rounded.is_some()
-    }
-
-    /// `y += sum_j c_j x_j` for at most [`VECTORS`] vectors, then `sums[j] = x_j · y` and, behind these, `y · y`; and `alpha y` in `f32` for
-    /// `(alpha, vector)`, where there is a kernel for that.
+    /// `y += sum_j c_j x_j` for at most [`VECTORS`] vectors, then `sums[j] = x_j · y` and, behind these, `y · y`.
     #[allow(clippy::too_many_arguments)] // a kernel's
     pub fn combine_dots<T: Scalar>(
         &self,
@@ -194,7 +187,6 @@ impl Blas1 {
         coefficients: &[f64],
         xs: &[&Vector<T>],
         y: &mut Vector<T>,
-        rounded: Option<(f64, &mut Vector<f32>)>,
         partials: &mut Vector<f64>,
         sums: &mut Pinned,
     ) -> Result<()> {
@@ -209,18 +201,30 @@ impl Blas1 {
             bytes_of(&n),
             bytes_of(&pointer),
         ];
-        let blocks = [DOT_BLOCKS as u32, 1, 1];
-        match (rounded, &self.combine_dots_rounded) {
-            (Some((alpha, rounded)), Some(kernel)) => {
-                rounded.check(gpu, "rounded", y.len())?;
-                let more = [bytes_of(&alpha), &rounded.pointer().to_ne_bytes()];
-                // SAFETY: as below, and a vector more of `n` entries.
-                unsafe { kernel.launch(gpu, blocks, arguments.into_iter().chain(more))? }
-            }
-            // SAFETY: `count` vectors and `y` of `n` entries, `partials` of `PARTIAL_ROWS` rows, checked above.
-            _ => unsafe { self.combine_dots.launch(gpu, blocks, arguments)? },
-        }
+        // SAFETY: `count` vectors and `y` of `n` entries, `partials` of `PARTIAL_ROWS` rows, checked above.
+        unsafe { self.combine_dots.launch(gpu, [DOT_BLOCKS as u32, 1, 1], arguments)? };
         self.sum_rows(gpu, count + 1, partials, sums, 0)
+    }
+
+    /// `rounded = x`, and `sums[0] = x · x`. False, and nothing is done, where there is no kernel for it.
+    pub fn norm_rounded<T: Scalar>(
+        &self,
+        gpu: &Arc<Gpu>,
+        x: &Vector<T>,
+        rounded: &mut Vector<f32>,
+        partials: &mut Vector<f64>,
+        sums: &mut Pinned,
+    ) -> Result<bool> {
+        let Some(kernel) = &self.norm_rounded else { return Ok(false) };
+        x.check(gpu, "x", rounded.len())?;
+        rounded.check(gpu, "rounded", rounded.len())?;
+        partials.check(gpu, "partial sums", PARTIAL_ROWS * DOT_BLOCKS)?;
+        let (n, x, rounded, pointer) = (x.len() as u64, x.pointer(), rounded.pointer(), partials.pointer());
+        let arguments = [bytes_of(&x), bytes_of(&rounded), bytes_of(&n), bytes_of(&pointer)];
+        // SAFETY: two vectors of `n` entries, `partials` of `PARTIAL_ROWS` rows, checked above.
+        unsafe { kernel.launch(gpu, [DOT_BLOCKS as u32, 1, 1], arguments)? };
+        self.sum_rows(gpu, 1, partials, sums, 0)?;
+        Ok(true)
     }
 }
 

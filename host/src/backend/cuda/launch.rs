@@ -293,6 +293,11 @@ impl Marching {
         self.kernel.chunk(gpu, &self.chunk, &self.blocks)
     }
 
+    /// Blocks of a launch.
+    pub fn blocks(&self, gpu: &Gpu) -> Result<[u32; 3]> {
+        Ok((self.blocks)(self.chunk(gpu)?))
+    }
+
     /// On vectors, with the chunk behind the cells.
     ///
     /// # Safety

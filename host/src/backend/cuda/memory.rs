@@ -70,9 +70,15 @@ impl<T: Pod> Vector<T> {
     }
 
     pub(crate) fn clear(&mut self) -> Result<()> {
+        self.clear_first(self.len)
+    }
+
+    /// The first entries, so many.
+    pub(crate) fn clear_first(&mut self, entries: usize) -> Result<()> {
+        check_at_least("vector", entries, self.len)?;
         self.gpu.enter()?;
-        // SAFETY: `bytes` were allocated at `pointer`.
-        let code = unsafe { sys::cuMemsetD8Async(self.pointer, 0, self.bytes(), self.gpu.stream()) };
+        // SAFETY: as many bytes, and more, were allocated at `pointer`.
+        let code = unsafe { sys::cuMemsetD8Async(self.pointer, 0, entries * size_of::<T>(), self.gpu.stream()) };
         check("cuMemsetD8Async", code)
     }
 

@@ -72,47 +72,14 @@ impl Cuda {
         cell.get_or_init(|| Blas1::new::<T>(&self.gpu))
     }
 
-    /// `y = beta y + sum_j c_j x_j` for vectors in the same scalar, or in `f32`.
-    fn combine_in<X: Scalar, T: Scalar>(
-        &self,
-        coefficients: &[f64],
-        xs: &[&Vector<X>],
-        beta: f64,
-        y: &mut Vector<T>,
-    ) -> Result<()> {
-        check_length("coefficients", xs.len(), coefficients.len())?;
-        let operations = self.blas1::<T>();
-        let (coefficients, more_coefficients) = coefficients.split_at(VECTORS.min(xs.len()));
-        let (xs, more_xs) = xs.split_at(coefficients.len());
-        operations.combine(&self.gpu, coefficients, xs, beta, y)?;
-        for (coefficients, xs) in more_coefficients.chunks(VECTORS).zip(more_xs.chunks(VECTORS)) {
-            operations.combine(&self.gpu, coefficients, xs, 1.0, y)?;
-        }
-        Ok(())
-    }
-
-    /// `y += sum_j c_j x_j`, then products, and what is rounded if there are at most [`VECTORS`] vectors.
-    fn combine_dots_in<T: Scalar>(
-        &self,
-        coefficients: &[f64],
-        xs: &[&Vector<T>],
-        y: &mut Vector<T>,
-        rounded: Option<(f64, &mut Vector<f32>)>,
-    ) -> Result<Vec<f64>> {
-        if xs.len() > VECTORS {
-            self.combine(coefficients, xs, 1.0, y)?;
-            let mut products = self.dots(xs, y)?;
-            products.push(self.dot(y, y)?);
-            return Ok(products);
-        }
-        check_length("coefficients", xs.len(), coefficients.len())?;
-        let operations = self.blas1::<T>();
+    /// Norm of the first entries of a vector, so many.
+    pub(crate) fn norm_of_first<T: Scalar>(&self, entries: usize, x: &Vector<T>) -> Result<f64> {
+        let mut square = [0.0];
         let mut guard = lock(&self.sums);
         let Sums { partials, sums } = &mut *guard;
-        operations.combine_dots(&self.gpu, coefficients, xs, y, rounded, partials, sums)?;
-        let mut products = vec![0.0; xs.len() + 1];
-        sums.read(&mut products)?;
-        Ok(products)
+        self.blas1::<T>().dots(&self.gpu, entries, &[x], x, partials, sums, 0)?;
+        sums.read(&mut square)?;
+        Ok(square[0].sqrt())
     }
 }
 
@@ -201,45 +168,59 @@ impl Backend for Cuda {
         let mut result = vec![0.0; xs.len()];
         for (xs, result) in xs.chunks(SUMS).zip(result.chunks_mut(SUMS)) {
             for (index, xs) in xs.chunks(VECTORS).enumerate() {
-                operations.dots(&self.gpu, xs, y, partials, sums, index * VECTORS)?;
+                operations.dots(&self.gpu, y.len(), xs, y, partials, sums, index * VECTORS)?;
             }
             sums.read(result)?;
         }
         Ok(result)
     }
 
-    fn combine<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], beta: f64, y: &mut Vector<T>) -> Result<()> {
-        self.combine_in(coefficients, xs, beta, y)
-    }
-
-    fn combine_rounded<T: Scalar>(
+    fn combine<X: Scalar, T: Scalar>(
         &self,
         coefficients: &[f64],
-        xs: &[&Vector<f32>],
+        xs: &[&Vector<X>],
         beta: f64,
         y: &mut Vector<T>,
     ) -> Result<()> {
-        self.combine_in(coefficients, xs, beta, y)
+        check_length("coefficients", xs.len(), coefficients.len())?;
+        let operations = self.blas1::<T>();
+        let (coefficients, more_coefficients) = coefficients.split_at(VECTORS.min(xs.len()));
+        let (xs, more_xs) = xs.split_at(coefficients.len());
+        operations.combine(&self.gpu, coefficients, xs, beta, y)?;
+        for (coefficients, xs) in more_coefficients.chunks(VECTORS).zip(more_xs.chunks(VECTORS)) {
+            operations.combine(&self.gpu, coefficients, xs, 1.0, y)?;
+        }
+        Ok(())
     }
 
     fn combine_dots<T: Scalar>(&self, coefficients: &[f64], xs: &[&Vector<T>], y: &mut Vector<T>) -> Result<Vec<f64>> {
-        self.combine_dots_in(coefficients, xs, y, None)
+        if xs.len() > VECTORS {
+            self.combine(coefficients, xs, 1.0, y)?;
+            let mut products = self.dots(xs, y)?;
+            products.push(self.dot(y, y)?);
+            return Ok(products);
+        }
+        check_length("coefficients", xs.len(), coefficients.len())?;
+        let operations = self.blas1::<T>();
+        let mut guard = lock(&self.sums);
+        let Sums { partials, sums } = &mut *guard;
+        operations.combine_dots(&self.gpu, coefficients, xs, y, partials, sums)?;
+        let mut products = vec![0.0; xs.len() + 1];
+        sums.read(&mut products)?;
+        Ok(products)
     }
 
-    fn combine_dots_rounded<T: Scalar>(
-        &self,
-        coefficients: &[f64],
-        xs: &[&Vector<T>],
-        y: &mut Vector<T>,
-        alpha: f64,
-        rounded: &mut Vector<f32>,
-    ) -> Result<Vec<f64>> {
-        if xs.len() <= VECTORS && self.blas1::<T>().rounds() {
-            return self.combine_dots_in(coefficients, xs, y, Some((alpha, rounded)));
+    fn norm_rounded<T: Scalar>(&self, x: &Vector<T>, rounded: &mut Vector<f32>) -> Result<f64> {
+        let mut square = [0.0];
+        let mut guard = lock(&self.sums);
+        let Sums { partials, sums } = &mut *guard;
+        if self.blas1::<T>().norm_rounded(&self.gpu, x, rounded, partials, sums)? {
+            sums.read(&mut square)?;
+            return Ok(square[0].sqrt());
         }
-        let products = self.combine_dots(coefficients, xs, y)?;
-        self.convert(alpha, y, rounded)?;
-        Ok(products)
+        drop(guard);
+        self.convert(1.0, x, rounded)?;
+        self.norm(x)
     }
 
     fn axis_matrix<T: Scalar>(&self, matrix: &super::AxisMatrix<f64>) -> Result<AxisMatrix<T>> {

@@ -29,6 +29,8 @@ pub(super) struct Continuous<T: Scalar> {
     /// `y = A x` for an `x` in `f32`, in 3D and `f64` alone.
     apply_rounded: Option<Marching>,
     residual: Marching,
+    /// Norms of the residual, in 3D and `f64` alone.
+    residual_norms: Option<Marching>,
     restrict_residual: Marching,
     prolongate_add: Kernel,
     point_gauss_seidel: Kernel,
@@ -49,6 +51,7 @@ impl<T: Scalar> Continuous<T> {
             let blocks = move |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());
             Marching::new(kernel(operation), longest.min(grid.cells[dim - 1]), blocks)
         };
+        let has_double = |operation| (dim == 3 && T::NAME == f64::NAME).then(|| operator(operation));
         let strip = restriction::strip(dim, degree);
         let along = longest.min(strip.along(grid, strip.direction()));
         let restrict = kernel(Operation::RestrictResidual);
@@ -58,8 +61,9 @@ impl<T: Scalar> Continuous<T> {
             grid,
             matrices: Matrices::new::<T>(forms)?,
             apply: operator(Operation::Apply),
-            apply_rounded: (dim == 3 && T::NAME == f64::NAME).then(|| operator(Operation::ApplyRounded)),
+            apply_rounded: has_double(Operation::ApplyRounded),
             residual: operator(Operation::Residual),
+            residual_norms: has_double(Operation::ResidualNorms),
             restrict_residual,
             prolongate_add: kernel(Operation::ProlongateAdd),
             point_gauss_seidel: kernel(Operation::PointGaussSeidel),
@@ -116,6 +120,23 @@ impl<T: Scalar> LevelKernels for Continuous<T> {
     unsafe fn residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, r: CUdeviceptr) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.residual.launch(gpu, &self.matrices.operator, &[b, x, r], self.grid.cells) }
+    }
+
+    unsafe fn residual_norms(
+        &self,
+        gpu: &Gpu,
+        b: CUdeviceptr,
+        x: CUdeviceptr,
+        norms: CUdeviceptr,
+    ) -> Result<Option<usize>> {
+        let Some(kernel) = &self.residual_norms else { return Ok(None) };
+        let parts = kernel.blocks(gpu)?.into_iter().product::<u32>() as usize;
+        if parts > self.grid.storage(self.dim) {
+            return Ok(None);
+        }
+        // SAFETY: the caller's promise; there is room for a number a block.
+        unsafe { kernel.launch(gpu, &self.matrices.operator, &[b, x, norms], self.grid.cells)? };
+        Ok(Some(parts))
     }
 
     unsafe fn smooth_color(&self, gpu: &Gpu, color: u32, b: CUdeviceptr, x: CUdeviceptr) -> Result<()> {
@@ -246,7 +267,11 @@ mod tests {
         }
         if dim == 3 && T::NAME == f64::NAME {
             let rounded = &[operator.len(), 8, 8, 12, 4];
-            check::<T>(Module::PoissonCg { dim, degree }, &[(Operation::ApplyRounded, rounded)]);
+            let norms = &[operator.len(), 8, 8, 8, 12, 4];
+            check::<T>(
+                Module::PoissonCg { dim, degree },
+                &[(Operation::ApplyRounded, rounded), (Operation::ResidualNorms, norms)],
+            );
         }
         check::<T>(
             Module::PoissonCg { dim, degree },

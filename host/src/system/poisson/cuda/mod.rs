@@ -10,10 +10,10 @@ mod smoother;
 
 use super::forms::{ContinuousForms, DiscontinuousForms};
 use super::{Lattice, PatchKernel, Poisson, is_solved, only_solved};
-use crate::backend::Scalar;
 use crate::backend::cuda::gpu::Gpu;
 use crate::backend::cuda::launch::Kernel;
 use crate::backend::cuda::{Cuda, Vector};
+use crate::backend::{Backend, Scalar};
 use crate::error::{Error, Result};
 use crate::level::{Level, Patches, SharedLevel};
 use crate::operator::{LinearOperator, apply_converted};
@@ -73,6 +73,17 @@ trait LevelKernels: Send + Sync {
     }
     /// `r = b - A x`.
     unsafe fn residual(&self, gpu: &Gpu, b: CUdeviceptr, x: CUdeviceptr, r: CUdeviceptr) -> Result<()>;
+    /// `norms[i] = |b - A x|` over a part of the nodes, by a kernel that does not store `b - A x`. How many parts there are; none, and nothing is
+    /// done, where there is no such kernel, or not enough room.
+    unsafe fn residual_norms(
+        &self,
+        _gpu: &Gpu,
+        _b: CUdeviceptr,
+        _x: CUdeviceptr,
+        _norms: CUdeviceptr,
+    ) -> Result<Option<usize>> {
+        Ok(None)
+    }
     /// One color of the patch smoother.
     unsafe fn smooth_color(&self, gpu: &Gpu, color: u32, b: CUdeviceptr, x: CUdeviceptr) -> Result<()>;
     /// A sweep of point Gauss-Seidel: the colors ascending, or descending.
@@ -169,6 +180,19 @@ impl<T: Scalar> LinearOperator<Cuda, T> for PoissonLevel<T> {
         let (b, x, r) = (self.own("b", b)?, self.own("x", x)?, self.own("r", r)?);
         // SAFETY: vectors of the level, checked above.
         unsafe { self.kernels()?.residual(&self.cuda.gpu, b, x, r) }
+    }
+
+    fn residual_norm(&self, b: &Vector<T>, x: &Vector<T>, work: &mut Vector<T>) -> Result<f64> {
+        let (b_at, x_at, norms) = (self.own("b", b)?, self.own("x", x)?, self.own("work", work)?);
+        // SAFETY: vectors of the level, checked above.
+        if let Some(parts) = unsafe { self.kernels()?.residual_norms(&self.cuda.gpu, b_at, x_at, norms)? } {
+            let norm = self.cuda.norm_of_first(parts, work)?;
+            // Where there are no unknowns, vectors are zero.
+            work.clear_first(parts)?;
+            return Ok(norm);
+        }
+        self.residual(b, x, work)?;
+        self.cuda.norm(work)
     }
 }
 
