@@ -396,6 +396,21 @@ fn null_spaces_are_handled() {
     }
 }
 
+/// On coarse levels Lanczos' method meets constants after few steps.
+#[test]
+fn chebyshev_iteration_takes_few_iterations_where_constants_are_in_the_null_space() {
+    for (dim, refine, degree) in [(2, 2, 1), (2, 4, 1), (2, 3, 2), (3, 3, 1)] {
+        for sides in [[[N, N]; 3], [[P, P]; 3], [[P, P], [N, N], [P, P]]] {
+            for (smoother, most) in [(SmootherConfig::chebyshev(), 5), (FOR_STRETCHED_CELLS, 8)] {
+                let (mesh, equation) =
+                    (Mesh::unit_cube(dim, refine).unwrap(), Equation { sides, ..Equation::default() });
+                let found = iterations_with(smoother, Family::Continuous, mesh, degree, equation);
+                assert!(found <= most, "{dim}D Q{degree}, {sides:?}, {smoother:?}: {found}");
+            }
+        }
+    }
+}
+
 /// Fluxes through the sides take part in what must balance.
 #[test]
 fn fluxes_balance_sources() {

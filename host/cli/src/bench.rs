@@ -58,7 +58,7 @@ fn on<P: Offered, B: Runs<P::System>>(
     let (case, guess) = on_last_mesh::<P, B>(backend, args)?;
     let device = backend.info();
     let asked = case.clone();
-    let smoother = P::smoother_in_words(&args.case, &case.system);
+    let smoother = P::smoother_in_words(&case);
     console.line(parameters(&args.case, &smoother, &device, case.config.bytes::<_, B>(&case.system)?));
 
     let repetitions = args.repetitions.unwrap_or(Protocol::default().repetitions);

@@ -10,10 +10,10 @@ use patchmg::output::table::bytes;
 use patchmg::solve::{Config, Cycle, Method};
 
 impl CaseArgs {
-    /// How to solve.
-    pub fn config(&self) -> Result<Config, Failure> {
+    /// How to solve, by a smoother that suits the system if none is given.
+    pub fn config(&self, suitable: SmootherConfig) -> Result<Config, Failure> {
         let stopping = Stopping { rtol: self.rtol(), max_iters: self.max_iters };
-        let (method, precision, smoother) = (self.method(), self.precision, self.smoother_config()?);
+        let (method, precision, smoother) = (self.method(), self.precision, self.smoother_config(suitable)?);
         if let (Some(restart), false) = (self.restart, [Method::Gmres, Method::Fgmres].contains(&method)) {
             let reason = format_args!("belongs to --solver gmres or fgmres, and --solver is {method}");
             return Err(Failure::usage("restart", restart, reason));
@@ -95,22 +95,21 @@ impl CaseArgs {
         Ok(())
     }
 
-    fn smoother_config(&self) -> Result<SmootherConfig, Failure> {
-        let name = self.smoother_name();
-        let mut smoother = match name {
-            args::Smoother::Patch => SmootherConfig::Patch,
-            args::Smoother::AdditivePatch => SmootherConfig::additive_patch(self.dim()),
-            args::Smoother::PointGs => SmootherConfig::PointGaussSeidel,
-            args::Smoother::Jacobi => SmootherConfig::jacobi(),
-            args::Smoother::Chebyshev => SmootherConfig::chebyshev(),
-            args::Smoother::ChebyshevPatch if !self.is_on_forest() => {
+    fn smoother_config(&self, suitable: SmootherConfig) -> Result<SmootherConfig, Failure> {
+        let mut smoother = match self.smoother {
+            None => suitable,
+            Some(args::Smoother::Patch) => SmootherConfig::Patch,
+            Some(args::Smoother::AdditivePatch) => SmootherConfig::additive_patch(self.dim()),
+            Some(args::Smoother::PointGs) => SmootherConfig::PointGaussSeidel,
+            Some(args::Smoother::Jacobi) => SmootherConfig::jacobi(),
+            Some(args::Smoother::Chebyshev) => SmootherConfig::chebyshev(),
+            Some(name @ args::Smoother::ChebyshevPatch) if !self.is_on_forest() => {
                 return Err(Failure::usage("smoother", name, "belongs to --system elliptic"));
             }
-            args::Smoother::ChebyshevPatch => SmootherConfig::chebyshev_patch(),
-            // The default on stretched cells.
-            args::Smoother::Chebyshev4 if self.smoother.is_none() => SmootherConfig::ChebyshevFourthKind { degree: 3 },
-            args::Smoother::Chebyshev4 => SmootherConfig::chebyshev_fourth_kind(),
+            Some(args::Smoother::ChebyshevPatch) => SmootherConfig::chebyshev_patch(),
+            Some(args::Smoother::Chebyshev4) => SmootherConfig::chebyshev_fourth_kind(),
         };
+        let name = smoother.name();
         if let Some(given) = self.damping {
             match &mut smoother {
                 SmootherConfig::AdditivePatch { damping } | SmootherConfig::Jacobi { damping } => *damping = given,

@@ -3,7 +3,7 @@
 mod columns;
 mod study;
 
-use crate::args::{CaseArgs, ConvergeArgs, Smoother};
+use crate::args::{CaseArgs, ConvergeArgs};
 use crate::case::parameters;
 use crate::chart::Format;
 use crate::console::Console;
@@ -99,12 +99,13 @@ fn on<P: Offered, B: Runs<P::System>>(
     console: Console,
 ) -> Result<ExitCode, Failure> {
     // Each as its last case has it.
-    let (mut memory, mut smoothers) = (0, Vec::<(Smoother, String)>::new());
+    let (mut memory, mut smoothers) = (0, Vec::<(&str, String)>::new());
     for (case, args) in &cases {
         case.check(&**backend).map_err(|error| P::refused(args, error))?;
         memory = memory.max(case.config.bytes::<_, B>(&case.system)?);
-        smoothers.retain(|(other, _)| *other != args.smoother_name());
-        smoothers.push((args.smoother_name(), P::smoother_in_words(args, &case.system)));
+        let smoother = case.config.smoother.name();
+        smoothers.retain(|(other, _)| *other != smoother);
+        smoothers.push((smoother, P::smoother_in_words(case)));
     }
     let in_words: Vec<_> = smoothers.iter().map(|(_, words)| words.as_str()).collect();
     console.line(parameters(&args.case, &in_words.join(", "), &backend.info(), memory));

@@ -1,7 +1,8 @@
 //! What repeats a solve: its arguments, with defaults filled in.
 
-use crate::args::{BackendChoice, CaseArgs};
+use crate::args::{BackendChoice, CaseArgs, Smoother};
 use crate::systems::Offered;
+use clap::ValueEnum;
 use patchmg::backend::DeviceInfo;
 use patchmg::backend::cpu::thread_count;
 use patchmg::multigrid::SmootherConfig;
@@ -18,7 +19,7 @@ impl CaseArgs {
         args.problem = Some(self.problem_name().into());
         args.solver = Some(config.method);
         args.restart = [Method::Gmres, Method::Fgmres].contains(&config.method).then_some(config.restart);
-        args.smoother = Some(self.smoother_name());
+        args.smoother = Smoother::from_str(config.smoother.name(), false).ok();
         match config.smoother {
             SmootherConfig::AdditivePatch { damping } | SmootherConfig::Jacobi { damping } => {
                 args.damping = Some(damping)

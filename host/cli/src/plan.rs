@@ -116,7 +116,7 @@ fn planned<P: Offered, B: Runs<P::System>>(
         version: crate::VERSION,
         commit: crate::COMMIT,
     };
-    output.console.line(parameters(args, &P::smoother_in_words(args, &case.system), &device, needed));
+    output.console.line(parameters(args, &P::smoother_in_words(&case), &device, needed));
     plan.show(args, output.console);
     Ok(plan)
 }

@@ -89,7 +89,7 @@ fn on<P: Offered, B: Runs<P::System>>(
 ) -> Result<ExitCode, Failure> {
     let device = backend.info();
     case.check(&**backend).map_err(|error| P::refused(&args.case, error))?;
-    let smoother = P::smoother_in_words(&args.case, &case.system);
+    let smoother = P::smoother_in_words(&case);
     let mut plan = parameters(&args.case, &smoother, &device, case.config.bytes::<_, B>(&case.system)?);
     if args.vtu.is_some() {
         let [size, memory] = P::most_vtu_bytes(&case, &args.vtu_config())?;
@@ -204,7 +204,7 @@ pub fn record<P: Offered>(
         flow,
         solver: args.method().to_string(),
         restart: has_basis.then_some(case.config.restart),
-        smoother: args.smoother_name().to_string(),
+        smoother: case.config.smoother.name().into(),
         cycle: args.cycle.to_string(),
         kernel,
         variant,

@@ -6,6 +6,7 @@ pub mod poisson;
 mod scalar;
 pub mod separable;
 pub mod stokes;
+mod suitable;
 
 pub use elliptic::Elliptic;
 pub use poisson::Poisson;

@@ -62,8 +62,8 @@ pub struct CaseArgs {
     pub cycle: Cycle,
     /// Smoother of the cycle [default: patch, for elliptic chebyshev, for stretched cells chebyshev4]
     ///
-    /// Cells count as stretched with poisson-cg in 3D, degree 1 and Dirichlet sides, if one edge is more than 1.5 times as long as another. Edges
-    /// are divided by the square roots of their directions' diffusion coefficients; graded cells count by bounds of their edges.
+    /// Cells count as stretched with poisson-cg in 3D, degree 1 and Dirichlet sides, if an edge of one is more than 1.5 times as long as another. Edges
+    /// are divided by the square roots of their directions' diffusion coefficients.
     #[arg(long, value_enum)]
     pub smoother: Option<Smoother>,
     /// Degree of the polynomial of --smoother chebyshev or chebyshev-patch, at least 1, or chebyshev4, 1 to 6 [default: 5 for

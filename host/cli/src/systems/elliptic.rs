@@ -95,24 +95,23 @@ impl Offered for ForestProblem {
     const SOLVER: Method = Method::Cg;
     const ADAPTS: bool = true;
 
-    fn smoother(_args: &CaseArgs) -> args::Smoother {
-        args::Smoother::Chebyshev
-    }
-
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
         let engine = args.products.engine.map(|engine| ("engine", engine.to_string()));
         if let Some((option, value)) = args.kernel_options().into_iter().chain(engine).next() {
             return Err(Failure::usage(option, value, format_args!("is not there with --system {}", args.system)));
         }
         use args::Smoother::{Chebyshev, Chebyshev4, ChebyshevPatch, Jacobi};
-        if ![Chebyshev, ChebyshevPatch, Chebyshev4, Jacobi].contains(&args.smoother_name()) {
-            let reason =
-                format_args!("must be chebyshev, chebyshev-patch, chebyshev4 or jacobi with --system {}", args.system);
-            return Err(Failure::usage("smoother", args.smoother_name(), reason));
-        }
-        if args.smoother_name() == ChebyshevPatch && args.is_nonlinear() {
-            let reason = "must be chebyshev, chebyshev4 or jacobi for a nonlinear equation";
-            return Err(Failure::usage("smoother", args.smoother_name(), reason));
+        match args.smoother {
+            Some(ChebyshevPatch) if args.is_nonlinear() => {
+                let reason = "must be chebyshev, chebyshev4 or jacobi for a nonlinear equation";
+                return Err(Failure::usage("smoother", ChebyshevPatch, reason));
+            }
+            None | Some(Chebyshev | ChebyshevPatch | Chebyshev4 | Jacobi) => {}
+            Some(other) => {
+                let allowed = "chebyshev, chebyshev-patch, chebyshev4 or jacobi";
+                let reason = format_args!("must be {allowed} with --system {}", args.system);
+                return Err(Failure::usage("smoother", other, reason));
+            }
         }
         args.marking()?.map(|marking| marking.check()).transpose()?;
         if let Some(estimate) = args.forest.until_estimate.filter(|estimate| estimate.is_nan() || *estimate <= 0.0) {
@@ -146,16 +145,16 @@ impl Offered for ForestProblem {
         }
     }
 
-    fn kernels(args: &CaseArgs, system: &Elliptic) -> String {
-        let equation = system.equation();
+    fn kernels(case: &Case<Self>) -> String {
+        let equation = case.system.equation();
         let flux = match (&equation.flux, equation.power_law()) {
             (None, _) => "",
             (Some(_), Some(_)) => "; the machine evaluates the flux",
             (Some(_), None) => "; the host evaluates the flux",
         };
-        let smoothed = match args.forest.smoothing.unwrap_or_default() {
-            SmoothingName::Local => ", where cells are of the finest size",
-            SmoothingName::Global => ", on whole levels",
+        let smoothed = match equation.smoothing {
+            Smoothing::Local => ", where cells are of the finest size",
+            Smoothing::Global => ", on whole levels",
         };
         format!("{smoothed}{flux}")
     }
@@ -288,7 +287,7 @@ impl Offered for ForestProblem {
 
 /// The case on a forest.
 fn case_on(args: &CaseArgs, benchmark: Option<Benchmark>, forest: &Forest) -> Result<Case<ForestProblem>, Failure> {
-    let (dim, config) = (forest.dim(), args.config()?);
+    let (dim, config) = (forest.dim(), args.config(SmootherConfig::chebyshev())?);
     let smoothing = match args.forest.smoothing.unwrap_or_default() {
         SmoothingName::Local => Smoothing::Local,
         SmoothingName::Global => Smoothing::Global,

@@ -10,7 +10,7 @@ mod separable;
 mod side;
 mod stokes;
 
-use crate::args::{CaseArgs, Smoother, written};
+use crate::args::{CaseArgs, written};
 use crate::failure::Failure;
 use crate::report::CycleReport;
 pub use box_args::BoxArgs;
@@ -125,11 +125,6 @@ impl CaseArgs {
         self.solver.unwrap_or_else(|| with_system!(self.kind(), Problem => Problem::SOLVER))
     }
 
-    /// The smoother that was given, or the one that suits the case.
-    pub fn smoother_name(&self) -> Smoother {
-        self.smoother.unwrap_or_else(|| with_system!(self.kind(), Problem => Problem::smoother(self)))
-    }
-
     /// That no option of another system was given.
     pub fn check_options(&self) -> Result<(), Failure> {
         use SystemName::{Elliptic, PoissonCg, PoissonDg, Stokes};
@@ -219,11 +214,6 @@ pub trait Offered: ModelProblem {
     /// Whether a next mesh may depend on the errors and on the solution.
     const ADAPTS: bool = false;
 
-    /// The smoother that is taken where none is given.
-    fn smoother(_args: &CaseArgs) -> Smoother {
-        Smoother::Patch
-    }
-
     /// The case that the arguments describe.
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure>;
 
@@ -233,11 +223,11 @@ pub trait Offered: ModelProblem {
     }
 
     /// The smoother's kernels, to follow its name.
-    fn kernels(args: &CaseArgs, system: &Self::System) -> String;
+    fn kernels(case: &Case<Self>) -> String;
 
     /// The smoother's name and its kernels.
-    fn smoother_in_words(args: &CaseArgs, system: &Self::System) -> String {
-        format!("{}{}", args.smoother_name(), Self::kernels(args, system))
+    fn smoother_in_words(case: &Case<Self>) -> String {
+        format!("{}{}", case.config.smoother.name(), Self::kernels(case))
     }
 
     /// Whether the solution is known, so that its errors can be computed.

@@ -1,9 +1,8 @@
 //! Poisson's equation on equal cells.
 
 use super::data::{DataArgs, GIVEN};
-use super::side::Side;
 use super::{Details, Offered, SystemName};
-use crate::args::{self, CaseArgs, PAPERS, text};
+use crate::args::{CaseArgs, PAPERS, Smoother, text};
 use crate::choices::one_of;
 use crate::expression::Expression;
 use crate::failure::Failure;
@@ -13,6 +12,7 @@ use patchmg::Error;
 use patchmg::backend::{Backend, OuterProducts};
 use patchmg::function::Function;
 use patchmg::mesh::Mesh;
+use patchmg::multigrid::SmootherConfig;
 use patchmg::output::vtu;
 use patchmg::problem::{Constant, ErrorNorms, ExactSolution, Field, SampledLoad, load_products, load_vector};
 use patchmg::solve::{Case, Precision, SolutionOnMachine};
@@ -147,17 +147,11 @@ impl Offered for PoissonProblem {
     const DEFAULT: &'static str = "sine";
     const ELEMENTS: &'static str = "Q";
 
-    fn smoother(args: &CaseArgs) -> args::Smoother {
-        args.box_smoother()
-    }
-
     /// The library says which values are not allowed; here, which options do not go together.
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
-        let config = args.config()?;
-        if let (Some((option, value)), false) =
-            (args.kernel_options().first(), args.smoother_name() == args::Smoother::Patch)
-        {
-            let reason = format_args!("belongs to --smoother patch, and --smoother is {}", args.smoother_name());
+        let kernel_options = args.kernel_options();
+        if let (Some((option, value)), Some(other)) = (kernel_options.first(), args.other_smoother()) {
+            let reason = format_args!("belongs to --smoother patch, and --smoother is {other}");
             return Err(Failure::usage(option, value, reason));
         }
         let kernel = args.patch_kernel()?;
@@ -173,8 +167,11 @@ impl Offered for PoissonProblem {
                 Self::Given { rhs, boundary, exact }
             }
         };
-        let system = Poisson::new(args.family(), args.mesh()?, args.degree())?;
-        Ok(Case { system: system.with_kernel(kernel), problem, config })
+        let system = Poisson::new(args.family(), args.mesh()?, args.degree())?.with_kernel(kernel);
+        // Options of its kernel ask for the patch smoother.
+        let suitable = if kernel_options.is_empty() { system.suitable_smoother() } else { SmootherConfig::Patch };
+        let config = args.config(suitable)?;
+        Ok(Case { system, problem, config })
     }
 
     /// An error of the library, in the options that it is about.
@@ -193,9 +190,9 @@ impl Offered for PoissonProblem {
         }
     }
 
-    fn kernels(args: &CaseArgs, system: &Poisson) -> String {
-        match system.kernel() {
-            _ if args.smoother_name() != args::Smoother::Patch => String::new(),
+    fn kernels(case: &Case<Self>) -> String {
+        match case.system.kernel() {
+            _ if case.config.smoother != SmootherConfig::Patch => String::new(),
             PatchKernel::Products(products) => format!(": {products}"),
             kernel => {
                 let [structure, variant, local, _] = kernel.names();
@@ -255,17 +252,9 @@ impl CaseArgs {
         }
     }
 
-    /// The smoother on boxes where none is given: patches, or Chebyshev iteration for stretched cells whose patches hold a single unknown. With
-    /// Neumann or periodic sides that would hardly reduce errors which are constant in the short directions.
-    pub(super) fn box_smoother(&self) -> args::Smoother {
-        let patches_hold_one = self.family() == Family::Continuous && self.degree() == 1 && self.dim() == 3;
-        let asks_for_patches = !self.kernel_options().is_empty();
-        let are_dirichlet = self.forest.side.iter().all(Side::is_dirichlet);
-        if patches_hold_one && !asks_for_patches && are_dirichlet && self.cells_are_stretched() {
-            args::Smoother::Chebyshev4
-        } else {
-            args::Smoother::Patch
-        }
+    /// The smoother that was given instead of patches.
+    fn other_smoother(&self) -> Option<Smoother> {
+        self.smoother.filter(|smoother| *smoother != Smoother::Patch)
     }
 
     /// Options of the patch smoother's kernel that were given, with their values.
@@ -312,7 +301,7 @@ impl CaseArgs {
         let ProductArgs { engine, operands, matrices, product_shape, boxes } = self.products;
         // A degree that there is not is found where the space is made.
         let Some(engine) = engine.filter(|_| DgGrid::DEGREES.contains(&self.degree())) else { return Ok(None) };
-        if self.family() != Family::Discontinuous || self.smoother_name() != args::Smoother::Patch {
+        if self.family() != Family::Discontinuous || self.other_smoother().is_some() {
             let reason = "needs --system poisson-dg and --smoother patch";
             return Err(Failure::usage("engine", engine, reason));
         }

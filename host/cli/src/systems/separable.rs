@@ -1,15 +1,15 @@
 //! Poisson's equation with coefficients, conditions on sides and graded cells, on boxes.
 
-use super::box_args::{DIRECTIONS, Sizes};
+use super::box_args::DIRECTIONS;
 use super::data::{DataArgs, GIVEN, check_dim, field};
 use super::side::Condition as SideCondition;
 use super::{Details, Offered, PoissonProblem};
-use crate::args::{self, CaseArgs};
+use crate::args::{CaseArgs, Smoother};
 use crate::expression::Expression;
 use crate::failure::Failure;
 use glam::DVec3;
 use patchmg::function::Function;
-use patchmg::mesh::Grading;
+use patchmg::multigrid::SmootherConfig;
 use patchmg::output::vtu;
 use patchmg::problem::{Constant, CosineProduct, ErrorNorms, Field, SineProduct};
 use patchmg::solve::Case;
@@ -25,26 +25,22 @@ impl Offered for Problem {
     const DEFAULT: &'static str = PoissonProblem::DEFAULT;
     const ELEMENTS: &'static str = PoissonProblem::ELEMENTS;
 
-    fn smoother(args: &CaseArgs) -> args::Smoother {
-        args.box_smoother()
-    }
-
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
-        let config = args.config()?;
         let engine = args.products.engine.map(|engine| ("engine", engine.to_string()));
         if let Some((option, value)) = args.kernel_options().into_iter().chain(engine).next() {
             let reason = "is not there with sides, coefficients or graded cells, which general kernels compute";
             return Err(Failure::usage(option, value, reason));
         }
-        if args.smoother_name() == args::Smoother::PointGs && args.family() == Family::Continuous {
+        if let (Some(smoother @ Smoother::PointGs), Family::Continuous) = (args.smoother, args.family()) {
             let reason = "must be patch, additive-patch, jacobi, chebyshev or chebyshev4 with sides, coefficients or graded cells";
-            return Err(Failure::usage("smoother", args.smoother_name(), reason));
+            return Err(Failure::usage("smoother", smoother, reason));
         }
         let (name, mesh) = (args.problem_of::<Self>()?, args.mesh()?);
         args.check_box_sides(mesh.dim())?;
         args.check_box_data(mesh.dim())?;
         let equation = args.box_equation(mesh.dim())?;
         let system = Separable::of_family(args.family(), mesh, args.degree(), equation)?;
+        let config = args.config(system.suitable_smoother())?;
         let problem = match name {
             "one" => args.with_side_data(Self::of_field(&system, Constant(1.0))),
             "sine" | "cosine" => {
@@ -56,8 +52,8 @@ impl Offered for Problem {
         Ok(Case { system, problem, config })
     }
 
-    fn kernels(args: &CaseArgs, _system: &Separable) -> String {
-        let is_by_patches = args.smoother_name() == args::Smoother::Patch;
+    fn kernels(case: &Case<Self>) -> String {
+        let is_by_patches = case.config.smoother == SmootherConfig::Patch;
         String::from(if is_by_patches { ": by matrices along axes" } else { "; by matrices along axes" })
     }
 
@@ -146,27 +142,6 @@ impl CaseArgs {
         let is_continuous = self.family() == Family::Continuous;
         let has_options = !self.boxes.given().is_empty() || !self.forest.side.is_empty();
         has_options || (is_continuous && (has_values || is_cosine))
-    }
-
-    /// Whether a cell may have an edge more than 1.5 times as long as another, edges being divided by the square roots of their directions'
-    /// coefficients. By bounds of graded cells, which are above 1.5 more often than the cells; where breakpoints are given, always.
-    pub(super) fn cells_are_stretched(&self) -> bool {
-        let coefficients = self.boxes.diffusion.iter().copied().chain(std::iter::repeat(1.0));
-        let sizes = self.lengths().into_iter().zip(self.base_cells()).zip(coefficients);
-        let mut edges: Vec<[f64; 2]> =
-            sizes.map(|((length, cells), c)| [length / (cells as f64 * c.sqrt()); 2]).collect();
-        for Sizes { direction, grading } in &self.boxes.grading {
-            let most = match grading {
-                Grading::Geometric(ratio) | Grading::BothEnds(ratio) => ratio.max(1.0 / ratio),
-                Grading::Breakpoints(_) => f64::INFINITY,
-                _ => 1.0,
-            };
-            if let Some([shortest, longest]) = edges.get_mut(*direction) {
-                (*shortest, *longest) = (*shortest / most, *longest * most);
-            }
-        }
-        let directions = 0..edges.len();
-        directions.clone().any(|a| directions.clone().any(|b| a != b && edges[a][1] > 1.5 * edges[b][0]))
     }
 
     /// The coefficients, sides and cells.

@@ -77,11 +77,6 @@ pub fn side(text: &str) -> Result<Side, String> {
 }
 
 impl Side {
-    /// Whether it gives the solution's values.
-    pub fn is_dirichlet(&self) -> bool {
-        matches!(self.condition, Condition::Dirichlet { .. })
-    }
-
     /// That of the boundary of a forest.
     pub fn number(&self) -> Option<u32> {
         match self.place {

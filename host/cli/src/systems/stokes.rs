@@ -1,9 +1,10 @@
 //! The Stokes equations.
 
 use super::{Details, Offered};
-use crate::args::{CaseArgs, Smoother, number, whole};
+use crate::args::{CaseArgs, number, whole};
 use crate::failure::Failure;
 use clap::Args;
+use patchmg::multigrid::SmootherConfig;
 use patchmg::output::vtu;
 use patchmg::solve::{Case, Config};
 use patchmg::system::Stokes;
@@ -95,18 +96,19 @@ impl Offered for Problem {
             .with_viscosity(args.flow.nu.unwrap_or(1.0))?
             .with_mass(args.flow.mass.unwrap_or(0.0))?
             .with_local_solver(args.local_solver()?)?;
-        let config = args.config()?;
+        let config = args.config(SmootherConfig::Patch)?;
         Ok(Case { system, problem, config: Config { restart: args.restart.unwrap_or(RESTART), ..config } })
     }
 
-    fn kernels(args: &CaseArgs, system: &Stokes) -> String {
-        let steps = match system.local_solver() {
-            _ if args.smoother_name() != Smoother::Patch => return String::new(),
+    fn kernels(case: &Case<Self>) -> String {
+        let local_solver = case.system.local_solver();
+        let steps = match local_solver {
+            _ if case.config.smoother != SmootherConfig::Patch => return String::new(),
             LocalSolver::SchurCg { steps: 1 } => ", 1 step".into(),
             LocalSolver::SchurCg { steps } => format!(", {steps} steps"),
             LocalSolver::Exact | LocalSolver::Inverse => String::new(),
         };
-        format!(": residual of all dofs, then local solver {}{steps}", system.local_solver())
+        format!(": residual of all dofs, then local solver {local_solver}{steps}")
     }
 
     fn knows_solution(case: &Case<Self>) -> bool {

@@ -11,8 +11,8 @@ use crate::system::{Smoothers, System};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum SmootherConfig {
-    /// Multiplicative vertex patches, [`PatchSmoother`]. Those of continuous elements of degree 1 hold a single unknown: in 3D, where cells are
-    /// stretched and all sides have Dirichlet conditions, [`Self::ChebyshevFourthKind`] of degree 3 takes fewer iterations.
+    /// Multiplicative vertex patches, [`PatchSmoother`]. On boxes [`Poisson::suitable_smoother`](crate::system::Poisson::suitable_smoother) and
+    /// [`Separable::suitable_smoother`](crate::system::Separable::suitable_smoother) say where another one takes fewer iterations.
     #[default]
     Patch,
     /// Additive vertex patches, [`AdditivePatchSmoother`].
@@ -49,6 +49,19 @@ pub enum SmootherConfig {
 }
 
 impl SmootherConfig {
+    /// As on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Patch => "patch",
+            Self::AdditivePatch { .. } => "additive-patch",
+            Self::PointGaussSeidel => "point-gs",
+            Self::Jacobi { .. } => "jacobi",
+            Self::Chebyshev { .. } => "chebyshev",
+            Self::ChebyshevPatch { .. } => "chebyshev-patch",
+            Self::ChebyshevFourthKind { .. } => "chebyshev4",
+        }
+    }
+
     /// Additive patches with damping `1 / 2^dim`: so many patches overlap at a dof inside of a cell, so that no eigenvalue
     /// of the correction is above 1.
     pub fn additive_patch(dim: usize) -> Self {
@@ -113,22 +126,15 @@ impl SmootherConfig {
     /// # Errors
     /// [`Error::InvalidArgument`].
     pub fn check_system(&self, system: &impl System) -> Result<()> {
-        let (name, chebyshev) = match self {
-            Self::Patch => return Ok(()),
-            Self::Chebyshev { .. } => ("chebyshev", true),
-            Self::ChebyshevPatch { .. } => ("chebyshev-patch", false),
-            Self::ChebyshevFourthKind { .. } => ("chebyshev4", true),
-            Self::AdditivePatch { .. } => ("additive-patch", false),
-            Self::PointGaussSeidel => ("point-gs", false),
-            Self::Jacobi { .. } => ("jacobi", false),
-        };
+        let is_strong = matches!(self, Self::Patch | Self::Chebyshev { .. } | Self::ChebyshevFourthKind { .. });
         let allowed = match system.smoothers() {
             Smoothers::Any => return Ok(()),
-            Smoothers::Strong if chebyshev => return Ok(()),
+            Smoothers::Strong if is_strong => return Ok(()),
+            Smoothers::Patches if *self == Self::Patch => return Ok(()),
             Smoothers::Strong => "patch, chebyshev or chebyshev4 with discontinuous elements",
             Smoothers::Patches => "patch: with a pressure the diagonal has zeros",
         };
-        Err(Error::InvalidArgument { name: "smoother", value: name.into(), allowed: allowed.into() })
+        Err(Error::InvalidArgument { name: "smoother", value: self.name().into(), allowed: allowed.into() })
     }
 
     /// Makes it for a level.

@@ -17,6 +17,7 @@ use crate::layout::Layout;
 use crate::level::Patches;
 use crate::memory;
 use crate::mesh::Mesh;
+use crate::multigrid::SmootherConfig;
 use crate::operator::{LinearOperator, vector_bytes};
 use crate::problem::{
     ErrorNorms, ExactSolution, Field, NORM_VECTORS, SampledLoad, add_boundary_integrals, product_error_norms,
@@ -24,6 +25,7 @@ use crate::problem::{
 };
 use crate::solve::SolutionOnMachine;
 use crate::space::{Family, Space};
+use crate::system::suitable::suitable_smoother;
 use crate::system::{ErrorsOnMachine, Smoothers, System};
 use bytemuck::{Pod, bytes_of};
 use forms::{ContinuousForms, DiscontinuousForms};
@@ -90,6 +92,13 @@ impl Poisson {
     /// The space that its solutions are in.
     pub fn space(&self) -> &Space {
         &self.space
+    }
+
+    /// The smoother that suits the cells: [`ChebyshevFourthKind`](SmootherConfig::ChebyshevFourthKind) of degree 3 for continuous elements of
+    /// degree 1 in 3D, if a cell has an edge more than 1.5 times as long as another; otherwise [patches](SmootherConfig::Patch), which
+    /// there would hold a single unknown.
+    pub fn suitable_smoother(&self) -> SmootherConfig {
+        suitable_smoother(&self.space, &[1.0; 3], true)
     }
 
     /// Whether functions of the space can have boundary values other than zero.

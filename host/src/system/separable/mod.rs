@@ -35,7 +35,9 @@ use crate::function::Function;
 use crate::layout::Layout;
 use crate::memory;
 use crate::mesh::{Grading, Mesh};
+use crate::multigrid::SmootherConfig;
 use crate::space::{Axis, Family, Space};
+use crate::system::suitable::suitable_smoother;
 use crate::system::{Smoothers, System};
 use line::{Ends, Line};
 pub use problem::Problem;
@@ -240,6 +242,14 @@ impl Separable {
     /// Whether the solution is determined but for a constant: no side is Dirichlet's, and there is no reaction. It is the solution with mean 0.
     pub fn has_null_space(&self) -> bool {
         self.equation.has_null_space(self.dim())
+    }
+
+    /// The smoother that suits cells, coefficients and sides: [`ChebyshevFourthKind`](SmootherConfig::ChebyshevFourthKind) of degree 3 for continuous
+    /// elements of degree 1 in 3D with Dirichlet sides, if a cell has an edge more than 1.5 times as long as another, edges being divided by the square
+    /// roots of their directions' coefficients; otherwise [patches](SmootherConfig::Patch), which there would hold a single unknown.
+    pub fn suitable_smoother(&self) -> SmootherConfig {
+        let mut sides = self.equation.sides[..self.dim()].iter().flatten();
+        suitable_smoother(&self.space, self.diffusion(), sides.all(|&side| side == Condition::Dirichlet))
     }
 
     /// `b_i = ∫ u φ_i` for each unknown: what a step in time needs, `s` times it being that of `s u`. `u` may have values on Dirichlet sides.

@@ -8,6 +8,7 @@ use crate::backend::cpu::Cpu;
 use crate::backend::{Backend, Scalar};
 use crate::fe::{Quadrature, cancel_in_any_order};
 use crate::level::SharedLevel;
+use crate::multigrid::Chebyshev;
 use crate::operator::LinearOperator;
 use crate::system::{Poisson, Runs};
 use crate::testing::{Counting, assert_close, random};
@@ -216,6 +217,32 @@ fn products_are_those_of_a_matrix_that_is_integrated() {
 }
 
 /// Of degrees with short rows and with long ones, on levels with even and odd numbers of cells.
+fn check_bounds_of_eigenvalues<T: Scalar>(system: &Separable) {
+    let matrix = dense(system);
+    let roots = DVector::from_iterator(matrix.nrows(), matrix.diagonal().iter().map(|entry| 1.0 / entry.sqrt()));
+    let scaled = DMatrix::from_diagonal(&roots) * &matrix * DMatrix::from_diagonal(&roots);
+    let largest = scaled.symmetric_eigenvalues().max();
+    let [_, bound] = Chebyshev::new(&OnCpu::<T>::new(system).level, 5, 15.0).unwrap().interval();
+    let equation = (system.family(), system.dim(), system.space().degree(), system.equation());
+    assert!(bound > largest && bound < 1.2001 * largest, "{equation:?}: {bound}, not {largest}");
+}
+
+/// Few cells on which the matrix has so few eigenvalues that ten steps of Lanczos' method find all, 0 among them, or nearly 0.
+#[test]
+fn eigenvalues_are_bounded_where_constants_are_in_the_null_space() {
+    let (continuous, discontinuous) = (Separable::new as New, Separable::discontinuous as New);
+    for (new, dim, degree) in [(continuous, 2, 1), (continuous, 2, 3), (continuous, 3, 1), (discontinuous, 2, 1)] {
+        for sides in [[[P, P]; 3], [[N, N]; 3], [[P, P], [N, N], [P, P]]] {
+            for reaction in [0.0, 1e-15, 1e-12, 1e-6] {
+                let equation = Equation { sides, reaction, ..Equation::default() };
+                let system = new(Mesh::unit_cube(dim, 2).unwrap(), degree, equation).unwrap();
+                check_bounds_of_eigenvalues::<f64>(&system);
+                check_bounds_of_eigenvalues::<f32>(&system);
+            }
+        }
+    }
+}
+
 fn check_kernels<T: Scalar>(tolerance: f64) {
     let [both, towards_start] = [Grading::BothEnds(4.0), Grading::Geometric(5.0)];
     let equations = [
