@@ -249,6 +249,7 @@ impl<B: Backend, T: Scalar> LinearOperator<Counting<B>, T> for CountingLevel<B, 
     }
 
     fn residual_norm(&self, b: &B::Vector<T>, x: &B::Vector<T>, work: &mut B::Vector<T>) -> Result<f64> {
+        self.backend.traffic.scalars.fetch_add(1, Ordering::Relaxed);
         self.inner.residual_norm(b, x, work)
     }
 }

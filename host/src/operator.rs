@@ -90,7 +90,7 @@ pub trait Preconditioner<B: Backend, T: Scalar> {
 /// A preconditioner that computes in `f32`, whatever the scalar of the vectors.
 pub trait RoundedPreconditioner<B: Backend, T: Scalar>: Preconditioner<B, T> {
     /// The right-hand side of [`Self::apply_rounded`], which leaves it as it is; other methods may overwrite it. The caller writes it, with a norm
-    /// of about 1.
+    /// between 1e-6 and 1e6.
     fn rounded(&mut self) -> &mut B::Vector<f32>;
     /// `z = M r` for the `r` in [`Self::rounded`], whatever was in `z`.
     fn apply_rounded(&mut self, z: &mut B::Vector<f32>) -> Result<()>;

@@ -333,6 +333,7 @@ fn empty<T: Scalar>(gpu: &Cuda) -> Outcome {
     gpu.combine::<T, T>(&[], &[], 0.5, &mut y)?;
     assert_identical(&gpu.combine_dots(&[1.0], &[&x], &mut y)?, &[0.0; 2])?;
     assert_identical(&gpu.combine_dots(&[], &[], &mut y)?, &[0.0])?;
+    assert_identical(&[gpu.norm_rounded(&x, &mut gpu.zeros(0)?)?], &[0.0])?;
     assert_identical(&downloaded(gpu, &y, 0)?, &[])?;
     assert_identical(&gpu.dots(&[&x], &y)?, &[0.0])?;
     assert_identical(&gpu.dots::<T>(&[], &y)?, &[])

@@ -123,6 +123,34 @@ fn directions_kept_in_single_precision_lose_nothing() {
     }
 }
 
+/// Also where the right-hand side itself cannot be rounded to `f32`.
+#[test]
+fn directions_kept_in_single_precision_do_not_depend_on_the_length_of_the_right_hand_side() {
+    let backend = cpu();
+    let space = space(2, 3, 4);
+    let operator = backend.level::<f64>(&Poisson::from(&space)).unwrap();
+    let (poisson, smoother) = (Poisson::from(&space), SmootherConfig::default());
+    let single = Multigrid::<_, f32>::new(&backend, &poisson, &smoother, VCycle::default()).unwrap();
+    let mut single = LowPrecision::<_, f64, f32, _>::new(&backend, single, space.storage()).unwrap();
+    let mut solver = RoundedFgmres::new(&operator, 10).unwrap();
+    let mut solve = |factor: f64| {
+        let (mut b, mut x) = (random_vector(&space, 5), operator.vector().unwrap());
+        backend.combine::<f64, f64>(&[], &[], factor, &mut b).unwrap();
+        solver.solve(&operator, &mut single, &b, &mut x, &Stopping::default(), &mut unobserved).unwrap()
+    };
+    let expected = solve(1.0);
+    assert!(expected.converged, "{expected:?}");
+    for factor in [1e-60, 1e-40, 1e-7, 1e-3, 1e3, 1e7, 1e45, 1e60] {
+        let found = solve(factor);
+        assert_eq!(found.iterations, expected.iterations, "{factor:e}");
+        for (found, expected) in found.residual_history.iter().zip(&expected.residual_history) {
+            assert!((found - expected).abs() < 1e-3 * expected, "{factor:e}: {found:e} != {expected:e}");
+        }
+    }
+    let nothing = solve(0.0);
+    assert_eq!((nothing.iterations, nothing.converged), (0, true));
+}
+
 #[test]
 fn a_v_cycle_that_does_not_smooth_is_refused() {
     let cycle = VCycle { pre: 0, post: 0, ..VCycle::default() };

@@ -237,7 +237,8 @@ pub trait Backend: Send + Sync + Sized + 'static {
     fn divide<T: Scalar>(&self, x: &Self::Vector<T>, d: &Self::Vector<T>, y: &mut Self::Vector<T>) -> Result<()>;
     /// `x_j · y` for every `j`, in one pass over `y`; the order of summation does not change between runs.
     fn dots<T: Scalar>(&self, xs: &[&Self::Vector<T>], y: &Self::Vector<T>) -> Result<Vec<f64>>;
-    /// `y = beta y + sum_j c_j x_j`, in one pass over `y`, rounded to its scalar; `beta = 0` overwrites whatever was in `y`.
+    /// `y = beta y + sum_j c_j x_j`, in one pass over `y` if vectors are few; `beta = 0` overwrites whatever was in `y`. If their scalar is the wider
+    /// one, a pass sums up in it, and rounds once.
     fn combine<X: Scalar, T: Scalar>(
         &self,
         coefficients: &[f64],

@@ -4,7 +4,8 @@ use crate::backend::{Backend, Scalar};
 use crate::error::Result;
 use crate::operator::{LinearOperator, Preconditioner, RoundedPreconditioner, vector_bytes};
 
-/// The vectors `z_j = M w_j` of a Krylov basis `w_j`; of [`KeptRounded`] `z_j = M (c_j w_j)`, with `c_j` for which `c_j w_j` has a norm of about 1.
+/// The vectors `z_j = M w_j` of a Krylov basis `w_j`; of [`KeptRounded`] `z_j = M r_j`, where `r_j`, in `f32`, is a multiple of the part of `w_j`
+/// that is orthogonal to the vectors before it.
 pub trait Directions<B: Backend, T: Scalar>: Sized {
     /// Bytes of the vectors, of `storage` entries each, that a basis of `restart` needs.
     fn bytes(storage: usize, restart: usize) -> u64;
@@ -14,11 +15,11 @@ pub trait Directions<B: Backend, T: Scalar>: Sized {
 
 /// [`Directions`] by a preconditioner `M`.
 pub trait DirectionsOf<B: Backend, T: Scalar, M>: Directions<B, T> {
-    /// Where the next vector of the basis is wanted in `f32`, too, as `c_j w_j`; none if nowhere.
+    /// Where what `M` is applied to next is wanted in `f32`; none if nowhere.
     fn rounded<'a>(&self, _preconditioner: &'a mut M) -> Option<&'a mut B::Vector<f32>> {
         None
     }
-    /// `y = A z_j`; `norm` is `|w_j|`. Where [`Self::rounded`] returns a vector, it has `c_j w_j`, and `w` may be another one.
+    /// `y = A z_j`; `norm` is `|w_j|`. If [`Self::rounded`] returns a vector, `M` is applied to that, and `w` and `norm` are not used.
     #[allow(clippy::too_many_arguments)] // what all kinds of directions need
     fn product(
         &mut self,

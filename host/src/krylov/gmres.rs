@@ -25,7 +25,8 @@ pub type RoundedFgmres<B, T> = Arnoldi<B, T, KeptRounded<B, T>>;
 ///
 /// Classical Gram-Schmidt is done once, and vectors of the basis keep their lengths; the products that remain between them are known
 /// and taken into account. So an iteration passes over the basis twice, for products and for the correction; the last one before
-/// a restart or the end does without the correction. Where the preconditioner computes in `f32`, mostly only that is corrected which it takes.
+/// a restart or the end does without the correction. With a preconditioner that computes in `f32`, vectors of the basis mostly stay
+/// as they are, and only what it takes is made orthogonal.
 pub struct Arnoldi<B: Backend, T: Scalar, D> {
     /// The basis begins with it, or with `b` in a solve that begins at zero.
     residual: B::Vector<T>,
@@ -62,8 +63,8 @@ struct Space<B: Backend, T: Scalar, D> {
 
 impl<B: Backend, T: Scalar, D> Space<B, T, D> {
     /// From the first vector, which is the residual but for a factor, and the residual's norm, iterates until a restart or the end is
-    /// due; coefficients of the directions, and the norm of the residual that they leave. All iterations but the last are recorded. If an iteration diverges, the coefficients are
-    /// those before it. `is_rounded` says that the first vector is rounded already where the directions want it.
+    /// due; coefficients of the directions, and the norm of the residual that they leave. If an iteration diverges, the coefficients are those
+    /// before it. All iterations but the last are recorded. `is_rounded` says that the first vector is rounded already where the directions want it.
     #[allow(clippy::too_many_arguments)] // those of a solver
     fn cycle<M>(
         &mut self,

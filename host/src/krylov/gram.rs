@@ -11,11 +11,14 @@ pub(super) fn keeps_length<T: Scalar>(norm: f64) -> bool {
     (1.0 / most..=most).contains(&norm)
 }
 
-/// A difference of squares above this part of the larger one has at least half of its digits right.
+/// A square with errors below this part of it has at least half of its digits right.
 const ACCURATE: f64 = 1e-8;
 
 /// Errors of a vector below this part of it are less than what rounding it to `f32` changes.
 const HIDDEN: f64 = 1e-9;
+
+/// Vectors that machines [combine](Backend::combine) in one pass.
+const FEW: usize = 8;
 
 /// `W = V R` for the vectors `W` of a basis, with orthonormal ones, `V`, which are not stored: `Rᵀ R = Wᵀ W` is the Gram matrix. What is
 /// orthogonal to `W` is so to `V`, and a product with `V` is `R⁻ᵀ` times that with `W`.
@@ -63,9 +66,9 @@ impl Gram {
     }
 
     /// `w` becomes the next vector of the basis. Returns its products with `V` and the norm of the remainder, which is orthogonal to the basis. If
-    /// `is_last` accepts these, and the remainder is not tiny, `w` and the factor stay unchanged. Otherwise `rounded`, if it is there, becomes the
-    /// remainder, scaled to a norm of about 1, unless it is zero or not finite. Where rounding to `f32` hides what `w` as it is makes of errors, `w`
-    /// stays so; if not, or where nothing is rounded, it is made nearly orthogonal to the basis.
+    /// `is_last` accepts these, and the norm is accurate, `w` and the factor stay unchanged. Otherwise `rounded`, if it is there, becomes the
+    /// remainder, scaled to a norm of about 1, unless it is zero or not finite. If rounding it to `f32` hides its errors, `w` stays as it is;
+    /// if not, or without `rounded`, `w` is made nearly orthogonal to the basis.
     ///
     /// # Errors
     /// Those of the backend.
@@ -83,22 +86,21 @@ impl Gram {
         left = self.products(left);
         let mut below = squared - square(&left);
         let mut upper = vec![0.0; left.len()];
-        if below > ACCURATE * squared {
+        let mut coefficients = self.negative_coefficients(&left);
+        coefficients.push(1.0);
+        let (norm, terms) = (squared.sqrt(), self.length(&coefficients, squared.sqrt()));
+        if f64::EPSILON * norm * terms < ACCURATE * below {
             let column = Column { upper: left.clone(), below: below.sqrt() };
             if is_last(&column) {
                 return Ok(column);
             }
-            if let Some(rounded) = &mut rounded {
-                let mut coefficients = self.negative_coefficients(&left);
-                coefficients.push(1.0);
-                let errors = unit_roundoff::<T>() * self.length(&coefficients, squared.sqrt());
-                if errors < HIDDEN * column.below && keeps_length::<T>(squared.sqrt()) {
-                    coefficients.iter_mut().for_each(|coefficient| *coefficient /= column.below);
-                    backend.combine(&coefficients, &with_itself, 0.0, rounded)?;
-                    left.push(column.below);
-                    self.columns.push(left);
-                    return Ok(column);
-                }
+            let is_hidden = unit_roundoff::<T>() * terms < HIDDEN * column.below && with_itself.len() <= FEW;
+            if let Some(rounded) = rounded.as_mut().filter(|_| is_hidden && keeps_length::<T>(norm)) {
+                coefficients.iter_mut().for_each(|coefficient| *coefficient /= column.below);
+                backend.combine(&coefficients, &with_itself, 0.0, rounded)?;
+                left.push(column.below);
+                self.columns.push(left);
+                return Ok(column);
             }
         }
         // After a second correction little is left of the products, or `w` consists of rounding errors.
@@ -165,26 +167,35 @@ mod tests {
             noise(5) * 1e-60,
             noise(6) * 1e60 + &first,
             &first - noise(7) * 1e-12,
+            noise(8) - &first,
+            // Twice nearly in the span, but not so nearly that rounding to `f32` does not hide the errors.
+            noise(8) * 1e-2 + noise(9) * 1e-5,
+            noise(9) - noise(10) * 1e-3,
         ];
+        let is_kept = [true, false, false, false, false, false, true, false, false];
         let (mut gram, mut basis) = (Gram::new::<f64>(first.norm()), vec![upload(&first)]);
-        let mut columns = Vec::new();
+        let (mut columns, mut remainders, mut found) = (Vec::new(), Vec::new(), Vec::new());
         for w in &given {
             let mut next = upload(w);
             let before: Vec<_> = basis.iter().collect();
             let mut rounded = cpu.zeros(LEN).unwrap();
             columns.push(gram.orthogonalize(&cpu, &before, &mut next, Some(&mut rounded), |_| false).unwrap());
-            let [rounded, exact] = [rounded.iter().map(|&x| x.into()).collect(), next.to_vec()].map(DVector::from_vec);
-            assert!((0.05..20.0).contains(&rounded.norm()), "{:e}", rounded.norm());
-            let error = (rounded.normalize() - exact.normalize()).norm();
-            assert!(error < 1e-7, "{error:e}");
+            remainders.push(DVector::from_iterator(LEN, rounded.iter().map(|&x| f64::from(x))));
+            found.push(next[..] == *w.as_slice());
             basis.push(next);
         }
+        assert_eq!(found, is_kept);
         let host = DMatrix::from_fn(LEN, basis.len(), |i, j| basis[j][i]);
         let entry = |i: usize, j: usize| gram.columns[j].get(i).copied().unwrap_or(0.0);
         let factor = DMatrix::from_fn(basis.len(), basis.len(), entry);
         let orthonormal = &host * factor.clone().try_inverse().unwrap();
         let error = (orthonormal.tr_mul(&orthonormal) - DMatrix::identity(basis.len(), basis.len())).amax();
         assert!(error < 1e-12, "{error:e}");
+        for (j, remainder) in remainders.iter().enumerate() {
+            assert!((0.05..20.0).contains(&remainder.norm()), "vector {j}: {:e}", remainder.norm());
+            let error = (remainder.normalize() - orthonormal.column(j + 1)).norm();
+            assert!(error < 1e-7, "vector {j}: {error:e}");
+        }
         for (j, (w, Column { upper, below })) in given.iter().zip(&columns).enumerate() {
             let mut expected = orthonormal.columns(0, j + 1) * DVector::from_column_slice(upper);
             expected += orthonormal.column(j + 1) * *below;

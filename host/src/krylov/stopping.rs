@@ -293,7 +293,8 @@ impl<'a> Monitor<'a> {
         Ok(norm)
     }
 
-    /// [`Self::check`] after what is most likely the last iteration: the `residual` is computed here, unless the iteration ends.
+    /// [`Self::check`] after what is most likely the last iteration: `residual` is computed here, and only if the iteration goes on or may have
+    /// stagnated.
     ///
     /// # Errors
     /// Those of the backend.
@@ -415,8 +416,11 @@ fn fraction(before: f64, last: f64, rtol: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::cpu::{Cpu, Vector};
     use crate::krylov::unobserved;
+    use std::cell::Cell;
     use std::ops::ControlFlow;
+    use std::sync::Arc;
 
     fn run(stopping: Stopping, norms: &[f64]) -> Info {
         let mut seen = Vec::new();
@@ -450,6 +454,74 @@ mod tests {
         let info = run(Stopping { rtol: 1e-3, max_iters: 2 }, &[2.0, 1.0, 0.5]);
         assert_eq!((info.iterations, info.converged, info.fractional_iterations), (2, false, None));
         assert_eq!(info.outcome, Outcome::MaxIterations);
+    }
+
+    /// `A = 2 I`, which counts how often a residual is computed.
+    struct Twice {
+        cpu: Arc<Cpu>,
+        residuals: Cell<usize>,
+    }
+
+    impl LinearOperator<Cpu, f64> for Twice {
+        fn backend(&self) -> &Arc<Cpu> {
+            &self.cpu
+        }
+
+        fn storage(&self) -> usize {
+            1
+        }
+
+        fn apply(&self, x: &Vector<f64>, y: &mut Vector<f64>) -> Result<()> {
+            self.cpu.axpby(2.0, x, 0.0, y)
+        }
+
+        fn residual(&self, b: &Vector<f64>, x: &Vector<f64>, r: &mut Vector<f64>) -> Result<()> {
+            self.residuals.set(self.residuals.get() + 1);
+            r[0] = b[0] - 2.0 * x[0];
+            Ok(())
+        }
+
+        fn residual_norm(&self, b: &Vector<f64>, x: &Vector<f64>, _work: &mut Vector<f64>) -> Result<f64> {
+            Ok((b[0] - 2.0 * x[0]).abs())
+        }
+    }
+
+    #[test]
+    fn a_residual_is_computed_only_where_it_is_needed() {
+        let operator = Twice { cpu: Arc::new(Cpu::new(Some(1)).unwrap()), residuals: Cell::new(0) };
+        let vector = |value: f64| {
+            let mut vector = operator.vector().unwrap();
+            vector[0] = value;
+            vector
+        };
+        let (b, [mut residual, mut work]) = (vector(4.0), [vector(7.0), vector(7.0)]);
+        let mut observer = unobserved;
+        let stopping = Stopping { rtol: 1e-3, max_iters: 2 };
+        let mut monitor = Monitor::start_at_zero::<f64>(4.0, &stopping, &mut observer).unwrap();
+        // Not the end: the iteration goes on with the residual.
+        let norm = monitor.check_last(&operator, &b, &vector(1.5), &mut residual, &mut work).unwrap();
+        assert_eq!((norm, residual[0], operator.residuals.get(), monitor.is_done()), (1.0, 1.0, 1, false));
+        let norm = monitor.check_last(&operator, &b, &vector(1.9999), &mut residual, &mut work).unwrap();
+        assert!((norm - 2e-4).abs() < 1e-12 && monitor.is_converged());
+        assert_eq!((residual[0], operator.residuals.get()), (1.0, 1));
+        // No more iterations are allowed, or it has diverged.
+        for (x, outcome) in [
+            (1.5, Outcome::MaxIterations),
+            (f64::NAN, Outcome::Diverged { iteration: 1, cause: Divergence::NotFinite }),
+        ] {
+            let (mut observer, stopping) = (unobserved, Stopping { max_iters: 1, ..stopping });
+            let mut monitor = Monitor::start_at_zero::<f64>(4.0, &stopping, &mut observer).unwrap();
+            monitor.check_last(&operator, &b, &vector(x), &mut residual, &mut work).unwrap();
+            assert_eq!((monitor.outcome, operator.residuals.get()), (Some(outcome), 1));
+        }
+        // The window is full: whether rounding is why needs the residual.
+        let mut observer = unobserved;
+        let stopping = Stopping { max_iters: 100, ..stopping };
+        let mut monitor = Monitor::start_at_zero::<f64>(4.0, &stopping, &mut observer).unwrap();
+        while !monitor.is_done() {
+            monitor.check_last(&operator, &b, &vector(1.5), &mut residual, &mut work).unwrap();
+        }
+        assert_eq!(monitor.outcome, Some(Outcome::Stagnated { residual: 0.25, rounding: false }));
     }
 
     /// How many residuals a window takes that begins at 1, each the `factor` times the last.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// than their launches take.
 const LAUNCHED_ENTRIES: usize = 1 << 20;
 
-/// Runs `P`, which works in `S`, on vectors in `T`. A residual is scaled to norm 1 before it is rounded, and the result
-/// scaled back: late residuals would otherwise underflow.
+/// Runs `P`, which works in `S`, on vectors in `T`. [`Preconditioner::apply`] scales a residual to norm 1 before it is rounded, and the result
+/// back: late residuals would otherwise underflow.
 pub struct LowPrecision<B: Backend, T: Scalar, S: Scalar, P> {
     backend: Arc<B>,
     pub(super) inner: P,

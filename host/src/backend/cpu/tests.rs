@@ -56,6 +56,14 @@ fn check_vector_operations<T: Scalar>(len: usize, tolerance: f64) {
     let in_f32: Vec<f64> = rounded.iter().map(|&value| value.into()).collect();
     let combined: Vec<f64> = a.iter().zip(&c).map(|(a, c)| 0.5 * a + c).collect();
     assert_close("combine in f32", &in_f32, &combined, 1e-6);
+    // Terms in `f64` that cancel.
+    let sum: Vec<f64> = a.iter().zip(&c).map(|(a, c)| a + 1e-7 * c).collect();
+    let nearly = upload(&sum);
+    cpu.combine(&[1e7, -1e7], &[&nearly, &x], 0.0, &mut rounded).unwrap();
+    let in_f32: Vec<f64> = rounded.iter().map(|&value| value.into()).collect();
+    if size_of::<T>() == size_of::<f64>() {
+        assert_close("difference in f32", &in_f32, &c, 1e-6);
+    }
     cpu.axpby(3.0, &x, -0.5, &mut y).unwrap();
     expected = (0..len).map(|i| 3.0 * a[i] - 0.5 * expected[i]).collect();
     assert_close("axpby", &download(&y), &expected, tolerance);

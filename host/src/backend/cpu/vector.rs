@@ -139,6 +139,15 @@ fn added(partial: &[f64], count: usize) -> Vec<f64> {
 /// `y = beta y + sum_j c_j x_j` for the piece `y` at a place.
 #[inline(always)]
 pub fn combine<X: Real, T: Real>(coefficients: &[f64], xs: &[&Vector<X>], place: Range<usize>, beta: f64, y: &mut [T]) {
+    if size_of::<X>() > size_of::<T>() {
+        // Terms may cancel.
+        let mut sums = [0.0; PIECE];
+        let sums = &mut sums[..y.len()];
+        sums.iter_mut().zip(&*y).for_each(|(sum, y)| *sum = y.to_f64());
+        combine::<X, f64>(coefficients, xs, place, beta, sums);
+        y.iter_mut().zip(sums).for_each(|(y, sum)| *y = T::from_f64(*sum));
+        return;
+    }
     if beta == 0.0 {
         y.fill(T::ZERO);
     } else if beta != 1.0 {

@@ -121,8 +121,7 @@ impl Blas1 {
         unsafe { self.convert.launch(gpu, blocks, [bytes_of(&alpha), bytes_of(&x), bytes_of(&y), bytes_of(&n)]) }
     }
 
-    /// `sums[first + j] = x_j · y` for at most [`VECTORS`] vectors, of which the first `n` entries count, by `partials`, [`DOT_BLOCKS`] for
-    /// each.
+    /// `sums[first + j] = x_j · y`, over the first `n` entries, for at most [`VECTORS`] vectors, by `partials`, [`DOT_BLOCKS`] for each.
     #[allow(clippy::too_many_arguments)] // a kernel's
     pub fn dots<T: Scalar>(
         &self,

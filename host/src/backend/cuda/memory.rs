@@ -69,11 +69,12 @@ impl<T: Pod> Vector<T> {
         Ok(())
     }
 
+    /// Zeros.
     pub(crate) fn clear(&mut self) -> Result<()> {
         self.clear_first(self.len)
     }
 
-    /// The first entries, so many.
+    /// Zeros for the first entries, so many.
     pub(crate) fn clear_first(&mut self, entries: usize) -> Result<()> {
         check_at_least("vector", entries, self.len)?;
         self.gpu.enter()?;

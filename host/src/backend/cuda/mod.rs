@@ -72,12 +72,15 @@ impl Cuda {
         cell.get_or_init(|| Blas1::new::<T>(&self.gpu))
     }
 
-    /// Norm of the first entries of a vector, so many.
-    pub(crate) fn norm_of_first<T: Scalar>(&self, entries: usize, x: &Vector<T>) -> Result<f64> {
+    /// Norm of the first entries of a vector, so many, which become zero.
+    pub(crate) fn take_norm<T: Scalar>(&self, entries: usize, x: &mut Vector<T>) -> Result<f64> {
         let mut square = [0.0];
         let mut guard = lock(&self.sums);
         let Sums { partials, sums } = &mut *guard;
         self.blas1::<T>().dots(&self.gpu, entries, &[x], x, partials, sums, 0)?;
+        if !self.gpu.announces_here() {
+            x.clear_first(entries)?;
+        }
         sums.read(&mut square)?;
         Ok(square[0].sqrt())
     }

@@ -51,7 +51,7 @@ impl<T: Scalar> Continuous<T> {
             let blocks = move |chunk| operator_blocks(dim, grid, chunk, size_of::<T>());
             Marching::new(kernel(operation), longest.min(grid.cells[dim - 1]), blocks)
         };
-        let has_double = |operation| (dim == 3 && T::NAME == f64::NAME).then(|| operator(operation));
+        let in_double = |operation| (dim == 3 && T::NAME == f64::NAME).then(|| operator(operation));
         let strip = restriction::strip(dim, degree);
         let along = longest.min(strip.along(grid, strip.direction()));
         let restrict = kernel(Operation::RestrictResidual);
@@ -61,9 +61,9 @@ impl<T: Scalar> Continuous<T> {
             grid,
             matrices: Matrices::new::<T>(forms)?,
             apply: operator(Operation::Apply),
-            apply_rounded: has_double(Operation::ApplyRounded),
+            apply_rounded: in_double(Operation::ApplyRounded),
             residual: operator(Operation::Residual),
-            residual_norms: has_double(Operation::ResidualNorms),
+            residual_norms: in_double(Operation::ResidualNorms),
             restrict_residual,
             prolongate_add: kernel(Operation::ProlongateAdd),
             point_gauss_seidel: kernel(Operation::PointGaussSeidel),

@@ -186,10 +186,8 @@ impl<T: Scalar> LinearOperator<Cuda, T> for PoissonLevel<T> {
         let (b_at, x_at, norms) = (self.own("b", b)?, self.own("x", x)?, self.own("work", work)?);
         // SAFETY: vectors of the level, checked above.
         if let Some(parts) = unsafe { self.kernels()?.residual_norms(&self.cuda.gpu, b_at, x_at, norms)? } {
-            let norm = self.cuda.norm_of_first(parts, work)?;
-            // Where there are no unknowns, vectors are zero.
-            work.clear_first(parts)?;
-            return Ok(norm);
+            // Zero again, as vectors are where there are no unknowns.
+            return self.cuda.take_norm(parts, work);
         }
         self.residual(b, x, work)?;
         self.cuda.norm(work)
