@@ -68,7 +68,7 @@ impl Gram {
     /// `w` becomes the next vector of the basis. Returns its products with `V` and the norm of the remainder, which is orthogonal to the basis. If
     /// `is_last` accepts these, and the norm is accurate, `w` and the factor stay unchanged. Otherwise `rounded`, if it is there, becomes the
     /// remainder, scaled to a norm of about 1, unless it is zero or not finite. If rounding it to `f32` hides its errors, `w` stays as it is;
-    /// if not, or without `rounded`, `w` is made nearly orthogonal to the basis.
+    /// if not, or without `rounded`, `w` is made nearly orthogonal to the basis, and the remainder is `w` then.
     ///
     /// # Errors
     /// Those of the backend.
@@ -148,62 +148,78 @@ mod tests {
 
     const LEN: usize = 400;
 
-    /// What vectors of a basis are with their factor, and what columns say of the vectors that were made orthogonal.
-    #[test]
-    fn columns_are_products_with_orthonormal_vectors() {
+    fn noise(seed: u64) -> DVector<f64> {
+        DVector::from_vec(random(LEN, seed))
+    }
+
+    /// What vectors of a basis are with their factor, and what columns say of the vectors that join it, of which some stay as they are. `accuracy` is
+    /// that of the basis with its factor, and of the vectors by their columns.
+    fn check(first: DVector<f64>, given: &[(DVector<f64>, bool)], [of_basis, of_columns]: [f64; 2]) {
         let cpu = Cpu::new(None).unwrap();
         let upload = |host: &DVector<f64>| {
             let mut vector = cpu.zeros::<f64>(LEN).unwrap();
             cpu.upload(host.as_slice(), &mut vector).unwrap();
             vector
         };
-        let noise = |seed| DVector::from_vec(random(LEN, seed));
-        let first = noise(1);
-        // Nearly in the span of those before, and of many lengths: two of them are scaled.
-        let given = [
-            noise(2) * 1e-3,
-            &first * 2.0 + noise(3) * 1e-6,
-            noise(2) * 1e9 - noise(4),
-            noise(5) * 1e-60,
-            noise(6) * 1e60 + &first,
-            &first - noise(7) * 1e-12,
-            noise(8) - &first,
-            // Twice nearly in the span, but not so nearly that rounding to `f32` does not hide the errors.
-            noise(8) * 1e-2 + noise(9) * 1e-5,
-            noise(9) - noise(10) * 1e-3,
-        ];
-        let is_kept = [true, false, false, false, false, false, true, false, false];
         let (mut gram, mut basis) = (Gram::new::<f64>(first.norm()), vec![upload(&first)]);
-        let (mut columns, mut remainders, mut found) = (Vec::new(), Vec::new(), Vec::new());
-        for w in &given {
+        let (mut columns, mut remainders) = (Vec::new(), Vec::new());
+        for (w, stays) in given {
             let mut next = upload(w);
             let before: Vec<_> = basis.iter().collect();
             let mut rounded = cpu.zeros(LEN).unwrap();
             columns.push(gram.orthogonalize(&cpu, &before, &mut next, Some(&mut rounded), |_| false).unwrap());
             remainders.push(DVector::from_iterator(LEN, rounded.iter().map(|&x| f64::from(x))));
-            found.push(next[..] == *w.as_slice());
+            assert_eq!(next[..] == *w.as_slice(), *stays, "vector {}", basis.len() - 1);
             basis.push(next);
         }
-        assert_eq!(found, is_kept);
         let host = DMatrix::from_fn(LEN, basis.len(), |i, j| basis[j][i]);
         let entry = |i: usize, j: usize| gram.columns[j].get(i).copied().unwrap_or(0.0);
         let factor = DMatrix::from_fn(basis.len(), basis.len(), entry);
         let orthonormal = &host * factor.clone().try_inverse().unwrap();
         let error = (orthonormal.tr_mul(&orthonormal) - DMatrix::identity(basis.len(), basis.len())).amax();
-        assert!(error < 1e-12, "{error:e}");
-        for (j, remainder) in remainders.iter().enumerate() {
-            assert!((0.05..20.0).contains(&remainder.norm()), "vector {j}: {:e}", remainder.norm());
-            let error = (remainder.normalize() - orthonormal.column(j + 1)).norm();
-            assert!(error < 1e-7, "vector {j}: {error:e}");
-        }
-        for (j, (w, Column { upper, below })) in given.iter().zip(&columns).enumerate() {
+        assert!(error < of_basis, "{error:e}");
+        for (j, ((w, stays), Column { upper, below })) in given.iter().zip(&columns).enumerate() {
             let mut expected = orthonormal.columns(0, j + 1) * DVector::from_column_slice(upper);
             expected += orthonormal.column(j + 1) * *below;
             let error = (w - expected).norm() / w.norm();
-            assert!(error < 1e-14, "vector {j}: {error:e}");
+            assert!(error < of_columns, "vector {j}: {error:e}");
             assert!((gram.norm(j + 1) / host.column(j + 1).norm() - 1.0).abs() < 1e-12, "vector {j}");
             assert!(keeps_length::<f64>(gram.norm(j + 1)));
+            let remainder = &remainders[j];
+            assert!((0.05..20.0).contains(&remainder.norm()), "vector {j}: {:e}", remainder.norm());
+            // A vector that was corrected is only nearly orthogonal.
+            let expected = if *stays { orthonormal.column(j + 1).into() } else { host.column(j + 1).normalize() };
+            let error = (remainder.normalize() - expected).norm();
+            assert!(error < 1e-7, "vector {j}: {error:e}");
         }
+    }
+
+    #[test]
+    fn columns_are_products_with_orthonormal_vectors() {
+        let first = noise(1);
+        // Nearly in the span of those before, and of many lengths: two of them are scaled.
+        let given = [
+            (noise(2) * 1e-3, true),
+            (&first * 2.0 + noise(3) * 1e-6, false),
+            (noise(2) * 1e9 - noise(4), false),
+            (noise(5) * 1e-60, false),
+            (noise(6) * 1e60 + &first, false),
+            (&first - noise(7) * 1e-12, false),
+            (noise(8) - &first, true),
+            // One more than machines combine in one pass.
+            (noise(9) + noise(8), false),
+        ];
+        check(first, &given, [1e-12, 1e-14]);
+    }
+
+    /// In each a hundredth is new, so that errors grow a hundred times with each that stays, until one does not.
+    #[test]
+    fn vectors_stay_as_long_as_their_norms_are_accurate() {
+        let given = [true, true, false, true, true].into_iter().enumerate().map(|(j, stays)| {
+            let [old, new] = [1, 2].map(|next| noise(j as u64 + next));
+            (old + new * 1e-2, stays)
+        });
+        check(noise(1), &given.collect::<Vec<_>>(), [1e-9, 1e-9]);
     }
 
     #[test]

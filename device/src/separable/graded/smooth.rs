@@ -171,7 +171,7 @@ struct Place {
 /// Blocks that a multiprocessor should hold, for each degree, such that nothing spills; 0 leaves registers to the assembler.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS_2D: [[usize; 10]; 2] = [[0, 12, 7, 5, 6, 4, 4, 4, 4, 4], [9, 0, 4, 3, 3, 3, 2, 2, 2, 0]];
+    const BLOCKS_2D: [[usize; 10]; 2] = [[0, 12, 6, 5, 6, 4, 4, 4, 4, 4], [9, 0, 4, 3, 3, 3, 2, 2, 2, 0]];
     // Others have products.
     const BLOCKS_3D: [[usize; 8]; 2] = [[10, 10, 10, 0, 6, 8, 0, 0], [12, 7, 7, 0, 0, 0, 0, 0]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][degree - 1] } else { BLOCKS_3D[scalar_bytes / 8][degree - 1] }
