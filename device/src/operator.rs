@@ -25,7 +25,7 @@ pub const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> u32 {
 
 pub use cells::Equal;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg"))]
-pub use norms::{residual_norms_3d, shape as norms_shape};
+pub use norms::{min_blocks as norms_min_blocks, residual_norms_3d, shape as norms_shape};
 pub use planes::{apply_3d, apply_rounded_3d};
 pub use rows::apply_2d;
 #[cfg(any(not(target_arch = "nvptx64"), module = "separable", module = "separable_graded"))]

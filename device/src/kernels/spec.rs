@@ -159,9 +159,10 @@ impl Module {
                 let min_blocks = match operation {
                     Operation::Smooth => crate::smoother::min_blocks(dim, degree, bytes),
                     Operation::SmoothFirst => crate::smoother::first_min_blocks(degree, bytes),
-                    Operation::Apply | Operation::ApplyRounded | Operation::Residual | Operation::ResidualNorms => {
+                    Operation::Apply | Operation::ApplyRounded | Operation::Residual => {
                         crate::operator::min_blocks(dim, degree, bytes)
                     }
+                    Operation::ResidualNorms => crate::operator::norms_min_blocks(degree),
                     Operation::RestrictResidual => crate::transfer::restriction::min_blocks(dim, degree, bytes),
                     Operation::ProlongateAdd => crate::transfer::prolongation::min_blocks(dim, degree, bytes),
                     Operation::PointGaussSeidel => crate::point::min_blocks(degree),

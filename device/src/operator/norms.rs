@@ -52,6 +52,12 @@ pub const fn shape(degree: usize) -> Shape {
     Shape { barriers: shape.barriers + 1 + sum_barriers(shape.columns), ..shape }
 }
 
+/// Blocks that a multiprocessor should hold: one less than of the operator where the sum would spill.
+pub const fn min_blocks(degree: usize) -> u32 {
+    let blocks = tile::min_blocks(degree, size_of::<f64>());
+    if matches!(degree, 3 | 5 | 6) { blocks - 1 } else { blocks }
+}
+
 /// The nodes of a grid, and the sum of the calling thread's squares.
 #[derive(Clone, Copy)]
 struct Squares<'a> {
