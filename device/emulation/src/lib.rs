@@ -256,16 +256,9 @@ macro_rules! poisson {
                     operator::apply_rounded_3d::<K, C, H>(&matrices, a.vector(0), a.vector(1), a.cells, a.chunk)
                 }),
                 Operation::ResidualNorms if $dim == 3 => Box::new(|a| unsafe {
-                    let (matrices, vectors) =
-                        (a.matrices::<Scaled<CellMatrices<f64, C, H>, f64>>(), [a.vector(0), a.vector(1)]);
-                    operator::residual_norms_3d::<K, C, H>(
-                        &matrices,
-                        vectors[0],
-                        vectors[1],
-                        a.vector(2),
-                        a.cells,
-                        a.chunk,
-                    )
+                    let (b, x, norms) = (a.vector(0), a.vector(1), a.vector(2));
+                    let matrices = a.matrices::<Scaled<CellMatrices<f64, C, H>, f64>>();
+                    operator::residual_norms_3d::<K, C, H>(&matrices, b, x, norms, a.cells, a.chunk)
                 }),
                 Operation::RestrictResidual => Box::new(|a| unsafe {
                     let (b, x, coarse) = (a.vector(0), a.vector(1), a.vector(2));

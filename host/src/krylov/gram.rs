@@ -91,7 +91,8 @@ impl Gram {
         let mut upper = vec![0.0; left.len()];
         let mut coefficients = self.negative_coefficients(&left);
         coefficients.push(1.0);
-        let (norm, terms) = (squared.sqrt(), self.length(&coefficients, squared.sqrt()));
+        let norm = squared.sqrt();
+        let terms = self.length(&coefficients, norm);
         if f64::EPSILON * norm * terms < ACCURATE * below {
             let column = Column { upper: left.clone(), below: below.sqrt() };
             if is_last(&column) {
