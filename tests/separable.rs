@@ -71,7 +71,7 @@ fn cpu() -> Arc<Cpu> {
 }
 
 fn system(family: Family, mesh: Mesh, degree: usize, equation: Equation) -> Separable {
-    Separable::of_family(family, mesh, degree, equation).unwrap()
+    Separable::of_family(family, mesh, degree, equation).unwrap().with_direct_nodes(0)
 }
 
 fn case(family: Family, mesh: Mesh, degree: usize, equation: &Equation, config: Config) -> Case<Problem> {
@@ -282,6 +282,28 @@ fn graded_meshes_take_fewer_than_ten_iterations() {
         for (degree, most) in (1..).zip(space) {
             let found = iterations(family, Mesh::unit_cube(3, 3).unwrap(), degree, equation.clone());
             assert!(found <= most, "{family:?} 3D Q{degree}: {found}");
+        }
+    }
+}
+
+/// Cycles are direct solutions there, but for rounding.
+#[test]
+fn graded_meshes_of_few_nodes_take_one_or_two_iterations() {
+    let [u, one, both] = [Grading::Uniform, Grading::Geometric(1e3), Grading::BothEnds(1e3)];
+    for family in FAMILIES {
+        for sides in [[[D, D]; 3], [[N, D], [D, N], [D, D]], [[N, N]; 3], [[D, D], [P, P], [D, D]]] {
+            for (degree, precision) in [(1, Precision::F64), (4, Precision::F64), (4, Precision::Mixed)] {
+                let equation =
+                    Equation { sides, grading: [one.clone(), both.clone(), u.clone()], ..Equation::default() };
+                let mesh = Mesh::unit_cube(2, 4).unwrap();
+                let system = Separable::of_family(family, mesh, degree, equation.clone()).unwrap();
+                let waves = Waves::of(&equation, &mesh);
+                let problem = Problem::new(&system, waves.right_hand_side(&equation)).with_exact(waves);
+                let config = Config { method: Method::Gmres, precision, ..Config::default() };
+                let (report, _) = Case { system, problem, config }.solve(&cpu(), &mut unobserved).unwrap();
+                let (info, most) = (report.info, if precision == Precision::F64 { 2 } else { 3 });
+                assert!(info.converged && info.iterations <= most, "{family:?} Q{degree} {sides:?}: {info:?}");
+            }
         }
     }
 }

@@ -115,6 +115,7 @@ pub const MODULE: Module = KIND.module(0, 0);
 pub(crate) static KIND: Kind = Kind {
     name: "axis",
     is_of_paper: false,
+    needs_hopper: false,
     spaces: std::vec::Vec::new,
     module_name: |_, _| "axis".into(),
     rows: ROWS,

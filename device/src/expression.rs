@@ -63,6 +63,7 @@ pub const MODULE: Module = KIND.module(0, 0);
 pub(crate) static KIND: Kind = Kind {
     name: "expression",
     is_of_paper: false,
+    needs_hopper: false,
     spaces: std::vec::Vec::new,
     module_name: |_, _| "expression".into(),
     rows: ROWS,

@@ -29,6 +29,8 @@ pub mod choice;
     module = "stokes"
 ))]
 pub mod contract;
+#[cfg(any(not(target_arch = "nvptx64"), module = "dense_ampere", module = "dense_hopper"))]
+pub mod dense;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_dg"))]
 pub mod dg;
 #[cfg(any(not(target_arch = "nvptx64"), module = "elliptic", module = "elliptic_nodes"))]
@@ -49,7 +51,13 @@ pub mod march;
     module = "separable_graded"
 ))]
 pub mod matrices;
-#[cfg(any(not(target_arch = "nvptx64"), module = "separable_graded", module = "tensor_core"))]
+#[cfg(any(
+    not(target_arch = "nvptx64"),
+    module = "dense_ampere",
+    module = "dense_hopper",
+    module = "separable_graded",
+    module = "tensor_core"
+))]
 pub mod mma;
 #[cfg(any(not(target_arch = "nvptx64"), module = "poisson_cg", module = "separable", module = "separable_graded"))]
 pub mod operator;

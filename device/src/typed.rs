@@ -140,6 +140,8 @@ mod host {
         pub name: &'static str,
         /// Whether its kernels are those of a paper, to compare with.
         pub is_of_paper: bool,
+        /// Whether its modules need compute capability 9.0 instead of 8.0.
+        pub needs_hopper: bool,
         /// Dimension and degree of each module; none of a module that serves all.
         pub spaces: fn() -> Vec<(usize, usize)>,
         /// The name of a module, of its dimension and degree.

@@ -159,6 +159,14 @@ impl Backend for Counting {
         self.cpu.axis_matrix(matrix)
     }
 
+    /// As a GPU does.
+    fn dense_axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<AxisMatrix<T>> {
+        if matrix.is_large() {
+            self.count::<f64>(patchmg_device::dense::matrix_words(matrix.rows, matrix.columns));
+        }
+        self.axis_matrix(matrix)
+    }
+
     fn len<T: Scalar>(&self, vector: &Vector<T>) -> usize {
         self.cpu.len(vector)
     }

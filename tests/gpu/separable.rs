@@ -3,7 +3,6 @@
 use super::compare::{assert_close, assert_histories_close, assert_identical, tolerance};
 use super::stokes::{OPERATIONS, Operation, run};
 use crate::{Outcome, Suite};
-use patchmg::Result;
 use patchmg::backend::Scalar;
 use patchmg::backend::cpu::Cpu;
 use patchmg::backend::cuda::Cuda;
@@ -13,6 +12,7 @@ use patchmg::solve::{Case, Config, Method, Precision};
 use patchmg::space::Family;
 use patchmg::system::Separable;
 use patchmg::system::separable::{Condition, Equation, Problem};
+use patchmg::{Error, Result};
 use std::sync::Arc;
 
 const N: Condition = Condition::Neumann;
@@ -35,7 +35,7 @@ fn equations() -> [Equation; 6] {
 
 fn system(family: Family, number: usize, dim: usize, degree: usize, refine: usize) -> Result<Separable> {
     let mesh = Mesh::of_box(&[3, 2, 1][..dim], &[1.5, 1.0, 1.0][..dim], refine)?;
-    Separable::of_family(family, mesh, degree, equations()[number].clone())
+    Ok(Separable::of_family(family, mesh, degree, equations()[number].clone())?.with_direct_nodes(0))
 }
 
 /// Elements, and what they are called in names of tests.
@@ -54,6 +54,18 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
             for operation in OPERATIONS {
                 let name = format!("separable::{number}::{dim}d::{elements}{degree}::{operation:?}::{}", T::NAME);
                 suite.test(name, move |gpu| check::<T>(gpu, &system(family, number, dim, degree, 2)?, operation));
+            }
+        }
+        // Of so many nodes that all directions, or some, have matrices for tensor cores; of so few that none has.
+        for (dim, degree, refine) in [(2, 3, 4), (2, 4, 5), (2, 2, 3), (3, 2, 4), (3, 4, 3)] {
+            for operation in [Operation::Apply, Operation::Residual, Operation::VCycle] {
+                let name = format!(
+                    "separable::direct::{number}::{dim}d::{elements}{degree}::{refine}::{operation:?}::{}",
+                    T::NAME
+                );
+                let system =
+                    move || Ok::<_, Error>(system(family, number, dim, degree, refine)?.with_direct_nodes(500));
+                suite.test(name, move |gpu| check::<T>(gpu, &system()?, operation));
             }
         }
     }

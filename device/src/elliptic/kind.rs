@@ -14,6 +14,7 @@ use std::format;
 pub static KIND: Kind = Kind {
     name: "elliptic",
     is_of_paper: false,
+    needs_hopper: false,
     spaces: || [2, 3].into_iter().flat_map(|dim| degrees(dim).map(move |degree| (dim, degree))).collect(),
     module_name: |dim, degree| format!("elliptic_{dim}d_q{degree}"),
     rows: ROWS,

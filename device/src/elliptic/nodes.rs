@@ -96,6 +96,7 @@ pub const MODULE: Module = KIND.module(0, 0);
 pub(crate) static KIND: Kind = Kind {
     name: "elliptic_nodes",
     is_of_paper: false,
+    needs_hopper: false,
     spaces: std::vec::Vec::new,
     module_name: |_, _| "elliptic_nodes".into(),
     rows: ROWS,

@@ -5,7 +5,7 @@ use crate::patch::DgGrid;
 use crate::scalar::Real;
 use crate::typed::{Kind, Row};
 use crate::variants::Step;
-use crate::{axis, elliptic, expression, separable, stokes, tensor_core};
+use crate::{axis, dense, elliptic, expression, separable, stokes, tensor_core};
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -55,8 +55,10 @@ pub enum Module {
 }
 
 /// Those whose modules are [`Module::Typed`].
-const KINDS: [&Kind; 8] = [
+const KINDS: [&Kind; 10] = [
     &axis::KIND,
+    &dense::ampere::KIND,
+    &dense::hopper::KIND,
     &elliptic::KIND,
     &elliptic::nodes::KIND,
     &expression::KIND,
@@ -166,7 +168,11 @@ impl Module {
 
     /// Whether it needs compute capability 9.0 instead of 8.0.
     pub fn needs_hopper(&self) -> bool {
-        matches!(self, Module::TensorCore { hopper: true, .. })
+        match self {
+            Module::TensorCore { hopper, .. } => *hopper,
+            Module::Typed { kind, .. } => kind.needs_hopper,
+            _ => false,
+        }
     }
 
     /// Its kernels.

@@ -15,6 +15,7 @@ use std::vec::Vec;
 pub static KIND: Kind = Kind {
     name: "separable",
     is_of_paper: false,
+    needs_hopper: false,
     spaces,
     module_name: |dim, degree| format!("separable_{dim}d_q{degree}"),
     rows: ROWS,

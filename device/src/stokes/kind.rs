@@ -12,6 +12,7 @@ use std::format;
 pub static KIND: Kind = Kind {
     name: "stokes",
     is_of_paper: false,
+    needs_hopper: false,
     spaces: || [2, 3].into_iter().flat_map(|dim| degrees(dim).map(move |degree| (dim, degree))).collect(),
     module_name: |dim, degree| format!("stokes_{dim}d_rt{degree}"),
     rows: ROWS,

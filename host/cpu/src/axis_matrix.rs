@@ -3,6 +3,16 @@
 use super::axis::AxisMatrix;
 use patchmg_device::scalar::Real;
 
+impl<T> AxisMatrix<T> {
+    /// Rows, and entries of a row, from which on a dense matrix is multiplied faster as a whole than row by row.
+    pub const LARGE: usize = 64;
+
+    /// Whether it has so many rows, with so many entries, that it is worth while to multiply it as a dense one.
+    pub fn is_large(&self) -> bool {
+        self.rows >= Self::LARGE && self.width >= Self::LARGE && 2 * self.width >= self.columns
+    }
+}
+
 impl AxisMatrix<f64> {
     /// From the entries of each row, `(column, value)`; those that are not there are zero.
     ///

@@ -260,6 +260,10 @@ pub trait Backend: Send + Sync + Sized + 'static {
     }
     /// A matrix to the machine.
     fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<Self::AxisMatrix<T>>;
+    /// The same of a matrix with many rows that are nearly full, for tensors of many lines: a machine may have a faster way for it.
+    fn dense_axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<Self::AxisMatrix<T>> {
+        self.axis_matrix(matrix)
+    }
     /// `y = (I ⊗ Q ⊗ I) x`, or `y += ..` if `add`, with the matrix `Q` along an axis of [`Tensors`]. Other entries of `y` stay as
     /// they are.
     fn apply_along_axis<T: Scalar>(

@@ -14,6 +14,7 @@ use std::format;
 pub static KIND: Kind = Kind {
     name: "separable_graded",
     is_of_paper: false,
+    needs_hopper: false,
     spaces,
     module_name: |dim, degree| format!("separable_graded_{dim}d_q{degree}"),
     rows: ROWS,

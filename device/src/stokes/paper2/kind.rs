@@ -14,6 +14,7 @@ const SOME_DOFS: u32 = 64;
 pub static KIND: Kind = Kind {
     name: "stokes_paper2",
     is_of_paper: true,
+    needs_hopper: false,
     spaces: || DEGREES.map(|degree| (3, degree)).collect(),
     module_name: |_, degree| format!("stokes_paper2_rt{degree}"),
     rows: ROWS,

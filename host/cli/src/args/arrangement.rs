@@ -29,7 +29,7 @@ const FIRST: [&str; 20] = [
 
 /// Headings, each with its options; others stand under none, or under that of their group.
 const HEADINGS: [(&str, &[&str]); 7] = [
-    ("Boxes", &["cells", "size", "diffusion", "reaction", "grading"]),
+    ("Boxes", &["cells", "size", "diffusion", "reaction", "grading", "direct_nodes"]),
     ("Data", &["rhs", "coefficient", "boundary", "exact", "side"]),
     ("Method", &["restart", "cycle", "smoother", "smoother_degree", "damping", "max_iters", "start_from"]),
     (PAPERS, &["kernel", "variant", "local", "thread_structure", "patches_per_block"]),

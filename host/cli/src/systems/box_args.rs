@@ -28,6 +28,13 @@ pub struct BoxArgs {
     /// cells. R is that of the refined cells, whatever --refine is.
     #[arg(long, value_name = "D=SIZES", value_delimiter = ',', value_parser = sizes, allow_hyphen_values = true)]
     pub grading: Vec<Sizes>,
+    /// Of poisson-cg and poisson-dg: meshes of at most N nodes in every direction are the coarsest, and solved directly [default: 513 on graded
+    /// cells, otherwise 0]
+    ///
+    /// They are solved by fast diagonalization of the whole box: about 4 N operations an unknown for each direction. If the finest mesh is one of
+    /// them, a V-cycle is a direct solver. With 0 only meshes that are a single patch are solved so.
+    #[arg(long, value_name = "N")]
+    pub direct_nodes: Option<usize>,
 }
 
 /// Sizes of the cells of a direction.
@@ -80,6 +87,7 @@ impl BoxArgs {
             ("diffusion", (!self.diffusion.is_empty()).then(|| list(&self.diffusion))),
             ("reaction", self.reaction.map(|reaction| reaction.to_string())),
             ("grading", self.grading.first().map(Sizes::to_string)),
+            ("direct-nodes", self.direct_nodes.map(|nodes| nodes.to_string())),
         ];
         options.into_iter().filter_map(|(option, value)| Some((option, value?))).collect()
     }

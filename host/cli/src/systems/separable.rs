@@ -39,7 +39,10 @@ impl Offered for Problem {
         args.check_box_sides(mesh.dim())?;
         args.check_box_data(mesh.dim())?;
         let equation = args.box_equation(mesh.dim())?;
-        let system = Separable::of_family(args.family(), mesh, args.degree(), equation)?;
+        let mut system = Separable::of_family(args.family(), mesh, args.degree(), equation)?;
+        if let Some(nodes) = args.boxes.direct_nodes {
+            system = system.with_direct_nodes(nodes);
+        }
         let config = args.config(system.suitable_smoother())?;
         let problem = match name {
             "one" => args.with_side_data(Self::of_field(&system, Constant(1.0))),
@@ -52,6 +55,13 @@ impl Offered for Problem {
         Ok(Case { system, problem, config })
     }
 
+    fn smoother_in_words(case: &Case<Self>) -> String {
+        match case.system.is_solved_directly() {
+            true => String::from("none: the mesh is solved directly, by fast diagonalization"),
+            false => format!("{}{}", case.config.smoother.name(), Self::kernels(case)),
+        }
+    }
+
     fn kernels(case: &Case<Self>) -> String {
         let is_by_patches = case.config.smoother == SmootherConfig::Patch;
         String::from(if is_by_patches { ": by matrices along axes" } else { "; by matrices along axes" })
@@ -61,8 +71,9 @@ impl Offered for Problem {
         case.problem.exact.is_some()
     }
 
-    /// Nothing but what was given.
-    fn fill(_case: &Case<Self>, _args: &mut CaseArgs) {}
+    fn fill(case: &Case<Self>, args: &mut CaseArgs) {
+        args.boxes.direct_nodes = Some(case.system.direct_nodes());
+    }
 
     fn details(_case: &Case<Self>, errors: Option<ErrorNorms>) -> Details {
         let (l2_error, h1_error) = errors.map(|errors| (errors.l2, errors.h1)).unzip();

@@ -3,6 +3,7 @@
 //! Results do not depend on the number of threads: patches of a sweep write to places of their own, and dot products
 //! sum up pieces of a fixed length.
 
+mod dense;
 pub mod parallel;
 mod vector;
 
@@ -10,7 +11,8 @@ use crate::backend::{Backend, BackendName, DeviceInfo, OuterProducts, Program, S
 use crate::error::{Error, Result, check_at_least, check_length};
 use crate::memory::{self, Memory};
 use bytemuck::{cast_slice, cast_slice_mut};
-use patchmg_cpu::{AxisMatrix, SimdLevel, Sweep, apply_along_axis};
+use nalgebra::RealField;
+use patchmg_cpu::{AxisMatrix, SimdLevel, Sweep, Vectorized, apply_along_axis};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::any::Any;
 use std::num::NonZero;
@@ -58,6 +60,21 @@ impl Cpu {
     /// Runs `work` on the threads of this backend, so that its parallel loops stay on them.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.pool.install(work)
+    }
+
+    /// [`Backend::apply_along_axis`], by products of matrices where all rows are full.
+    fn apply_along<T: Vectorized + RealField>(
+        &self,
+        matrix: &AxisMatrix<T>,
+        [inner, outer]: [usize; 2],
+        x: &[T],
+        y: &mut [T],
+        add: bool,
+    ) {
+        match dense::first_column(matrix, inner * outer) {
+            Some(first) => self.install(|| dense::apply(matrix, first, [inner, outer], x, y, add)),
+            None => apply_along_axis(self.sweep(), matrix, inner, outer, x, y, add),
+        }
     }
 
     /// The loop over patches, on all threads.
@@ -273,9 +290,9 @@ impl Backend for Cpu {
         let (x, y) = (&x[from..], &mut y[to..]);
         // Kernels are compiled for `f32` and `f64`, not for any `T`.
         if let Some(matrix) = (matrix as &dyn Any).downcast_ref::<AxisMatrix<f32>>() {
-            apply_along_axis(self.sweep(), matrix, inner, outer, cast_slice(x), cast_slice_mut(y), add);
+            self.apply_along(matrix, [inner, outer], cast_slice(x), cast_slice_mut(y), add);
         } else if let Some(matrix) = (matrix as &dyn Any).downcast_ref::<AxisMatrix<f64>>() {
-            apply_along_axis(self.sweep(), matrix, inner, outer, cast_slice(x), cast_slice_mut(y), add);
+            self.apply_along(matrix, [inner, outer], cast_slice(x), cast_slice_mut(y), add);
         }
         Ok(())
     }

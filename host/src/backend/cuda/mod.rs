@@ -230,6 +230,10 @@ impl Backend for Cuda {
         AxisMatrix::new(&self.gpu, matrix)
     }
 
+    fn dense_axis_matrix<T: Scalar>(&self, matrix: &super::AxisMatrix<f64>) -> Result<AxisMatrix<T>> {
+        AxisMatrix::dense(&self.gpu, matrix)
+    }
+
     fn apply_along_axis<T: Scalar>(
         &self,
         matrix: &AxisMatrix<T>,

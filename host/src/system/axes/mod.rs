@@ -6,12 +6,21 @@ mod transfer;
 use crate::backend::{AxisMatrix, Scalar};
 use crate::operator::vector_bytes;
 use crate::space::{Axis, Family};
+use patchmg_device::dense;
 pub(super) use product::{AxisSum, Product};
 pub(super) use transfer::AxisTransfer;
 
 /// Bytes of a matrix along an axis with so many entries a row.
 pub(super) fn matrix_bytes<T: Scalar>(rows: usize, width: usize) -> u64 {
     vector_bytes::<T>(rows, width) + places_bytes(rows)
+}
+
+/// Bytes of the second form that a machine may keep of a [dense matrix](crate::backend::Backend::dense_axis_matrix), at most.
+pub(super) fn dense_bytes(rows: usize, columns: usize) -> u64 {
+    if rows.min(columns) < AxisMatrix::<f64>::LARGE {
+        return 0;
+    }
+    vector_bytes::<f64>(1, dense::matrix_words(rows, columns))
 }
 
 /// Bytes of the first columns of so many rows, and of the numbers of their entries.

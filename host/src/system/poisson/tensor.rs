@@ -9,7 +9,7 @@ use crate::fe::Eigenpairs;
 use crate::operator::{LinearOperator, vector_bytes};
 use crate::space::{Axis, Family, Space};
 use crate::sync::lock;
-use crate::system::axes::AxisTransfer;
+use crate::system::axes::{AxisTransfer, dense_bytes};
 use nalgebra::DMatrix;
 use std::sync::Mutex;
 
@@ -102,7 +102,7 @@ impl<B: Backend, T: Scalar> ExactSolver<B, T> {
         let pairs = pairs.collect::<Result<Vec<_>>>()?;
         let matrices = pairs.iter().zip(space.axes()).map(|(pairs, axis)| {
             let stored = stored(pairs, axis);
-            Ok([backend.axis_matrix(&dense(&stored))?, backend.axis_matrix(&dense(&stored.transpose()))?])
+            Ok([backend.dense_axis_matrix(&dense(&stored))?, backend.dense_axis_matrix(&dense(&stored.transpose()))?])
         });
         // Function `f` has the place of unknown `f`.
         let value = |d: usize, node: usize| pairs[d].values[node - space.axes()[d].unknown_nodes().start];
@@ -126,8 +126,10 @@ impl<B: Backend, T: Scalar> ExactSolver<B, T> {
         if !is_solved(space) {
             return 0;
         }
-        let matrices: usize = space.axes().iter().map(|axis| 2 * axis.stored_nodes() * (axis.stored_nodes() + 1)).sum();
-        vector_bytes::<T>(3, space.storage()) + vector_bytes::<T>(1, matrices)
+        let nodes = || space.axes().iter().map(Axis::stored_nodes);
+        let matrices: usize = nodes().map(|nodes| 2 * nodes * (nodes + 1)).sum();
+        let dense: u64 = nodes().map(|nodes| 2 * dense_bytes(nodes, nodes)).sum();
+        vector_bytes::<T>(3, space.storage()) + vector_bytes::<T>(1, matrices) + dense
     }
 
     /// `x = A⁻¹ b`.

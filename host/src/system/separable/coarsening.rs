@@ -14,26 +14,32 @@ const GROWTH: f64 = 1.2;
 /// Enough is gone if a coarser mesh has at most this part of the cells.
 const ENOUGH: f64 = 0.75;
 
-/// How `τ` is chosen.
+/// On graded cells, [`Rule::direct_nodes`] unless others are asked for. Eigenpairs of more nodes take longer than what they save.
+pub(super) const DIRECT_NODES: usize = 513;
+
+/// How `τ` is chosen, and where coarsening ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     /// Its first value.
     pub start: f64,
     /// From so much on it grows only if nothing merges.
     pub bound: f64,
+    /// Meshes of at most so many nodes in every direction are the coarsest.
+    pub direct_nodes: usize,
 }
 
 impl Rule {
     /// Of equal cells in each direction, which lose half of the cells of a direction or nothing.
-    pub const UNIFORM: Self = Self { start: COARSENED_BELOW, bound: COARSENED_BELOW };
+    pub const UNIFORM: Self = Self { start: COARSENED_BELOW, bound: COARSENED_BELOW, direct_nodes: 0 };
 
     /// Of graded cells. Larger values make fewer levels and cost iterations.
     pub const fn graded(degree: usize) -> Self {
-        match degree {
-            1 => Self { start: 2.0, bound: 2.0 },
-            2 => Self { start: 2.0, bound: 4.0 },
-            _ => Self { start: 3.0, bound: 4.0 },
-        }
+        let [start, bound] = match degree {
+            1 => [2.0, 2.0],
+            2 => [2.0, 4.0],
+            _ => [3.0, 4.0],
+        };
+        Self { start, bound, direct_nodes: DIRECT_NODES }
     }
 }
 
@@ -41,10 +47,10 @@ impl Rule {
 pub(super) fn kept_breakpoints(lines: &[Line], diffusion: &[f64], rule: Rule) -> Option<Vec<Vec<usize>>> {
     let width = |d: usize, cell: usize| lines[d].axis.width(cell) / diffusion[d].sqrt();
     let cells = |d: usize| lines[d].axis.cells();
-    let is_merged = |d: &usize| cells(*d) > WHOLE;
+    let is_merged = |d: &usize| !lines[*d].is_short();
     let narrowest: Vec<f64> =
         (0..lines.len()).map(|d| (0..cells(d)).map(|cell| width(d, cell)).fold(f64::INFINITY, f64::min)).collect();
-    if !(0..lines.len()).any(|d| is_merged(&d)) {
+    if lines.iter().all(Line::is_whole) {
         return None;
     }
     let fine: usize = (0..lines.len()).map(cells).product();

@@ -12,7 +12,7 @@ const D: Condition = Condition::Dirichlet;
 const P: Condition = Condition::Periodic;
 
 fn cells_of_levels(mesh: Mesh, degree: usize, equation: Equation) -> Vec<[usize; 3]> {
-    let finest = Separable::new(mesh, degree, equation).unwrap();
+    let finest = Separable::new(mesh, degree, equation).unwrap().with_direct_nodes(0);
     crate::multigrid::hierarchy(&finest).unwrap().iter().rev().map(|system| system.mesh().cells_along()).collect()
 }
 
@@ -50,13 +50,13 @@ fn periods_keep_even_numbers_of_cells() {
 
 #[test]
 fn neighbours_merge_where_both_are_narrow() {
-    let axis = |points: Vec<f64>| Line {
-        axis: Axis::graded(Family::Continuous, &Arc::new(crate::fe::Element::new(1).unwrap()), points.into()),
-        ends: Ends::Open([false; 2]),
+    let axis = |points: Vec<f64>| {
+        let element = Arc::new(crate::fe::Element::new(1).unwrap());
+        Line::new(Axis::graded(Family::Continuous, &element, points.into()), Ends::Open([false; 2]))
     };
     // Widths 1, 1, 2, 4, 8 and 3, 3, 3, 3.
     let lines = [axis(vec![0.0, 1.0, 2.0, 4.0, 8.0, 16.0]), axis(vec![0.0, 3.0, 6.0, 9.0, 12.0])];
-    let kept = |tau, c| kept_breakpoints(&lines, &[1.0, c], Rule { start: tau, bound: tau }).unwrap();
+    let kept = |tau, c| kept_breakpoints(&lines, &[1.0, c], Rule { start: tau, bound: tau, ..Rule::UNIFORM }).unwrap();
     assert_eq!(kept(1.5, 1.0), [vec![0, 2, 4, 5], vec![0, 1, 2, 3, 4]]);
     // All widths of the second direction halved.
     assert_eq!(kept(1.5, 4.0), [vec![0, 2, 3, 4, 5], vec![0, 2, 4]]);
@@ -66,7 +66,7 @@ fn neighbours_merge_where_both_are_narrow() {
     // Until something does.
     assert_eq!(kept(0.1, 1.0)[0], [0, 2, 3, 4, 5]);
     // Until a quarter of the cells is gone, or up to the bound.
-    let grown = |bound| kept_breakpoints(&lines, &[1.0; 2], Rule { start: 0.5, bound }).unwrap();
+    let grown = |bound| kept_breakpoints(&lines, &[1.0; 2], Rule { start: 0.5, bound, ..Rule::UNIFORM }).unwrap();
     assert_eq!(grown(1.0), [vec![0, 2, 3, 4, 5], vec![0, 1, 2, 3, 4]]);
     assert_eq!(grown(2.0), [vec![0, 2, 4, 5], vec![0, 1, 2, 3, 4]]);
 }
@@ -76,7 +76,7 @@ fn meshes_with_kept_patches() -> Vec<[Separable; 2]> {
     let pair = |cells: &[usize], degree, sides, [x, y, z]: [f64; 3]| {
         let grading = [Grading::Geometric(x), Grading::BothEnds(y), Grading::Geometric(z)];
         let mesh = Mesh::of_box(cells, &vec![1.0; cells.len()], 1).unwrap();
-        let fine = Separable::new(mesh, degree, equation(sides, grading, 1.0)).unwrap();
+        let fine = Separable::new(mesh, degree, equation(sides, grading, 1.0)).unwrap().with_direct_nodes(0);
         let coarse = fine.coarser().unwrap().unwrap();
         [fine, coarse]
     };

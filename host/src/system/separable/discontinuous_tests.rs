@@ -97,7 +97,7 @@ fn line(degree: usize, grading: &Grading, ends: Ends, cells: usize) -> Line {
         None => Axis::new(Family::Discontinuous, &element, cells, 1.0 / cells as f64),
         Some(points) => Axis::graded(Family::Discontinuous, &element, points),
     };
-    Line { axis, ends }
+    Line::new(axis, ends)
 }
 
 fn matrix(rows: &super::line::Rows) -> DMatrix<f64> {

@@ -31,10 +31,18 @@ pub(super) fn bytes_with_kernels<B: Backend, T: Scalar>(system: &Separable, has_
     vectors::<T>(system, TRANSFER_TEMPORARIES) + Transfer::<B, T>::bytes(system)
 }
 
+/// Bytes of one that has kernels for the operator, and is solved as a single patch.
+pub(super) fn bytes_of_solution<B: Backend, T: Scalar>(system: &Separable) -> u64 {
+    vectors::<T>(system, PATCH_TEMPORARIES) + patches::bytes::<T>(system)
+}
+
 /// Bytes of a residual and so many temporaries.
 fn vectors<T: Scalar>(system: &Separable, temporaries: usize) -> u64 {
     vector_bytes::<T>(1 + temporaries, system.space().storage())
 }
+
+/// Tensors that solutions on patches are computed with.
+const PATCH_TEMPORARIES: usize = 3;
 
 /// Tensors that a transfer computes with.
 const TRANSFER_TEMPORARIES: usize = 2;
@@ -226,8 +234,10 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
 
     /// As many as its parts need.
     fn add_temporaries(&mut self) -> Result<()> {
-        let needed = if matches!(self.operator, By::Axes(_)) || !self.patches.is_empty() {
+        let needed = if matches!(self.operator, By::Axes(_)) {
             temporaries(self.system.lines().len())
+        } else if !self.patches.is_empty() {
+            PATCH_TEMPORARIES
         } else if matches!(self.transfer, Some(By::Axes(_))) {
             TRANSFER_TEMPORARIES
         } else {
@@ -286,7 +296,7 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
 }
 
 /// Three of the vectors.
-fn three<V>(temporary: &mut [V]) -> &mut [V; 3] {
+fn three<V>(temporary: &mut [V]) -> &mut [V; PATCH_TEMPORARIES] {
     temporary.first_chunk_mut().expect("a level with patches has at least three temporaries")
 }
 
@@ -347,8 +357,7 @@ impl<B: Backend, T: Scalar> Level<B, T> for SeparableLevel<B, T> {
             return Err(invalid("level to solve on", "one with a coarser level", "the coarsest"));
         }
         let (patches, work) = (self.of_color(0)?, &mut *lock(&self.work));
-        self.backend.set_zero(x)?;
-        patches.add_solutions(&*self.backend, three(&mut work.temporary), b, x)
+        patches.solve(&*self.backend, three(&mut work.temporary), b, x, false)
     }
 
     fn vector_of(&self, value: &mut dyn FnMut(usize) -> f64) -> Result<B::Vector<T>> {
@@ -455,7 +464,7 @@ impl<B: Backend, T: Scalar> SeparableLevel<B, T> {
         colors.iter().try_for_each(|&color| {
             let patches = self.of_color(color)?;
             self.residual_with(b, x, temporary, residual)?;
-            patches.add_solutions(&*self.backend, three(temporary), residual, x)
+            patches.solve(&*self.backend, three(temporary), residual, x, true)
         })
     }
 

@@ -6,6 +6,7 @@ use crate::fe::{largest_row_sum, stiffness_fixed_point, stiffness_in_fixed_point
 use crate::space::{Axis, Family};
 use nalgebra::DMatrix;
 use std::collections::HashMap;
+use std::f64::consts::PI;
 use std::ops::Range;
 
 /// What holds at the ends of a direction.
@@ -27,12 +28,21 @@ pub(super) struct Line {
     /// All of its nodes are stored.
     pub axis: Axis,
     pub ends: Ends,
+    /// Whether it is one patch although it is not [short](Self::is_short): the level is solved directly.
+    pub is_solved: bool,
 }
 
 /// A direction of so many cells is one patch: there, vertex patches would not couple its ends.
 pub(super) const WHOLE: usize = 3;
 
+/// The part of the smallest eigenvalue that the error of all eigenvalues, which is one of the largest, may be.
+const EIGENVALUE_ERROR: f64 = 1e-3;
+
 impl Line {
+    pub fn new(axis: Axis, ends: Ends) -> Self {
+        Self { axis, ends, is_solved: false }
+    }
+
     pub fn nodes(&self) -> usize {
         self.axis.all_nodes()
     }
@@ -78,12 +88,27 @@ impl Line {
     /// The same with values at both ends, unless they are one.
     pub fn with_open_ends(&self) -> Self {
         let ends = if self.ends == Ends::Periodic { Ends::Periodic } else { Ends::Open([true; 2]) };
-        Self { ends, axis: self.axis.clone() }
+        Self { ends, axis: self.axis.clone(), is_solved: self.is_solved }
+    }
+
+    /// Whether it has no vertex patches of its own, and no kernels.
+    pub fn is_short(&self) -> bool {
+        self.axis.cells() <= WHOLE
     }
 
     /// Whether it is one patch.
     pub fn is_whole(&self) -> bool {
-        self.axis.cells() <= WHOLE
+        self.is_solved || self.is_short()
+    }
+
+    /// Whether its eigenpairs are known well enough for a direct solution: they are found to rounding of the largest eigenvalue, which is about
+    /// `4 (k² / h)²` for the smallest width `h`, while the smallest one is about `(π / L)²`.
+    pub fn has_good_eigenpairs(&self) -> bool {
+        let widths = (0..self.axis.cells()).map(|cell| self.axis.width(cell));
+        let (length, narrowest) =
+            widths.fold((0.0, f64::INFINITY), |(sum, least), width| (sum + width, width.min(least)));
+        let degree = self.axis.element().degree() as f64;
+        f64::EPSILON * 4.0 * (degree * degree * length / (PI * narrowest)).powi(2) <= EIGENVALUE_ERROR
     }
 
     /// The sum of the matrices of cells.
@@ -211,10 +236,17 @@ impl Line {
         self.ends == Ends::Periodic && !self.is_whole() && color == 0
     }
 
-    /// Unknowns of all patches of each color, and of the largest one: what [`Self::patches`] has, without making them.
+    /// Functions of its one patch, if it is one: those of a direction whose rows are whole chunks are as many as make their rows so, too.
+    pub fn whole_functions(&self) -> usize {
+        const CHUNK: usize = 4;
+        let (unknowns, stored) = (self.unknowns().len(), self.stored());
+        if stored.is_multiple_of(CHUNK) { unknowns.next_multiple_of(CHUNK) } else { unknowns }
+    }
+
+    /// Functions of all patches of each color, and of the largest one: what [`Self::patches`] has, without making them.
     pub fn patch_sizes(&self) -> Vec<[usize; 2]> {
         if self.is_whole() {
-            return vec![[self.unknowns().len(); 2]];
+            return vec![[self.whole_functions(); 2]];
         }
         let (stride, vertices) = (self.axis.stride(), self.patch_vertices());
         let [full, half] = if self.is_discontinuous() { [2 * stride, stride] } else { [2 * stride - 1, stride] };
@@ -232,7 +264,8 @@ impl Line {
 
     /// Rows as banded matrices to be summed up: beside the diagonal, and beyond a period.
     pub fn pieces(&self, columns: usize, rows: &Rows) -> Vec<AxisMatrix<f64>> {
-        if self.ends != Ends::Periodic || self.is_whole() {
+        let is_full = |row: &Vec<(usize, f64)>| 2 * row.len() > columns;
+        if self.ends != Ends::Periodic || self.is_short() || rows.iter().any(is_full) {
             return vec![AxisMatrix::from_rows(columns, rows)];
         }
         let is_near =

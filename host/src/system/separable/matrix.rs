@@ -1,7 +1,7 @@
 //! Matrices of a direction on a machine: sums of banded ones, as those that reach around a period are.
 
 use super::line::{Ends, Line, Rows};
-use crate::backend::{Backend, Scalar};
+use crate::backend::{AxisMatrix, Backend, Scalar};
 use crate::error::Result;
 use crate::system::axes::{AxisSum, matrix_bytes};
 use std::sync::Arc;
@@ -15,6 +15,19 @@ pub(super) fn matrix<B: Backend, T: Scalar>(
 ) -> Result<AxisSum<B, T>> {
     let pieces = line.pieces(columns, rows).into_iter().map(|piece| Ok(Arc::new(backend.axis_matrix(&piece)?)));
     Ok(AxisSum(pieces.collect::<Result<_>>()?))
+}
+
+/// The same of one that is nearly full, if the line is one patch.
+pub(super) fn of_patches<B: Backend, T: Scalar>(
+    backend: &B,
+    line: &Line,
+    columns: usize,
+    rows: &Rows,
+) -> Result<AxisSum<B, T>> {
+    if !line.is_whole() {
+        return matrix(backend, line, columns, rows);
+    }
+    Ok(AxisSum(vec![Arc::new(backend.dense_axis_matrix(&AxisMatrix::from_rows(columns, rows))?)]))
 }
 
 /// Bytes of one with so many rows and entries a row, at most.

@@ -40,10 +40,11 @@ use crate::space::{Axis, Family, Space};
 use crate::system::suitable::suitable_smoother;
 use crate::system::{Smoothers, System};
 use line::{Ends, Line};
+use patches::LinePatches;
 pub use problem::Problem;
 use std::borrow::Cow;
 use std::f64::consts::PI;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What is given on a side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -130,6 +131,8 @@ pub struct Separable {
     coarsening: coarsening::Rule,
     /// For each cell of a direction whether it was merged from two of the next finer mesh; `None` on the finest mesh.
     is_merged: Option<Arc<[Vec<bool>; 3]>>,
+    /// Of a mesh that is solved directly: found when they are first needed.
+    known_patches: Arc<OnceLock<Arc<Vec<Vec<LinePatches>>>>>,
 }
 
 impl Separable {
@@ -181,9 +184,9 @@ impl Separable {
                 [Condition::Periodic, _] => Ends::Periodic,
                 sides => Ends::Open(sides.map(|side| side == Condition::Neumann)),
             };
-            Line { axis: axis.clone(), ends }
+            Line::new(axis.clone(), ends)
         };
-        let lines = axes.iter().zip(equation.sides).map(line).collect();
+        let lines: Vec<_> = axes.iter().zip(equation.sides).map(line).collect();
         let space = Space::of_axes(mesh, axes)?;
         if space.storage() > MOST_ENTRIES {
             let [x, y, z] = mesh.cells_along();
@@ -191,7 +194,35 @@ impl Separable {
                 format_args!("such that a vector has at most {MOST_ENTRIES} entries, not {}", space.storage());
             return Err(invalid("cells", format_args!("{x} x {y} x {z}"), allowed));
         }
-        Ok(Self { space, equation, lines, coarsening, is_merged: None })
+        let known_patches = Arc::default();
+        let system = Self { space, equation, lines, coarsening, is_merged: None, known_patches };
+        Ok(system.with_direct_nodes(coarsening.direct_nodes))
+    }
+
+    /// With meshes of at most so many nodes in every direction as the coarsest, of which the finest may be one. They are solved directly, by
+    /// fast diagonalization of the whole: `(S ⊗ S ⊗ S) (Σ_d c_d λ_d + s)⁻¹ (S ⊗ S ⊗ S)ᵀ`, which takes about `4 n` operations an unknown for each direction
+    /// of `n` nodes. The default is 513 on graded cells, where levels are many, and 0 on equal ones: then only meshes that are a single patch
+    /// are solved. Meshes whose cells are so narrow that eigenvalues would be lost to rounding are not solved, whatever is asked for.
+    pub fn with_direct_nodes(mut self, nodes: usize) -> Self {
+        (self.coarsening.direct_nodes, self.known_patches) = (nodes, Arc::default());
+        let is_solved = self.lines.iter().all(|line| line.nodes() <= nodes && line.has_good_eigenpairs());
+        self.lines.iter_mut().for_each(|line| line.is_solved = is_solved);
+        self
+    }
+
+    /// Meshes of at most so many nodes in every direction are the coarsest.
+    pub fn direct_nodes(&self) -> usize {
+        self.coarsening.direct_nodes
+    }
+
+    /// Whether its mesh is the coarsest, so that a cycle is a direct solution.
+    pub fn is_solved_directly(&self) -> bool {
+        self.lines.iter().all(Line::is_whole)
+    }
+
+    /// Whether it is solved as one patch of many cells, for which there are kernels.
+    fn is_large_patch(&self) -> bool {
+        self.is_solved_directly() && !self.lines.iter().any(Line::is_short)
     }
 
     /// For each patch of a direction whether it is kept: whether its cells and those next to them are cells of the next finer mesh, too. Corrections

@@ -6,17 +6,19 @@
 use super::Separable;
 use super::line::{Line, Rows, part, transposed};
 use super::matrix;
-use crate::backend::{Backend, Scalar};
+use crate::backend::{Backend, OuterProducts, Scalar};
 use crate::error::Result;
 use crate::fe::{Eigenpairs, generalized_eigenpairs};
-use crate::memory;
 use crate::operator::vector_bytes;
-use crate::system::axes::Product;
+use crate::system::axes::{Product, dense_bytes};
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 /// The patches of a color in a direction.
-struct LinePatches {
+#[derive(Debug)]
+pub(super) struct LinePatches {
     /// `S`: nodes by functions, those of a patch after the other.
     functions: Rows,
     /// `c λ` of each.
@@ -46,24 +48,37 @@ fn line_patches(line: &Line, coefficient: f64) -> Result<Vec<LinePatches>> {
                 .values
                 .extend(pairs.values.iter().enumerate().map(|(f, &value)| if is_constant(f) { 0.0 } else { value }));
         }
+        if line.is_whole() {
+            // Functions that there are not: nothing is made of them.
+            color.values.resize(line.whole_functions(), f64::INFINITY);
+        }
         Ok(color)
     };
     line.patches().into_iter().map(of_color).collect()
+}
+
+/// Of each color of each direction. Those of a single patch are kept, because eigenpairs of many nodes take time, and a system may have levels in
+/// two precisions.
+fn of_lines(system: &Separable) -> Result<Arc<Vec<Vec<LinePatches>>>> {
+    if let Some(known) = system.known_patches.get() {
+        return Ok(known.clone());
+    }
+    let lines = system.lines().par_iter().zip(system.diffusion());
+    let patches = Arc::new(lines.map(|(line, &coefficient)| line_patches(line, coefficient)).collect::<Result<_>>()?);
+    Ok(if system.is_solved_directly() { system.known_patches.get_or_init(|| patches).clone() } else { patches })
 }
 
 /// See the module.
 pub(super) struct ColorPatches<B: Backend, T: Scalar> {
     to_functions: Product<B, T>,
     to_nodes: Product<B, T>,
-    inverse_eigenvalues: B::Vector<T>,
-    /// Eigenfunctions of all patches.
-    count: usize,
+    /// `Σ_d c_d λ_d + s` of each product of functions, and 0 behind them: as long as the vectors that it divides.
+    eigenvalues: B::Vector<T>,
 }
 
 /// Of a system, by colors.
 pub(super) fn all<B: Backend, T: Scalar>(backend: &B, system: &Separable) -> Result<Vec<(usize, ColorPatches<B, T>)>> {
-    let lines = system.lines().iter().zip(system.diffusion());
-    let patches = lines.map(|(line, &coefficient)| line_patches(line, coefficient)).collect::<Result<Vec<_>>>()?;
+    let patches = of_lines(system)?;
     // None of a color that has no patch in a direction.
     let along = |color: usize| -> Option<Vec<&LinePatches>> {
         (0..patches.len())
@@ -81,44 +96,47 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
         let functions = [0, 1, 2].map(|d| along.get(d).map_or(1, |patches| patches.values.len()));
         let to_functions = |d: usize| -> Result<_> {
             let rows = transposed(functions[d], &along[d].functions);
-            Ok((d, matrix::matrix(backend, &lines[d], nodes[d], &rows)?))
+            Ok((d, matrix::of_patches(backend, &lines[d], nodes[d], &rows)?))
         };
-        let to_nodes =
-            |d: usize| -> Result<_> { Ok((d, matrix::matrix(backend, &lines[d], functions[d], &along[d].functions)?)) };
-        // As long as the vectors that it multiplies.
-        let mut inverse: Vec<T> = memory::zeros(system.space().storage())?;
-        let count = functions.iter().product();
-        // A box that is one patch may have constants in its null space, which are its first function.
-        let is_singular = system.drops_constants() && lines.iter().all(Line::is_whole);
-        for (index, inverse) in inverse[..count].iter_mut().enumerate().skip(usize::from(is_singular)) {
-            let mut rest = index;
-            let value = |d: usize| (along[d].values[rest % functions[d]], rest /= functions[d]).0;
-            let sum: f64 = (0..dim).map(value).sum();
-            *inverse = T::from_f64(1.0 / (sum + system.equation().reaction));
+        let to_nodes = |d: usize| -> Result<_> {
+            Ok((d, matrix::of_patches(backend, &lines[d], functions[d], &along[d].functions)?))
+        };
+        let mut sums = OuterProducts::zero(functions);
+        let one = |size: usize| vec![1.0; size];
+        for (d, patches) in along.iter().enumerate() {
+            let mut factors = functions.map(one);
+            factors[d].clone_from(&patches.values);
+            sums.add(1.0, &factors)?;
         }
-        let mut inverse_eigenvalues = backend.zeros(inverse.len())?;
-        backend.upload(&inverse, &mut inverse_eigenvalues)?;
+        sums.add(system.equation().reaction, &functions.map(one))?;
+        if system.drops_constants() && lines.iter().all(Line::is_whole) {
+            // A box that is one patch has constants in its null space, or nearly so: they are its first function.
+            let first = |size: usize| (0..size).map(|f| if f == 0 { 1.0 } else { 0.0 }).collect::<Vec<_>>();
+            sums.add(-system.equation().reaction, &functions.map(first))?;
+        }
+        let mut eigenvalues = backend.zeros(system.space().storage())?;
+        backend.outer_products(&sums, &mut eigenvalues, false)?;
         Ok(Self {
             to_functions: Product::of_sums(nodes, functions, (0..dim).map(to_functions).collect::<Result<_>>()?),
             to_nodes: Product::of_sums(functions, nodes, (0..dim).rev().map(to_nodes).collect::<Result<_>>()?),
-            inverse_eigenvalues,
-            count,
+            eigenvalues,
         })
     }
 
-    /// `x += Σ_j R_jᵀ A_j⁻¹ R_j r`, with three vectors to compute with.
-    pub fn add_solutions(
+    /// `x = Σ_j R_jᵀ A_j⁻¹ R_j r`, or `x += ..` if `add`, with three vectors to compute with.
+    pub fn solve(
         &self,
         backend: &B,
         work: &mut [B::Vector<T>; 3],
         r: &B::Vector<T>,
         x: &mut B::Vector<T>,
+        add: bool,
     ) -> Result<()> {
         let [temporary @ .., values] = work;
         self.to_functions.apply(backend, temporary, (r, 0), (values, 0), false)?;
-        backend.diagonal_axpby_first(self.count, 1.0, &self.inverse_eigenvalues, values, 0.0, &mut temporary[0])?;
+        backend.divide(values, &self.eigenvalues, &mut temporary[0])?;
         let [values, temporary @ ..] = work;
-        self.to_nodes.apply(backend, temporary, (values, 0), (x, 0), true)
+        self.to_nodes.apply(backend, temporary, (values, 0), (x, 0), add)
     }
 }
 
@@ -132,7 +150,8 @@ pub(super) fn bytes<T: Scalar>(system: &Separable) -> u64 {
         let matrices = system.lines().iter().zip(along).enumerate().map(|(d, (line, [functions, size]))| {
             let of_rows =
                 |rows: usize| matrix::bytes_of_pieces::<T>(line.has_joining_patch(color >> d & 1), rows, size);
-            of_rows(line.stored()) + of_rows(functions)
+            let dense = if line.is_whole() { 2 * dense_bytes(line.stored(), functions) } else { 0 };
+            of_rows(line.stored()) + of_rows(functions) + dense
         });
         matrices.sum::<u64>() + vector_bytes::<T>(1, system.space().storage())
     };

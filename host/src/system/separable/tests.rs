@@ -56,7 +56,7 @@ fn systems_of_equal_cells() -> Vec<Separable> {
 /// Mixed sides and cells, in 2D and 3D; at least five cells in a direction, so that patches do not cover it.
 pub(super) fn systems_by(new: New) -> Vec<Separable> {
     let system = |cells: &[usize], lengths: &[f64], degree, equation| {
-        new(Mesh::of_box(cells, lengths, 1).unwrap(), degree, equation).unwrap()
+        new(Mesh::of_box(cells, lengths, 1).unwrap(), degree, equation).unwrap().with_direct_nodes(0)
     };
     let (uniform, graded) = (Grading::Uniform, Grading::Geometric(5.0));
     let of_two =
@@ -253,7 +253,7 @@ fn check_kernels<T: Scalar>(tolerance: f64) {
     for ((cells, degrees), equation) in cells.iter().flat_map(|cells| equations.iter().map(move |e| (cells, e))) {
         for degree in degrees.clone() {
             let mesh = Mesh::of_box(cells, &[1.0, 2.0, 0.5][..cells.len()], 1).unwrap();
-            let finest = Separable::new(mesh, degree, equation.clone()).unwrap();
+            let finest = Separable::new(mesh, degree, equation.clone()).unwrap().with_direct_nodes(0);
             for system in crate::multigrid::hierarchy(&finest).unwrap() {
                 let on_cpu = OnCpu::<T>::new(&system);
                 let axes = SeparableLevel::new(&on_cpu.cpu, &system, Kernels::NONE).unwrap();
@@ -452,7 +452,7 @@ fn rows_of_stiffness_matrices_sum_to_zero_exactly() {
             let points = grading.breakpoints(8, 1.0).unwrap().unwrap();
             let axis = Axis::graded(family, &element(degree), points).with_ends();
             for ends in [Ends::Open([true; 2]), Ends::Periodic] {
-                let line = Line { axis: axis.clone(), ends };
+                let line = Line::new(axis.clone(), ends);
                 for digits in [f32::MANTISSA_DIGITS, f64::MANTISSA_DIGITS] {
                     for row in line.stiffness(0.37, digits) {
                         assert!(
@@ -474,7 +474,7 @@ fn sizes_of_patches_are_known_before() {
         for (degree, cells) in [(1, 4), (3, 5), (2, 6), (4, 7), (2, 3), (3, 2), (1, 2)] {
             let element = Arc::new(crate::fe::Element::new(degree).unwrap());
             for family in [Family::Continuous, Family::Discontinuous] {
-                let line = Line { axis: Axis::new(family, &element, cells, 1.0).with_ends(), ends };
+                let line = Line::new(Axis::new(family, &element, cells, 1.0).with_ends(), ends);
                 let of_color = |patches: &Vec<Vec<usize>>| {
                     [patches.iter().map(Vec::len).sum(), patches.iter().map(Vec::len).max().unwrap_or(0)]
                 };
@@ -585,9 +585,80 @@ fn a_level_allocates_what_was_said() {
         equation([[N, N], [P, P], [D, N]], [graded, Grading::Uniform, Grading::Uniform], 1.0),
     ];
     for finest in equations.into_iter().flat_map(large) {
-        for system in crate::multigrid::hierarchy(&finest).unwrap().iter().filter(|system| system.cells() > 100) {
-            check_bytes::<f64>(system);
-            check_bytes::<f32>(system);
+        for nodes in [0, 200] {
+            let finest = finest.clone().with_direct_nodes(nodes);
+            for system in crate::multigrid::hierarchy(&finest).unwrap().iter().filter(|system| system.cells() > 100) {
+                check_bytes::<f64>(system);
+                check_bytes::<f32>(system);
+            }
         }
     }
+}
+
+/// The residual of a solution, relative to the right-hand side.
+fn check_solution<T: Scalar>(system: &Separable, tolerance: f64) {
+    assert!(system.is_solved_directly() && system.coarser().is_none());
+    let on_cpu = OnCpu::<T>::new(system);
+    let mut values = random(system.layout().dofs(), 11);
+    if system.drops_constants() {
+        let sum: f64 = values.iter().sum();
+        let mut weights = Vec::new();
+        system.for_each_weight(|_, weight| weights.push(weight));
+        values.iter_mut().zip(weights).for_each(|(value, weight)| *value -= sum * weight);
+    }
+    let b = on_cpu.vector(&values);
+    // Whatever was there.
+    let mut x = on_cpu.vector(&random(values.len(), 12));
+    on_cpu.level.solve(&b, &mut x).unwrap();
+    let mut r = on_cpu.level.vector().unwrap();
+    on_cpu.level.residual(&b, &x, &mut r).unwrap();
+    let norm = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>().sqrt();
+    let found = norm(&on_cpu.dofs(&r)) / norm(&values);
+    assert!(found < tolerance, "{:?}, {:?}: {found:e}", system.mesh().cells_along(), system.equation());
+}
+
+#[test]
+fn direct_solutions_are_exact() {
+    for system in systems().into_iter().filter(|system| !system.lines().iter().any(Line::is_short)) {
+        let system = system.with_direct_nodes(100);
+        check_solution::<f64>(&system, 1e-10);
+        check_solution::<f32>(&system, 1e-2);
+    }
+}
+
+/// With so many nodes that matrices are multiplied as dense ones.
+#[test]
+fn direct_solutions_of_many_nodes_are_exact() {
+    let graded = [Grading::Geometric(30.0), Grading::BothEnds(10.0), Grading::Uniform];
+    let gradings = [graded, [Grading::Uniform, Grading::Uniform, Grading::Uniform]];
+    for (new, grading) in [Separable::new as New, Separable::discontinuous].into_iter().zip(gradings) {
+        for sides in [[[D, N], [D, D], [D, D]], [[P, P], [N, N], [D, D]]] {
+            let equation = equation(sides, grading.clone(), 0.0);
+            let system = new(Mesh::unit_cube(2, 5).unwrap(), 3, equation).unwrap().with_direct_nodes(128);
+            check_solution::<f64>(&system, 1e-8);
+        }
+    }
+}
+
+#[test]
+fn graded_meshes_of_few_nodes_are_solved_directly() {
+    let of = |ratio: f64, cells: usize| {
+        let equation = Equation {
+            grading: [Grading::Geometric(ratio), Grading::Uniform, Grading::Uniform],
+            ..Equation::default()
+        };
+        Separable::new(Mesh::of_box(&[cells / 2; 2], &[1.0; 2], 1).unwrap(), 4, equation).unwrap()
+    };
+    assert!(of(1e3, 128).is_solved_directly() && !of(1e3, 130).is_solved_directly(), "513 and 521 nodes");
+    assert!(
+        of(1e3, 126).with_direct_nodes(505).is_solved_directly()
+            && !of(1e3, 126).with_direct_nodes(504).is_solved_directly()
+    );
+    let [coarse, fine] = [of(1e3, 126), of(1e3, 256)].map(|system| crate::multigrid::hierarchy(&system).unwrap());
+    assert_eq!(coarse.len(), 1);
+    assert!(fine.len() > 1 && fine[0].is_solved_directly() && !fine[1].is_solved_directly());
+    // Rounding of the largest eigenvalues would be as large as the smallest ones.
+    assert!(!of(1e6, 126).is_solved_directly());
+    let uniform = Separable::new(Mesh::unit_cube(2, 3).unwrap(), 2, Equation::default()).unwrap();
+    assert!(!uniform.is_solved_directly() && uniform.with_direct_nodes(17).is_solved_directly());
 }

@@ -52,6 +52,11 @@ impl Runs<Separable> for Cpu {
             return level::bytes::<Self, T>(system) + patches::bytes::<T>(system);
         };
         let dim = system.dim();
+        if system.is_large_patch() {
+            let vectors = vector_bytes::<T>(2, lattice.grid.storage(dim));
+            let of_cells = if lattice.has_equal_cells { 0 } else { graded::bytes::<T>(system) };
+            return level::bytes_of_solution::<Self, T>(system) + vectors + of_cells;
+        }
         if !lattice.has_equal_cells {
             let vectors = vector_bytes::<T>(2, lattice.grid.storage(dim));
             return level::bytes_with_kernels::<Self, T>(system, false) + vectors + graded::bytes::<T>(system);
@@ -64,6 +69,9 @@ impl Runs<Separable> for Cpu {
 
 /// The kernels of a level.
 fn kernels<T: Scalar + Prepared>(cpu: &Arc<Cpu>, system: &Separable) -> Result<Kernels<Cpu, T>> {
+    if system.is_large_patch() {
+        return Ok(Kernels { products: products(cpu, system)?, ..Kernels::NONE });
+    }
     let Some(lattice) = Lattice::of(system) else { return Ok(Kernels::NONE) };
     if !lattice.has_equal_cells {
         let extended = Arc::new(graded::extended(cpu, system, lattice)?);
@@ -171,7 +179,7 @@ impl Lattice {
     /// discontinuous elements.
     fn of(system: &Separable) -> Option<Self> {
         let is_other = |line: &Line| {
-            line.is_whole() || line.is_discontinuous() || (line.joins_ends() && line.axis.cells() % 2 == 1)
+            line.is_short() || line.is_discontinuous() || (line.joins_ends() && line.axis.cells() % 2 == 1)
         };
         if system.lines().iter().any(is_other) {
             return None;

@@ -44,6 +44,10 @@ impl Runs<Separable> for Cuda {
 
     fn level_bytes<T: Scalar>(system: &Separable) -> u64 {
         match Cells::of(system) {
+            Some(cells) if system.is_large_patch() => {
+                let of_products = if cells == Cells::Graded { graded::sizes_bytes::<T>(system) } else { 0 };
+                level::bytes_of_solution::<Self, T>(system) + of_products
+            }
             Some(Cells::Equal) => {
                 level::bytes_with_kernels::<Self, T>(system, equal::has_transfers(system))
                     + vector_bytes::<T>(1, equal::table_words(system))
@@ -60,6 +64,9 @@ impl Runs<Separable> for Cuda {
 
 /// The kernels of a level.
 fn kernels<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Kernels<Cuda, T>> {
+    if system.is_large_patch() {
+        return Ok(Kernels { products: products(cuda, system)?, ..Kernels::NONE });
+    }
     let steps: Box<dyn Steps<Cuda, T>> = match Cells::of(system) {
         Some(Cells::Equal) => Box::new(equal::Equal::new(cuda, system)?),
         Some(Cells::Graded) => Box::new(graded::Graded::new(cuda, system)?),
@@ -78,7 +85,7 @@ fn products<T: Scalar>(cuda: &Arc<Cuda>, system: &Separable) -> Result<Option<Bo
     })
 }
 
-/// The cells of a level whose smoother has a kernel.
+/// The cells of a level that has kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cells {
     /// Those of a direction are equal.
@@ -91,7 +98,7 @@ impl Cells {
     /// None where a direction has at most three cells, for discontinuous elements, and where a plane has more nodes than 32 bits count.
     fn of(system: &Separable) -> Option<Self> {
         let (lines, [row, rows, _]) = (system.lines(), system.space().stored_nodes());
-        let is_other = lines.iter().any(|line| line.is_whole() || line.is_discontinuous());
+        let is_other = lines.iter().any(|line| line.is_short() || line.is_discontinuous());
         if is_other || row.checked_mul(rows).is_none_or(|plane| u32::try_from(plane).is_err()) {
             return None;
         }

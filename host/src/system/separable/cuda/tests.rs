@@ -98,7 +98,7 @@ unsafe fn run<A: typed::Arguments>(module: Module, blocks: [u32; 3], arguments: 
 /// A mesh of so many cells on a box of these sizes.
 fn system(cells: &[usize], sizes: &[f64], degree: usize, equation: Equation) -> Separable {
     let halves: Vec<usize> = cells.iter().map(|cells| cells / 2).collect();
-    Separable::new(Mesh::of_box(&halves, sizes, 1).unwrap(), degree, equation).unwrap()
+    Separable::new(Mesh::of_box(&halves, sizes, 1).unwrap(), degree, equation).unwrap().with_direct_nodes(0)
 }
 
 /// Of a box whose patches have other widths in each direction.
