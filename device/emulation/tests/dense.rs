@@ -17,7 +17,7 @@ fn check<T: Real, P: Parameters<Scalar = T>>(
     add: bool,
     parameters: impl Fn(*const f64, *const T, *mut T, u32) -> P,
 ) {
-    assert!(shape.is_taken::<T>(0));
+    assert!(shape.is_taken::<T>([0, 0]));
     let [outer, rows, columns, inner] = [shape.outer, shape.rows, shape.columns, shape.inner].map(|size| size as usize);
     let part = |first: u32, count: u32| first as usize..(first + count) as usize;
     let of_rows = part(shape.first_row, shape.row_count);
@@ -98,11 +98,12 @@ fn across_rows() {
 #[test]
 fn tensors_whose_rows_are_no_whole_chunks_are_not_taken() {
     let shape = full([2, 64, 66, 1]);
-    assert!(!shape.is_taken::<f32>(0) && shape.is_taken::<f64>(0));
+    assert!(!shape.is_taken::<f32>([0, 0]) && shape.is_taken::<f64>([0, 0]));
     let shape = full([2, 64, 66, 7]);
-    assert!(!shape.is_taken::<f32>(0) && !shape.is_taken::<f64>(0));
+    assert!(!shape.is_taken::<f32>([0, 0]) && !shape.is_taken::<f64>([0, 0]));
     let shape = full([2, 64, 68, 1]);
-    assert!(!shape.is_taken::<f32>(2) && shape.is_taken::<f64>(2) && !shape.is_taken::<f64>(1));
+    assert!(!shape.is_taken::<f32>([2, 0]) && shape.is_taken::<f64>([2, 0]) && !shape.is_taken::<f64>([1, 0]));
+    assert!(!shape.is_taken::<f64>([0, 1]));
     let shifted = DenseShape { first_column: 2, column_count: 64, ..shape };
-    assert!(!shifted.is_taken::<f32>(0) && shifted.is_taken::<f64>(0));
+    assert!(!shifted.is_taken::<f32>([0, 0]) && shifted.is_taken::<f64>([0, 0]));
 }

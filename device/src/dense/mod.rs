@@ -98,13 +98,15 @@ impl DenseShape {
         [self.row_count.div_ceil(ROWS as u32) * self.lines().div_ceil(LINES as u64) as u32, 1, 1]
     }
 
-    /// Whether the kernels take tensors of such a shape, the first of which begins at an entry of `x`: rows of `x` are whole chunks.
-    pub const fn is_taken<T>(self, from: usize) -> bool {
+    /// Whether the kernels take tensors of such a shape, which begin at these entries of `x` and `y`: rows of `x` are whole chunks, and those of `y`
+    /// across the axis pairs.
+    pub const fn is_taken<T>(self, [from, to]: [usize; 2]) -> bool {
         let chunk = (CHUNK / size_of::<T>()) as u32;
         let row = if self.inner == 1 { self.columns | self.first_column | self.column_count } else { self.inner };
         let blocks = self.lines().div_ceil(LINES as u64) * self.row_count.div_ceil(ROWS as u32) as u64;
         let is_there = self.row_count > 0 && self.column_count > 0;
-        is_there && row.is_multiple_of(chunk) && from.is_multiple_of(chunk as usize) && blocks < 1 << 24
+        let is_aligned = from.is_multiple_of(chunk as usize) && to.is_multiple_of(2);
+        is_there && row.is_multiple_of(chunk) && is_aligned && blocks < 1 << 24
     }
 }
 
@@ -199,6 +201,56 @@ impl<T: Real + Word> Copies<T> {
     }
 }
 
+/// `y = value`, or `y += value`.
+///
+/// # Safety
+/// The entry is the thread's own.
+#[inline(always)]
+unsafe fn put<T: Real>(y: *mut T, value: f64, add: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let old = if add == 0 { 0.0 } else { (*y).to_f64() };
+        *y = T::from_f64(old + value);
+    }
+}
+
+/// The same of two neighbours by one access: halves of a sector would be written one after the other.
+///
+/// # Safety
+/// Both entries are the thread's own; on a GPU they are aligned together.
+#[inline(always)]
+unsafe fn put_pair<T: Real>(y: *mut T, values: [f64; 2], add: u32) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        if size_of::<T>() == size_of::<f64>() {
+            let y = y.cast::<Doubles>();
+            let [first, second] = if add == 0 { [0.0; 2] } else { (*y).0 };
+            *y = Doubles([first + values[0], second + values[1]]);
+        } else {
+            let y = y.cast::<Floats>();
+            let [first, second] = if add == 0 { [0.0; 2] } else { (*y).0.map(f64::from) };
+            *y = Floats([(first + values[0]) as f32, (second + values[1]) as f32]);
+        }
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(y, values[0], add);
+        put(y.add(1), values[1], add);
+    }
+}
+
+#[cfg(target_arch = "nvptx64")]
+#[repr(C, align(16))]
+#[derive(Clone, Copy)]
+struct Doubles([f64; 2]);
+
+#[cfg(target_arch = "nvptx64")]
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Floats([f32; 2]);
+
 /// `y = (I ⊗ Q ⊗ I) x`, or `y += ..`: along the axis, where `inner` is 1, or across it.
 ///
 /// # Safety
@@ -288,13 +340,19 @@ unsafe fn multiply<P: Rows, T: Real + Word, const ALONG: bool>(
             let line = first_line + (warp * LINES_OF_WARP + width * WIDTH + 2 * member) as u32;
             let start = begin(line, shape.rows);
             for tile in 0..TILES {
-                for i in 0..4 {
-                    let row = first_row + tile * TILE + group + i / 2 * WIDTH;
-                    if row < shape.row_count as usize && line + ((i % 2) as u32) < lines {
-                        let beside = if ALONG { shape.rows as usize } else { 1 };
-                        let y = y_first.add(start + row * next + i % 2 * beside);
-                        let old = if add == 0 { 0.0 } else { (*y).to_f64() };
-                        *y = T::from_f64(old + sums[tile][width][i]);
+                for part in 0..2 {
+                    let row = first_row + tile * TILE + part * WIDTH + group;
+                    if row < shape.row_count as usize && line < lines {
+                        let pair = [sums[tile][width][2 * part], sums[tile][width][2 * part + 1]];
+                        let y = y_first.add(start + row * next);
+                        if ALONG {
+                            put(y, pair[0], add);
+                            if line + 1 < lines {
+                                put(y.add(shape.rows as usize), pair[1], add);
+                            }
+                        } else {
+                            put_pair(y, pair, add);
+                        }
                     }
                 }
             }

@@ -70,7 +70,7 @@ impl<T: Scalar> AxisMatrix<T> {
             AxisShape { outer: size(outer)?, rows: size(*rows)?, columns: size(*columns)?, inner: size(inner)? };
         if let Some(dense) = dense.as_ref().filter(|_| outer * inner >= LINES) {
             let shape = dense.shape(shape);
-            if shape.is_taken::<T>(from) {
+            if shape.is_taken::<T>([from, to]) {
                 return dense.apply(gpu, shape, x.as_ptr().wrapping_add(from), y.as_mut_ptr().wrapping_add(to), add);
             }
         }

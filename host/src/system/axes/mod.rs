@@ -15,11 +15,8 @@ pub(super) fn matrix_bytes<T: Scalar>(rows: usize, width: usize) -> u64 {
     vector_bytes::<T>(rows, width) + places_bytes(rows)
 }
 
-/// Bytes of the second form that a machine may keep of a [dense matrix](crate::backend::Backend::dense_axis_matrix), at most.
+/// Bytes of the second form that a machine may keep of a large [dense matrix](crate::backend::Backend::dense_axis_matrix).
 pub(super) fn dense_bytes(rows: usize, columns: usize) -> u64 {
-    if rows.min(columns) < AxisMatrix::<f64>::LARGE {
-        return 0;
-    }
     vector_bytes::<f64>(1, dense::matrix_words(rows, columns))
 }
 

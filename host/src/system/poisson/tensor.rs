@@ -128,7 +128,8 @@ impl<B: Backend, T: Scalar> ExactSolver<B, T> {
         }
         let nodes = || space.axes().iter().map(Axis::stored_nodes);
         let matrices: usize = nodes().map(|nodes| 2 * nodes * (nodes + 1)).sum();
-        let dense: u64 = nodes().map(|nodes| 2 * dense_bytes(nodes, nodes)).sum();
+        let large = nodes().filter(|&nodes| nodes >= AxisMatrix::<T>::LARGE);
+        let dense: u64 = large.map(|nodes| 2 * dense_bytes(nodes, nodes)).sum();
         vector_bytes::<T>(3, space.storage()) + vector_bytes::<T>(1, matrices) + dense
     }
 

@@ -14,8 +14,8 @@ const GROWTH: f64 = 1.2;
 /// Enough is gone if a coarser mesh has at most this part of the cells.
 const ENOUGH: f64 = 0.75;
 
-/// On graded cells, [`Rule::direct_nodes`] unless others are asked for. Eigenpairs of more nodes take longer than what they save.
-pub(super) const DIRECT_NODES: usize = 513;
+/// On graded cells, [`Rule::direct_nodes`] in 2D and 3D unless others are asked for. Eigenpairs of more nodes take longer than what they save.
+const DIRECT_NODES: [usize; 2] = [257, 513];
 
 /// How `τ` is chosen, and where coarsening ends.
 #[derive(Clone, Copy, Debug)]
@@ -33,13 +33,13 @@ impl Rule {
     pub const UNIFORM: Self = Self { start: COARSENED_BELOW, bound: COARSENED_BELOW, direct_nodes: 0 };
 
     /// Of graded cells. Larger values make fewer levels and cost iterations.
-    pub const fn graded(degree: usize) -> Self {
+    pub const fn graded(dim: usize, degree: usize) -> Self {
         let [start, bound] = match degree {
             1 => [2.0, 2.0],
             2 => [2.0, 4.0],
             _ => [3.0, 4.0],
         };
-        Self { start, bound, direct_nodes: DIRECT_NODES }
+        Self { start, bound, direct_nodes: DIRECT_NODES[dim - 2] }
     }
 }
 

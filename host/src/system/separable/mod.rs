@@ -170,7 +170,8 @@ impl Separable {
         };
         let axes = uniform.axes().iter().enumerate().map(axis).collect::<Result<Vec<_>>>()?;
         let is_graded = !axes.iter().all(Axis::is_uniform);
-        let coarsening = if is_graded { coarsening::Rule::graded(degree) } else { coarsening::Rule::UNIFORM };
+        let coarsening =
+            if is_graded { coarsening::Rule::graded(mesh.dim(), degree) } else { coarsening::Rule::UNIFORM };
         Self::on_axes(mesh, axes, Arc::new(equation), coarsening)
     }
 
@@ -200,9 +201,10 @@ impl Separable {
     }
 
     /// With meshes of at most so many nodes in every direction as the coarsest, of which the finest may be one. They are solved directly, by
-    /// fast diagonalization of the whole: `(S ⊗ S ⊗ S) (Σ_d c_d λ_d + s)⁻¹ (S ⊗ S ⊗ S)ᵀ`, which takes about `4 n` operations an unknown for each direction
-    /// of `n` nodes. The default is 513 on graded cells, where levels are many, and 0 on equal ones: then only meshes that are a single patch
-    /// are solved. Meshes whose cells are so narrow that eigenvalues would be lost to rounding are not solved, whatever is asked for.
+    /// fast diagonalization of the whole: `(S ⊗ S ⊗ S) (Σ_d c_d λ_d + s)⁻¹ (S ⊗ S ⊗ S)ᵀ`, which takes about `4 n` operations an unknown for each
+    /// direction of `n` nodes. On graded cells, where levels are many, the default is 257 in 2D and 513 in 3D. On equal ones it is 0: then only
+    /// meshes that are a single patch are solved. Meshes whose cells are so narrow that eigenvalues would be lost to rounding are not solved,
+    /// whatever is asked for.
     pub fn with_direct_nodes(mut self, nodes: usize) -> Self {
         (self.coarsening.direct_nodes, self.known_patches) = (nodes, Arc::default());
         let is_solved = self.lines.iter().all(|line| line.nodes() <= nodes && line.has_good_eigenpairs());

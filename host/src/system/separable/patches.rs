@@ -6,7 +6,7 @@
 use super::Separable;
 use super::line::{Line, Rows, part, transposed};
 use super::matrix;
-use crate::backend::{Backend, OuterProducts, Scalar};
+use crate::backend::{AxisMatrix, Backend, OuterProducts, Scalar};
 use crate::error::Result;
 use crate::fe::{Eigenpairs, generalized_eigenpairs};
 use crate::operator::vector_bytes;
@@ -150,7 +150,8 @@ pub(super) fn bytes<T: Scalar>(system: &Separable) -> u64 {
         let matrices = system.lines().iter().zip(along).enumerate().map(|(d, (line, [functions, size]))| {
             let of_rows =
                 |rows: usize| matrix::bytes_of_pieces::<T>(line.has_joining_patch(color >> d & 1), rows, size);
-            let dense = if line.is_whole() { 2 * dense_bytes(line.stored(), functions) } else { 0 };
+            let is_dense = line.is_whole() && line.unknowns().len() >= AxisMatrix::<T>::LARGE;
+            let dense = if is_dense { 2 * dense_bytes(line.stored(), functions) } else { 0 };
             of_rows(line.stored()) + of_rows(functions) + dense
         });
         matrices.sum::<u64>() + vector_bytes::<T>(1, system.space().storage())
