@@ -106,7 +106,7 @@ mod tests {
     fn corrections_have_a_smoother_of_their_own_below_the_finest_level() {
         let grading = [Grading::Geometric(1e3), Grading::Geometric(10.0), Grading::Uniform];
         let equation = Equation { grading, ..Equation::default() };
-        let system = Separable::new(Mesh::unit_cube(2, 4).unwrap(), 2, equation).unwrap();
+        let system = Separable::new(Mesh::unit_cube(2, 4).unwrap(), 2, equation).unwrap().with_direct_nodes(0);
         let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
         let mut multigrid =
             Multigrid::<Cpu, f64>::new(&cpu, &system, &SmootherConfig::Patch, Default::default()).unwrap();
