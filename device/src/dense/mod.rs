@@ -7,6 +7,101 @@
 //!
 //! There are two modules, by what a device has: [`ampere`] with products m8n8k4, [`hopper`] with m16n8k4.
 
+/// A module of products: its kernels, and what the list says of it.
+macro_rules! module {
+    ($Product:ty, $kind:literal, $name:literal, needs_hopper: $needs_hopper:literal) => {
+        use super::{DenseShape, multiply};
+        use crate::scalar::Real;
+        use cuda_std::shared::Word;
+        #[cfg(not(target_arch = "nvptx64"))]
+        use {
+            crate::any_size,
+            crate::kernels::Module,
+            crate::typed::{Kind, Sample},
+            std::boxed::Box,
+        };
+
+        crate::kernels! {
+            by any_size;
+
+            /// `y = (I ⊗ Q ⊗ I) x` along the rows of tensors.
+            Along = along(
+                /// [Arranged](super::arranged).
+                matrix: *const f64,
+                x: *const T,
+                /// Another vector than `x`.
+                y: *mut T,
+                shape: DenseShape,
+                /// 1 to add to `y`, 0 to overwrite it.
+                add: u32,
+            ), super::block(true, size_of::<T>());
+
+            /// The same across rows, along one of the other directions.
+            Across = across(
+                /// [Arranged](super::arranged).
+                matrix: *const f64,
+                x: *const T,
+                /// Another vector than `x`.
+                y: *mut T,
+                shape: DenseShape,
+                /// 1 to add to `y`, 0 to overwrite it.
+                add: u32,
+            ), super::block(false, size_of::<T>());
+        }
+
+        /// Its one module.
+        #[cfg(not(target_arch = "nvptx64"))]
+        pub const MODULE: Module = KIND.module(0, 0);
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        pub(crate) static KIND: Kind = Kind {
+            name: $kind,
+            is_of_paper: false,
+            needs_hopper: $needs_hopper,
+            spaces: std::vec::Vec::new,
+            module_name: |_, _| $name.into(),
+            rows: ROWS,
+            traced: |_| ([0; 3], super::LINES * super::ROWS),
+            samples: [sample::<f32>, sample::<f64>],
+        };
+
+        /// Of one block that is full.
+        #[cfg(not(target_arch = "nvptx64"))]
+        fn sample<T: Real + Word>(name: &str) -> Sample {
+            match name {
+                "along" => |_, memory| {
+                    let (matrix, x, y) = (memory.cast_const().cast(), memory.cast_const().cast(), memory.cast());
+                    Some(Box::new(Along::<T> { matrix, x, y, shape: DenseShape::of_block(true), add: 0 }))
+                },
+                _ => |_, memory| {
+                    let (matrix, x, y) = (memory.cast_const().cast(), memory.cast_const().cast(), memory.cast());
+                    Some(Box::new(Across::<T> { matrix, x, y, shape: DenseShape::of_block(false), add: 0 }))
+                },
+            }
+        }
+
+        /// See [`Along`].
+        ///
+        /// # Safety
+        /// That of [`multiply`].
+        #[inline(always)]
+        pub unsafe fn along<T: Real + Word>(matrix: *const f64, x: *const T, y: *mut T, shape: DenseShape, add: u32) {
+            // SAFETY: the caller's promise.
+            unsafe { multiply::<$Product, T, true>(matrix, x, y, shape, add) }
+        }
+
+        /// See [`Across`].
+        ///
+        /// # Safety
+        /// That of [`multiply`].
+        #[inline(always)]
+        pub unsafe fn across<T: Real + Word>(matrix: *const f64, x: *const T, y: *mut T, shape: DenseShape, add: u32) {
+            // SAFETY: the caller's promise.
+            unsafe { multiply::<$Product, T, false>(matrix, x, y, shape, add) }
+        }
+    };
+}
+
 #[cfg(any(not(target_arch = "nvptx64"), module = "dense_ampere"))]
 pub mod ampere;
 #[cfg(any(not(target_arch = "nvptx64"), module = "dense_hopper"))]
@@ -88,6 +183,14 @@ unsafe impl Zeroable for DenseShape {}
 unsafe impl Pod for DenseShape {}
 
 impl DenseShape {
+    /// Of one block, which is full, and two steps: along the axis or across it.
+    #[cfg(not(target_arch = "nvptx64"))]
+    const fn of_block(is_along: bool) -> Self {
+        let (lines, rows, columns) = (LINES as u32, ROWS as u32, 2 * STEP as u32);
+        let [outer, inner] = if is_along { [lines, 1] } else { [1, lines] };
+        Self { outer, rows, columns, inner, first_row: 0, row_count: rows, first_column: 0, column_count: columns }
+    }
+
     /// Lines across the axis.
     const fn lines(self) -> u64 {
         self.outer as u64 * self.inner as u64

@@ -260,7 +260,8 @@ pub trait Backend: Send + Sync + Sized + 'static {
     }
     /// A matrix to the machine.
     fn axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<Self::AxisMatrix<T>>;
-    /// The same of a matrix with many rows that are nearly full, for tensors of many lines: a machine may have a faster way for it.
+    /// The same of a matrix whose rows are nearly full, for tensors of many lines: where it is [large](AxisMatrix::is_large), a machine may keep a
+    /// second form for a faster way. A CPU, which needs none, takes that way for all such matrices.
     fn dense_axis_matrix<T: Scalar>(&self, matrix: &AxisMatrix<f64>) -> Result<Self::AxisMatrix<T>> {
         self.axis_matrix(matrix)
     }

@@ -28,25 +28,22 @@ pub fn generalized_eigenpairs(a: &DMatrix<f64>, m: &DMatrix<f64>) -> Result<Eige
     }
     let singular = || Error::NotPositiveDefinite { what: "mass matrix" };
     let symmetric_eigen = |reduced: DMatrix<f64>| (0.5 * (&reduced + reduced.transpose())).symmetric_eigen();
-    let (eigen, unsorted) = if a.nrows() < LARGE {
+    let (values, unsorted) = if a.nrows() < LARGE {
         let lower = m.clone().cholesky().ok_or_else(singular)?.unpack();
         let half = lower.solve_lower_triangular(a).ok_or_else(singular)?;
         let eigen = symmetric_eigen(lower.solve_lower_triangular(&half.transpose()).ok_or_else(singular)?);
-        let unsorted = lower.tr_solve_lower_triangular(&eigen.eigenvectors).ok_or_else(singular)?;
-        (eigen, unsorted)
+        (eigen.eigenvalues, lower.tr_solve_lower_triangular(&eigen.eigenvectors).ok_or_else(singular)?)
     } else {
         let lower = Skyline::of(m).ok_or_else(singular)?;
-        let half = lower.solved(a.clone());
-        let eigen = symmetric_eigen(lower.solved(half.transpose()));
-        let unsorted = lower.solved_transposed(eigen.eigenvectors.clone());
-        (eigen, unsorted)
+        let eigen = symmetric_eigen(lower.solved(lower.solved(a.clone()).transpose()));
+        (eigen.eigenvalues, lower.solved_transposed(eigen.eigenvectors))
     };
 
     let mut order: Vec<usize> = (0..a.nrows()).collect();
-    order.sort_by(|&i, &j| eigen.eigenvalues[i].total_cmp(&eigen.eigenvalues[j]));
+    order.sort_by(|&i, &j| values[i].total_cmp(&values[j]));
     let columns: Vec<DVector<f64>> = order.iter().map(|&i| with_sign(unsorted.column(i).into_owned())).collect();
     Ok(Eigenpairs {
-        values: DVector::from_iterator(order.len(), order.iter().map(|&i| eigen.eigenvalues[i])),
+        values: DVector::from_iterator(order.len(), order.iter().map(|&i| values[i])),
         vectors: DMatrix::from_columns(&columns),
     })
 }

@@ -28,8 +28,8 @@ pub struct BoxArgs {
     /// cells. R is that of the refined cells, whatever --refine is.
     #[arg(long, value_name = "D=SIZES", value_delimiter = ',', value_parser = sizes, allow_hyphen_values = true)]
     pub grading: Vec<Sizes>,
-    /// Of poisson-cg and poisson-dg: meshes of at most N nodes in every direction are the coarsest, and solved directly [default: on graded
-    /// cells 257 in 2D and 513 in 3D, otherwise 0]
+    /// Of poisson-cg and poisson-dg: meshes of at most N nodes in every direction are the coarsest, and solved directly, N up to 2049
+    /// [default: on graded cells 257 in 2D and 513 in 3D, otherwise 0]
     ///
     /// They are solved by fast diagonalization of the whole box: about 4 N operations an unknown for each direction. If the finest mesh is one of
     /// them, a V-cycle is a direct solver. With 0 only meshes that are a single patch are solved so.

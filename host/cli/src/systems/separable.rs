@@ -28,11 +28,11 @@ impl Offered for Problem {
     fn case(args: &CaseArgs) -> Result<Case<Self>, Failure> {
         let engine = args.products.engine.map(|engine| ("engine", engine.to_string()));
         if let Some((option, value)) = args.kernel_options().into_iter().chain(engine).next() {
-            let reason = "is not there with sides, coefficients or graded cells, which general kernels compute";
+            let reason = "is not there with sides, coefficients, graded cells or direct solutions, which general kernels compute";
             return Err(Failure::usage(option, value, reason));
         }
         if let (Some(smoother @ Smoother::PointGs), Family::Continuous) = (args.smoother, args.family()) {
-            let reason = "must be patch, additive-patch, jacobi, chebyshev or chebyshev4 with sides, coefficients or graded cells";
+            let reason = "must be patch, additive-patch, jacobi, chebyshev or chebyshev4 with sides, coefficients, graded cells or direct solutions";
             return Err(Failure::usage("smoother", smoother, reason));
         }
         let (name, mesh) = (args.problem_of::<Self>()?, args.mesh()?);
@@ -41,6 +41,10 @@ impl Offered for Problem {
         let equation = args.box_equation(mesh.dim())?;
         let mut system = Separable::of_family(args.family(), mesh, args.degree(), equation)?;
         if let Some(nodes) = args.boxes.direct_nodes {
+            if nodes > Separable::MOST_DIRECT_NODES {
+                let reason = format_args!("must be 0 to {}", Separable::MOST_DIRECT_NODES);
+                return Err(Failure::usage("direct-nodes", nodes, reason));
+            }
             system = system.with_direct_nodes(nodes);
         }
         let config = args.config(system.suitable_smoother())?;
@@ -151,7 +155,9 @@ impl CaseArgs {
         let has_values = boundary.as_ref().or(exact.as_ref()).is_some_and(|values| self.is_given() && !is_zero(values));
         let is_cosine = self.problem.as_deref() == Some("cosine");
         let is_continuous = self.family() == Family::Continuous;
-        let has_options = !self.boxes.given().is_empty() || !self.forest.side.is_empty();
+        // Fast kernels solve no mesh directly, either.
+        let is_other = |&(option, ref value): &(&str, String)| (option, &**value) != ("direct-nodes", "0");
+        let has_options = self.boxes.given().iter().any(is_other) || !self.forest.side.is_empty();
         has_options || (is_continuous && (has_values || is_cosine))
     }
 

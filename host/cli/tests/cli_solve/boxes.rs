@@ -147,9 +147,27 @@ fn solutions_by_discontinuous_elements_can_be_gone_on_from() {
     let path = folder.path().join("u.npz").to_str().unwrap().to_string();
     let case =
         ["--system", "poisson-dg", "--grading", "x=10", "--side", "y+=neumann:1", "--rhs", "x", "--solver", "gmres"];
+    let case = [&case[..], &["--direct-nodes", "0"]].concat();
     let written = json(&[&case[..], &["--rtol", "1e-10", "--npz", &path]].concat());
     let again = json(&[&case[..], &["--start-from", &path]].concat());
     assert!(written["iterations"].as_u64() > Some(2) && again["iterations"] == 0, "{again}");
+}
+
+/// Up to a number of nodes, which results name, and on equal cells if it is asked for.
+#[test]
+fn graded_cells_are_solved_directly() {
+    let graded = ["--grading", "x=1000,y=100:both", "--rhs", "x", "--solver", "gmres", "--degree", "4"];
+    let direct = json(&graded);
+    assert_eq!((&direct["iterations"], &direct["options"]["direct-nodes"]), (&1.into(), &257.into()), "{direct}");
+    let levels = json(&[&graded[..], &["--direct-nodes", "0"]].concat());
+    assert!(levels["iterations"].as_u64() > Some(2) && levels["options"]["direct-nodes"] == 0, "{levels}");
+    let equal = ["--rhs", "x", "--solver", "gmres", "--degree", "4", "--refine", "3", "--direct-nodes"];
+    assert_eq!(json(&[&equal[..], &["33"]].concat())["iterations"], 1);
+    assert!(json(&[&equal[..], &["32"]].concat())["iterations"].as_u64() > Some(2));
+    // Fast kernels are those of plain boxes, whose meshes are coarsened as far as they can be.
+    assert_eq!(json(&["--rhs", "x", "--direct-nodes", "0"])["kernel"], json(&["--rhs", "x"])["kernel"]);
+    let words = |arguments: &[&str]| String::from_utf8(solve(arguments).stdout).unwrap();
+    assert!(words(&graded).contains("smoother   none: the mesh is solved directly, by fast diagonalization"));
 }
 
 /// Expressions alone are solved by the kernels that named problems have, in as many iterations, to the same residuals.
@@ -212,6 +230,13 @@ fn contradictions_are_refused() {
         &["--side", "belongs to --system poisson-cg, poisson-dg, elliptic"],
     );
     given(&["--system", "elliptic", "--grading", "x=2"], &["--grading", "belongs to --system poisson-cg, poisson-dg"]);
+    given(
+        &["--system", "elliptic", "--direct-nodes", "9"],
+        &["--direct-nodes", "belongs to --system poisson-cg, poisson-dg"],
+    );
+    given(&["--direct-nodes", "-1"], &["'-1'", "--direct-nodes"]);
+    given(&["--direct-nodes", "2050"], &["--direct-nodes", "'2050'", "must be 0 to 2049"]);
+    given(&["--direct-nodes", "9", "--kernel", "separate"], &["--kernel", "or direct solutions"]);
     let dg = |arguments: &[&str], parts: &[&str]| given(&[&["--system", "poisson-dg"], arguments].concat(), parts);
     dg(&["--side", "x-=periodic"], &["--side", "'x-=periodic'", "needs --side x+=periodic, too"]);
     dg(&["--side", "x-=robin:1:0"], &["--side", "robin belongs to --system elliptic"]);

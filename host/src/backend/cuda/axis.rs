@@ -23,11 +23,11 @@ pub struct AxisMatrix<T: Scalar> {
 }
 
 /// Lines of a tensor from which on tensor cores multiply faster.
-const LINES: usize = 64;
+const FEWEST_LINES: usize = 64;
 
 impl<T: Scalar> AxisMatrix<T> {
     /// With a second form for tensor cores, unless it is small.
-    pub(super) fn dense(gpu: &Arc<Gpu>, matrix: &backend::AxisMatrix<f64>) -> Result<Self> {
+    pub(super) fn for_tensor_cores(gpu: &Arc<Gpu>, matrix: &backend::AxisMatrix<f64>) -> Result<Self> {
         let dense = if matrix.is_large() { Some(Dense::new(gpu, matrix)?) } else { None };
         Ok(Self { dense, ..Self::new(gpu, matrix)? })
     }
@@ -68,10 +68,12 @@ impl<T: Scalar> AxisMatrix<T> {
         };
         let shape =
             AxisShape { outer: size(outer)?, rows: size(*rows)?, columns: size(*columns)?, inner: size(inner)? };
-        if let Some(dense) = dense.as_ref().filter(|_| outer * inner >= LINES) {
+        if let Some(dense) = dense.as_ref().filter(|_| outer * inner >= FEWEST_LINES) {
             let shape = dense.shape(shape);
             if shape.is_taken::<T>([from, to]) {
-                return dense.apply(gpu, shape, x.as_ptr().wrapping_add(from), y.as_mut_ptr().wrapping_add(to), add);
+                let (x, y) = (x.as_ptr().wrapping_add(from), y.as_mut_ptr().wrapping_add(to));
+                // SAFETY: the vectors are long enough, checked above; they are two.
+                return unsafe { dense.apply(gpu, shape, x, y, add) };
             }
         }
         let arguments = Apply {
@@ -104,7 +106,7 @@ enum Kernels<T: Scalar> {
 }
 
 impl<T: Scalar> Dense<T> {
-    /// Columns that make whole chunks in any scalar.
+    /// Columns that make whole chunks in any scalar ([`DenseShape::is_taken`]).
     const CHUNK: usize = 4;
 
     fn new(gpu: &Arc<Gpu>, matrix: &backend::AxisMatrix<f64>) -> Result<Self> {
@@ -140,8 +142,11 @@ impl<T: Scalar> Dense<T> {
         DenseShape { outer, rows, columns, inner, first_row, row_count, first_column, column_count }
     }
 
-    /// The vectors are as long as the shape says, which the kernels [take](DenseShape::is_taken), and two.
-    fn apply(&self, gpu: &Arc<Gpu>, shape: DenseShape, x: *const T, y: *mut T, add: bool) -> Result<()> {
+    /// `y = (I ⊗ Q ⊗ I) x`, or `y += ..` if `add`.
+    ///
+    /// # Safety
+    /// `x` and `y` are of different vectors on this GPU, as long as the shape says, which the kernels [take](DenseShape::is_taken).
+    unsafe fn apply(&self, gpu: &Arc<Gpu>, shape: DenseShape, x: *const T, y: *mut T, add: bool) -> Result<()> {
         self.matrix.check(gpu, "matrix", dense::matrix_words(self.rows.len(), self.columns.len()))?;
         let (matrix, add) = (self.matrix.as_ptr(), add.into());
         macro_rules! launch {

@@ -231,7 +231,7 @@ impl Backend for Cuda {
     }
 
     fn dense_axis_matrix<T: Scalar>(&self, matrix: &super::AxisMatrix<f64>) -> Result<AxisMatrix<T>> {
-        AxisMatrix::dense(&self.gpu, matrix)
+        AxisMatrix::for_tensor_cores(&self.gpu, matrix)
     }
 
     fn apply_along_axis<T: Scalar>(

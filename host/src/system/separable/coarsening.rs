@@ -14,7 +14,8 @@ const GROWTH: f64 = 1.2;
 /// Enough is gone if a coarser mesh has at most this part of the cells.
 const ENOUGH: f64 = 0.75;
 
-/// On graded cells, [`Rule::direct_nodes`] in 2D and 3D unless others are asked for. Eigenpairs of more nodes take longer than what they save.
+/// On graded cells, [`Rule::direct_nodes`] in 2D and 3D unless others are asked for. Those of more nodes would take longer to set
+/// up than some solves without them.
 const DIRECT_NODES: [usize; 2] = [257, 513];
 
 /// How `τ` is chosen, and where coarsening ends.

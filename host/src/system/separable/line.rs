@@ -101,8 +101,8 @@ impl Line {
         self.is_solved || self.is_short()
     }
 
-    /// Whether its eigenpairs are known well enough for a direct solution: they are found to rounding of the largest eigenvalue, which is about
-    /// `4 (k² / h)²` for the smallest width `h`, while the smallest one is about `(π / L)²`.
+    /// Whether its eigenpairs are known well enough for a direct solution: they are found to rounding of the largest eigenvalue, which is some
+    /// `4 (k² / h)²` for the smallest width `h` (of degree 1 `12 / h²`), while the smallest one is about `(π / L)²`.
     pub fn has_good_eigenpairs(&self) -> bool {
         let widths = (0..self.axis.cells()).map(|cell| self.axis.width(cell));
         let (length, narrowest) =
@@ -236,7 +236,8 @@ impl Line {
         self.ends == Ends::Periodic && !self.is_whole() && color == 0
     }
 
-    /// Functions of its one patch, if it is one: those of a direction whose rows are whole chunks are as many as make their rows so, too.
+    /// Functions of its one patch, if it is one: those of a direction whose rows are whole chunks, of 16 bytes in `f32`, are as many as make their
+    /// rows so, too.
     pub fn whole_functions(&self) -> usize {
         const CHUNK: usize = 4;
         let (unknowns, stored) = (self.unknowns().len(), self.stored());

@@ -136,6 +136,9 @@ pub struct Separable {
 }
 
 impl Separable {
+    /// Nodes of a direction that is solved directly, at most: its eigenproblem takes some 15 matrices of the host's memory.
+    pub const MOST_DIRECT_NODES: usize = 2049;
+
     /// By continuous elements, whose degree is 1 to 10 in 2D, 1 to 8 in 3D.
     ///
     /// # Errors
@@ -203,11 +206,12 @@ impl Separable {
     /// With meshes of at most so many nodes in every direction as the coarsest, of which the finest may be one. They are solved directly, by
     /// fast diagonalization of the whole: `(S ⊗ S ⊗ S) (Σ_d c_d λ_d + s)⁻¹ (S ⊗ S ⊗ S)ᵀ`, which takes about `4 n` operations an unknown for each
     /// direction of `n` nodes. On graded cells, where levels are many, the default is 257 in 2D and 513 in 3D. On equal ones it is 0: then only
-    /// meshes that are a single patch are solved. Meshes whose cells are so narrow that eigenvalues would be lost to rounding are not solved,
-    /// whatever is asked for.
+    /// meshes that are a single patch are solved. Meshes of more than [`MOST_DIRECT_NODES`](Self::MOST_DIRECT_NODES) nodes, and those
+    /// whose cells are so narrow that eigenvalues would be lost to rounding, are not solved, whatever is asked for.
     pub fn with_direct_nodes(mut self, nodes: usize) -> Self {
         (self.coarsening.direct_nodes, self.known_patches) = (nodes, Arc::default());
-        let is_solved = self.lines.iter().all(|line| line.nodes() <= nodes && line.has_good_eigenpairs());
+        let most = nodes.min(Self::MOST_DIRECT_NODES);
+        let is_solved = self.lines.iter().all(|line| line.nodes() <= most && line.has_good_eigenpairs());
         self.lines.iter_mut().for_each(|line| line.is_solved = is_solved);
         self
     }

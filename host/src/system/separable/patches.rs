@@ -33,7 +33,9 @@ fn line_patches(line: &Line, coefficient: f64) -> Result<Vec<LinePatches>> {
         let mut color = LinePatches { functions: vec![Vec::new(); line.stored()], values: Vec::new() };
         for nodes in patches {
             let (a, m) = (part(&stiffness, &nodes), part(&mass, &nodes));
-            let key = a.iter().chain(m.iter()).map(|entry| entry.to_bits()).collect();
+            // A single patch is not met again.
+            let entries = a.iter().chain(m.iter()).filter(|_| !line.is_whole());
+            let key = entries.map(|entry| entry.to_bits()).collect();
             let pairs = match known.entry(key) {
                 Entry::Occupied(pairs) => pairs.into_mut(),
                 Entry::Vacant(place) => place.insert(generalized_eigenpairs(&a, &m)?),
@@ -151,7 +153,8 @@ pub(super) fn bytes<T: Scalar>(system: &Separable) -> u64 {
             let of_rows =
                 |rows: usize| matrix::bytes_of_pieces::<T>(line.has_joining_patch(color >> d & 1), rows, size);
             let is_dense = line.is_whole() && line.unknowns().len() >= AxisMatrix::<T>::LARGE;
-            let dense = if is_dense { 2 * dense_bytes(line.stored(), functions) } else { 0 };
+            let both_ways = || dense_bytes(line.stored(), functions) + dense_bytes(functions, line.stored());
+            let dense = if is_dense { both_ways() } else { 0 };
             of_rows(line.stored()) + of_rows(functions) + dense
         });
         matrices.sum::<u64>() + vector_bytes::<T>(1, system.space().storage())

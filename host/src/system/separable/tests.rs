@@ -570,7 +570,7 @@ fn check_bytes<T: Scalar>(system: &Separable) {
 #[test]
 fn a_level_allocates_what_was_said() {
     let large = |equation: Equation| {
-        let sizes = [(2, 5, 2), (2, 3, 6), (3, 3, 3)];
+        let sizes = [(2, 5, 2), (2, 3, 6), (2, 4, 5), (3, 3, 3)];
         [Separable::new as New, Separable::discontinuous].into_iter().flat_map(move |new| {
             let equation = equation.clone();
             sizes.map(|(dim, refine, degree)| {

@@ -175,7 +175,7 @@ impl Lattice {
     /// of them.
     const BEYOND: usize = 2;
 
-    /// None for a direction that is a single patch, an odd number of cells in a period, where neighbours would have one color, and for
+    /// None for a direction of at most three cells, an odd number of cells in a period, where neighbours would have one color, and for
     /// discontinuous elements.
     fn of(system: &Separable) -> Option<Self> {
         let is_other = |line: &Line| {
