@@ -83,7 +83,8 @@ macro_rules! module {
         /// See [`Along`].
         ///
         /// # Safety
-        /// That of [`multiply`].
+        /// Launched with [`DenseShape::blocks`]; the matrix is [arranged](super::arranged), the vectors are as the shape says, which the kernels
+        /// [take](DenseShape::is_taken).
         #[inline(always)]
         pub unsafe fn along<T: Real + Word>(matrix: *const f64, x: *const T, y: *mut T, shape: DenseShape, add: u32) {
             // SAFETY: the caller's promise.
@@ -93,7 +94,8 @@ macro_rules! module {
         /// See [`Across`].
         ///
         /// # Safety
-        /// That of [`multiply`].
+        /// Launched with [`DenseShape::blocks`]; the matrix is [arranged](super::arranged), the vectors are as the shape says, which the kernels
+        /// [take](DenseShape::is_taken).
         #[inline(always)]
         pub unsafe fn across<T: Real + Word>(matrix: *const f64, x: *const T, y: *mut T, shape: DenseShape, add: u32) {
             // SAFETY: the caller's promise.
@@ -183,10 +185,10 @@ unsafe impl Zeroable for DenseShape {}
 unsafe impl Pod for DenseShape {}
 
 impl DenseShape {
-    /// Of one block, which is full, and two steps: along the axis or across it.
+    /// Of one block, which is full, and one step: along the axis or across it.
     #[cfg(not(target_arch = "nvptx64"))]
     const fn of_block(is_along: bool) -> Self {
-        let (lines, rows, columns) = (LINES as u32, ROWS as u32, 2 * STEP as u32);
+        let (lines, rows, columns) = (LINES as u32, ROWS as u32, STEP as u32);
         let [outer, inner] = if is_along { [lines, 1] } else { [1, lines] };
         Self { outer, rows, columns, inner, first_row: 0, row_count: rows, first_column: 0, column_count: columns }
     }

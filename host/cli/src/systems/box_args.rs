@@ -33,7 +33,7 @@ pub struct BoxArgs {
     ///
     /// They are solved by fast diagonalization of the whole box: about 4 N operations an unknown for each direction. If the finest mesh is one of
     /// them, a V-cycle is a direct solver. With 0 only meshes that are a single patch are solved so.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub direct_nodes: Option<usize>,
 }
 
