@@ -66,7 +66,7 @@ mod tests {
         let (rows, columns) = (70, 81);
         let entries = random(rows * columns, 3);
         let row = |i: usize| -> Vec<(usize, f64)> {
-            if i % 9 == 0 { Vec::new() } else { (1..columns).map(|j| (j, entries[i * columns + j])).collect() }
+            if i.is_multiple_of(9) { Vec::new() } else { (1..columns).map(|j| (j, entries[i * columns + j])).collect() }
         };
         let table: Vec<_> = (0..rows).map(row).collect();
         let matrix = AxisMatrix::from_rows(columns, &table);

@@ -112,7 +112,7 @@ impl<T: Scalar> Dense<T> {
     fn new(gpu: &Arc<Gpu>, matrix: &backend::AxisMatrix<f64>) -> Result<Self> {
         let [first, count] = [&matrix.first, &matrix.count].map(|numbers| |row: usize| numbers[row] as usize);
         let full = || (0..matrix.rows).filter(|&row| count(row) > 0);
-        let rows = full().next().unwrap_or(0)..full().last().map_or(0, |last| last + 1);
+        let rows = full().next().unwrap_or(0)..full().next_back().map_or(0, |last| last + 1);
         let begin = full().map(first).min().unwrap_or(0) / Self::CHUNK * Self::CHUNK;
         let end = full().map(|row| first(row) + count(row)).max().unwrap_or(0);
         let columns = begin..end.next_multiple_of(Self::CHUNK).min(matrix.columns);

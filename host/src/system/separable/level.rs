@@ -32,7 +32,7 @@ pub(super) fn bytes_with_kernels<B: Backend, T: Scalar>(system: &Separable, has_
 }
 
 /// Bytes of one that has kernels for the operator, and is solved as a single patch.
-pub(super) fn bytes_of_solution<B: Backend, T: Scalar>(system: &Separable) -> u64 {
+pub(super) fn bytes_of_solution<T: Scalar>(system: &Separable) -> u64 {
     vectors::<T>(system, PATCH_TEMPORARIES) + patches::bytes::<T>(system)
 }
 

@@ -55,7 +55,7 @@ impl Runs<Separable> for Cpu {
         if system.is_large_patch() {
             let vectors = vector_bytes::<T>(2, lattice.grid.storage(dim));
             let of_cells = if lattice.has_equal_cells { 0 } else { graded::bytes::<T>(system) };
-            return level::bytes_of_solution::<Self, T>(system) + vectors + of_cells;
+            return level::bytes_of_solution::<T>(system) + vectors + of_cells;
         }
         if !lattice.has_equal_cells {
             let vectors = vector_bytes::<T>(2, lattice.grid.storage(dim));

@@ -46,7 +46,7 @@ impl Runs<Separable> for Cuda {
         match Cells::of(system) {
             Some(cells) if system.is_large_patch() => {
                 let of_products = if cells == Cells::Graded { graded::sizes_bytes::<T>(system) } else { 0 };
-                level::bytes_of_solution::<Self, T>(system) + of_products
+                level::bytes_of_solution::<T>(system) + of_products
             }
             Some(Cells::Equal) => {
                 level::bytes_with_kernels::<Self, T>(system, equal::has_transfers(system))
