@@ -220,7 +220,7 @@ pub const fn matrix_words(rows: usize, columns: usize) -> usize {
     rows.next_multiple_of(ROWS) * columns.next_multiple_of(STEP)
 }
 
-/// The entries of a matrix as the kernels take them: for each [`ROWS`] of its rows, and for each fragment of [`INNER`] columns, the fragments below
+/// The entries of a matrix as the kernels take them: for each [`ROWS`] of its rows, and for each fragment of four columns, the fragments below
 /// each other, of which lane `4 g + t` of a warp has rows `g` and `g + 8` and column `t`; rows and columns that there are not are zero.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn arranged(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> std::vec::Vec<f64> {
