@@ -1,15 +1,14 @@
 //! A matrix along an axis of a tensor, run on the host (`patchmg_emulation`), against a plain loop.
 
+#[path = "common/numbers.rs"]
+mod numbers;
+
+use numbers::{found, numbers};
 use patchmg_device::axis::{Apply, AxisShape, MODULE};
 use patchmg_device::scalar::Real;
 use patchmg_device::typed::Arguments as _;
 use patchmg_emulation::{Arguments, Kernel};
 use std::ops::Range;
-
-/// Numbers with few digits, so that products and sums of a few thousand of them are exact in `f32`, too.
-fn numbers<T: Real>(count: usize, seed: usize) -> Vec<T> {
-    (0..count).map(|index| T::from_f64(((index + seed) * 7919 % 31) as f64 - 15.0)).collect()
-}
 
 /// A matrix whose rows have entries in these columns, applied to a tensor. What is stored behind them is not read.
 fn check<T: Real>(shape: AxisShape, columns_of: impl Fn(usize) -> Range<usize>, add: bool) {
@@ -21,8 +20,7 @@ fn check<T: Real>(shape: AxisShape, columns_of: impl Fn(usize) -> Range<usize>, 
     for (row, of_row) in of_rows.iter().enumerate() {
         (of_row.len()..width).for_each(|t| entries[t * rows + row] = T::from_f64(f64::NAN));
     }
-    let old =
-        if add { numbers::<T>(outer * rows * inner, 8) } else { vec![T::from_f64(f64::NAN); outer * rows * inner] };
+    let old = found::<T>(outer * rows * inner, 8, add);
 
     let mut expected = old.clone();
     for o in 0..outer {

@@ -1,15 +1,14 @@
 //! A dense matrix along an axis of a tensor by products of small matrices, run on the host (`patchmg_emulation`), against a plain loop.
 
+#[path = "common/numbers.rs"]
+mod numbers;
+
+use numbers::{found, numbers};
 use patchmg_device::dense::{DenseShape, ampere, arranged, hopper};
 use patchmg_device::kernels::Module;
 use patchmg_device::scalar::Real;
 use patchmg_device::typed::Arguments as Parameters;
 use patchmg_emulation::{Arguments, Kernel};
-
-/// Numbers with few digits, so that products and sums of a few hundred of them are exact in `f32`, too.
-fn numbers<T: Real>(count: usize, seed: usize) -> Vec<T> {
-    (0..count).map(|index| T::from_f64(((index + seed) * 7919 % 31) as f64 - 15.0)).collect()
-}
 
 fn check<T: Real, P: Parameters<Scalar = T>>(
     module: Module,
@@ -22,13 +21,13 @@ fn check<T: Real, P: Parameters<Scalar = T>>(
     let part = |first: u32, count: u32| first as usize..(first + count) as usize;
     let of_rows = part(shape.first_row, shape.row_count);
     let of_columns = part(shape.first_column, shape.column_count);
-    let entry = |row: usize, column: usize| ((row * columns + column + 3) * 7919 % 31) as f64 - 15.0;
+    let entries = numbers::<f64>(rows * columns, 3);
+    let entry = |row: usize, column: usize| entries[row * columns + column];
     // Nothing outside of these columns is read.
     let mut x = numbers::<T>(outer * columns * inner, 5);
     let is_read = |place: usize| of_columns.contains(&(place / inner % columns));
     x.iter_mut().enumerate().filter(|&(place, _)| !is_read(place)).for_each(|(_, x)| *x = T::from_f64(f64::NAN));
-    let old =
-        if add { numbers::<T>(outer * rows * inner, 8) } else { vec![T::from_f64(f64::NAN); outer * rows * inner] };
+    let old = found::<T>(outer * rows * inner, 8, add);
     let mut expected = old.clone();
     for o in 0..outer {
         for row in 0..rows {

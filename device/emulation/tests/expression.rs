@@ -1,23 +1,19 @@
 //! A function in the points of a grid, run on the host (`patchmg_emulation`), against a plain loop.
 
+#[path = "common/numbers.rs"]
+mod numbers;
+
+use numbers::{found, numbers};
 use patchmg_device::expression::{self, Evaluate, Grid, MODULE};
 use patchmg_device::scalar::Real;
 use patchmg_device::typed::Arguments as _;
 use patchmg_emulation::{Arguments, Kernel};
 
-fn numbers(count: usize, seed: usize) -> Vec<f64> {
-    (0..count).map(|index| ((index + seed) * 7919 % 31) as f64 - 15.0).collect()
-}
-
 fn check<T: Real>(sizes: [u32; 3], kind: u32, subtract: bool) {
     let [size_x, size_y, size_z] = sizes.map(|size| size as usize);
-    let (points, weights) = (numbers(size_x + size_y + size_z, 3), numbers(size_x + size_y + size_z, 11));
+    let [points, weights] = [3, 11].map(|seed| numbers::<f64>(size_x + size_y + size_z, seed));
     let len = size_x * size_y * size_z;
-    let start: Vec<T> = if subtract {
-        numbers(len, 5).into_iter().map(T::from_f64).collect()
-    } else {
-        vec![T::from_f64(f64::NAN); len]
-    };
+    let start = found::<T>(len, 5, subtract);
     let expected: Vec<T> = (0..len)
         .map(|index| {
             let place = [index % size_x, size_x + index / size_x % size_y, size_x + size_y + index / (size_x * size_y)];

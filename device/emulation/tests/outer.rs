@@ -1,24 +1,22 @@
 //! Sums of outer products of vectors along axes, run on the host (`patchmg_emulation`), against a plain loop.
 
+#[path = "common/numbers.rs"]
+mod numbers;
+
+use numbers::{found, numbers};
 use patchmg_device::axis::{MODULE, OuterProducts, OuterShape};
 use patchmg_device::scalar::Real;
 use patchmg_device::typed::Arguments as _;
 use patchmg_emulation::{Arguments, Kernel};
 
-/// Numbers with few digits, so that products and sums of a few of them are exact in `f32`, too.
-fn number(index: usize, seed: usize) -> f64 {
-    ((index + seed) * 7919 % 31) as f64 - 15.0
-}
-
 fn check<T: Real>(sizes: [u32; 3], terms: u32, add: bool) {
     let [size_x, size_y, size_z] = sizes.map(|size| size as usize);
     let length = size_x + size_y + size_z;
-    let factors: Vec<f64> = (0..length * terms as usize).map(|index| number(index, 3)).collect();
+    let factors = numbers::<f64>(length * terms as usize, 3);
     // Two entries behind the tensor must stay as they are.
     let entries = size_x * size_y * size_z;
-    let old: Vec<T> = (0..entries + 2)
-        .map(|index| T::from_f64(if add || index >= entries { number(index, 8) } else { f64::NAN }))
-        .collect();
+    let mut old = found::<T>(entries, 8, add);
+    old.extend_from_slice(&numbers(entries + 2, 8)[entries..]);
 
     let mut expected = old.clone();
     for (index, y) in expected[..entries].iter_mut().enumerate() {

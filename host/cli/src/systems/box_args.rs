@@ -80,6 +80,13 @@ fn sizes(text: &str) -> Result<Sizes, String> {
 }
 
 impl BoxArgs {
+    /// Whether only the general kernels do what was given.
+    pub fn need_general_kernels(&self) -> bool {
+        let Self { diffusion, reaction, grading, direct_nodes } = self;
+        let is_solved = direct_nodes.is_some_and(|nodes| nodes > 0);
+        is_solved || !diffusion.is_empty() || reaction.is_some() || !grading.is_empty()
+    }
+
     /// Options that were given, with their values.
     pub fn given(&self) -> Vec<(&'static str, String)> {
         let list = |numbers: &[f64]| numbers.iter().map(f64::to_string).collect::<Vec<_>>().join(",");

@@ -155,9 +155,7 @@ impl CaseArgs {
         let has_values = boundary.as_ref().or(exact.as_ref()).is_some_and(|values| self.is_given() && !is_zero(values));
         let is_cosine = self.problem.as_deref() == Some("cosine");
         let is_continuous = self.family() == Family::Continuous;
-        // Fast kernels solve no mesh directly, either.
-        let is_other = |&(option, ref value): &(&str, String)| (option, &**value) != ("direct-nodes", "0");
-        let has_options = self.boxes.given().iter().any(is_other) || !self.forest.side.is_empty();
+        let has_options = self.boxes.need_general_kernels() || !self.forest.side.is_empty();
         has_options || (is_continuous && (has_values || is_cosine))
     }
 

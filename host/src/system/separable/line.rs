@@ -88,7 +88,7 @@ impl Line {
     /// The same with values at both ends, unless they are one.
     pub fn with_open_ends(&self) -> Self {
         let ends = if self.ends == Ends::Periodic { Ends::Periodic } else { Ends::Open([true; 2]) };
-        Self { ends, axis: self.axis.clone(), is_solved: self.is_solved }
+        Self { ends, ..self.clone() }
     }
 
     /// Whether it has no vertex patches of its own, and no kernels.
