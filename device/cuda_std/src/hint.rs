@@ -35,6 +35,25 @@ pub fn made_here(value: u32) -> u32 {
     copied!(value, options())
 }
 
+/// Chooses between two values, by bits, and not by a branch, for which the compiler might copy what stands behind it.
+#[derive(Clone, Copy)]
+pub struct Choice(u64);
+
+impl Choice {
+    /// Of the first value if `is_first`, else of the second.
+    #[inline(always)]
+    pub fn new(is_first: bool) -> Self {
+        let half = made_here(u32::from(is_first).wrapping_neg());
+        Self(u64::from(half) << 32 | u64::from(half))
+    }
+
+    /// The chosen one.
+    #[inline(always)]
+    pub const fn of(self, first: f64, second: f64) -> f64 {
+        f64::from_bits(first.to_bits() & self.0 | second.to_bits() & !self.0)
+    }
+}
+
 /// Loads before it are all asked for before the first of them is used: the assembler, to save registers, would rather have
 /// them one after the other, each waiting for the one before.
 ///

@@ -6,7 +6,7 @@ use patchmg_lab::inspect::{Assembler, kernel_ptx};
 use std::process::ExitCode;
 
 /// Kernels, and the product that each must and no other one may have.
-const KERNELS: [(&str, Option<&str>); 16] = [
+const KERNELS: [(&str, Option<&str>); 21] = [
     ("tensor_core_n8_apply_fma_f64", None),
     ("tensor_core_n8_apply_wmma_f64", Some("DMMA.8x8x4")),
     ("tensor_core_n8_apply_mma_f64_m8n8k4", Some("DMMA.8x8x4")),
@@ -23,6 +23,11 @@ const KERNELS: [(&str, Option<&str>); 16] = [
     ("tensor_core_n8_solve_mma_swizzled_bf16", Some("HMMA.16816.F32.BF16")),
     ("tensor_core_n18_sm90_apply_mma_swizzled_f64_m16n8k4_read_only", Some("DMMA.16x8x4")),
     ("tensor_core_n18_solve_mma_swizzled_f16_corrected_read_only", Some("HMMA.16816.F32")),
+    ("separable_graded_2d_q4_smooth_f64", Some("DMMA.8x8x4")),
+    ("separable_graded_2d_q8_smooth_f64", Some("DMMA.8x8x4")),
+    ("separable_graded_2d_q8_smooth_f32", Some("DMMA.8x8x4")),
+    ("separable_graded_3d_q4_smooth_f64", Some("DMMA.8x8x4")),
+    ("separable_graded_3d_q7_smooth_f64", Some("DMMA.8x8x4")),
 ];
 
 /// What reads four matrices of halves from shared memory, and transposes them: both are in these kernels, none is in others.
@@ -63,6 +68,10 @@ fn check(kernel: &str, instruction: Option<&str>) -> Result<Completion, Failed> 
     };
     let products: Vec<_> =
         sass.split_whitespace().filter(|word| word.starts_with("DMMA") || word.starts_with("HMMA")).collect();
+    // Lanes that take different arms of a branch would wait for each other in both.
+    if let Some(line) = sass.lines().find(|line| line.contains("WARPSYNC") && line.contains('@')) {
+        return Err(format!("products stand in both arms of a branch: {}", line.trim()).into());
+    }
     let loads = LOADS.map(|load| sass.split_whitespace().any(|word| word == load));
     if loads != [LOADED_AS_MATRICES.contains(&kernel); 2] {
         return Err(format!("has {LOADS:?}: {loads:?}").into());

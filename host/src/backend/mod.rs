@@ -184,6 +184,9 @@ pub trait Backend: Send + Sync + Sized + 'static {
         Ok(())
     }
 
+    /// What was announced is ready from now on, instead of when it is first needed.
+    fn prepare_announced(&self) {}
+
     /// Notes down what `work` asks for, without doing it; a machine that gains nothing by it does nothing. `work` must ask for
     /// the same every time, and read no result.
     fn record(&self, _recording: &mut Option<Self::Recording>, _work: &mut dyn FnMut() -> Result<()>) -> Result<()> {

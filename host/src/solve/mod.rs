@@ -296,26 +296,29 @@ fn parts<E: System, B: Runs<E>>(
     config: &Config,
     load: Option<Load>,
 ) -> Result<Box<dyn PartsOn<B>>> {
-    let single = || Multigrid::<B, f32>::new(backend, system, &config.smoother, config.cycle());
+    let single = |levels: &[SharedLevel<B, f32>]| {
+        Multigrid::with_levels(levels, |level| config.smoother.build(level), config.cycle())
+    };
     let outer = system.by_default_kernels();
     Ok(match config.precision {
         Precision::F64 => parts_in::<E, B, f64>(backend, system, config, load)?,
         Precision::F32 => parts_in::<E, B, f32>(backend, system, config, load)?,
         Precision::Mixed if config.method == Method::Fmg => {
-            let levels = levels::<E, B, f64>(backend, &outer)?;
+            let (low, levels) = (levels::<E, B, f32>(backend, system)?, levels::<E, B, f64>(backend, &outer)?);
             Box::new(PartsIn::new(config, &levels, true, load, |operator| {
-                Ok((LowPrecisionNesting::new(&levels, single()?)?, solver(config, operator)?))
+                Ok((LowPrecisionNesting::new(&levels, single(&low)?)?, solver(config, operator)?))
             })?)
         }
         Precision::Mixed => {
-            Box::new(PartsIn::new(config, &[backend.level_for_products::<f64>(&outer)?], true, load, |operator| {
+            let (low, operator) = (levels::<E, B, f32>(backend, system)?, backend.level_for_products::<f64>(&outer)?);
+            Box::new(PartsIn::new(config, &[operator], true, load, |operator| {
                 // A V-cycle in lower precision is no fixed linear map: `M (V y)` differs from `sum y_j M v_j` by its rounding, which the
                 // operator enlarges. The flexible variant, the same in exact arithmetic, keeps the `M v_j`.
                 let solver: Box<AnySolver<B, f64, _>> = match config.method {
                     Method::Gmres | Method::Fgmres => Box::new(RoundedFgmres::new(operator, config.basis_vectors())?),
                     _ => preconditioned(config, operator)?,
                 };
-                Ok((LowPrecision::new(backend, single()?, operator.storage())?, solver))
+                Ok((LowPrecision::new(backend, single(&low)?, operator.storage())?, solver))
             })?)
         }
     })
@@ -339,7 +342,7 @@ fn parts_in<E: System, B: Runs<E>, T: Scalar>(
     })?))
 }
 
-impl<B: Backend, T: Scalar, M> PartsIn<B, T, M> {
+impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> PartsIn<B, T, M> {
     /// `set_up` makes the multigrid and the solver for the operator, which is the last of `levels`; on the others the solver itself computes.
     fn new(
         config: &Config,
@@ -349,17 +352,21 @@ impl<B: Backend, T: Scalar, M> PartsIn<B, T, M> {
         set_up: impl FnOnce(&SharedLevel<B, T>) -> Result<(M, Box<AnySolver<B, T, M>>)>,
     ) -> Result<Self> {
         let operator = levels[levels.len() - 1].clone();
-        let (backend, mut b) = (operator.backend().clone(), operator.vector()?);
+        let (backend, mut b, mut x) = (operator.backend().clone(), operator.vector()?, operator.vector()?);
+        // Before the load is computed, so that kernels are compiled together, and before V-cycles are recorded: recordings last until memory is given
+        // back.
+        announce_solves(config, levels, &b, &mut x)?;
         match load {
             Some(Load::Values(load)) => backend.upload(&memory::convert::<f64, T>(load)?, &mut b)?,
             Some(Load::Products(tensor)) => backend.outer_products(&tensor, &mut b, false)?,
             Some(Load::Samples(load)) => load.write(&*backend, &mut b)?,
             None => {}
         }
-        let mut x = operator.vector()?;
-        // Before V-cycles are recorded: recordings last until memory is given back.
-        announce_solves(config, levels, &b, &mut x)?;
-        let (multigrid, solver) = set_up(&operator)?;
+        let (mut multigrid, solver) = set_up(&operator)?;
+        if multigrid.is_fixed() {
+            backend.announce(&mut || multigrid.apply(&b, &mut x))?;
+        }
+        backend.prepare_announced();
         Ok(Self { backend, operator, has_own_operator, multigrid, solver, b, x })
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! A column is transformed in place, its ends left as they are: so the tensor of all nodes has the faces' transforms beside `x̂`.
 //! As in [`smoother`](crate::smoother), all is done on `x` less the old value at the vertex; a reaction takes from `b̂` what it makes
-//! of that constant. In 3D from degree 4 on most kernels take [products](super::products) of small matrices instead.
+//! of that constant. Many kernels take [products](super::products) of small matrices instead.
 
 use super::left_out::LeftOut;
 use super::{PatchTable, products};
@@ -38,9 +38,8 @@ const MOST: usize = 5;
 /// Columns that a thread has at once, for which it reads each row of a matrix once: what was measured to be fastest on an H200.
 const fn at_once(dim: usize, degree: usize) -> usize {
     match (dim, degree) {
-        (2, 3 | 4 | 6 | 7) => 4,
         (3, 2) => 5,
-        (2, 1..=9) | (3, 1 | 5) => 3,
+        (2, 1 | 2 | 9) | (3, 1 | 5) => 3,
         _ => 2,
     }
 }
@@ -171,8 +170,8 @@ struct Place {
 /// Blocks that a multiprocessor should hold, for each degree, such that nothing spills; 0 leaves registers to the assembler.
 #[cfg(not(target_arch = "nvptx64"))]
 const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
-    const BLOCKS_2D: [[usize; 10]; 2] = [[0, 12, 6, 5, 6, 4, 4, 4, 4, 4], [9, 0, 4, 3, 3, 3, 2, 2, 2, 0]];
     // Others have products.
+    const BLOCKS_2D: [[usize; 10]; 2] = [[0, 12, 0, 0, 0, 0, 0, 0, 4, 4], [9, 0, 0, 0, 0, 0, 0, 0, 2, 0]];
     const BLOCKS_3D: [[usize; 8]; 2] = [[10, 10, 10, 0, 6, 8, 0, 0], [12, 7, 7, 0, 0, 0, 0, 0]];
     if dim == 2 { BLOCKS_2D[scalar_bytes / 8][degree - 1] } else { BLOCKS_3D[scalar_bytes / 8][degree - 1] }
 }
@@ -181,7 +180,7 @@ const fn min_blocks(dim: usize, degree: usize, scalar_bytes: usize) -> usize {
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
     if products::are_for(dim, degree, scalar_bytes) {
-        return products::block(degree, scalar_bytes);
+        return products::block(dim, degree, scalar_bytes);
     }
     let shape = Shape::new(dim, degree, scalar_bytes);
     Block {
@@ -196,7 +195,7 @@ pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn blocks<T: Real>(dim: usize, degree: usize, directions: Directions, color: u32) -> [u32; 3] {
     if products::are_for(dim, degree, size_of::<T>()) {
-        return products::blocks(degree, directions, color);
+        return products::blocks(dim, degree, directions, color);
     }
     directions.blocks(dim, color, Shape::new(dim, degree, size_of::<T>()).patches)
 }
@@ -214,7 +213,11 @@ pub const fn table_words(dim: usize, degree: usize, scalar_bytes: usize) -> usiz
 /// A [`PatchTable`] of a patch in a direction as the kernel takes it.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn arranged<T: Real>(dim: usize, degree: usize, direction: usize, table: Vec<T>) -> Vec<T> {
-    if products::are_for(dim, degree, size_of::<T>()) { products::arranged(degree, direction, &table) } else { table }
+    if products::are_for(dim, degree, size_of::<T>()) {
+        products::arranged(dim, degree, direction, &table)
+    } else {
+        table
+    }
 }
 
 /// A patch in a direction.
@@ -390,7 +393,7 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
 ) {
     if const { products::are_for(DIM, K, size_of::<T>()) } {
         // SAFETY: the caller's promise.
-        return unsafe { products::smooth::<T, K, M>(tables, starts, kept, b, x, directions, color) };
+        return unsafe { products::smooth::<T, DIM, K, M>(tables, starts, kept, b, x, directions, color) };
     }
     let shape = const { Shape::new(DIM, K, size_of::<T>()) };
     let Directions([along_x, along_y, _]) = directions;

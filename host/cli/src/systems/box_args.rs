@@ -29,10 +29,11 @@ pub struct BoxArgs {
     #[arg(long, value_name = "D=SIZES", value_delimiter = ',', value_parser = sizes, allow_hyphen_values = true)]
     pub grading: Vec<Sizes>,
     /// Of poisson-cg and poisson-dg: meshes of at most N nodes in every direction are the coarsest, and solved directly, N up to 2049
-    /// [default: on graded cells 257 in 2D and 513 in 3D, otherwise 0]
+    /// [default: on graded cells 257 in 2D and 513 in 3D; on equal ones 129 and 193, but never the finest mesh]
     ///
     /// They are solved by fast diagonalization of the whole box: about 4 N operations an unknown for each direction. If the finest mesh is one of
-    /// them, a V-cycle is a direct solver. With 0 only meshes that are a single patch are solved so.
+    /// them, a V-cycle is a direct solver. With 0 only meshes that are a single patch are solved so. Plain boxes, which have kernels of their own,
+    /// are always coarsened down to a single patch, unless N is given.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub direct_nodes: Option<usize>,
 }

@@ -76,7 +76,7 @@ impl Offered for Problem {
     }
 
     fn fill(case: &Case<Self>, args: &mut CaseArgs) {
-        args.boxes.direct_nodes = Some(case.system.direct_nodes());
+        args.boxes.direct_nodes = case.system.direct_nodes();
     }
 
     fn details(_case: &Case<Self>, errors: Option<ErrorNorms>) -> Details {

@@ -12,6 +12,7 @@ use cust::sys::{self, CUfunction, CUjit_option, CUmodule, CUresult};
 use patchmg_device::kernels::Module;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CString, c_void};
+use std::time::Instant;
 
 /// Of the driver's reasons for not compiling a module.
 const LOG_BYTES: usize = 4096;
@@ -65,11 +66,12 @@ impl Library {
             return Ok(found);
         }
         if bodies.is_empty() {
-            let mut promised = std::mem::take(&mut self.promised);
-            promised.insert(key.0.clone(), source);
-            // If this fails, kernels are compiled one by one when they are needed; an error of this kernel then shows below.
-            let is_loaded = promised.len() > 1 && self.load_together(gpu, &promised).is_ok();
-            if let Some(&Function(found)) = self.functions.get(&key).filter(|_| is_loaded) {
+            self.promised.insert(key.0.clone(), source);
+            if self.promised.len() > 1 {
+                self.load_promised(gpu);
+            }
+            self.promised.clear();
+            if let Some(&Function(found)) = self.functions.get(&key) {
                 return Ok(found);
             }
         }
@@ -80,6 +82,14 @@ impl Library {
         let text = with_functions(&alone, bodies).map_err(|missing| unsupported(source.module, "function", missing))?;
         self.load(gpu, &text, bodies, &source.module.name())?;
         self.functions.get(&key).map(|found| found.0).ok_or_else(|| unsupported(source.module, "kernel", kernel))
+    }
+
+    /// Compiles the promised kernels together. If that fails, they are compiled one by one when they are needed, and errors show then.
+    pub fn load_promised(&mut self, gpu: &Gpu) {
+        let promised = std::mem::take(&mut self.promised);
+        if gpu.enter().is_ok() {
+            let _ = self.load_together(gpu, &promised);
+        }
     }
 
     /// Compiles kernels, as many as can be in one module.
@@ -106,10 +116,16 @@ impl Library {
 
     /// Compiles PTX for the current device, and finds all its kernels; the driver keeps what it compiled for later runs.
     fn load(&mut self, gpu: &Gpu, text: &str, bodies: &[FunctionBody], modules: &str) -> Result<()> {
+        let start = Instant::now();
         let module = compiled(text, modules, gpu.compiles_side_by_side())?;
-        let handle = module.0;
+        let (handle, kernels) = (module.0, entries(text));
+        tracing::debug!(
+            "kernels compiled, or found in the driver's cache: {} of {modules} in {:.0?}",
+            kernels.len(),
+            start.elapsed()
+        );
         self.modules.push(module);
-        for entry in entries(text) {
+        for entry in kernels {
             let name = CString::new(entry.name).expect("a name in PTX holds no zero byte");
             let mut function = std::ptr::null_mut();
             // SAFETY: the driver writes a handle; the module stays loaded until `unload`.

@@ -266,6 +266,10 @@ impl Backend for Cuda {
         work()
     }
 
+    fn prepare_announced(&self) {
+        lock(&self.gpu.library).load_promised(&self.gpu);
+    }
+
     fn record(&self, recording: &mut Option<Recording>, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         *recording = Recording::of(&self.gpu, work)?;
         Ok(())

@@ -16,7 +16,10 @@ const ENOUGH: f64 = 0.75;
 
 /// On graded cells, [`Rule::direct_nodes`] in 2D and 3D unless others are asked for. Those of more nodes would take longer to set
 /// up than some solves without them.
-const DIRECT_NODES: [usize; 2] = [257, 513];
+const GRADED_DIRECT_NODES: [usize; 2] = [257, 513];
+
+/// The same on equal cells: so many that the coarse levels of a V-cycle take longer on a GPU, and no less on a CPU.
+const UNIFORM_DIRECT_NODES: [usize; 2] = [129, 193];
 
 /// How `τ` is chosen, and where coarsening ends.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +30,16 @@ pub(super) struct Rule {
     pub bound: f64,
     /// Meshes of at most so many nodes in every direction are the coarsest.
     pub direct_nodes: usize,
+    /// Whether the finest mesh may be one of these.
+    pub solves_finest: bool,
 }
 
 impl Rule {
     /// Of equal cells in each direction, which lose half of the cells of a direction or nothing.
-    pub const UNIFORM: Self = Self { start: COARSENED_BELOW, bound: COARSENED_BELOW, direct_nodes: 0 };
+    pub const fn uniform(dim: usize) -> Self {
+        let direct_nodes = UNIFORM_DIRECT_NODES[dim - 2];
+        Self { start: COARSENED_BELOW, bound: COARSENED_BELOW, direct_nodes, solves_finest: false }
+    }
 
     /// Of graded cells. Larger values make fewer levels and cost iterations.
     pub const fn graded(dim: usize, degree: usize) -> Self {
@@ -40,7 +48,7 @@ impl Rule {
             2 => [2.0, 4.0],
             _ => [3.0, 4.0],
         };
-        Self { start, bound, direct_nodes: DIRECT_NODES[dim - 2] }
+        Self { start, bound, direct_nodes: GRADED_DIRECT_NODES[dim - 2], solves_finest: true }
     }
 }
 

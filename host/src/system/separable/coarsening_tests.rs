@@ -56,17 +56,18 @@ fn neighbours_merge_where_both_are_narrow() {
     };
     // Widths 1, 1, 2, 4, 8 and 3, 3, 3, 3.
     let lines = [axis(vec![0.0, 1.0, 2.0, 4.0, 8.0, 16.0]), axis(vec![0.0, 3.0, 6.0, 9.0, 12.0])];
-    let kept = |tau, c| kept_breakpoints(&lines, &[1.0, c], Rule { start: tau, bound: tau, ..Rule::UNIFORM }).unwrap();
+    let kept =
+        |tau, c| kept_breakpoints(&lines, &[1.0, c], Rule { start: tau, bound: tau, ..Rule::uniform(2) }).unwrap();
     assert_eq!(kept(1.5, 1.0), [vec![0, 2, 4, 5], vec![0, 1, 2, 3, 4]]);
     // All widths of the second direction halved.
     assert_eq!(kept(1.5, 4.0), [vec![0, 2, 3, 4, 5], vec![0, 2, 4]]);
     // From the narrow end, whichever that is.
     let reversed = [axis(vec![0.0, 8.0, 12.0, 14.0, 15.0, 16.0]), lines[1].clone()];
-    assert_eq!(kept_breakpoints(&reversed, &[1.0; 2], Rule::UNIFORM).unwrap()[0], [0, 1, 3, 5]);
+    assert_eq!(kept_breakpoints(&reversed, &[1.0; 2], Rule::uniform(2)).unwrap()[0], [0, 1, 3, 5]);
     // Until something does.
     assert_eq!(kept(0.1, 1.0)[0], [0, 2, 3, 4, 5]);
     // Until a quarter of the cells is gone, or up to the bound.
-    let grown = |bound| kept_breakpoints(&lines, &[1.0; 2], Rule { start: 0.5, bound, ..Rule::UNIFORM }).unwrap();
+    let grown = |bound| kept_breakpoints(&lines, &[1.0; 2], Rule { start: 0.5, bound, ..Rule::uniform(2) }).unwrap();
     assert_eq!(grown(1.0), [vec![0, 2, 3, 4, 5], vec![0, 1, 2, 3, 4]]);
     assert_eq!(grown(2.0), [vec![0, 2, 4, 5], vec![0, 1, 2, 3, 4]]);
 }

@@ -131,7 +131,7 @@ pub struct Separable {
     coarsening: coarsening::Rule,
     /// For each cell of a direction whether it was merged from two of the next finer mesh; `None` on the finest mesh.
     is_merged: Option<Arc<[Vec<bool>; 3]>>,
-    /// Of a mesh that is solved directly: found when they are first needed.
+    /// Of the mesh of the hierarchy that is solved directly: found when they are first needed.
     known_patches: Arc<OnceLock<Arc<Vec<Vec<LinePatches>>>>>,
 }
 
@@ -173,9 +173,12 @@ impl Separable {
         };
         let axes = uniform.axes().iter().enumerate().map(axis).collect::<Result<Vec<_>>>()?;
         let is_graded = !axes.iter().all(Axis::is_uniform);
-        let coarsening =
-            if is_graded { coarsening::Rule::graded(mesh.dim(), degree) } else { coarsening::Rule::UNIFORM };
-        Self::on_axes(mesh, axes, Arc::new(equation), coarsening)
+        let coarsening = match is_graded {
+            true => coarsening::Rule::graded(mesh.dim(), degree),
+            false => coarsening::Rule::uniform(mesh.dim()),
+        };
+        let system = Self::on_axes(mesh, axes, Arc::new(equation), coarsening)?;
+        Ok(if coarsening.solves_finest { system.solved_up_to(coarsening.direct_nodes) } else { system })
     }
 
     fn on_axes(mesh: Mesh, axes: Vec<Axis>, equation: Arc<Equation>, coarsening: coarsening::Rule) -> Result<Self> {
@@ -199,26 +202,33 @@ impl Separable {
             return Err(invalid("cells", format_args!("{x} x {y} x {z}"), allowed));
         }
         let known_patches = Arc::default();
-        let system = Self { space, equation, lines, coarsening, is_merged: None, known_patches };
-        Ok(system.with_direct_nodes(coarsening.direct_nodes))
+        Ok(Self { space, equation, lines, coarsening, is_merged: None, known_patches })
     }
 
     /// With meshes of at most so many nodes in every direction as the coarsest, of which the finest may be one. They are solved directly, by
     /// fast diagonalization of the whole: `(S ⊗ S ⊗ S) (Σ_d c_d λ_d + s)⁻¹ (S ⊗ S ⊗ S)ᵀ`, which takes about `4 n` operations an unknown for each
-    /// direction of `n` nodes. On graded cells, where levels are many, the default is 257 in 2D and 513 in 3D. On equal ones it is 0: then only
-    /// meshes that are a single patch are solved. Meshes of more than [`MOST_DIRECT_NODES`](Self::MOST_DIRECT_NODES) nodes, and those
-    /// whose cells are so narrow that eigenvalues would be lost to rounding, are not solved, whatever is asked for.
+    /// direction of `n` nodes. On graded cells, where levels are many, the default is 257 in 2D and 513 in 3D. On equal ones meshes of up to 129
+    /// nodes in 2D and 193 in 3D are solved so unless they are the finest. With 0, only meshes that are a single patch are. Meshes of more than
+    /// [`MOST_DIRECT_NODES`](Self::MOST_DIRECT_NODES) nodes, and those whose cells are so narrow that eigenvalues would be lost to rounding, are not
+    /// solved, whatever is asked for.
     pub fn with_direct_nodes(mut self, nodes: usize) -> Self {
-        (self.coarsening.direct_nodes, self.known_patches) = (nodes, Arc::default());
+        (self.coarsening.direct_nodes, self.coarsening.solves_finest) = (nodes, true);
+        self.known_patches = Arc::default();
+        self.solved_up_to(nodes)
+    }
+
+    /// Solved directly if it has at most so many nodes in every direction.
+    fn solved_up_to(mut self, nodes: usize) -> Self {
         let most = nodes.min(Self::MOST_DIRECT_NODES);
         let is_solved = self.lines.iter().all(|line| line.nodes() <= most && line.has_good_eigenpairs());
         self.lines.iter_mut().for_each(|line| line.is_solved = is_solved);
         self
     }
 
-    /// Meshes of at most so many nodes in every direction are the coarsest.
-    pub fn direct_nodes(&self) -> usize {
-        self.coarsening.direct_nodes
+    /// Meshes of at most so many nodes in every direction are the coarsest. `None` if the finest mesh is left out of this: on equal cells, unless a
+    /// number [is asked for](Self::with_direct_nodes).
+    pub fn direct_nodes(&self) -> Option<usize> {
+        self.coarsening.solves_finest.then_some(self.coarsening.direct_nodes)
     }
 
     /// Whether its mesh is the coarsest, so that a cycle is a direct solution.
@@ -462,7 +472,9 @@ impl System for Separable {
         }
         let axes = kept.into_iter().enumerate().map(axis).collect();
         let coarser = Self::on_axes(mesh.with_cells(cells), axes, self.equation.clone(), self.coarsening);
-        Some(coarser.map(|coarser| Self { is_merged: Some(Arc::new(is_merged)), ..coarser }))
+        let coarser = coarser.map(|coarser| coarser.solved_up_to(self.coarsening.direct_nodes));
+        let (is_merged, known_patches) = (Some(Arc::new(is_merged)), self.known_patches.clone());
+        Some(coarser.map(|coarser| Self { is_merged, known_patches, ..coarser }))
     }
 
     fn by_default_kernels(&self) -> Cow<'_, Self> {

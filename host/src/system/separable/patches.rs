@@ -9,6 +9,7 @@ use super::matrix;
 use crate::backend::{AxisMatrix, Backend, OuterProducts, Scalar};
 use crate::error::Result;
 use crate::fe::{Eigenpairs, generalized_eigenpairs};
+use crate::memory;
 use crate::operator::vector_bytes;
 use crate::system::axes::{Product, dense_bytes};
 use rayon::prelude::*;
@@ -59,16 +60,21 @@ fn line_patches(line: &Line, coefficient: f64) -> Result<Vec<LinePatches>> {
     line.patches().into_iter().map(of_color).collect()
 }
 
-/// Of each color of each direction. Those of a single patch are kept, because eigenpairs of many nodes take time, and a system may have levels in
+/// Of each color of each direction. Those of a single patch are kept, because eigenpairs of many nodes take time, and a hierarchy may have levels in
 /// two precisions.
 fn of_lines(system: &Separable) -> Result<Arc<Vec<Vec<LinePatches>>>> {
-    if let Some(known) = system.known_patches.get() {
-        return Ok(known.clone());
+    let known = system.is_solved_directly().then_some(&system.known_patches);
+    if let Some(patches) = known.and_then(|known| known.get()) {
+        return Ok(patches.clone());
     }
     let lines = system.lines().par_iter().zip(system.diffusion());
-    let patches = Arc::new(lines.map(|(line, &coefficient)| line_patches(line, coefficient)).collect::<Result<_>>()?);
-    Ok(if system.is_solved_directly() { system.known_patches.get_or_init(|| patches).clone() } else { patches })
+    let patches: Vec<_> = lines.map(|(line, &coefficient)| line_patches(line, coefficient)).collect::<Result<_>>()?;
+    let patches = Arc::new(patches);
+    Ok(known.map_or(&patches, |known| known.get_or_init(|| patches.clone())).clone())
 }
+
+/// So many eigenvalues at most are computed by the host. A machine would have to compile a kernel for them, apart from the others.
+const MOST_ON_HOST: usize = 1 << 22;
 
 /// See the module.
 pub(super) struct ColorPatches<B: Backend, T: Scalar> {
@@ -117,7 +123,13 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
             sums.add(-system.equation().reaction, &functions.map(first))?;
         }
         let mut eigenvalues = backend.zeros(system.space().storage())?;
-        backend.outer_products(&sums, &mut eigenvalues, false)?;
+        if sums.len() <= MOST_ON_HOST {
+            let mut values = memory::zeros(system.space().storage())?;
+            sums.evaluate(&mut values, false);
+            backend.upload::<T>(&values, &mut eigenvalues)?;
+        } else {
+            backend.outer_products(&sums, &mut eigenvalues, false)?;
+        }
         Ok(Self {
             to_functions: Product::of_sums(nodes, functions, (0..dim).map(to_functions).collect::<Result<_>>()?),
             to_nodes: Product::of_sums(functions, nodes, (0..dim).rev().map(to_nodes).collect::<Result<_>>()?),

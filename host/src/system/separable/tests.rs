@@ -657,6 +657,21 @@ fn graded_meshes_of_few_nodes_are_solved_directly() {
     assert!(fine.len() > 1 && fine[0].is_solved_directly() && !fine[1].is_solved_directly());
     // Rounding of the largest eigenvalues would be as large as the smallest ones.
     assert!(!of(1e6, 64).is_solved_directly());
-    let uniform = Separable::new(Mesh::unit_cube(2, 3).unwrap(), 2, Equation::default()).unwrap();
-    assert!(!uniform.is_solved_directly() && uniform.with_direct_nodes(17).is_solved_directly());
+    assert_eq!(of(1e3, 64).direct_nodes(), Some(257));
+}
+
+/// Coarse ones by default, the finest if that is asked for.
+#[test]
+fn equal_cells_are_solved_directly_on_coarse_meshes() {
+    for (dim, refine, degree, coarsest) in [(2, 7, 1, 129), (2, 8, 1, 129), (3, 5, 3, 49), (2, 6, 3, 97)] {
+        let nodes = |system: &Separable| system.lines()[0].nodes();
+        let finest = Separable::new(Mesh::unit_cube(dim, refine).unwrap(), degree, Equation::default()).unwrap();
+        let of = |system: Separable| nodes(&crate::multigrid::hierarchy(&system).unwrap()[0]);
+        assert!(!finest.is_solved_directly() && finest.direct_nodes().is_none());
+        let expected = if nodes(&finest) == coarsest { (coarsest + 1) / 2 } else { coarsest };
+        assert_eq!(of(finest.clone()), expected);
+        assert_eq!(of(finest.clone().with_direct_nodes(0)), 2 * degree + 1);
+        let direct = finest.clone().with_direct_nodes(nodes(&finest));
+        assert!(direct.is_solved_directly() && direct.direct_nodes() == Some(nodes(&finest)));
+    }
 }

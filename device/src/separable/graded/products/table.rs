@@ -98,7 +98,7 @@ impl ProductTable {
 
 /// A [`ProductTable`] of what a [`PatchTable`] has, for patches in a direction.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn arranged<T: Real>(degree: usize, direction: usize, table: &[T]) -> Vec<T> {
+pub fn arranged<T: Real>(dim: usize, degree: usize, direction: usize, table: &[T]) -> Vec<T> {
     let (from, to) = (PatchTable::new(degree, size_of::<T>()), ProductTable::new(degree));
     let (functions, nodes) = patch_nodes(degree);
     let mut words = vec![T::ZERO; to.words()];
@@ -113,7 +113,9 @@ pub fn arranged<T: Real>(degree: usize, direction: usize, table: &[T]) -> Vec<T>
     let (analysis, synthesis) = Order::of_direction(direction);
     put(to.analysis(), analysis, &|function, node| from.vectors(node) + function);
     put(to.synthesis(), synthesis, &|node, function| from.vectors(node) + function);
-    let sides = [Order::RowsByFours, Order::ColumnsByPairs];
+    // In 2D what a product gives of x is the right factor of the next one.
+    let left = if dim == 2 && direction == 0 { Order::ColumnsByFours } else { Order::RowsByFours };
+    let sides = [left, Order::ColumnsByPairs];
     for (side, order) in sides.into_iter().enumerate() {
         put(to.transform(side), order, &|function, node| from.transform(function) + node + 1);
     }
