@@ -8,7 +8,7 @@ use patchmg::multigrid::SmootherConfig;
 use patchmg::problem::{ErrorNorms, ExactSolution, Field, load_vector};
 use patchmg::solve::{Case, Config, Method, Precision, Solver};
 use patchmg::space::Family;
-use patchmg::system::separable::{Condition, Equation, Problem};
+use patchmg::system::separable::{Condition, DirectNodes, Equation, Problem};
 use patchmg::system::{ModelProblem, Poisson, Separable};
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ fn cpu() -> Arc<Cpu> {
 }
 
 fn system(family: Family, mesh: Mesh, degree: usize, equation: Equation) -> Separable {
-    Separable::of_family(family, mesh, degree, equation).unwrap().with_direct_nodes(0)
+    Separable::of_family(family, mesh, degree, equation).unwrap().with_direct_nodes(DirectNodes::All(0))
 }
 
 fn case(family: Family, mesh: Mesh, degree: usize, equation: &Equation, config: Config) -> Case<Problem> {

@@ -11,7 +11,7 @@ use patchmg::mesh::{Grading, Mesh};
 use patchmg::solve::{Case, Config, Method, Precision};
 use patchmg::space::Family;
 use patchmg::system::Separable;
-use patchmg::system::separable::{Condition, Equation, Problem};
+use patchmg::system::separable::{Condition, DirectNodes, Equation, Problem};
 use patchmg::{Error, Result};
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn equations() -> [Equation; 6] {
 
 fn system(family: Family, number: usize, dim: usize, degree: usize, refine: usize) -> Result<Separable> {
     let mesh = Mesh::of_box(&[3, 2, 1][..dim], &[1.5, 1.0, 1.0][..dim], refine)?;
-    Ok(Separable::of_family(family, mesh, degree, equations()[number].clone())?.with_direct_nodes(0))
+    Ok(Separable::of_family(family, mesh, degree, equations()[number].clone())?.with_direct_nodes(DirectNodes::All(0)))
 }
 
 /// Elements, and what they are called in names of tests.
@@ -63,9 +63,16 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
                     "separable::direct::{number}::{dim}d::{elements}{degree}::{refine}::{operation:?}::{}",
                     T::NAME
                 );
-                let system =
-                    move || Ok::<_, Error>(system(family, number, dim, degree, refine)?.with_direct_nodes(500));
-                suite.test(name, move |gpu| check::<T>(gpu, &system()?, operation));
+                let with =
+                    move |nodes| Ok::<_, Error>(system(family, number, dim, degree, refine)?.with_direct_nodes(nodes));
+                suite.test(name, move |gpu| check::<T>(gpu, &with(DirectNodes::All(500))?, operation));
+                if matches!(operation, Operation::VCycle) {
+                    let name = format!(
+                        "separable::direct::{number}::{dim}d::{elements}{degree}::{refine}::coarse::{operation:?}::{}",
+                        T::NAME
+                    );
+                    suite.test(name, move |gpu| check::<T>(gpu, &with(DirectNodes::Coarse(500))?, operation));
+                }
             }
         }
     }

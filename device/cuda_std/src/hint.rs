@@ -35,11 +35,12 @@ pub fn made_here(value: u32) -> u32 {
     copied!(value, options())
 }
 
-/// Chooses between two values, by bits, and not by a branch, for which the compiler might copy what stands behind it.
+/// Selects one of two values bitwise. For an `if` the compiler may make a branch, and copy into both arms code that all lanes of a warp must
+/// reach together.
 #[derive(Clone, Copy)]
-pub struct Choice(u64);
+pub struct Select(u64);
 
-impl Choice {
+impl Select {
     /// Of the first value if `is_first`, else of the second.
     #[inline(always)]
     pub fn new(is_first: bool) -> Self {
@@ -47,7 +48,7 @@ impl Choice {
         Self(u64::from(half) << 32 | u64::from(half))
     }
 
-    /// The chosen one.
+    /// The selected one.
     #[inline(always)]
     pub const fn of(self, first: f64, second: f64) -> f64 {
         f64::from_bits(first.to_bits() & self.0 | second.to_bits() & !self.0)

@@ -6,7 +6,7 @@ use patchmg_lab::inspect::{Assembler, kernel_ptx};
 use std::process::ExitCode;
 
 /// Kernels, and the product that each must and no other one may have.
-const KERNELS: [(&str, Option<&str>); 21] = [
+const KERNELS: [(&str, Option<&str>); 16] = [
     ("tensor_core_n8_apply_fma_f64", None),
     ("tensor_core_n8_apply_wmma_f64", Some("DMMA.8x8x4")),
     ("tensor_core_n8_apply_mma_f64_m8n8k4", Some("DMMA.8x8x4")),
@@ -23,11 +23,6 @@ const KERNELS: [(&str, Option<&str>); 21] = [
     ("tensor_core_n8_solve_mma_swizzled_bf16", Some("HMMA.16816.F32.BF16")),
     ("tensor_core_n18_sm90_apply_mma_swizzled_f64_m16n8k4_read_only", Some("DMMA.16x8x4")),
     ("tensor_core_n18_solve_mma_swizzled_f16_corrected_read_only", Some("HMMA.16816.F32")),
-    ("separable_graded_2d_q4_smooth_f64", Some("DMMA.8x8x4")),
-    ("separable_graded_2d_q8_smooth_f64", Some("DMMA.8x8x4")),
-    ("separable_graded_2d_q8_smooth_f32", Some("DMMA.8x8x4")),
-    ("separable_graded_3d_q4_smooth_f64", Some("DMMA.8x8x4")),
-    ("separable_graded_3d_q7_smooth_f64", Some("DMMA.8x8x4")),
 ];
 
 /// What reads four matrices of halves from shared memory, and transposes them: both are in these kernels, none is in others.
@@ -40,12 +35,23 @@ const LOADED_AS_MATRICES: [&str; 3] = [
 
 fn main() -> ExitCode {
     patchmg_lab::add_paper_kernels();
-    let trials = KERNELS.map(|(kernel, instruction)| {
+    let listed = KERNELS.map(|(kernel, instruction)| (kernel.to_owned(), instruction));
+    let trials = listed.into_iter().chain(smoothers()).map(|(kernel, instruction)| {
         Trial::ignorable_test(format!("{kernel}::{}", instruction.unwrap_or("none")), move || {
-            check(kernel, instruction)
+            check(&kernel, instruction)
         })
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+}
+
+/// Steps of the smoother of graded boxes, of all degrees that have products.
+fn smoothers() -> impl Iterator<Item = (String, Option<&'static str>)> {
+    let of = |dim, degrees: &'static [usize], scalar| {
+        degrees.iter().map(move |degree| format!("separable_graded_{dim}d_q{degree}_smooth_{scalar}"))
+    };
+    let in_2d = ["f64", "f32"].into_iter().flat_map(move |scalar| of(2, &[3, 4, 5, 6, 7, 8], scalar));
+    let in_3d = of(3, &[4, 5, 6, 7, 8], "f64").chain(of(3, &[4, 7, 8], "f32"));
+    in_2d.chain(in_3d).map(|kernel| (kernel, Some("DMMA.8x8x4")))
 }
 
 fn missing(what: &'static str) -> Result<Completion, Failed> {

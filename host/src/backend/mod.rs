@@ -184,7 +184,7 @@ pub trait Backend: Send + Sync + Sized + 'static {
         Ok(())
     }
 
-    /// What was announced is ready from now on, instead of when it is first needed.
+    /// Makes ready what was announced, if that succeeds; otherwise it happens when it is first needed.
     fn prepare_announced(&self) {}
 
     /// Notes down what `work` asks for, without doing it; a machine that gains nothing by it does nothing. `work` must ask for

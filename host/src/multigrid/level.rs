@@ -99,14 +99,15 @@ mod tests {
     use crate::backend::cpu::Cpu;
     use crate::mesh::{Grading, Mesh};
     use crate::system::Separable;
-    use crate::system::separable::Equation;
+    use crate::system::separable::{DirectNodes, Equation};
     use std::ptr;
 
     #[test]
     fn corrections_have_a_smoother_of_their_own_below_the_finest_level() {
         let grading = [Grading::Geometric(1e3), Grading::Geometric(10.0), Grading::Uniform];
         let equation = Equation { grading, ..Equation::default() };
-        let system = Separable::new(Mesh::unit_cube(2, 4).unwrap(), 2, equation).unwrap().with_direct_nodes(0);
+        let system =
+            Separable::new(Mesh::unit_cube(2, 4).unwrap(), 2, equation).unwrap().with_direct_nodes(DirectNodes::All(0));
         let cpu = Arc::new(Cpu::new(Some(1)).unwrap());
         let mut multigrid =
             Multigrid::<Cpu, f64>::new(&cpu, &system, &SmootherConfig::Patch, Default::default()).unwrap();

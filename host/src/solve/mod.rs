@@ -164,7 +164,7 @@ struct SetUp<B: Backend> {
     setup_s: f64,
 }
 
-/// Allocates all that solves need; with the first load vector, whose memory is free again before the multigrid takes its own.
+/// Allocates all that solves need; with the first load vector, whose memory on the host is free again before the multigrid's vectors are allocated.
 fn set_up<E: System, B: Runs<E>>(
     backend: &Arc<B>,
     system: &E,
@@ -363,6 +363,7 @@ impl<B: Backend, T: Scalar, M: Preconditioner<B, T>> PartsIn<B, T, M> {
             None => {}
         }
         let (mut multigrid, solver) = set_up(&operator)?;
+        // In mixed precision its cycle has been recorded.
         if multigrid.is_fixed() {
             backend.announce(&mut || multigrid.apply(&b, &mut x))?;
         }

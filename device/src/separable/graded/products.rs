@@ -24,7 +24,7 @@ use crate::typed::Block;
 use table::{STEP, TILE};
 
 /// Whether elements of a degree and vectors of such scalars have them: where a step takes less time with them on an H200. Matrices of lower degrees
-/// leave too much of a tile empty, and those of higher ones in 2D take more tiles than there are. In 3D and `f32` the other kernel is faster for
+/// leave too much of a tile empty; degrees 9 and 10 in 2D would need three tiles a direction. In 3D and `f32` the other kernel is faster for
 /// degree 5; for degree 6 the two have not been compared.
 pub const fn are_for(dim: usize, degree: usize, scalar_bytes: usize) -> bool {
     match (dim, scalar_bytes) {
@@ -37,10 +37,11 @@ pub const fn are_for(dim: usize, degree: usize, scalar_bytes: usize) -> bool {
 /// Of a direction's functions and unknowns, at most.
 const TILES: usize = 2;
 const STEPS: usize = 4;
+
 /// See [`Smooth`](super::Smooth).
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn block(dim: usize, degree: usize, scalar_bytes: usize) -> Block {
-    if dim == 2 { plane::block(degree) } else { volume::block(degree, scalar_bytes) }
+    if dim == 2 { plane::block(degree, scalar_bytes) } else { volume::block(degree, scalar_bytes) }
 }
 
 /// Blocks for the patches of a color; none if there are no patches.
@@ -150,11 +151,17 @@ impl<T: Real, const K: usize> Side<T, K> {
         [1, 3].map(|part| self.entry(Self::TABLE.functions(part), TILE * Self::TILES * end + function))
     }
 
-    /// Offset of the node of the level that a node of the patch is; of the vertex, if there is none.
+    /// Offset of the node of the level that a node of the patch is, or the last node for those behind; of the vertex, if there is none.
     #[inline(always)]
     fn offset(&self, node: usize) -> usize {
         let vertex = (self.along.vertex * K as u32) as usize;
         self.distance * self.along.node::<K>(node.min(2 * K)).unwrap_or(vertex)
+    }
+
+    /// The same of a patch whose nodes all lie where they are stored.
+    #[inline(always)]
+    fn offset_within(&self, node: usize) -> usize {
+        self.distance * ((self.along.vertex as usize - 1) * K + node.min(2 * K))
     }
 
     /// That of an unknown, if there is one.

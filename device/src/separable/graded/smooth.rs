@@ -10,7 +10,7 @@
 //!
 //! A column is transformed in place, its ends left as they are: so the tensor of all nodes has the faces' transforms beside `x̂`.
 //! As in [`smoother`](crate::smoother), all is done on `x` less the old value at the vertex; a reaction takes from `b̂` what it makes
-//! of that constant. Many kernels take [products](super::products) of small matrices instead.
+//! of that constant. Where [`products::are_for`] says so, kernels take products of small matrices instead.
 
 use super::left_out::LeftOut;
 use super::{PatchTable, products};
@@ -47,6 +47,7 @@ const fn at_once(dim: usize, degree: usize) -> usize {
 /// Whether along x neighbouring threads have columns of the same patch, and read the same rows of its table, rather than of all patches of the
 /// block in turn: what was measured to be faster on an H200.
 const fn is_by_patch(dim: usize, degree: usize, scalar_bytes: usize) -> bool {
+    // In 2D of degrees 9 and 10.
     if dim == 2 { degree > 2 } else { degree == 3 && scalar_bytes == 4 }
 }
 

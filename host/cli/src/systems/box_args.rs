@@ -3,7 +3,9 @@
 use crate::args::{number, written};
 use clap::Args;
 use patchmg::mesh::Grading;
-use serde::Serialize;
+use patchmg::system::Separable;
+use patchmg::system::separable::DirectNodes;
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// Names of the directions.
@@ -29,13 +31,13 @@ pub struct BoxArgs {
     #[arg(long, value_name = "D=SIZES", value_delimiter = ',', value_parser = sizes, allow_hyphen_values = true)]
     pub grading: Vec<Sizes>,
     /// Of poisson-cg and poisson-dg: meshes of at most N nodes in every direction are the coarsest, and solved directly, N up to 2049
-    /// [default: on graded cells 257 in 2D and 513 in 3D; on equal ones 129 and 193, but never the finest mesh]
+    /// [default: 257 in 2D and 513 in 3D on graded cells; coarse:129 and coarse:193 on equal cells with sides or coefficients]
     ///
     /// They are solved by fast diagonalization of the whole box: about 4 N operations an unknown for each direction. If the finest mesh is one of
-    /// them, a V-cycle is a direct solver. With 0 only meshes that are a single patch are solved so. Plain boxes, which have kernels of their own,
-    /// are always coarsened down to a single patch, unless N is given.
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub direct_nodes: Option<usize>,
+    /// them, a V-cycle is a direct solver. With coarse:N the finest mesh is left out, and with 0 only meshes that are a single patch are solved so.
+    /// Plain boxes are coarsened as far as they can be; with N above 0 they have the general kernels.
+    #[arg(long, value_name = "[coarse:]N", value_parser = direct_nodes, allow_hyphen_values = true)]
+    pub direct_nodes: Option<MostDirectNodes>,
 }
 
 /// Sizes of the cells of a direction.
@@ -61,6 +63,40 @@ impl fmt::Display for Sizes {
 
 written!(Sizes);
 
+/// `N` or `coarse:N`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MostDirectNodes(pub DirectNodes);
+
+impl fmt::Display for MostDirectNodes {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.0 {
+            DirectNodes::All(most) => write!(f, "{most}"),
+            DirectNodes::Coarse(most) => write!(f, "{COARSE}{most}"),
+        }
+    }
+}
+
+impl Serialize for MostDirectNodes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            DirectNodes::All(most) => most.serialize(serializer),
+            DirectNodes::Coarse(_) => serializer.collect_str(self),
+        }
+    }
+}
+
+const COARSE: &str = "coarse:";
+
+fn direct_nodes(text: &str) -> Result<MostDirectNodes, String> {
+    let (of, most): (fn(usize) -> DirectNodes, _) = match text.strip_prefix(COARSE) {
+        Some(most) => (DirectNodes::Coarse, most),
+        None => (DirectNodes::All, text),
+    };
+    let most = most.parse().ok().filter(|&most| most <= Separable::MOST_DIRECT_NODES);
+    let refused = || format!("must be 0 to {}, or coarse:0 to coarse:{0}", Separable::MOST_DIRECT_NODES);
+    most.map(|most| MostDirectNodes(of(most))).ok_or_else(refused)
+}
+
 /// `D=R`, `D=R:both` or `D=0/A/../L`.
 fn sizes(text: &str) -> Result<Sizes, String> {
     let refused = || {
@@ -84,7 +120,7 @@ impl BoxArgs {
     /// Whether only the general kernels do what was given.
     pub fn need_general_kernels(&self) -> bool {
         let Self { diffusion, reaction, grading, direct_nodes } = self;
-        let is_solved = direct_nodes.is_some_and(|nodes| nodes > 0);
+        let is_solved = direct_nodes.is_some_and(|nodes| nodes.0.most() > 0);
         is_solved || !diffusion.is_empty() || reaction.is_some() || !grading.is_empty()
     }
 

@@ -1,6 +1,6 @@
 //! Poisson's equation with coefficients, conditions on sides and graded cells, on boxes.
 
-use super::box_args::DIRECTIONS;
+use super::box_args::{DIRECTIONS, MostDirectNodes};
 use super::data::{DataArgs, GIVEN, check_dim, field};
 use super::side::Condition as SideCondition;
 use super::{Details, Offered, PoissonProblem};
@@ -41,11 +41,7 @@ impl Offered for Problem {
         let equation = args.box_equation(mesh.dim())?;
         let mut system = Separable::of_family(args.family(), mesh, args.degree(), equation)?;
         if let Some(nodes) = args.boxes.direct_nodes {
-            if nodes > Separable::MOST_DIRECT_NODES {
-                let reason = format_args!("must be 0 to {}", Separable::MOST_DIRECT_NODES);
-                return Err(Failure::usage("direct-nodes", nodes, reason));
-            }
-            system = system.with_direct_nodes(nodes);
+            system = system.with_direct_nodes(nodes.0);
         }
         let config = args.config(system.suitable_smoother())?;
         let problem = match name {
@@ -76,7 +72,7 @@ impl Offered for Problem {
     }
 
     fn fill(case: &Case<Self>, args: &mut CaseArgs) {
-        args.boxes.direct_nodes = case.system.direct_nodes();
+        args.boxes.direct_nodes = Some(MostDirectNodes(case.system.direct_nodes()));
     }
 
     fn details(_case: &Case<Self>, errors: Option<ErrorNorms>) -> Details {

@@ -161,6 +161,8 @@ fn graded_cells_are_solved_directly() {
     assert_eq!((&direct["iterations"], &direct["options"]["direct-nodes"]), (&1.into(), &257.into()), "{direct}");
     let levels = json(&[&graded[..], &["--direct-nodes", "0"]].concat());
     assert!(levels["iterations"].as_u64() > Some(2) && levels["options"]["direct-nodes"] == 0, "{levels}");
+    let sided = json(&["--rhs", "x", "--solver", "gmres", "--side", "x-=neumann:0"]);
+    assert!(sided["iterations"].as_u64() > Some(2) && sided["options"]["direct-nodes"] == "coarse:129", "{sided}");
     let equal = ["--rhs", "x", "--solver", "gmres", "--degree", "4", "--refine", "3", "--direct-nodes"];
     assert_eq!(json(&[&equal[..], &["33"]].concat())["iterations"], 1);
     assert!(json(&[&equal[..], &["32"]].concat())["iterations"].as_u64() > Some(2));

@@ -87,8 +87,8 @@ impl Library {
     /// Compiles the promised kernels together. If that fails, they are compiled one by one when they are needed, and errors show then.
     pub fn load_promised(&mut self, gpu: &Gpu) {
         let promised = std::mem::take(&mut self.promised);
-        if gpu.enter().is_ok() {
-            let _ = self.load_together(gpu, &promised);
+        if let Err(error) = gpu.enter().and_then(|()| self.load_together(gpu, &promised)) {
+            tracing::debug!("kernels are compiled one by one: {error}");
         }
     }
 
@@ -120,7 +120,7 @@ impl Library {
         let module = compiled(text, modules, gpu.compiles_side_by_side())?;
         let (handle, kernels) = (module.0, entries(text));
         tracing::debug!(
-            "kernels compiled, or found in the driver's cache: {} of {modules} in {:.0?}",
+            "{} kernels of the modules {modules}: compiled, or found in the driver's cache, in {:.0?}",
             kernels.len(),
             start.elapsed()
         );

@@ -14,11 +14,29 @@ const GROWTH: f64 = 1.2;
 /// Enough is gone if a coarser mesh has at most this part of the cells.
 const ENOUGH: f64 = 0.75;
 
-/// On graded cells, [`Rule::direct_nodes`] in 2D and 3D unless others are asked for. Those of more nodes would take longer to set
-/// up than some solves without them.
+/// Meshes that are solved directly, by fast diagonalization of the whole box: those of at most so many nodes in every direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirectNodes {
+    /// All of them. The coarsest mesh is one; if the finest is, it is the only one.
+    All(usize),
+    /// Except the finest.
+    Coarse(usize),
+}
+
+impl DirectNodes {
+    /// The number of nodes.
+    pub fn most(self) -> usize {
+        match self {
+            Self::All(most) | Self::Coarse(most) => most,
+        }
+    }
+}
+
+/// On graded cells in 2D and 3D, unless others are asked for. Those of more nodes would take longer to set up than some solves without them.
 const GRADED_DIRECT_NODES: [usize; 2] = [257, 513];
 
-/// The same on equal cells: so many that the coarse levels of a V-cycle take longer on a GPU, and no less on a CPU.
+/// The same on equal cells. Up to so many nodes a direct solution takes less time on an H200 than a V-cycle from there down, and no more on a CPU
+/// (docs/boxes.md).
 const UNIFORM_DIRECT_NODES: [usize; 2] = [129, 193];
 
 /// How `τ` is chosen, and where coarsening ends.
@@ -28,17 +46,14 @@ pub(super) struct Rule {
     pub start: f64,
     /// From so much on it grows only if nothing merges.
     pub bound: f64,
-    /// Meshes of at most so many nodes in every direction are the coarsest.
-    pub direct_nodes: usize,
-    /// Whether the finest mesh may be one of these.
-    pub solves_finest: bool,
+    pub direct_nodes: DirectNodes,
 }
 
 impl Rule {
     /// Of equal cells in each direction, which lose half of the cells of a direction or nothing.
     pub const fn uniform(dim: usize) -> Self {
-        let direct_nodes = UNIFORM_DIRECT_NODES[dim - 2];
-        Self { start: COARSENED_BELOW, bound: COARSENED_BELOW, direct_nodes, solves_finest: false }
+        let direct_nodes = DirectNodes::Coarse(UNIFORM_DIRECT_NODES[dim - 2]);
+        Self { start: COARSENED_BELOW, bound: COARSENED_BELOW, direct_nodes }
     }
 
     /// Of graded cells. Larger values make fewer levels and cost iterations.
@@ -48,7 +63,7 @@ impl Rule {
             2 => [2.0, 4.0],
             _ => [3.0, 4.0],
         };
-        Self { start, bound, direct_nodes: GRADED_DIRECT_NODES[dim - 2], solves_finest: true }
+        Self { start, bound, direct_nodes: DirectNodes::All(GRADED_DIRECT_NODES[dim - 2]) }
     }
 }
 

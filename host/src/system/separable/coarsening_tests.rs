@@ -12,7 +12,7 @@ const D: Condition = Condition::Dirichlet;
 const P: Condition = Condition::Periodic;
 
 fn cells_of_levels(mesh: Mesh, degree: usize, equation: Equation) -> Vec<[usize; 3]> {
-    let finest = Separable::new(mesh, degree, equation).unwrap().with_direct_nodes(0);
+    let finest = Separable::new(mesh, degree, equation).unwrap().with_direct_nodes(DirectNodes::All(0));
     crate::multigrid::hierarchy(&finest).unwrap().iter().rev().map(|system| system.mesh().cells_along()).collect()
 }
 
@@ -77,7 +77,8 @@ fn meshes_with_kept_patches() -> Vec<[Separable; 2]> {
     let pair = |cells: &[usize], degree, sides, [x, y, z]: [f64; 3]| {
         let grading = [Grading::Geometric(x), Grading::BothEnds(y), Grading::Geometric(z)];
         let mesh = Mesh::of_box(cells, &vec![1.0; cells.len()], 1).unwrap();
-        let fine = Separable::new(mesh, degree, equation(sides, grading, 1.0)).unwrap().with_direct_nodes(0);
+        let fine =
+            Separable::new(mesh, degree, equation(sides, grading, 1.0)).unwrap().with_direct_nodes(DirectNodes::All(0));
         let coarse = fine.coarser().unwrap().unwrap();
         [fine, coarse]
     };

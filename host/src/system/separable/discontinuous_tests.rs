@@ -228,7 +228,8 @@ fn residuals_are_those_of_poissons_equation() {
     for (dim, refine, degree) in [(2, 4, 1), (2, 3, 3), (3, 2, 2), (3, 2, 3)] {
         let mesh = Mesh::unit_cube(dim, refine).unwrap();
         let poisson = Poisson::discontinuous(mesh, degree).unwrap();
-        let separable = Separable::discontinuous(mesh, degree, Equation::default()).unwrap().with_direct_nodes(0);
+        let separable =
+            Separable::discontinuous(mesh, degree, Equation::default()).unwrap().with_direct_nodes(DirectNodes::All(0));
         let load = random(poisson.space().dofs(), 17);
         for method in [Method::VCycle, Method::Gmres, Method::Cg, Method::Fmg] {
             let config = Config { method, ..Config::default() };

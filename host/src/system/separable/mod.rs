@@ -39,6 +39,7 @@ use crate::multigrid::SmootherConfig;
 use crate::space::{Axis, Family, Space};
 use crate::system::suitable::suitable_smoother;
 use crate::system::{Smoothers, System};
+pub use coarsening::DirectNodes;
 use line::{Ends, Line};
 use patches::LinePatches;
 pub use problem::Problem;
@@ -177,8 +178,7 @@ impl Separable {
             true => coarsening::Rule::graded(mesh.dim(), degree),
             false => coarsening::Rule::uniform(mesh.dim()),
         };
-        let system = Self::on_axes(mesh, axes, Arc::new(equation), coarsening)?;
-        Ok(if coarsening.solves_finest { system.solved_up_to(coarsening.direct_nodes) } else { system })
+        Ok(Self::on_axes(mesh, axes, Arc::new(equation), coarsening)?.with_direct_nodes(coarsening.direct_nodes))
     }
 
     fn on_axes(mesh: Mesh, axes: Vec<Axis>, equation: Arc<Equation>, coarsening: coarsening::Rule) -> Result<Self> {
@@ -205,16 +205,17 @@ impl Separable {
         Ok(Self { space, equation, lines, coarsening, is_merged: None, known_patches })
     }
 
-    /// With meshes of at most so many nodes in every direction as the coarsest, of which the finest may be one. They are solved directly, by
-    /// fast diagonalization of the whole: `(S ⊗ S ⊗ S) (Σ_d c_d λ_d + s)⁻¹ (S ⊗ S ⊗ S)ᵀ`, which takes about `4 n` operations an unknown for each
-    /// direction of `n` nodes. On graded cells, where levels are many, the default is 257 in 2D and 513 in 3D. On equal ones meshes of up to 129
-    /// nodes in 2D and 193 in 3D are solved so unless they are the finest. With 0, only meshes that are a single patch are. Meshes of more than
+    /// With other meshes that are solved directly, by fast diagonalization of the whole: `(S ⊗ S ⊗ S) (Σ_d c_d λ_d + s)⁻¹ (S ⊗ S ⊗ S)ᵀ`, which takes about `4 n` operations an unknown for each
+    /// direction of `n` nodes. On graded cells, where levels are many, the default is all of up to 257 nodes in 2D and 513 in 3D, on equal ones coarse
+    /// meshes of up to 129 and 193. With 0, only meshes that are a single patch are solved. Meshes of more than
     /// [`MOST_DIRECT_NODES`](Self::MOST_DIRECT_NODES) nodes, and those whose cells are so narrow that eigenvalues would be lost to rounding, are not
     /// solved, whatever is asked for.
-    pub fn with_direct_nodes(mut self, nodes: usize) -> Self {
-        (self.coarsening.direct_nodes, self.coarsening.solves_finest) = (nodes, true);
-        self.known_patches = Arc::default();
-        self.solved_up_to(nodes)
+    pub fn with_direct_nodes(mut self, nodes: DirectNodes) -> Self {
+        (self.coarsening.direct_nodes, self.known_patches) = (nodes, Arc::default());
+        match nodes {
+            DirectNodes::All(most) => self.solved_up_to(most),
+            DirectNodes::Coarse(_) => self.solved_up_to(0),
+        }
     }
 
     /// Solved directly if it has at most so many nodes in every direction.
@@ -225,10 +226,9 @@ impl Separable {
         self
     }
 
-    /// Meshes of at most so many nodes in every direction are the coarsest. `None` if the finest mesh is left out of this: on equal cells, unless a
-    /// number [is asked for](Self::with_direct_nodes).
-    pub fn direct_nodes(&self) -> Option<usize> {
-        self.coarsening.solves_finest.then_some(self.coarsening.direct_nodes)
+    /// Which meshes are solved directly.
+    pub fn direct_nodes(&self) -> DirectNodes {
+        self.coarsening.direct_nodes
     }
 
     /// Whether its mesh is the coarsest, so that a cycle is a direct solution.
@@ -472,9 +472,11 @@ impl System for Separable {
         }
         let axes = kept.into_iter().enumerate().map(axis).collect();
         let coarser = Self::on_axes(mesh.with_cells(cells), axes, self.equation.clone(), self.coarsening);
-        let coarser = coarser.map(|coarser| coarser.solved_up_to(self.coarsening.direct_nodes));
         let (is_merged, known_patches) = (Some(Arc::new(is_merged)), self.known_patches.clone());
-        Some(coarser.map(|coarser| Self { is_merged, known_patches, ..coarser }))
+        Some(coarser.map(|coarser| {
+            let coarser = coarser.solved_up_to(self.coarsening.direct_nodes.most());
+            Self { is_merged, known_patches, ..coarser }
+        }))
     }
 
     fn by_default_kernels(&self) -> Cow<'_, Self> {

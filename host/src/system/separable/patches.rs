@@ -6,7 +6,7 @@
 use super::Separable;
 use super::line::{Line, Rows, part, transposed};
 use super::matrix;
-use crate::backend::{AxisMatrix, Backend, OuterProducts, Scalar};
+use crate::backend::{AxisMatrix, Backend, BackendName, OuterProducts, Scalar};
 use crate::error::Result;
 use crate::fe::{Eigenpairs, generalized_eigenpairs};
 use crate::memory;
@@ -70,11 +70,15 @@ fn of_lines(system: &Separable) -> Result<Arc<Vec<Vec<LinePatches>>>> {
     let lines = system.lines().par_iter().zip(system.diffusion());
     let patches: Vec<_> = lines.map(|(line, &coefficient)| line_patches(line, coefficient)).collect::<Result<_>>()?;
     let patches = Arc::new(patches);
-    Ok(known.map_or(&patches, |known| known.get_or_init(|| patches.clone())).clone())
+    Ok(match known {
+        Some(known) => known.get_or_init(|| patches).clone(),
+        None => patches,
+    })
 }
 
-/// So many eigenvalues at most are computed by the host. A machine would have to compile a kernel for them, apart from the others.
-const MOST_ON_HOST: usize = 1 << 22;
+/// So many eigenvalues of a coarsest level at most are computed by the host of a GPU, which would compile a kernel for them before those of other
+/// levels are promised, and so apart from these.
+const MOST_ON_HOST: usize = 1 << 23;
 
 /// See the module.
 pub(super) struct ColorPatches<B: Backend, T: Scalar> {
@@ -123,7 +127,8 @@ impl<B: Backend, T: Scalar> ColorPatches<B, T> {
             sums.add(-system.equation().reaction, &functions.map(first))?;
         }
         let mut eigenvalues = backend.zeros(system.space().storage())?;
-        if sums.len() <= MOST_ON_HOST {
+        let is_on_gpu = backend.info().backend == BackendName::Cuda;
+        if is_on_gpu && system.is_solved_directly() && sums.len() <= MOST_ON_HOST {
             let mut values = memory::zeros(system.space().storage())?;
             sums.evaluate(&mut values, false);
             backend.upload::<T>(&values, &mut eigenvalues)?;

@@ -56,7 +56,7 @@ fn systems_of_equal_cells() -> Vec<Separable> {
 /// Mixed sides and cells, in 2D and 3D; at least five cells in a direction, so that patches do not cover it.
 pub(super) fn systems_by(new: New) -> Vec<Separable> {
     let system = |cells: &[usize], lengths: &[f64], degree, equation| {
-        new(Mesh::of_box(cells, lengths, 1).unwrap(), degree, equation).unwrap().with_direct_nodes(0)
+        new(Mesh::of_box(cells, lengths, 1).unwrap(), degree, equation).unwrap().with_direct_nodes(DirectNodes::All(0))
     };
     let (uniform, graded) = (Grading::Uniform, Grading::Geometric(5.0));
     let of_two =
@@ -253,7 +253,7 @@ fn check_kernels<T: Scalar>(tolerance: f64) {
     for ((cells, degrees), equation) in cells.iter().flat_map(|cells| equations.iter().map(move |e| (cells, e))) {
         for degree in degrees.clone() {
             let mesh = Mesh::of_box(cells, &[1.0, 2.0, 0.5][..cells.len()], 1).unwrap();
-            let finest = Separable::new(mesh, degree, equation.clone()).unwrap().with_direct_nodes(0);
+            let finest = Separable::new(mesh, degree, equation.clone()).unwrap().with_direct_nodes(DirectNodes::All(0));
             for system in crate::multigrid::hierarchy(&finest).unwrap() {
                 let on_cpu = OnCpu::<T>::new(&system);
                 let axes = SeparableLevel::new(&on_cpu.cpu, &system, Kernels::NONE).unwrap();
@@ -586,7 +586,7 @@ fn a_level_allocates_what_was_said() {
     ];
     for finest in equations.into_iter().flat_map(large) {
         for nodes in [0, 200] {
-            let finest = finest.clone().with_direct_nodes(nodes);
+            let finest = finest.clone().with_direct_nodes(DirectNodes::All(nodes));
             for system in crate::multigrid::hierarchy(&finest).unwrap().iter().filter(|system| system.cells() > 100) {
                 check_bytes::<f64>(system);
                 check_bytes::<f32>(system);
@@ -620,7 +620,7 @@ fn check_solution<T: Scalar>(system: &Separable, tolerance: f64) {
 #[test]
 fn direct_solutions_are_exact() {
     for system in systems().into_iter().filter(|system| !system.lines().iter().any(Line::is_short)) {
-        let system = system.with_direct_nodes(100);
+        let system = system.with_direct_nodes(DirectNodes::All(100));
         check_solution::<f64>(&system, 1e-10);
         check_solution::<f32>(&system, 1e-2);
     }
@@ -634,7 +634,8 @@ fn direct_solutions_of_many_nodes_are_exact() {
     for (new, grading) in [Separable::new as New, Separable::discontinuous].into_iter().zip(gradings) {
         for sides in [[[D, N], [D, D], [D, D]], [[P, P], [N, N], [D, D]]] {
             let equation = equation(sides, grading.clone(), 0.0);
-            let system = new(Mesh::unit_cube(2, 5).unwrap(), 3, equation).unwrap().with_direct_nodes(128);
+            let system =
+                new(Mesh::unit_cube(2, 5).unwrap(), 3, equation).unwrap().with_direct_nodes(DirectNodes::All(128));
             check_solution::<f64>(&system, 1e-8);
         }
     }
@@ -650,28 +651,28 @@ fn graded_meshes_of_few_nodes_are_solved_directly() {
         Separable::new(Mesh::of_box(&[cells / 2; 2], &[1.0; 2], 1).unwrap(), 4, equation).unwrap()
     };
     assert!(of(1e3, 64).is_solved_directly() && !of(1e3, 66).is_solved_directly(), "257 and 265 nodes");
-    let limited = |nodes| of(1e3, 126).with_direct_nodes(nodes).is_solved_directly();
+    let limited = |nodes| of(1e3, 126).with_direct_nodes(DirectNodes::All(nodes)).is_solved_directly();
     assert!(limited(505) && !limited(504));
     let [coarse, fine] = [of(1e3, 64), of(1e3, 128)].map(|system| crate::multigrid::hierarchy(&system).unwrap());
     assert_eq!(coarse.len(), 1);
     assert!(fine.len() > 1 && fine[0].is_solved_directly() && !fine[1].is_solved_directly());
     // Rounding of the largest eigenvalues would be as large as the smallest ones.
     assert!(!of(1e6, 64).is_solved_directly());
-    assert_eq!(of(1e3, 64).direct_nodes(), Some(257));
+    assert_eq!(of(1e3, 64).direct_nodes(), DirectNodes::All(257));
 }
 
 /// Coarse ones by default, the finest if that is asked for.
 #[test]
 fn equal_cells_are_solved_directly_on_coarse_meshes() {
-    for (dim, refine, degree, coarsest) in [(2, 7, 1, 129), (2, 8, 1, 129), (3, 5, 3, 49), (2, 6, 3, 97)] {
-        let nodes = |system: &Separable| system.lines()[0].nodes();
+    let nodes = |system: &Separable| system.lines()[0].nodes();
+    for (dim, refine, degree, coarsest) in [(2, 7, 1, 65), (2, 8, 1, 129), (2, 6, 3, 97), (3, 5, 3, 49)] {
         let finest = Separable::new(Mesh::unit_cube(dim, refine).unwrap(), degree, Equation::default()).unwrap();
-        let of = |system: Separable| nodes(&crate::multigrid::hierarchy(&system).unwrap()[0]);
-        assert!(!finest.is_solved_directly() && finest.direct_nodes().is_none());
-        let expected = if nodes(&finest) == coarsest { (coarsest + 1) / 2 } else { coarsest };
-        assert_eq!(of(finest.clone()), expected);
-        assert_eq!(of(finest.clone().with_direct_nodes(0)), 2 * degree + 1);
-        let direct = finest.clone().with_direct_nodes(nodes(&finest));
-        assert!(direct.is_solved_directly() && direct.direct_nodes() == Some(nodes(&finest)));
+        let found = |direct| nodes(&crate::multigrid::hierarchy(&finest.clone().with_direct_nodes(direct)).unwrap()[0]);
+        assert_eq!(finest.direct_nodes(), DirectNodes::Coarse([129, 193][dim - 2]));
+        assert!(!finest.is_solved_directly());
+        assert_eq!(found(finest.direct_nodes()), coarsest);
+        assert_eq!(found(DirectNodes::All(0)), 2 * degree + 1);
+        assert_eq!(found(DirectNodes::All(nodes(&finest))), nodes(&finest));
+        assert_eq!(found(DirectNodes::Coarse(nodes(&finest))), (nodes(&finest) + 1) / 2);
     }
 }

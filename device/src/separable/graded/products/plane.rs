@@ -17,7 +17,7 @@ use crate::separable::graded::left_out::LeftOut;
 use crate::separable::graded::smooth::patch_of;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
-use cuda_std::hint::{Choice, loads_together};
+use cuda_std::hint::{Select, loads_together};
 use cuda_std::thread;
 
 /// Patches of a block, side by side in x, which share tables of y in the cache.
@@ -25,8 +25,13 @@ pub const PATCHES: usize = 4;
 
 /// See [`Smooth`](crate::separable::graded::Smooth).
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn block(degree: usize) -> Block {
-    let min_blocks = if degree <= 4 { 8 } else { 4 };
+pub fn block(degree: usize, scalar_bytes: usize) -> Block {
+    // Such that nothing spills.
+    let min_blocks = match degree {
+        ..=4 => 8,
+        _ if scalar_bytes == 8 => 3,
+        _ => 4,
+    };
     Block { threads: LANES * PATCHES, min_blocks, shared_bytes: 0, barriers: 0 }
 }
 
@@ -40,7 +45,7 @@ struct Patch<T, const K: usize, const M: usize> {
     is_within: bool,
 }
 
-/// Offsets of what a lane takes of right factors; of the vertex where there is no node, because there the matrices are zero.
+/// Offsets of what a lane takes of right factors; of another node where there is none, because there the matrices are zero.
 struct Offsets {
     /// Of the unknowns, rows along y and columns along x.
     unknowns: [[usize; STEPS]; TILES],
@@ -64,7 +69,7 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
                 unknowns[tile][step] = in_x + of(y_side, 1 + lane.every_fourth(step));
             }
         }
-        // Of eight columns in the order of lanes four are taken.
+        // Columns `2 e` and `2 e + 1` are both edge `e`; sums of the first one are taken.
         let edge = lane.row / 2;
         let (is_normal_to_x, end) = (edge < 2, 2 * K * (edge % 2));
         let of_edge = |node: usize| {
@@ -78,11 +83,10 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
         Offsets { unknowns, edges, ends: of_edge(2 * K * (lane.member % 2)) }
     }
 
-    /// Whether an unknown in x and one in y are those of a node.
+    /// Offset of an unknown in a direction, if there is one. It is found again, and not kept, which would take registers.
     #[inline(always)]
-    fn has(&self, in_x: usize, in_y: usize) -> bool {
-        let Self { x_side, y_side, is_within, .. } = self;
-        in_x < M && in_y < M && (*is_within || (x_side.unknown(in_x).is_some() && y_side.unknown(in_y).is_some()))
+    fn unknown(&self, side: &Side<T, K>, unknown: usize) -> Option<usize> {
+        if self.is_within { (unknown < M).then(|| side.offset_within(1 + unknown)) } else { side.unknown(unknown) }
     }
 
     /// The step on the patch.
@@ -93,10 +97,11 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
     unsafe fn smooth(&self, b: *const T) {
         let Self { x_side, y_side, lane, x, is_within } = self;
         let Offsets { unknowns, edges, ends } = match is_within {
-            true => self.offsets(|side, node| side.distance * ((side.along.vertex as usize - 1) * K + node.min(2 * K))),
+            true => self.offsets(Side::offset_within),
             false => self.offsets(Side::offset),
         };
-        // SAFETY: the caller's promise; no patch of the color has nodes of edges as unknowns.
+        // SAFETY: the caller's promise. No patch of the color has nodes of edges as unknowns; where there is no node, a lane reads an unknown of its own
+        // patch, times zero, before `loads_together`, and so before any lane writes.
         unsafe {
             let mut values = [[0.0; STEPS]; TILES];
             for tile in 0..Self::TILES {
@@ -104,30 +109,30 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
                     values[tile][step] = (*b.add(unknowns[tile][step])).to_f64();
                 }
             }
-            let mut of_edges = [0.0; STEPS];
+            let mut edge_values = [0.0; STEPS];
             for step in 0..Self::STEPS {
-                of_edges[step] = (*x.add(edges[step])).to_f64();
+                edge_values[step] = (*x.add(edges[step])).to_f64();
             }
-            let of_ends = (*x.add(ends)).to_f64();
+            let end_values = (*x.add(ends)).to_f64();
             loads_together();
             let (of_x, of_y) = (x_side.transform(0), y_side.transform(0));
             let [mut along_x, mut along_y] = [[[0.0; 2]; TILES]; 2];
-            add_column::<M>(&of_x.inner, &of_edges, &mut along_x);
-            let between = along_x;
-            add_end::<M>(&of_x.ends, of_ends, &mut along_x);
-            add_column::<M>(&of_y.inner, &of_edges, &mut along_y);
-            add_end::<M>(&of_y.ends, of_ends, &mut along_y);
+            add_column::<M>(&of_x.inner, &edge_values, &mut along_x);
+            let inner_along_x = along_x;
+            add_end::<M>(&of_x.ends, end_values, &mut along_x);
+            add_column::<M>(&of_y.inner, &edge_values, &mut along_y);
+            add_end::<M>(&of_y.ends, end_values, &mut along_y);
 
             let mut sums = both::<M>(&y_side.analysis(), &values, &x_side.analysis());
             let mut transforms = NO_SUMS;
-            let edges_of_x = Choice::new(lane.member < 2);
+            let edges_of_x = Select::new(lane.member < 2);
             for row in 0..Self::TILES {
                 let [coupling, end] = y_side.ends(lane.row + TILE * row, lane.member % 2);
                 let left = [coupling, end].map(|of_y| edges_of_x.of(along_y[row][0], of_y));
                 for column in 0..Self::TILES {
                     let [coupling, end] = x_side.ends(lane.column() + TILE * column, lane.member % 2);
                     add(left[0], edges_of_x.of(coupling, along_x[column][0]), &mut sums[column][row]);
-                    add(left[1], edges_of_x.of(end, between[column][0]), &mut transforms[column][row]);
+                    add(left[1], edges_of_x.of(end, inner_along_x[column][0]), &mut transforms[column][row]);
                 }
             }
 
@@ -143,9 +148,10 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
 
             let back = both::<M>(&x_side.synthesis(), &functions, &y_side.synthesis());
             for tile in 0..Self::TILES {
+                let in_x = self.unknown(x_side, lane.row + TILE * tile);
                 for step in 0..Self::STEPS {
-                    if self.has(lane.row + TILE * tile, lane.every_fourth(step)) {
-                        *x.add(unknowns[tile][step]) = T::from_f64(back[step / 2][tile][step % 2]);
+                    if let (Some(in_x), Some(in_y)) = (in_x, self.unknown(y_side, lane.every_fourth(step))) {
+                        *x.add(in_x + in_y) = T::from_f64(back[step / 2][tile][step % 2]);
                     }
                 }
             }

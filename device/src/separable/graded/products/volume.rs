@@ -389,6 +389,7 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
             for step in 0..Self::STEPS {
                 values[step] = self.tensors().get(place(lane.every_fourth(step)));
             }
+            // No branch is made of it, which the tests of machine code check.
             let pick = |of_z: f64, of_x: f64| if is_of_z { of_z } else { of_x };
             let faces_of_z = [Kept::Z, Kept::WithoutEdgesZ].map(|kept| self.of_face(kept, end, i, j));
             let mut faces_of_x = [0.0; TILES];

@@ -2,7 +2,7 @@
 
 use super::super::level::{Kernels, SeparableLevel};
 use super::super::tests::patches;
-use super::super::{Condition, Equation, Separable};
+use super::super::{Condition, DirectNodes, Equation, Separable};
 use super::equal::{
     cell_matrices, load_restriction_matrices, matrices, prolongation_matrices, restriction_matrices, table_words,
 };
@@ -98,7 +98,9 @@ unsafe fn run<A: typed::Arguments>(module: Module, blocks: [u32; 3], arguments: 
 /// A mesh of so many cells on a box of these sizes.
 fn system(cells: &[usize], sizes: &[f64], degree: usize, equation: Equation) -> Separable {
     let halves: Vec<usize> = cells.iter().map(|cells| cells / 2).collect();
-    Separable::new(Mesh::of_box(&halves, sizes, 1).unwrap(), degree, equation).unwrap().with_direct_nodes(0)
+    Separable::new(Mesh::of_box(&halves, sizes, 1).unwrap(), degree, equation)
+        .unwrap()
+        .with_direct_nodes(DirectNodes::All(0))
 }
 
 /// Of a box whose patches have other widths in each direction.
