@@ -673,6 +673,6 @@ fn equal_cells_are_solved_directly_on_coarse_meshes() {
         assert_eq!(found(finest.direct_nodes()), coarsest);
         assert_eq!(found(DirectNodes::All(0)), 2 * degree + 1);
         assert_eq!(found(DirectNodes::All(nodes(&finest))), nodes(&finest));
-        assert_eq!(found(DirectNodes::Coarse(nodes(&finest))), (nodes(&finest) + 1) / 2);
+        assert_eq!(found(DirectNodes::Coarse(nodes(&finest))), nodes(&finest).div_ceil(2));
     }
 }
