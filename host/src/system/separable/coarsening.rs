@@ -35,7 +35,7 @@ impl DirectNodes {
 /// On graded cells in 2D and 3D, unless others are asked for. Those of more nodes would take longer to set up than some solves without them.
 const GRADED_DIRECT_NODES: [usize; 2] = [257, 513];
 
-/// The same on equal cells. Up to so many nodes a direct solution takes less time on an H200 than a V-cycle from there down, and no more on a CPU
+/// The same on equal cells. Up to so many nodes a direct solution takes less time on an H200 than a V-cycle from there down, and about as much on a CPU
 /// (docs/boxes.md).
 const UNIFORM_DIRECT_NODES: [usize; 2] = [129, 193];
 
