@@ -1,8 +1,8 @@
 //! The step of [`smooth`](super::smooth) by products of small matrices: warps multiply tiles of `8 x 8` functions and nodes on tensor cores, in
 //! `f64` whatever the vectors' scalar, so that `x` needs no shift by the value at a vertex. In 3D it is that of [`volume`], in 2D that of [`plane`].
 //!
-//! What is transformed is zero on the unknowns, so that its transform is that of the faces, or edges, of a patch. `T = Sᵀ M_IB` is taken in parts:
-//! `T_E` of both ends and `T_I` of the nodes between.
+//! They transform `x` with zeros on the unknowns, and so only the faces of a patch, or its edges, by the two parts of `T = Sᵀ M_IB`: `T_E` of both ends
+//! and `T_I` of the nodes between.
 //!
 //! A product of two directions stays in registers: what a lane has of the first product's columns is what the second one takes of its
 //! left factor, if the rows of its right one are in that order, that of a [`ProductTable`].
@@ -15,8 +15,10 @@ pub use table::ProductTable;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use table::arranged;
 
-use super::smooth::Along;
+use super::left_out::LeftOut;
+use super::smooth::{Along, patch_of};
 use crate::mma::{LANES, M8N8K4, Product};
+#[cfg(not(target_arch = "nvptx64"))]
 use crate::patch::Directions;
 use crate::scalar::Real;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -31,6 +33,30 @@ pub const fn are_for(dim: usize, degree: usize, scalar_bytes: usize) -> bool {
         (2, _) => degree >= 3 && degree <= 8,
         (_, 8) => degree >= 4,
         _ => degree == 4 || degree >= 7,
+    }
+}
+
+/// Arguments of [`Smooth`](super::Smooth).
+#[derive(Clone, Copy)]
+pub struct Step<T> {
+    pub tables: *const T,
+    pub starts: *const u32,
+    pub b: *const T,
+    pub x: *mut T,
+    pub left_out: LeftOut,
+}
+
+impl<T: Real> Step<T> {
+    /// What a lane takes of the patch of the color with an index in a direction, whose nodes lie so far from each other.
+    ///
+    /// # Safety
+    /// There is such a patch.
+    #[inline(always)]
+    unsafe fn side<const K: usize>(self, d: usize, index: u32, distance: usize, lane: usize) -> Side<T, K> {
+        // SAFETY: the caller's promise.
+        let along =
+            unsafe { patch_of(self.tables, self.starts, self.left_out.directions, self.left_out.color, d, index) };
+        Side { along, distance, lane }
     }
 }
 
@@ -55,20 +81,12 @@ pub fn blocks(dim: usize, degree: usize, directions: Directions, color: u32) -> 
 /// # Safety
 /// Launched as [`block`] and [`blocks`] say, with tables of the level's patches, and vectors of its nodes.
 #[inline(always)]
-pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize>(
-    tables: *const T,
-    starts: *const u32,
-    kept: *const u32,
-    b: *const T,
-    x: *mut T,
-    directions: Directions,
-    color: u32,
-) {
+pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize>(step: Step<T>) {
     // SAFETY: the caller's promise.
     unsafe {
         match DIM {
-            2 => plane::smooth::<T, K, M>(tables, starts, kept, b, x, directions, color),
-            _ => volume::smooth::<T, K, M>(tables, starts, kept, b, x, directions, color),
+            2 => plane::smooth::<T, K, M>(step),
+            _ => volume::smooth::<T, K, M>(step),
         }
     }
 }

@@ -392,15 +392,15 @@ pub unsafe fn smooth<T: Real, const DIM: usize, const K: usize, const M: usize, 
     directions: Directions,
     color: u32,
 ) {
+    let left_out = LeftOut { kept, directions, color };
     if const { products::are_for(DIM, K, size_of::<T>()) } {
         // SAFETY: the caller's promise.
-        return unsafe { products::smooth::<T, DIM, K, M>(tables, starts, kept, b, x, directions, color) };
+        return unsafe { products::smooth::<T, DIM, K, M>(products::Step { tables, starts, b, x, left_out }) };
     }
     let shape = const { Shape::new(DIM, K, size_of::<T>()) };
     let Directions([along_x, along_y, _]) = directions;
     // Of a patch of the block; behind the last one comes the last one again.
     let (first, last) = (thread::block_idx_x() * shape.patches as u32, along_x.of_color(bit(color, 0)) - 1);
-    let left_out = LeftOut { kept, directions, color };
     let mut of_block = [first, thread::block_idx_y(), thread::block_idx_z()];
     // Read again below for the patch: held until then, it would take registers, and others would spill.
     of_block[DIM - 1] = made_here(of_block[DIM - 1]);

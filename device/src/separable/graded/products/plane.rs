@@ -6,15 +6,13 @@
 //! x̂ = T_E,x X + T_E,y Y_I
 //! ```
 //!
-//! The four edges are four columns of one right factor, and what they add is one product.
+//! One right factor has the four edges as columns, and one product adds what these contribute.
 
 use super::table::{Lane, STEP, TILE};
-use super::{NO_SUMS, STEPS, Side, TILES, add, add_column, add_end, both};
+use super::{NO_SUMS, STEPS, Side, Step, TILES, add, add_column, add_end, both};
 use crate::mma::LANES;
-use crate::patch::{Directions, bit};
+use crate::patch::bit;
 use crate::scalar::{Real, Value};
-use crate::separable::graded::left_out::LeftOut;
-use crate::separable::graded::smooth::patch_of;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
 use cuda_std::hint::{Select, loads_together};
@@ -164,15 +162,8 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
 /// # Safety
 /// Launched as [`block`] says and with as many blocks as [`super::blocks`], with tables of the level's patches, and vectors of its nodes.
 #[inline(always)]
-pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
-    tables: *const T,
-    starts: *const u32,
-    kept: *const u32,
-    b: *const T,
-    x: *mut T,
-    directions: Directions,
-    color: u32,
-) {
+pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(step: Step<T>) {
+    let (directions, color) = (step.left_out.directions, step.left_out.color);
     let thread = thread::thread_idx_x() as usize;
     let number = thread::block_idx_x() * PATCHES as u32 + (thread / LANES) as u32;
     let index = [number, thread::block_idx_y(), 0];
@@ -181,18 +172,14 @@ pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
     }
     // SAFETY: there is such a patch, here and below; warps take the same ways, and the vectors are those of the level.
     unsafe {
-        if (LeftOut { kept, directions, color }).all(2, index, 1) {
+        if step.left_out.all(2, index, 1) {
             return;
         }
         let lane = thread % LANES;
-        let side = |d: usize, distance: usize| Side::<T, K> {
-            along: patch_of(tables, starts, directions, color, d, index[d]),
-            distance,
-            lane,
-        };
-        let (x_side, y_side) = (side(0, 1), side(1, directions.0[0].row(K) as usize));
+        let x_side = step.side(0, index[0], 1, lane);
+        let y_side = step.side(1, index[1], directions.0[0].row(K) as usize, lane);
         let is_within = directions.0[0].is_within(x_side.along.vertex, x_side.along.vertex)
             && directions.0[1].is_within(y_side.along.vertex, y_side.along.vertex);
-        Patch::<T, K, M> { x_side, y_side, lane: Lane::new(lane), x, is_within }.smooth(b);
+        Patch::<T, K, M> { x_side, y_side, lane: Lane::new(lane), x: step.x, is_within }.smooth(step.b);
     }
 }

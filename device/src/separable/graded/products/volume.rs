@@ -7,14 +7,13 @@
 //! with `T_E` along the direction that a face is normal to. In planes of a `z`, what the faces normal to x and to z add is one more product.
 
 use super::table::{Lane, STEP, TILE};
-use super::{Factor, NO_SUMS, STEPS, Side, Sums, TILES, add, add_along_rows, add_column, add_end, both};
+use super::{Factor, NO_SUMS, STEPS, Side, Step, Sums, TILES, add, add_along_rows, add_column, add_end, both};
 use crate::kernels::patch_nodes;
 use crate::layout::Shared;
 use crate::mma::{LANES, wait_for_reads};
-use crate::patch::{Directions, bit};
+use crate::patch::bit;
 use crate::scalar::{Real, Value};
 use crate::separable::graded::left_out::LeftOut;
-use crate::separable::graded::smooth::patch_of;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::typed::Block;
 use cuda_std::hint::{loads_together, made_here, opaque};
@@ -152,7 +151,7 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
         }
     }
 
-    /// Of unknowns along a direction, those of which a lane has rows of right factors.
+    /// Offsets of the unknowns along a direction that a lane takes as rows of right factors.
     #[inline(always)]
     fn rows(&self, side: &Side<T, K>) -> [usize; STEPS] {
         let mut offsets = [0; STEPS];
@@ -162,7 +161,7 @@ impl<T: Real, const K: usize, const M: usize> Patch<T, K, M> {
         offsets
     }
 
-    /// Those of which it has columns.
+    /// The same of columns.
     #[inline(always)]
     fn columns(&self, side: &Side<T, K>) -> [usize; TILES] {
         let mut offsets = [0; TILES];
@@ -480,7 +479,7 @@ struct Face {
     ends: [f64; TILES + 1],
 }
 
-/// Adds a row of tiles, of which a lane has `values`, times a right factor.
+/// Adds the product of a row of tiles with a right factor; `values` are what a lane has of the row.
 ///
 /// # Safety
 /// As of [`add_column`].
@@ -500,15 +499,8 @@ unsafe fn of_row<const M: usize>(values: &[f64; STEPS], right: &Factor, sums: &m
 /// # Safety
 /// Launched as [`block`] says and with as many blocks as [`super::blocks`], with tables of the level's patches, and vectors of its nodes.
 #[inline(always)]
-pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
-    tables: *const T,
-    starts: *const u32,
-    kept: *const u32,
-    b: *const T,
-    x: *mut T,
-    directions: Directions,
-    color: u32,
-) {
+pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(step: Step<T>) {
+    let (Step { b, x, left_out, .. }, LeftOut { directions, color, .. }) = (step, step.left_out);
     let (warps, patches) = const { (warps(K), patches(K)) };
     let thread = thread::thread_idx_x() as usize;
     let (warp, lane) = (thread / LANES, thread % LANES);
@@ -518,18 +510,13 @@ pub unsafe fn smooth<T: Real, const K: usize, const M: usize>(
     let row = directions.0[0].row(K) as usize;
     let distances = [1, row, row * directions.0[1].nodes(K) as usize];
     let index = [if patches == 1 { number } else { number.min(last) }, thread::block_idx_y(), thread::block_idx_z()];
-    let left_out = LeftOut { kept, directions, color };
     let first = thread::block_idx_x() * patches as u32;
     // SAFETY: the block has a first patch.
     if unsafe { left_out.all(3, [first, index[1], index[2]], (patches as u32).min(last + 1 - first)) } {
         return;
     }
-    let sides = [0, 1, 2].map(|d| Side::<T, K> {
-        // SAFETY: there are such patches.
-        along: unsafe { patch_of(tables, starts, directions, color, d, index[d]) },
-        distance: distances[d],
-        lane,
-    });
+    // SAFETY: there are such patches.
+    let sides = [0, 1, 2].map(|d| unsafe { step.side(d, index[d], distances[d], lane) });
     let patch = Patch::<T, K, M> { sides, lane: Lane::new(lane), warp, slot, x };
     // Behind the last patch there is none.
     let is_there = patches == 1 || number <= last;
