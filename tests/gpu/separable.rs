@@ -58,21 +58,16 @@ pub fn add<T: Scalar>(suite: &mut Suite) {
         }
         // Of so many nodes that all directions, or some, have matrices for tensor cores; of so few that none has.
         for (dim, degree, refine) in [(2, 3, 4), (2, 4, 5), (2, 2, 3), (3, 2, 4), (3, 4, 3)] {
-            for operation in [Operation::Apply, Operation::Residual, Operation::VCycle] {
+            let all = [Operation::Apply, Operation::Residual, Operation::VCycle].map(|operation| ("all", operation));
+            for (meshes, operation) in all.into_iter().chain([("coarse", Operation::VCycle)]) {
                 let name = format!(
-                    "separable::direct::{number}::{dim}d::{elements}{degree}::{refine}::{operation:?}::{}",
+                    "separable::direct::{number}::{dim}d::{elements}{degree}::{refine}::{meshes}::{operation:?}::{}",
                     T::NAME
                 );
-                let with =
-                    move |nodes| Ok::<_, Error>(system(family, number, dim, degree, refine)?.with_direct_nodes(nodes));
-                suite.test(name, move |gpu| check::<T>(gpu, &with(DirectNodes::All(500))?, operation));
-                if matches!(operation, Operation::VCycle) {
-                    let name = format!(
-                        "separable::direct::{number}::{dim}d::{elements}{degree}::{refine}::coarse::{operation:?}::{}",
-                        T::NAME
-                    );
-                    suite.test(name, move |gpu| check::<T>(gpu, &with(DirectNodes::Coarse(500))?, operation));
-                }
+                let nodes = if meshes == "all" { DirectNodes::All(500) } else { DirectNodes::Coarse(500) };
+                let system =
+                    move || Ok::<_, Error>(system(family, number, dim, degree, refine)?.with_direct_nodes(nodes));
+                suite.test(name, move |gpu| check::<T>(gpu, &system()?, operation));
             }
         }
     }

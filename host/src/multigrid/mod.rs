@@ -1,7 +1,8 @@
 //! Geometric multigrid, written once over a [`Backend`](crate::backend::Backend) and its [`Level`](crate::level::Level)s.
 //!
-//! Level 1 is the coarsest, which is solved exactly: one vertex patch, a box that has an odd number of cells in a direction, or few enough nodes
-//! ([`DirectNodes`](crate::system::separable::DirectNodes)), or the coarse mesh of a forest; if that is large, Chebyshev iteration solves it to a small error ([`Level::has_solver`](crate::level::Level::has_solver)). [`Multigrid`] is one V-cycle (paper 1,
+//! Level 1 is the coarsest, which is solved exactly: one vertex patch; a box that has an odd number of cells in a direction, or few enough nodes
+//! ([`DirectNodes`](crate::system::separable::DirectNodes)); or the coarse mesh of a forest. If that is large, Chebyshev iteration solves it to a small
+//! error ([`Level::has_solver`](crate::level::Level::has_solver)). [`Multigrid`] is one V-cycle (paper 1,
 //! algorithm 2.1) as a preconditioner, and guesses the solution for [`Fmg`], full multigrid (algorithm 2.2). [`LowPrecision`] is a
 //! V-cycle in a smaller scalar; [`LowPrecisionNesting`] also guesses, with the residuals of all levels in the larger one.
 
